@@ -7,6 +7,7 @@ from atlaskit import benchmarks
 from atlaskit.agents import baselines, scouts, strategies
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
+from atlaskit.agents.settings import Search
 from atlaskit.agents.speech import transcribe
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.caching.cache import Cache
@@ -29,7 +30,6 @@ from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.embedding import Embedder
-from atlaskit.models.presets import search_settings
 from atlaskit.models.prices import Prices
 from atlaskit.models.serving.server import serve
 from atlaskit.models.speech import ASR
@@ -66,6 +66,7 @@ __all__ = [
     "Prices",
     "Question",
     "Result",
+    "Search",
     "Trace",
     "Zoom",
     "ask",
@@ -81,7 +82,6 @@ __all__ = [
     "replay",
     "scaling",
     "scouts",
-    "search_settings",
     "serve",
     "statistics",
     "strategies",

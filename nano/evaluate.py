@@ -28,6 +28,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.prompts import DecisionCall, FramesCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.schemas import to_action
 from atlaskit.agents.search import ask
+from atlaskit.agents.settings import Search
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
@@ -43,8 +44,8 @@ from nano.teacher.goal import goal_of
 from nano.teacher.teacher import SETTINGS, Expert
 
 METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
-    "video-rlm": (ask, {**SETTINGS, "traversal": "dfs", "budget": Budget(calls=200)}),
-    "composite": (baselines.composite, SETTINGS),
+    "video-rlm": (ask, {"search": Search(traversal="dfs", **SETTINGS), "budget": Budget(calls=200)}),
+    "composite": (baselines.composite, {"search": Search(**SETTINGS)}),
     "uniform": (baselines.uniform, {"frames": 64, "size": SETTINGS["cell"], "fit": SETTINGS["fit"]}),
 }
 """The methods to evaluate with their settings: the search, and two baselines with the same

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from support.asking import ask
 from support.jupyter import browser, lab, notebooks, tab
 from support.loopback import Loop, loopback
 from support.model_doubles import Babbler, Flaky
@@ -18,7 +19,6 @@ from support.scripts import page_scripts
 from support.stand_ins import MASTER_AND_WORKER, run
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.result import Result

@@ -100,7 +100,7 @@ def bench_calls(folder: str) -> None:
     model = MemoizedOracle(ak.Oracle(world, miss=0.2))
 
     def ask_all(cache: ak.Cache) -> int:
-        options = {"vlm": model, "cache": cache, "workers": 1, "cell": 64}
+        options = {"vlm": model, "cache": cache, "workers": 1, "search": ak.Search(cell=64)}
         return sum(ak.ask(world.drawn, question, **options).total.calls for question in world.questions)
 
     calls = ask_all(ak.Cache(Path(folder) / "oracle"))  # the oracle replies; from here on the model repeats it

@@ -64,7 +64,7 @@ def evaluate(url: str, folder: str, videos: int, sample: int = 0) -> Run:
     cases = [(world.drawn, question) for world in worlds for question in world.questions]
     began = perf_counter()
     vlm, cache = ak.VLM(url, "loop", dialect="vllm"), ak.Cache(f"{folder}/cache")
-    options = {"vlm": vlm, "cache": cache, "sample": sample, "budget": ak.Budget(calls=CALLS)}
+    options = {"vlm": vlm, "cache": cache, "search": ak.Search(sample=sample), "budget": ak.Budget(calls=CALLS)}
     results = [ak.ask(video, question, **options) for video, question in cases]
     return Run(
         perf_counter() - began,
@@ -185,7 +185,7 @@ def bench_hits(folder: str) -> None:
         row(f"cache.get of a {kind}, {length / 1e3:.0f} kB", hit_s, *others)
     world = ak.benchmarks.atlasworld(7, 600, questions=1, directory=folder)
     model = RecordingOracle(ak.Oracle(world))
-    result = ak.ask(world.drawn, world.questions[0], vlm=model, cache=cache)
+    result = ak.ask(world.drawn, world.questions[0], vlm=model, search="paper", cache=cache)
     cached, requests = Cached(model.model, cache), list(model.requests)
     hit_s = seconds(lambda: [cached.complete(request) for request in requests], WARM) / len(requests)
     oracle_s = seconds(lambda: [model.model.complete(request) for request in requests], WARM) / len(requests)

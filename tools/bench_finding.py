@@ -69,7 +69,13 @@ def runs_of(seed: int) -> list[Run]:
             oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
             for question in questions:
                 for arm, options in ARMS.items():
-                    result = ak.ask(world.drawn, question, vlm=oracle, traversal="dfs", cache=cache, **SMALL, **options)
+                    result = ak.ask(
+                        world.drawn,
+                        question,
+                        vlm=oracle,
+                        cache=cache,
+                        search=ak.Search(traversal="dfs", **SMALL, **options),
+                    )
                     cost = result.total.calls, result.total.tokens
                     runs.append(Run(seed, rate, arm, bool(result.is_right), *cost))
     return runs
@@ -82,8 +88,8 @@ def misled_runs_of(seed: int) -> list[Run]:
         for rate in RATES:
             oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
             for arm in ("without", "words"):
-                options = {"traversal": "dfs", "cache": cache, **SMALL, **ARMS[arm]}
-                result = ak.ask(world.drawn, question, vlm=oracle, **options)
+                search = ak.Search(traversal="dfs", **SMALL, **ARMS[arm])
+                result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
                 runs.append(Run(seed, rate, arm, bool(result.is_right), result.total.calls, result.total.tokens))
     return runs
 
@@ -134,8 +140,8 @@ def speed(first: int, worlds: int = 6) -> Iterator[str]:
     def ask(case: tuple[int, Any, Any], workers: int, delay_s: float) -> tuple[float, int, int]:
         seed, world, question = case
         model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
-        options = {"workers": workers, "traversal": "dfs", **SMALL}
-        result = ak.ask(world.drawn, question, vlm=model, cache=ak.Cache(None), **options)
+        search = ak.Search(traversal="dfs", **SMALL)
+        result = ak.ask(world.drawn, question, vlm=model, workers=workers, search=search, cache=ak.Cache(None))
         return time.perf_counter() - began, result.total.calls, result.rounds
 
     long = [case for case in questions if ask(case, 7, 0.0)[2] > 1]

@@ -75,7 +75,7 @@ def main(
     cases = [case for film in films for case in film.cases()]
     every = {"cache": cache, "parallel": IN_FLIGHT}
     with ak.serve("nano", data_parallel="auto") as vlm:
-        runs = {arm: ak.evaluate(cases, vlm=vlm, **every, **ARMS[arm]) for arm in arms}
+        runs = {arm: ak.evaluate(cases, vlm=vlm, search=ak.Search(**ARMS[arm]), **every) for arm in arms}
     publish({f"nano {name}": table(runs)}, page)
     return 0
 

@@ -88,7 +88,8 @@ def runs_of(seed: int) -> list[Run]:
                 oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(folder)
                 for strategy in STRATEGIES:
                     for question in questions:
-                        result = ak.ask(world.drawn, question, vlm=oracle, traversal=strategy, cache=cache, **SMALL)
+                        search = ak.Search(traversal=strategy, **SMALL)
+                        result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
                         cost = result.total
                         row = (cost.calls, cost.tokens, result.rounds, len(result.evidence), result.coverage)
                         runs.append(Run(seed, name, strategy, kind, bool(result.is_right), *row))
@@ -164,7 +165,7 @@ def runs_by_duration(seed: int) -> list[tuple[float, int, bool, int]]:
             world = world_of(seed, duration_s, CATEGORIES, 24, clip_s=75)
             for question in world.questions:
                 cache = ak.Cache(folder)
-                result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, **SMALL)
+                result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), search=ak.Search(**SMALL), cache=cache)
                 rows.append((duration_s, seed, bool(result.is_right), result.total.calls))
     return rows
 
@@ -210,7 +211,8 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
                 for question in world.questions:
                     model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
                     cache = ak.Cache(Path(folder) / str(seed))
-                    result = ak.ask(world.drawn, question, vlm=model, look_ahead=ahead, cache=cache, **SMALL)
+                    search = ak.Search(look_ahead=ahead, **SMALL)
+                    result = ak.ask(world.drawn, question, vlm=model, search=search, cache=cache)
                     seeds.append(seed)
                     times_s.append(time.perf_counter() - began)
                     calls.append(result.total.calls)

@@ -165,7 +165,9 @@ def nano_rate(vlm: ak.VLM, first_seed: int, worlds: int) -> float:
     ]
     cases = [case for world in made for case in world.cases(drawn=True)]
     began = time.perf_counter()
-    table = ak.evaluate(cases, vlm=vlm, parallel=QUESTIONS_IN_FLIGHT, cache=ak.Cache(None), progress=False)
+    table = ak.evaluate(
+        cases, vlm=vlm, search="paper", parallel=QUESTIONS_IN_FLIGHT, cache=ak.Cache(None), progress=False
+    )
     return int(table["calls"].sum()) / (time.perf_counter() - began)
 
 

@@ -179,8 +179,8 @@ def runs_of(seed: int) -> list[Run]:
             for variant, options in VARIANTS.items():
                 for question in questions:
                     model = Counted(oracle, variant)
-                    given = {**QWEN, **options, "threads": 1, "cache": cache}
-                    result = ak.ask(world.drawn, question, vlm=model, **given)
+                    search = ak.Search(threads=1, **QWEN, **options)
+                    result = ak.ask(world.drawn, question, vlm=model, search=search, cache=cache)
                     counts = (model.calls, model.by_call, model.by_part, model.tokens, model.hits)
                     runs.append(Run(seed, name, variant, bool(result.is_right), *counts))
     return runs

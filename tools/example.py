@@ -62,7 +62,8 @@ def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, ce
     """Run the example's question with an oracle of a seed."""
     oracle = ak.Oracle(world, miss=MISS, seed=seed)
     question = world.question(QUESTION)
-    return ak.ask(video, question, vlm=oracle, workers=WORKERS, traversal=TRAVERSAL, cell=cell, cache=cache)
+    search = ak.Search(traversal=TRAVERSAL, cell=cell)
+    return ak.ask(video, question, vlm=oracle, workers=WORKERS, search=search, cache=cache)
 
 
 def draw(result: Result, cache: ak.Cache) -> None:

@@ -69,7 +69,7 @@ def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
     parameters = inspect.signature(method).parameters.values()
     names = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
     if method is composite:
-        return tuple(name for name in settings_of(ask) or () if name not in ("max_depth", "scouts"))
+        return settings_of(ask)
     if method in METHODS.values():
         names += [name for name in MethodSettings.__annotations__ if name not in names]
     elif any(each.kind is each.VAR_KEYWORD for each in parameters):

@@ -1,4 +1,4 @@
-"""`Search`: what a run does (paper §3.2): plan, probe, hand regions to workers, merge, review,
+"""`Run`: what a run does (paper §3.2): plan, probe, hand regions to workers, merge, review,
 look again, decide; and what each of these adds to the trace.
 
 A round ends when its last worker is back. A probe has two halves: `probe` makes the call and
@@ -30,7 +30,6 @@ from atlaskit.agents.event_log import EventLog
 from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master
 from atlaskit.agents.master_calls import MasterCall, MasterCalls, spent
-from atlaskit.agents.options import Refinements, SearchLimits
 from atlaskit.agents.prompts.thrift import Recalled
 from atlaskit.agents.review import (
     cells_to_explore,
@@ -40,11 +39,13 @@ from atlaskit.agents.review import (
     labels_to_erase,
 )
 from atlaskit.agents.scouts.survey import Survey, scout_data
+from atlaskit.agents.settings import Search
 from atlaskit.agents.state import SearchState
-from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_round, strategy_name
+from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_round, resolve_strategy, strategy_name
 from atlaskit.agents.task import Task, WorkerResult
 from atlaskit.agents.votes import Votes
 from atlaskit.environment.observation import Observation
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import Reply
 from atlaskit.runs.events import Event, sheet_data, view_data
 
@@ -94,7 +95,7 @@ class Probe:
 
 
 @dataclass
-class Search:
+class Run:
     """One run: its rounds, and the decision.
 
     The first group of fields never changes; the second is what the rounds change.
@@ -102,16 +103,18 @@ class Search:
 
     master: Master
     dispatcher: Dispatcher
-    limits: SearchLimits
-    refinements: Refinements
-    strategy: Strategy | None
-    """The strategy that the caller chose; None lets the master choose."""
+    settings: Search
+    """With a grid, steps and a plateau."""
+    workers: int
+    """The most regions that are explored in a round."""
     meter: Meter
     log: EventLog
     survey: Survey = Survey()
 
     calls: MasterCalls = field(init=False)
     state: SearchState = field(init=False)
+    strategy: Strategy | None = field(init=False)
+    """The strategy that the caller chose; None lets the master choose."""
     plan: Plan = field(init=False)
     """Made by the first call of the run."""
     rounds: int = 0
@@ -127,13 +130,19 @@ class Search:
         self.calls = MasterCalls(self.meter, self.log)
         frontier = Frontier(root.grid.expand(cell) for cell in root.legal.expand)
         self.state = SearchState(frontier)
+        self.strategy = resolve_strategy(self.settings.traversal)
 
     @property
     def failure(self) -> str:
         """The last failure of the master or of a whole round; empty if there was none."""
         return self.calls.health.failure
 
-    def run(self) -> Stop:
+    @property
+    def is_last_round(self) -> bool:
+        """Whether no round may follow the current one."""
+        return self.settings.max_rounds is not None and self.rounds >= self.settings.max_rounds
+
+    def explore(self) -> Stop:
         """Explore in rounds until something ends the search; return what did."""
         if not self.state.frontier.open:
             return "depth"
@@ -150,7 +159,7 @@ class Search:
 
     def run_round(self) -> Stop | None:
         """Probe, send workers, merge their results and review; return a stop, or None to go on."""
-        if self.limits.is_last(self.rounds):
+        if self.is_last_round:
             return "rounds"
         if (stop := self.meter.exhausted() or self.silence()) is not None:
             return stop
@@ -159,7 +168,7 @@ class Search:
             self.has_scores = self.apply_scores(self.probe())
             if (stop := self.silence() or self.meter.exhausted()) is not None:
                 return stop
-        workers, steps = self.limits.workers, self.limits.steps
+        workers, steps = self.workers, self.settings.steps or Preset.steps
         assignments = plan_round(self.plan.strategy, self.state.frontier, workers=workers, steps=steps)
         if not assignments:
             return "explored"
@@ -218,7 +227,7 @@ class Search:
         cells, scratchpad, task = self.state.frontier.cells, self.state.scratchpad, self.plan.search_task
         root = self.observe_root()
         hints = self.survey.told(task, root.view.grid, cells)
-        top, data = 2 * self.limits.workers, {"view": view_data(root), "offered": list(cells), "ahead": ahead}
+        top, data = 2 * self.workers, {"view": view_data(root), "offered": list(cells), "ahead": ahead}
         complete = partial(self.master.probe, task, root, cells, top, scratchpad, hints=hints)
         return Probe(self.calls.attempt("probe", complete), data)
 
@@ -242,8 +251,8 @@ class Search:
     def send(self, assignments: Sequence[Assignment]) -> list[WorkerResult]:
         """Run a round's workers, with the next probe beside them, and merge what they return."""
         steps, frontier = [assignment.steps for assignment in assignments], self.state.frontier
-        looks_ahead = self.limits.look_ahead and "probe" not in self.master.thrift
-        ahead = looks_ahead and not self.limits.is_last(self.rounds) and self.meter.can_look_ahead(steps)
+        looks_ahead = self.settings.look_ahead and "probe" not in self.master.thrift
+        ahead = looks_ahead and not self.is_last_round and self.meter.can_look_ahead(steps)
         tasks = self.tasks(assignments, self.meter.allot(steps, ahead))
         for task in tasks:
             frontier.hand_out(task.region)
@@ -265,7 +274,7 @@ class Search:
                 round=self.rounds,
                 worker=number,
                 traversal=assignment.traversal,
-                plateau=self.limits.plateau_of(assignment.steps),
+                plateau=min(self.settings.plateau or 0, assignment.steps - 1),
                 known_evidence=self.state.scratchpad.within(assignment.region.start_s, assignment.region.end_s),
             )
             for number, (assignment, allotment) in enumerate(zip(assignments, allotments, strict=False))
@@ -322,14 +331,14 @@ class Search:
 
     def conclusion(self) -> Stop | None:
         """Return "sufficient" if the last review said so and there were enough rounds."""
-        return "sufficient" if self.verdict.is_sufficient and self.rounds >= self.limits.min_rounds else None
+        return "sufficient" if self.verdict.is_sufficient and self.rounds >= self.settings.min_rounds else None
 
     def can_look_again(self) -> bool:
         """Open again what was ruled out, between the frames that were seen; return whether any is.
 
         This happens once in a run. What it rules out a second time stays so.
         """
-        if not self.refinements.second_look or self.state.has_reopened or self.verdict.is_sufficient:
+        if not self.settings.second_look or self.state.has_reopened or self.verdict.is_sufficient:
             return False
         grids = self.state.reopen(self.master.atlas.rules.max_depth)
         if grids:
@@ -352,7 +361,7 @@ class Search:
         scratchpad = self.state.scratchpad
         root, sheet = (None, self.master.sheet(scratchpad)) if len(scratchpad) else (self.observe_root(), None)
         views = {"view": root and view_data(root), "sheet": sheet and sheet_data(sheet)}
-        votes = Votes(self.master.question, self.refinements.votes)
+        votes = Votes(self.master.question, self.settings.votes)
         left = self.meter.calls_left()
         while votes.is_open and (not votes.calls or self.meter.can_decide(spent(votes.calls))):
             vote, allowed = len(votes.calls), None if left is None else left - spent(votes.calls).calls

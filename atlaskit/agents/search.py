@@ -1,33 +1,32 @@
-"""`ask`: checks the options, runs a search on a question about a video, and returns its result."""
+"""`ask`: sets a run of a question about a video up, and returns its result."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.dispatch import Dispatcher
 from atlaskit.agents.event_log import EventLog
-from atlaskit.agents.loop import Search, Stop
+from atlaskit.agents.loop import Run, Stop
 from atlaskit.agents.master import Master, cited_cells, prediction
-from atlaskit.agents.options import CacheMode, GridSettings, Refinements, SearchLimits, fit_for, recorded_fit
 from atlaskit.agents.scouts.registry import resolve_scouts
-from atlaskit.agents.scouts.sight import Scout, Sight
+from atlaskit.agents.scouts.sight import Sight
 from atlaskit.agents.scouts.survey import Survey
-from atlaskit.agents.strategies import Strategy, resolve_strategy, strategy_name
+from atlaskit.agents.settings import Named, Search, fit_for, recorded_fit, resolve_search
+from atlaskit.agents.strategies import strategy_name
 from atlaskit.agents.suitability import warn_if_unsuitable
-from atlaskit.agents.thrift import Measure, recorded_thrift, resolve_thrift
-from atlaskit.agents.votes import check_votes
+from atlaskit.agents.thrift import recorded_thrift, resolve_thrift
 from atlaskit.agents.worker import Worker
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.environment.observation import Cells
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Kind, Question, Span, as_question
 from atlaskit.environment.render import Sheet
-from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
+from atlaskit.models.cached import Cached
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.named import as_model
-from atlaskit.models.presets import preset_for
+from atlaskit.models.presets import Preset, cell_for, preset_for
 from atlaskit.models.protocol import Model, Reply
 from atlaskit.runs.archive import save_manifest
 from atlaskit.runs.events import Event, interval_s, view_data
@@ -37,7 +36,7 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.records import remember_video
-from atlaskit.video.video import Sampling, Video
+from atlaskit.video.video import Video
 
 
 def ask(
@@ -47,32 +46,13 @@ def ask(
     *,
     vlm: Model | str,
     kind: Kind | None = None,
-    several: bool = False,
-    workers: int = 4,
-    traversal: Literal["auto", "dfs", "bfs", "beam"] | Strategy = "auto",
-    steps: int | None = None,
-    plateau: int | None = None,
-    min_rounds: int = 1,
-    max_rounds: int | None = None,
-    look_ahead: bool = True,
-    max_depth: int | Literal["auto"] = "auto",
+    search: Search | Named = "best",
     budget: Budget = Budget(calls=200),
-    k: int | None = None,
-    cell: int | None = None,
-    fit: Fit | None = None,
-    subtitles: bool = True,
+    workers: int = 4,
     within: Span | None = None,
-    sampling: Sampling = "midpoint",
-    second_look: bool | Sampling = False,
-    votes: int = 1,
-    cells: Cells = "compact",
-    thrift: Sequence[Measure] | Literal["all"] = (),
-    scouts: Sequence[str | Scout] = (),
-    threads: int | None = None,
-    sample: int = 0,
-    refresh: bool = False,
-    replay: bool = False,
+    subtitles: bool = True,
     cache: Cache | None = None,
+    replay: bool = False,
     on_event: Callable[[Event], None] | None = None,
     show: bool = False,
 ) -> Result:
@@ -91,52 +71,17 @@ def ask(
         vlm: The model that plays the master and the workers; or the words that name it: what vLLM
             serves on this machine ("nano", a hub id, a folder), or an address and a name.
         kind: The form of the answer, if not that implied by `choices`: "when", "count", "summary".
-        several: Whether a question of kind "when" asks for one or more intervals, not for exactly
-            one. A `Question` says so itself.
-        workers: The most regions explored in a round.
-        traversal: Which regions are explored, and how: "dfs", "bfs", "beam", a function of the form
-            that `strategies` describes, or "auto", for the master's choice from the question alone.
-        steps: The most calls of a worker in its region. None: what suits the model (12).
-        plateau: A visit ends after so many steps in a row without new evidence. None: what suits
-            the model, or else half of the steps but enough to reach the deepest level.
-        min_rounds: Rounds before the evidence may count as sufficient.
-        max_rounds: The most rounds; None for no limit.
-        look_ahead: Whether the next probe runs beside the workers, where the budget allows it. This
-            saves time, and wastes a call if no further round follows.
-        max_depth: How deep workers may go, from 0 (the root grid alone) to D_max; "auto" is the
-            first depth whose cells are shorter than a second.
+            Ask for several intervals by `Question(…, kind="when", several=True)`.
+        search: How it is searched: "best", what measured best, as far as the model can do it;
+            "paper"; or settings of your own, `ak.Search(…)`.
         budget: Limits on calls, tokens and seconds.
-        k: A grid has k×k cells. None: what suits the model (8; 4 for nano).
-        cell: Width and height of a cell in pixels. None: what suits the model (320; 128 for nano).
-        fit: How a frame fills its cell. "native": the cell has the video's shape, with `cell` as
-            its longer side, rounded to the model's image tokens. "contain": a square cell, the
-            frame on a grey ground. "stretch": a square cell, filled by the stretched frame. None:
-            what suits the model ("native"; "contain" for nano).
-        subtitles: Whether agents get the video's subtitles.
+        workers: The most regions explored in a round.
         within: The interval [start_s, end_s) in seconds to search; None for the whole video. Times
             count from the start of the video all the same.
-        sampling: Which frame stands for a cell.
-        second_look: Whether a search that has explored everything without finding enough opens the
-            regions again, between the frames that it saw (half a cell later), while the budget
-            lasts. What is ruled out a second time stays so. A name of a sampling, as "salient",
-            looks again with these frames.
-        votes: The most decisions that are asked for; the answer of the majority counts. Above 1 the
-            model needs a temperature.
-        cells: How prompts describe the cells: "compact", or one by one ("full", as in the paper).
-        thrift: Measures that spend fewer tokens on the same sight, by name: "steps", "review",
-            "probe", "evidence"; or "all". How the search works describes them. nano, which was
-            taught fixed prompts, can have "probe".
-        scouts: What says, without the model, where to look first: "words" (what is said shares
-            words with the question), "change" (much changes there), `scouts.likeness(embedder)`, or
-            functions of the form that `ak.scouts` describes. Their hints are told in prompts,
-            except to nano, and rank regions; they are never evidence.
-        threads: Workers that run at the same time; None for all of a round. The result does not
-            depend on it.
-        sample: Number of the sample, if a model with a temperature is asked several times; each
-            number has replies of its own in the cache.
-        refresh: Call the model even if the cache has a reply, and replace that reply.
+        subtitles: Whether agents get the video's subtitles.
+        cache: Where replies and views are stored; None for the default cache. With
+            `cache.refreshing()` the model is asked anew, and its replies replace the stored ones.
         replay: Never call the model; use the cache alone.
-        cache: Where replies and views are stored; None for the default cache.
         on_event: Called with each event as it happens, from the thread in which it happens.
         show: Draw the run while it happens: in a notebook as a map, in a terminal as one line. The
             result does not depend on it, but for the decoded frames counted in `result.spent`.
@@ -161,152 +106,142 @@ def ask(
         >>> again.spent.calls  # every reply came from the cache
         0
     """
-    asked = as_question(question, choices, kind, several)
+    asked = as_question(question, choices, kind)
     store = cache or default_cache()
     vlm = as_model(vlm, store, is_replay=replay)
-    preset = preset_for(vlm)
-    steps = preset.steps if steps is None else steps
-    plateau = preset.plateau if plateau is None and steps == preset.steps else plateau
-    limits = SearchLimits(workers, steps, plateau, min_rounds, max_rounds, bool(look_ahead))
-    k, cell = preset.k if k is None else k, preset.cell if cell is None else cell
-    fit, patch = fit_for(vlm, fit)
-    refinements = Refinements(second_look, votes)
-    check_votes(vlm, votes)
-    saved = resolve_thrift(thrift, vlm)
-    grids = GridSettings(
-        k, cell, max_depth, fit, subtitles, sampling, cells, patch, saved, within, refinements.sampling_between
-    )
-    mode = CacheMode(sample, refresh, replay)
-    chosen = resolve_scouts(scouts)
-    check_whole("threads", workers if threads is None else threads)
+    settings = resolve_search(search, vlm)
+    check_whole("workers", workers)
     check_budget(budget)
-    strategy = resolve_strategy(traversal)
     video = as_video(video, store)
-    warn_if_unsuitable(vlm.name, preset, video, asked)
-    observer, at_once = RunObserver(video, store, show, on_event), threads or workers
-    return _answer(
-        video, asked, vlm, limits, refinements, grids, mode, store, strategy, chosen, budget, at_once, observer
-    )
-
-
-def _answer(
-    video: Video,
-    question: Question,
-    vlm: Model,
-    limits: SearchLimits,
-    refinements: Refinements,
-    grids: GridSettings,
-    mode: CacheMode,
-    store: Cache,
-    strategy: Strategy | None,
-    scouts: Mapping[str, Scout],
-    budget: Budget,
-    threads: int,
-    observer: RunObserver,
-) -> Result:
-    """Set the master and the workers up, run the search, and record which entries it used."""
+    warn_if_unsuitable(vlm.name, preset_for(vlm), video, asked)
     watched = store.watched()
-    model = CallLog(mode.open(vlm, watched))
+    model = CallLog(Cached(vlm, watched, sample=settings.sample, replay=replay))
     remember_video(video, watched)
-    atlas = grids.open(video, watched)
+    atlas = _atlas(video, vlm, settings, subtitles, within, watched)
     meter = Meter(budget)  # its clock starts here: opening the video is not part of the run
+    observer = RunObserver(video, store, show, on_event)
 
     def sight_of(search_task: str) -> Sight:
-        return Sight(
-            video, question, search_task, watched, grids.subtitles, mode.replay, meter.deadline_s, meter.cancel
-        )
+        return Sight(video, asked, search_task, watched, subtitles, replay, meter.deadline_s, meter.cancel)
 
-    survey = Survey(scouts, preset_for(vlm).reads_hints, sight_of)
-    worker = Worker(atlas, model, question, observer.on_event, grids.thrift, survey)
-    search = Search(
-        # Samples of several votes, in all runs with as many votes, are different ones.
-        master=Master(
-            atlas,
-            model,
-            question,
-            meter.deadline_s,
-            meter.cancel,
-            mode.sample * (refinements.votes - 1),
-            grids.thrift,
-        ),
-        dispatcher=Dispatcher(worker.explore, threads, meter.cancel),
-        limits=limits.with_plateau(atlas.rules.max_depth),
-        refinements=refinements,
-        strategy=strategy,
-        meter=meter,
-        log=EventLog(observer.on_event),
-        survey=survey,
-    )
-    settings = _settings(search, vlm, grids, mode)
+    survey = Survey(resolve_scouts(settings.scouts), preset_for(vlm).reads_hints, sight_of)
+    run = _new_run(atlas, model, asked, settings, workers, meter, observer, survey)
+    recorded = _recorded(run, vlm, within)
     with observer:
-        result = observer.result = _run(search, settings, model, frames_before=video.frames_decoded)
+        result = observer.result = _result_of(run, recorded, model, frames_before=video.frames_decoded)
         save_manifest(result.trace, watched)
     return result
 
 
-def _settings(search: Search, vlm: Model, grids: GridSettings, mode: CacheMode) -> dict[str, Any]:
+def _atlas(video: Video, vlm: Model, settings: Search, subtitles: bool, within: Span | None, cache: Cache) -> Atlas:
+    """Return the environment of a video; raise InputError for settings it cannot have."""
+    fit, patch = fit_for(vlm, settings.fit)
+    return Atlas(
+        video,
+        settings.k or Preset.k,
+        cell_for(vlm, settings.cell),
+        settings.max_depth,
+        fit,
+        subtitles=subtitles,
+        sampling=settings.sampling,
+        cells=settings.cells,
+        cache=cache,
+        patch=patch,
+        within=within,
+        between=settings.second_look if isinstance(settings.second_look, str) else None,
+    )
+
+
+def _new_run(
+    atlas: Atlas,
+    model: CallLog,
+    question: Question,
+    settings: Search,
+    workers: int,
+    meter: Meter,
+    observer: RunObserver,
+    survey: Survey,
+) -> Run:
+    """Set the master and the workers up."""
+    thrift = resolve_thrift(settings.thrift)
+    worker = Worker(atlas, model, question, observer.on_event, thrift, survey)
+    # Samples of several votes, in all runs with as many votes, are different ones.
+    votes_from = settings.sample * (settings.votes - 1)
+    return Run(
+        master=Master(atlas, model, question, meter.deadline_s, meter.cancel, votes_from, thrift),
+        dispatcher=Dispatcher(worker.explore, settings.threads or workers, meter.cancel),
+        settings=settings.with_plateau(atlas.rules.max_depth),
+        workers=workers,
+        meter=meter,
+        log=EventLog(observer.on_event),
+        survey=survey,
+    )
+
+
+def _recorded(run: Run, vlm: Model, within: Span | None) -> dict[str, Any]:
     """Return the settings of a run as its trace and its result hold them."""
-    atlas = search.master.atlas
+    atlas, search = run.master.atlas, run.settings
     return {
         "method": "video-rlm",
         "model": vlm.name,
         "parameters": dict(vlm.parameters),
-        "sample": mode.sample,
+        "sample": search.sample,
         "video": atlas.video.fingerprint,
-        "k": grids.k,
-        "cell": grids.cell,
-        **recorded_fit(grids.fit, grids.patch),
+        "k": atlas.k,
+        "cell": atlas.cell,
+        **recorded_fit(atlas.fit, atlas.patch),
         "max_depth": atlas.rules.max_depth,
-        "subtitles": grids.subtitles,
-        **({} if grids.within is None else {"within": interval_s(atlas.root)}),
-        "sampling": grids.sampling,
-        "cells": grids.cells,
-        **recorded_thrift(grids.thrift),
-        "traversal": "auto" if search.strategy is None else strategy_name(search.strategy),
-        **vars(search.limits),
-        **search.refinements.recorded(),
-        **search.survey.recorded(),
-        "budget": search.meter.budget.recorded(),
+        "subtitles": atlas.subtitles,
+        **({} if within is None else {"within": interval_s(atlas.root)}),
+        "sampling": search.sampling,
+        "cells": search.cells,
+        **recorded_thrift(run.master.thrift),
+        "traversal": "auto" if run.strategy is None else strategy_name(run.strategy),
+        "workers": run.workers,
+        **{name: getattr(search, name) for name in ("steps", "plateau", "min_rounds", "max_rounds", "look_ahead")},
+        **{name: value for name, value in search.changed().items() if name in ("second_look", "votes")},
+        **run.survey.recorded(),
+        "budget": run.meter.budget.recorded(),
     }
 
 
-def _run(search: Search, settings: dict[str, Any], model: CallLog, frames_before: int) -> Result:
+def _result_of(run: Run, settings: dict[str, Any], model: CallLog, frames_before: int) -> Result:
     """Search, decide, and return the result.
 
     Args:
-        search: The search, before its first call.
+        run: The run, before its first call.
         settings: The settings of the run.
         model: The model, with the log of its calls.
         frames_before: How many frames of the video had been decoded before the run.
     """
-    question = search.master.question
-    search.log.add(Event("start", data={"question": question.to_json(), "settings": settings}))
-    stop = search.run()
-    decision = search.decide()
-    if decision is not None and not len(search.state.scratchpad):
-        _cite(search, decision)
-    calls = search.meter.total.calls
-    search.log.add(Event("stop", data={"stop": stop, "rounds": search.rounds, "calls": calls}))
-    return _result(search, stop, decision, settings, model, frames_before)
+    question = run.master.question
+    run.log.add(Event("start", data={"question": question.to_json(), "settings": settings}))
+    stop = run.explore()
+    decision = run.decide()
+    if decision is not None and not len(run.state.scratchpad):
+        _cite(run, decision)
+    calls = run.meter.total.calls
+    run.log.add(Event("stop", data={"stop": stop, "rounds": run.rounds, "calls": calls}))
+    return _result(run, stop, decision, settings, model, frames_before)
 
 
-def _cite(search: Search, decision: Reply) -> None:
+def _cite(run: Run, decision: Reply) -> None:
     """Make evidence of the root cells that a decision without evidence rests on."""
-    state, master = search.state, search.master
+    state, master = run.state, run.master
     state.scratchpad = master.cite(cited_cells(decision.answer), state.dead_zones, state.scratchpad)
     data = {
-        "view": view_data(search.observe_root()),
+        "view": view_data(run.observe_root()),
         "interval_s": interval_s(master.atlas.root),
         "found": [item.to_json() for item in state.scratchpad],
     }
-    search.log.add(Event("cite", data=data))
+    run.log.add(Event("cite", data=data))
 
 
 def _result(
-    search: Search, stop: Stop, decision: Reply | None, settings: dict[str, Any], model: CallLog, frames_before: int
+    run: Run, stop: Stop, decision: Reply | None, settings: dict[str, Any], model: CallLog, frames_before: int
 ) -> Result:
-    question, atlas, state = search.master.question, search.master.atlas, search.state
-    charges = search.meter.by_role
+    question, atlas, state = run.master.question, run.master.atlas, run.state
+    charges = run.meter.by_role
     return Result(
         question=question,
         prediction=None if decision is None else prediction(question, decision.answer),
@@ -314,17 +249,17 @@ def _result(
         evidence=state.scratchpad,
         dead_zones=state.dead_zones,
         stop=stop,
-        failure=search.failure,
-        rounds=search.rounds,
+        failure=run.failure,
+        rounds=run.rounds,
         usage={role: charge.usage for role, charge in charges.items()},
         settings=settings,
-        trace=Trace(tuple(search.log.events)),
+        trace=Trace(tuple(run.log.events)),
         sheet=Sheet(atlas.video, state.scratchpad, atlas.cell, atlas.fit, atlas.cache, atlas.patch),
         calls=tuple(model.calls),
         spent=Spent(
             calls=sum(charge.paid.calls for charge in charges.values()),
             tokens=sum(charge.paid.tokens for charge in charges.values()),
             frames_decoded=atlas.video.frames_decoded - frames_before,
-            seconds=search.meter.seconds,
+            seconds=run.meter.seconds,
         ),
     )

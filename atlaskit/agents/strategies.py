@@ -1,8 +1,8 @@
 """The strategies dfs, bfs, beam and auto: functions that choose the regions of a round. Each is one
 function of the frontier.
 
-`ask(…, traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from the
-words of the question), or any function of this form:
+`ak.Search(traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from
+the words of the question), or any function of this form:
 
     def mine(frontier, *, workers, steps):
         return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
@@ -71,7 +71,7 @@ class Strategy(Protocol):
         >>> def best(frontier, *, workers, steps):
         ...     regions = frontier.best(workers)
         ...     return [ak.strategies.Assignment(region, "dfs", steps) for region in regions]
-        >>> ak.ask(video, question, vlm=vlm, traversal=best).is_right
+        >>> ak.ask(video, question, vlm=vlm, search=ak.Search(traversal=best)).is_right
         True
     """
 
@@ -83,7 +83,7 @@ def dfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
     """Search depth-first: workers open cells until they see the evidence (paper §3.2).
 
     Examples:
-        >>> ak.ask(video, question, vlm=vlm, traversal=ak.strategies.dfs).is_right
+        >>> ak.ask(video, question, vlm=vlm, search=ak.Search(traversal=ak.strategies.dfs)).is_right
         True
     """
     return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
@@ -95,7 +95,7 @@ def bfs(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
     Marked cells wait in a first-in-first-out queue, which the master's scores reorder (paper §3.2).
 
     Examples:
-        >>> ak.ask(video, question, vlm=vlm, traversal=ak.strategies.bfs).is_right
+        >>> ak.ask(video, question, vlm=vlm, search=ak.Search(traversal=ak.strategies.bfs)).is_right
         True
     """
     return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in frontier.best(workers)]
@@ -111,7 +111,8 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
         InputError: If the width is below 1.
 
     Examples:
-        >>> ak.ask(video, question, vlm=vlm, traversal=ak.strategies.beam(width=2)).is_right
+        >>> search = ak.Search(traversal=ak.strategies.beam(width=2))
+        >>> ak.ask(video, question, vlm=vlm, search=search).is_right
         True
     """
     check_whole("The width of a beam", width)

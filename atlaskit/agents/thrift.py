@@ -7,11 +7,10 @@ measures came. Most of them change prompts, so a model that was taught fixed pro
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from atlaskit.errors import InputError, printable
 from atlaskit.models.presets import preset_for
-from atlaskit.models.protocol import Model
 
 Measure = Literal["steps", "review", "probe", "evidence"]
 """What a run may save on.
@@ -31,29 +30,31 @@ SAME_PROMPTS: Thrift = frozenset({"probe"})
 """The measures that change which calls are made, but no prompt."""
 
 
-def resolve_thrift(measures: Sequence[str] | str, model: Model) -> Thrift:
+def resolve_thrift(measures: Sequence[str] | str) -> Thrift:
     """Return the measures of a run.
 
     Args:
         measures: Their names; or "all".
-        model: The model that is asked.
 
     Raises:
-        InputError: If a name is unknown, or a measure does not go with the model.
+        InputError: If a name is unknown.
     """
     names = MEASURES if measures == ALL else measures
     if isinstance(names, str) or not isinstance(names, Sequence):
         raise InputError(f"thrift must be a tuple of names, or {ALL!r}; got {measures!r:.80}.")
     if unknown := [name for name in names if name not in MEASURES]:
         raise InputError(f"thrift knows {', '.join(MEASURES)}, and {ALL!r}; got {unknown[0]!r:.80}.")
-    chosen: Thrift = frozenset(names)  # type: ignore[arg-type]  # checked above
-    changing = [name for name in MEASURES if name in chosen - SAME_PROMPTS]
+    return frozenset(names)  # type: ignore[arg-type]  # checked above
+
+
+def check_thrift(thrift: Thrift, model: Any) -> None:
+    """Raise InputError if a measure changes prompts that the model was taught without it."""
+    changing = [name for name in MEASURES if name in thrift - SAME_PROMPTS]
     if changing and not preset_for(model).writes_freely:
         raise InputError(
             f"thrift {changing[0]!r} changes prompts, and {printable(model.name, 60)} was taught those without it: "
             f"leave out all but {', '.join(sorted(SAME_PROMPTS))}, or name another model."
         )
-    return chosen
 
 
 def recorded_thrift(thrift: Thrift) -> dict[str, list[str]]:

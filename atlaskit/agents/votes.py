@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from atlaskit.agents.master import prediction
 from atlaskit.agents.master_calls import MasterCall
 from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.scoring import intervals_iou
 from atlaskit.errors import InputError
-from atlaskit.models.protocol import Model
 
 SAME_IOU = 0.5
 """Two answers in intervals agree from this IoU on."""
 
 
-def check_votes(vlm: Model, votes: int) -> None:
-    """Raise InputError if several votes of a model are one vote: at temperature 0 all are equal."""
-    if votes > 1 and vlm.parameters.get("temperature") == 0:
+def can_vote(vlm: object) -> bool:
+    """Return whether a model's replies to the same request vary: at temperature 0 all are equal."""
+    parameters = getattr(vlm, "parameters", None)  # a function that makes models has none
+    return not isinstance(parameters, Mapping) or parameters.get("temperature") != 0
+
+
+def check_votes(vlm: Any, votes: int) -> None:
+    """Raise InputError if several votes of a model are one vote."""
+    if votes > 1 and not can_vote(vlm):
         raise InputError(
             f"votes={votes} asks {vlm.name} the same several times, and at temperature 0 each reply is the same. "
             "Open the model with a temperature, for instance ak.VLM(…, temperature=0.7), or leave votes at 1."

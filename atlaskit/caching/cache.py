@@ -110,6 +110,8 @@ class Cache:
         self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter()}
         self.touched: dict[str, str] | None = None
         """Digest (hexadecimal) of each key that was used; None except in a cache from `watched`."""
+        self.is_refreshing = False
+        """Whether runs ask a model anew and replace its replies: in a cache from `refreshing`."""
         _opened_last[:] = [weakref.ref(self)]
 
     def watched(self) -> Cache:
@@ -117,6 +119,15 @@ class Cache:
         watched = copy.copy(self)
         watched.touched = {}
         return watched
+
+    def refreshing(self) -> Cache:
+        """Return the same cache in an object with which runs ask a model anew, once a request.
+
+        The new replies replace those that the cache holds.
+        """
+        refreshing = copy.copy(self)
+        refreshing.is_refreshing = True
+        return refreshing
 
     def get(self, key: str) -> bytes | None:
         """Return the bytes of a key, None if it has no entry.

@@ -6,16 +6,14 @@ import argparse
 import sys
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.scouts.registry import SCOUTS
 from atlaskit.agents.search import ask
-from atlaskit.agents.strategies import NAMES
-from atlaskit.agents.thrift import ALL, MEASURES
 from atlaskit.caching.cache import Cache
+from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, named_model, told_of_kept
 from atlaskit.cli.outputs import IMAGES, MOVIES, add_output
+from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
-from atlaskit.cli.view import GRID_DEFAULTS, VIDEO_HELP, add_grid_options, seconds_of, write_image
-from atlaskit.environment.grid import Grid
+from atlaskit.cli.view import VIDEO_HELP, seconds_of, write_image
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
@@ -25,7 +23,7 @@ from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
-from atlaskit.video.video import SAMPLINGS, Video
+from atlaskit.video.video import Video
 from atlaskit.viz import movie, walk
 
 EXAMPLES = """examples:
@@ -36,8 +34,6 @@ EXAMPLES = """examples:
 
 Without --model, the model served on this machine answers (atlaskit serve). If it is interrupted, run
 the same command again: it continues from the cached replies."""
-OF_MODELS = {"k": ": 8; nano: 4", "cell": ": 320; nano: 128", "fit": ""}
-"""Options that depend on the model, with what their values then are, for the help."""
 
 
 def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -66,13 +62,6 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     add_model_options(parser, f"the model served at {LOCAL_SERVER}")
     _add_search_options(parser)
     _add_budget_options(parser)
-    parser.add_argument(
-        "--sample",
-        type=int,
-        default=0,
-        metavar="N",
-        help="number of an independent sample, for models with a temperature (default 0)",
-    )
     paying = parser.add_mutually_exclusive_group()
     paying.add_argument("--refresh", action="store_true", help="ignore cached replies and cache the new ones")
     paying.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
@@ -82,42 +71,12 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     pages = (".html", ".htm")
     add_output(parser, "--html", pages, metavar="FILE", help="write the run as an offline walkthrough, .html")
     add_output(parser, "--movie", MOVIES, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
-    suits = {name: f"what suits the model{values}" for name, values in OF_MODELS.items()}
-    add_grid_options(parser, {**GRID_DEFAULTS, **suits})
-    parser.set_defaults(sampling="midpoint")
+    add_cache_option(parser)
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
+    add_search_options(parser)
     parser.add_argument("--workers", type=int, default=4, help="regions explored in each round (default 4)")
-    parser.add_argument(
-        "--traversal", choices=NAMES, default="auto", help="search strategy (default auto: the model chooses)"
-    )
-    parser.add_argument(
-        "--second-look",
-        action="store_true",
-        help="when all is explored and too little found, look again between the frames that were seen",
-    )
-    parser.add_argument(
-        "--second-sampling",
-        choices=SAMPLINGS,
-        help="which frame represents a cell in a second look, which this asks for: see --sampling",
-    )
-    parser.add_argument("--votes", type=int, default=1, help="decisions of which the majority counts (default 1)")
-    parser.add_argument(
-        "--max-depth",
-        type=_depth,
-        default="auto",
-        help="deepest grid to open: auto (cells below a second) or 0 to D_max (default auto)",
-    )
-    parser.add_argument(
-        "--thrift",
-        nargs="+",
-        default=[],
-        choices=(*MEASURES, ALL),
-        metavar="MEASURE",
-        help=f"spend fewer tokens on the same sight: {', '.join(MEASURES)}, or {ALL} (default none)",
-    )
-    add_scouts_option(parser)
     parser.add_argument(
         "--within",
         nargs=2,
@@ -138,18 +97,6 @@ def _add_budget_options(parser: argparse.ArgumentParser) -> None:
         "JSON file with these fields",
     )
     parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
-
-
-def add_scouts_option(parser: argparse._ActionsContainer) -> None:
-    """Add `--scouts`, whose value is a list of names."""
-    parser.add_argument(
-        "--scouts",
-        type=lambda text: text.split(","),
-        default=[],
-        metavar="NAMES",
-        help=f"what says where to look first, without the model: {', '.join(SCOUTS)}, or several joined by commas "
-        "(default none)",
-    )
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
@@ -184,44 +131,27 @@ def _ask(options: argparse.Namespace) -> int:
     prices = None if options.prices is None else read_prices(options.prices)
     budget = Budget(options.calls, options.tokens, options.seconds, usd=options.usd, prices=prices)
     spec = named_model(options)
-    cache = Cache(options.cache)
+    changes, cache = changes_of(options), Cache(options.cache)
+    cache = cache.refreshing() if options.refresh else cache
     video = _opened(options, cache)
-    if options.k is not None:
-        Grid(0.0, video.duration_s, options.k)  # check K before looking for a model
     if spec is None:
         vlm: Model = _local_model(cache, options.replay)
     else:
         vlm = as_model(spec, cache, is_replay=options.replay, keep=True)
     with told_of_kept(vlm):
-        return _report(options, _answer(options, video, question, vlm, budget, cache))
-
-
-def _answer(
-    options: argparse.Namespace, video: Video, question: Question, vlm: Model, budget: Budget, cache: Cache
-) -> Result:
-    return ask(
-        video,
-        question,
-        vlm=vlm,
-        workers=options.workers,
-        traversal=options.traversal,
-        max_depth=options.max_depth,
-        budget=budget,
-        k=options.k,
-        cell=options.cell,
-        fit=options.fit,
-        sampling=options.sampling,
-        within=options.within,
-        second_look=options.second_sampling or options.second_look,
-        votes=options.votes,
-        thrift="all" if ALL in options.thrift else options.thrift,
-        scouts=options.scouts,
-        sample=options.sample,
-        refresh=options.refresh,
-        replay=options.replay,
-        cache=cache,
-        show=True,
-    )
+        result = ask(
+            video,
+            question,
+            vlm=vlm,
+            search=search_of(options, vlm, changes),
+            budget=budget,
+            workers=options.workers,
+            within=options.within,
+            cache=cache,
+            replay=options.replay,
+            show=True,
+        )
+        return _report(options, result)
 
 
 def _report(options: argparse.Namespace, result: Result) -> int:
@@ -265,9 +195,3 @@ def _local_model(cache: Cache, is_replay: bool) -> VLM:
             f"No model is named, and none is served at {LOCAL_SERVER}: add --model nano (the model that comes with the "
             f"kit, for AtlasWorld videos), the id of another that vLLM serves here, or --model URL NAME."
         ) from error
-
-
-def _depth(text: str) -> int | str:
-    if text != "auto" and not text.isdecimal():
-        raise argparse.ArgumentTypeError(f'must be "auto" or a whole number; got {text!r}')
-    return text if text == "auto" else int(text)

@@ -12,17 +12,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.baselines import METHODS, settings_of
-from atlaskit.agents.scouts.registry import resolve_scouts
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
-from atlaskit.cli.ask import add_scouts_option
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.outputs import TABLES, add_output
+from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.executors import ENGINES
@@ -38,6 +37,8 @@ if TYPE_CHECKING:
 
 HOUR_S = 3600.0
 VIDEO_RLM, ALL = "video-rlm", "all"
+SEARCHING = (VIDEO_RLM, "composite")
+"""The methods with a `Search`."""
 SYNTHETIC = "atlasworld"
 MAX_WRONG, MAX_CHARS = 10, 100
 """Most wrong answers that are printed of a method, and most characters of one."""
@@ -119,7 +120,6 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
         metavar=("NAME", "VALUE"),
         help="set a parameter of the methods that have it: --set workers 8",
     )
-    add_scouts_option(how)
     how.add_argument(
         "--prices",
         metavar="PRICES",
@@ -145,6 +145,7 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--engine", choices=ENGINES, default="local", help="threads (local) or Ray (default local)")
     how.add_argument("--address", help="address of a Ray cluster (default: start one on this machine)")
     add_cache_option(how)
+    add_search_options(parser.add_argument_group("search, of video-rlm and composite"))
 
 
 def _evaluate(options: argparse.Namespace) -> int:
@@ -155,11 +156,14 @@ def _evaluate(options: argparse.Namespace) -> int:
     prices = None if options.prices is None else read_prices(options.prices)
     spec, cache = named_model(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
-    if options.scouts:
-        settings["scouts"] = list(resolve_scouts(options.scouts))
     of_method = _settings_of(methods, settings)
+    changes, searching = changes_of(options), [name for name in methods if name in SEARCHING]
+    if (options.search or changes) and not searching:
+        raise InputError(f"--search and its settings are for {' and '.join(SEARCHING)}, not for {', '.join(methods)}.")
     cases = _cases(options)
     vlm = _model(spec, options, cache, is_replay=settings.get("replay") is True)
+    for name in searching if options.search or changes else ():
+        of_method[name]["search"] = search_of(options, vlm, changes) if changes else options.search
     how = {"parallel": options.parallel, "cache": cache, "engine": options.engine, "address": options.address}
     found = {name: evaluate(cases, name, vlm=vlm, prices=prices, **how, **of_method[name]) for name in methods}
     table = tables.joined(found)
@@ -186,7 +190,9 @@ def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[st
     """
     if len(methods) == 1:
         return {methods[0]: dict(settings)}
-    had = {name: settings_of(METHODS[name]) or () for name in methods}
+    had = {name: set(settings_of(METHODS[name]) or ()) for name in methods}
+    for name in set(SEARCHING) & had.keys():
+        had[name].discard("search")  # that is --search; retrieval has another setting of this name
     unknown = next((each for each in settings if not any(each in names for names in had.values())), None)
     if unknown is not None:
         raise InputError(f"None of {', '.join(methods)} has a setting {printable(unknown, 80)!r}.")

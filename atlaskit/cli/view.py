@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.outputs import IMAGES, add_output
+from atlaskit.cli.search import add_setting
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.environment.actions import Expand
 from atlaskit.environment.atlas import Atlas
@@ -84,22 +85,10 @@ def add_grid_options(parser: argparse.ArgumentParser, told: Mapping[str, str] = 
         told: The defaults that the help tells. With others than GRID_DEFAULTS, the command gets
             None for an option that is not given.
     """
-    parser.add_argument("--k", type=int, metavar="K", help=f"a grid has K×K cells (default {told['k']})")
-    parser.add_argument(
-        "--cell", type=int, metavar="PIXELS", help=f"width and height of a cell in pixels (default {told['cell']})"
-    )
-    parser.add_argument(
-        "--fit",
-        choices=get_args(Fit),
-        help="how a frame fills its cell: native (the cell has the video's shape, as high or as wide as --cell), "
-        f"contain (on a grey square) or stretch (default {told['fit']})",
-    )
-    parser.add_argument(
-        "--sampling",
-        choices=SAMPLINGS,
-        help="which frame represents a cell: midpoint, keyframe (fast), auto (a keyframe, in long cells) or salient "
-        f"(one that differs from its neighbours) (default {told['sampling']})",
-    )
+    kinds: dict[str, Any] = {"k": {"type": int}, "cell": {"type": int}}
+    kinds |= {"fit": {"choices": get_args(Fit)}, "sampling": {"choices": SAMPLINGS}}
+    for name, kind in kinds.items():
+        add_setting(parser, name, told=told[name], **kind)
     if told is GRID_DEFAULTS:
         parser.set_defaults(k=8, cell=320, fit="contain", sampling="midpoint")
     add_cache_option(parser)

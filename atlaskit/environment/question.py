@@ -227,27 +227,22 @@ class Question:
             raise InputError(f"A row is not a question ({error!r}): {str(row)[:200]}.") from error
 
 
-def as_question(
-    question: str | Question, choices: Sequence[str] | None, kind: Kind | None, several: bool = False
-) -> Question:
+def as_question(question: str | Question, choices: Sequence[str] | None, kind: Kind | None) -> Question:
     """Return a `Question`, made from a text where one is given.
 
     Args:
         question: A question, or its text.
         choices: Choices for a text; None if there are none.
         kind: Kind for a text; None means "choice" with choices, "open" without.
-        several: For a text of kind "when", whether it asks for one or more intervals.
 
     Raises:
-        InputError: A `Question` comes together with choices, a kind, or `several`.
+        InputError: A `Question` comes together with choices or a kind.
     """
     if not isinstance(question, Question):
         kind = kind or ("choice" if choices else "open")
-        return Question(question, () if choices is None else choices, kind, several=several)  # type: ignore[arg-type]
+        return Question(question, () if choices is None else choices, kind)  # type: ignore[arg-type]
     if choices is not None or kind is not None:
         raise InputError("A Question carries its own choices and kind: leave `choices` and `kind` out.")
-    if several:
-        raise InputError("A Question says itself whether it asks for several intervals: leave `several` out.")
     return question
 
 

@@ -96,7 +96,7 @@ def evaluate(
             the file, or is "" for a question that failed; `ak.widgets.RunTable(rows)` opens it.
         prices: What the model's tokens cost. They add the columns `usd`, of everything that a
             question needs, and `video_usd`, of the part that is paid once a video.
-        **settings: Keyword arguments of the method.
+        **settings: Keyword arguments of the method, such as `search` of Video-RLM.
 
     Returns:
         The table. Its `attrs` hold the method, the models, the settings and the versions.
@@ -120,6 +120,9 @@ def evaluate(
         raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
+    settings = (
+        {"search": "best", **settings} if answer is METHODS["video-rlm"] else settings
+    )  # the table says what it was
     cache, is_replay = cache or default_cache(), settings.get("replay") is True
     vlm = as_model_or_maker(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]

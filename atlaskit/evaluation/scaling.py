@@ -60,7 +60,7 @@ __all__ = [
 TIMING = Kind("timing", 2, is_json(dict))
 WORKERS = (1, 3, 5, 7, 16)
 """The paper's numbers of workers, and 16, the most requests that one address gets at once."""
-RESERVED = frozenset({"vlm", "cache", "workers", "refresh", "replay", "on_event"})
+RESERVED = frozenset({"vlm", "cache", "workers", "replay", "on_event"})
 """Settings of `ask` that `by_workers` passes itself or does not allow."""
 
 
@@ -180,6 +180,7 @@ def by_workers(
     in_order, counts = list(cases), _worker_counts(workers)
     check_cases(in_order)
     check_settings("by_workers", ask, settings, RESERVED)
+    settings = {"search": "paper", **settings}
     vlm = as_model_or_maker(vlm, cache)
     models = [model_for(vlm, case) for case in in_order]
     cache = (cache or default_cache()).watched()
@@ -221,7 +222,7 @@ class _TimedQuestion:
     video: Video
     model: Model
     settings: Mapping[str, Any]
-    images: Cache = field(default_factory=lambda: Cache(None))
+    images: Cache = field(default_factory=lambda: Cache(None).refreshing())
 
     def measured(self, workers: int, cache: Cache, *, refresh: bool, replay: bool) -> Measured:
         """Return the cached measurement, or make one; raise InputError if a replay lacks it."""
@@ -251,7 +252,7 @@ class _TimedQuestion:
     def _run(self, model: Model, workers: int) -> tuple[Measured, bool]:
         """Ask the question without cached replies; return the times, and whether a call failed."""
         timed, question = _TimedModel(model), self.question
-        result = ask(self.video, question, vlm=timed, workers=workers, cache=self.images, refresh=True, **self.settings)
+        result = ask(self.video, question, vlm=timed, workers=workers, cache=self.images, **self.settings)
         seconds, score = now_s() - timed.started_s, question.score(result.prediction)
         worker_calls = [call for call in timed.calls if call.role == "worker"]
         measured = Measured(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from atlaskit.agents.baselines import settings_of
+from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case
 from atlaskit.errors import InputError
 from atlaskit.runs.result import Result
@@ -43,5 +44,12 @@ def check_settings(
 
 
 def json_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings as JSON scalars: each other value as its repr."""
-    return {name: value if isinstance(value, JSON_SCALARS) else repr(value) for name, value in settings.items()}
+    """Return settings as JSON scalars, each other value as its repr.
+
+    A search stands there as what it changes in the paper's; "best", which suits itself to the
+    model, by its name.
+    """
+    flat = dict(settings)
+    if flat.get("search") == "paper" or isinstance(flat.get("search"), Search):
+        flat |= named_search(flat.pop("search")).changed()
+    return {name: value if isinstance(value, JSON_SCALARS) else repr(value) for name, value in flat.items()}

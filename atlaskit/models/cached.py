@@ -43,28 +43,27 @@ class Cached:
     Threads and processes that send the same request at the same time make one call.
     """
 
-    def __init__(
-        self, model: Model, cache: Cache, *, sample: int = 0, refresh: bool = False, replay: bool = False
-    ) -> None:
+    def __init__(self, model: Model, cache: Cache, *, sample: int = 0, replay: bool = False) -> None:
         """Wrap a model.
 
         Args:
             model: The model to call for replies that are not cached.
-            cache: Where replies and failures are stored.
+            cache: Where replies and failures are stored. With one that is refreshing, the model is
+                called once for each request, also if a reply is stored, and that is replaced.
             sample: Number of the reply among several to the same request. Each has its own entry.
-            refresh: Call the model once for each request, also if a reply is cached, and replace
-                the cached reply.
             replay: Never call the model.
 
         Raises:
-            InputError: If `sample` is not an integer from 0, or both other options are set.
+            InputError: If `sample` is no integer from 0, or the cache of a replay is refreshing.
         """
         check_whole("sample", sample, least=0)
-        if refresh and replay:
-            raise InputError("refresh calls the model for every request, replay never does: set one of them.")
+        if cache.is_refreshing and replay:
+            raise InputError(
+                "A refreshing cache has every request made anew, and a replay makes none: choose one of them."
+            )
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.cache, self.sample, self.replay = cache, sample, replay
-        self._refreshed = Cache(None) if refresh else None
+        self._refreshed = Cache(None) if cache.is_refreshing else None
         self._answering = model if isinstance(model, Answering) else None
         self._stored_answered = ""
         if self._answering:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal
 
 from atlaskit.models.protocol import Model
 
@@ -51,11 +51,6 @@ class Preset:
     """Whether vLLM caches prefixes of prompts. With an encoder, it then dies at the first request
     ("CrossAttentionManager does not support caching", vLLM 0.32)."""
 
-    @property
-    def search_settings(self) -> dict[str, Any]:
-        """The arguments of `ask` among the defaults."""
-        return {"k": self.k, "cell": self.cell, "fit": self.fit, "steps": self.steps, "plateau": self.plateau}
-
 
 NANO = Preset(
     k=4,
@@ -84,27 +79,17 @@ SHIPPED = {"nano": Path(__file__).parents[1] / "nano" / "weights"}
 """Folders of the weights that come with the kit, by model name."""
 
 
-def preset_for(model: Model | str) -> Preset:
+def preset_for(model: Model | str | Callable[..., Model]) -> Preset:
     """Return the preset of a model or of a model's name.
 
-    A model folder is served as "folder@hash"; the part before the @ decides.
+    A model folder is served as "folder@hash"; the part before the @ decides. A function that makes
+    models has no name, and so the defaults.
     """
-    name = model if isinstance(model, str) else model.name
+    name = model if isinstance(model, str) else getattr(model, "name", "")
+    name = name if isinstance(name, str) else ""
     return PRESETS.get(name.partition("@")[0]) or (WHISPER if "whisper" in name.lower() else Preset())
 
 
-def search_settings(vlm: Model | str | Callable[..., Model]) -> dict[str, Any]:
-    """Return the arguments of `ask` that suit a model: `k`, `cell`, `fit`, `steps` and `plateau`.
-
-    `ask` uses them by itself. Pass them where another model must see the same grids:
-    `ak.evaluate(cases, vlm=ak.Oracle, **ak.search_settings("nano"))`.
-
-    Args:
-        vlm: A model, its name, or a function that makes one for a world, such as `ak.Oracle`.
-
-    Examples:
-        >>> ak.search_settings("nano")["k"]
-        4
-    """
-    has_name = isinstance(vlm, str) or (not isinstance(vlm, type) and hasattr(vlm, "complete"))
-    return preset_for(cast("Model | str", vlm)).search_settings if has_name else Preset().search_settings
+def cell_for(vlm: Model, size: int | None) -> int:
+    """Return the size of a cell in pixels: the user's choice; for None, what suits the model."""
+    return preset_for(vlm).cell if size is None else size

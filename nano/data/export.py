@@ -15,13 +15,14 @@ from typing import Any, get_args
 
 from tqdm import tqdm
 
+from atlaskit.agents.settings import Search
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
 from atlaskit.models.protocol import Image, Reply, Request
 from nano.data.trajectories import TrajectoryRecorder, record_searches
 from nano.teacher.labels import TRAINING_SEED
-from nano.teacher.teacher import Expert
+from nano.teacher.teacher import SETTINGS, Expert
 
 VIDEO_SIZE = (640, 360)
 """Width and height of the searched videos in pixels."""
@@ -67,7 +68,7 @@ def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600
         worlds: Number of worlds.
         first: Number of training worlds to skip.
         duration_s: Length of each world.
-        settings: Keyword arguments of `ask`, such as `k`, `cell` and `fit`.
+        settings: Settings of the search, such as `k`, `cell` and `fit`, that replace the teacher's.
 
     Raises:
         InputError: `worlds` is less than one.
@@ -79,7 +80,7 @@ def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600
         for seed in tqdm(range(TRAINING_SEED + first, TRAINING_SEED + first + worlds), desc="worlds", unit="world"):
             world, rng = atlasworld(seed, duration_s, size=VIDEO_SIZE), random.Random(seed)
             recorder = ChatRecorder(Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder)
-            record_searches(recorder, world, **settings)
+            record_searches(recorder, world, search=Search(**{**SETTINGS, **settings}))
             for chat in recorder.examples:
                 file.write(json.dumps(chat, ensure_ascii=False) + "\n")
             chats += len(recorder.examples)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.search import ask
+from atlaskit.agents.settings import Search
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.caching.cache import Cache
@@ -112,18 +113,29 @@ def _prefix_length(call: Any, text: str) -> int:
     return text.index("\nThe question: ")
 
 
+SEARCH = Search(**SETTINGS)
+"""The search that the teacher expects."""
+
+
 def record_searches(
-    recorder: TrajectoryRecorder, world: World, *, share: float = 1.0, calls: int = 121, **settings: Any
+    recorder: TrajectoryRecorder,
+    world: World,
+    *,
+    search: Search = SEARCH,
+    share: float = 1.0,
+    calls: int = 121,
+    **settings: Any,
 ) -> None:
     """Search a random share of a world's questions with a recorder as the model.
 
     Args:
         recorder: Answers the calls and records them.
         world: The world whose questions to ask.
+        search: How; its traversal is drawn for each question.
         share: Probability that a question is asked.
         calls: Limit on the calls per question. With the default, 120 are left for all but the
             second attempt of the decision, as when the shipped weights were taught.
-        settings: Keyword arguments of `ask` that replace the teacher's `SETTINGS`.
+        settings: Other keyword arguments of `ask`.
     """
     rng, cache = recorder.rng, Cache(None)
     for question in world.questions:
@@ -132,12 +144,11 @@ def record_searches(
                 world.drawn,
                 question,
                 vlm=recorder,
-                traversal=rng.choice(("dfs", "auto")),
-                threads=1,
-                look_ahead=False,  # one call after another, so that equal seeds slip at equal steps
+                # One call after another, so that equal seeds slip at equal steps.
+                search=replace(search, traversal=rng.choice(("dfs", "auto")), threads=1, look_ahead=False),
                 cache=cache,
                 budget=Budget(calls=calls),
-                **{**SETTINGS, **settings},
+                **settings,
             )
 
 

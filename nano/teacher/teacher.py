@@ -26,8 +26,8 @@ from nano.teacher.goal import Goal, describe, goal_of, texts_by_cell
 from nano.teacher.labels import CellContent, content_at
 from nano.teacher.scan import Scan, scan_view
 
-SETTINGS = NANO.search_settings
-"""Keyword arguments of `ask` that the teacher expects, and with it nano."""
+SETTINGS: dict[str, Any] = {name: getattr(NANO, name) for name in ("k", "cell", "fit", "steps", "plateau")}
+"""Settings of a search that the teacher expects, and with it nano."""
 
 
 class Expert:

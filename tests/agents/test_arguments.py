@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from support.asking import ask
 from support.model_doubles import Babbler
 from support.searches import CHOICE, of_category, search
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError

@@ -12,11 +12,11 @@ from typing import Any, Unpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.asking import ask
 from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import CHOICE, search_small
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models import clock

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import Unpack
 
 import pytest
+from support.asking import ask, packed
 from support.model_doubles import Babbler
 from support.stand_ins import CHOICE, Flat
 
 from atlaskit.agents.baselines import METHODS
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
+from atlaskit.agents.settings import Search
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import Still
-from atlaskit.models.presets import NANO, Preset, preset_for
+from atlaskit.models.presets import NANO, preset_for
 from atlaskit.models.protocol import CallControl, Reply, Request
 
 SIZES = {"video-rlm": "cell", "composite": "cell", "uniform": "size", "captions": "size"}
@@ -36,6 +37,7 @@ class Shown(Babbler):
 def settings_of(method: str, model: Shown, cache: Cache, **options: str) -> dict[str, object]:
     shared = {"budget": Budget(calls=12)} if method in ("video-rlm", "composite") else {}
     given = {SIZES[method]: 64, **shared, **options}
+    given = packed(given) if method in ("video-rlm", "composite") else given
     return METHODS[method](Flat(), CHOICE, vlm=model, cache=cache, **given).settings
 
 
@@ -75,10 +77,12 @@ def test_the_settings_of_nano_are_those_of_earlier_versions(cache: Cache) -> Non
     assert result.settings["fit"] == "contain" == preset_for("nano").fit
 
 
-def test_the_settings_of_a_preset_are_arguments_of_ask(cache: Cache) -> None:
-    for preset in (NANO, Preset()):
-        result = ask(Flat(), CHOICE, vlm=Shown("x"), cache=cache, budget=Budget(calls=1), **preset.search_settings)
-        assert result.settings["fit"] == preset.fit
+def test_another_model_can_see_the_grids_of_nano(cache: Cache) -> None:
+    search = Search().suited_to("nano")
+    settings = ask(Flat(), CHOICE, vlm=Shown("x"), cache=cache, budget=Budget(calls=1), search=search).settings
+    assert {name: settings[name] for name in ("k", "cell", "fit", "steps", "plateau")} == {
+        **{"k": NANO.k, "cell": NANO.cell, "fit": NANO.fit, "steps": NANO.steps, "plateau": NANO.plateau}
+    }
 
 
 def test_nano_may_be_shown_native_cells(cache: Cache) -> None:

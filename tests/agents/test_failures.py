@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Unpack
 
 import pytest
+from support.asking import ask
 from support.model_doubles import Babbler, Flaky
 from support.searches import CHOICE, of_category, search, search_small
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.errors import ModelError, Refused, Unreachable

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.asking import ask
 from support.invariants import check_books, check_grounded, check_memory, check_search
 from support.model_doubles import Babbler, Counting, Flaky, Overruled, Slow
 from support.searches import CHOICE, search_small
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question

@@ -8,13 +8,13 @@ from typing import Any, Unpack
 
 import pytest
 from pydantic import ValidationError
+from support.asking import ask
 from support.invariants import check_books, check_grounded, check_memory, check_search
 from support.model_doubles import Babbler, Overruled, Slow
 from support.searches import RecordingOracle, of_category, search, text_of
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.frontier import Frontier
-from atlaskit.agents.search import ask
 from atlaskit.agents.strategies import Assignment
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS

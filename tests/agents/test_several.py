@@ -14,6 +14,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 from pydantic import ValidationError
+from support.asking import ask, evaluate, failures
 from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import RecordingOracle, text_of
 from support.stand_ins import Flat
@@ -22,7 +23,6 @@ import atlaskit as ak
 from atlaskit.agents import schemas
 from atlaskit.agents.baselines import METHODS
 from atlaskit.agents.master import prediction
-from atlaskit.agents.search import ask
 from atlaskit.agents.verbalize import ANSWER_FORMS, question_text
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.tenhour import ten_hour
@@ -31,7 +31,6 @@ from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, ModelWarning
 from atlaskit.evaluation import tables
-from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.answers import find_answer
 from atlaskit.models.completion import Completion
 from atlaskit.models.protocol import Request
@@ -46,6 +45,7 @@ from atlaskit.viz.walk.source import open_run
 
 matplotlib.use("Agg")
 SMALL: dict[str, Any] = {"cell": 32}
+SEVERAL = Question("When?", kind="when", several=True)
 GIVEN = [{"start_s": 30.0, "end_s": 20.0}, {"start_s": 1.0, "end_s": 2.0}, {"start_s": 20.5, "end_s": 41.0}]
 
 
@@ -133,12 +133,12 @@ def test_the_words_reach_the_model_and_its_answer_is_put_in_order(world: World, 
 @pytest.mark.parametrize("method", ["uniform", "captions", "subtitles", "blind", "composite"])
 def test_baselines_answer_with_several_intervals(method: str, world: World, cache: Cache) -> None:
     model = Overruled(Babbler(2), decision=scripted)
-    settings: dict[str, Any] = {"captions": {"clip_s": 300.0}, "composite": {"cell": 32}}.get(method, {})
-    first = METHODS[method](world.drawn, "When?", vlm=model, kind="when", several=True, cache=cache, **settings)
-    assert first.prediction == ((1.0, 2.0), (20.0, 41.0)) and first.answer == "1.00–2.00 s, 20.00–41.00 s"
-    again = METHODS[method](
-        world.drawn, "When?", vlm=model, kind="when", several=True, cache=cache, replay=True, **settings
+    settings: dict[str, Any] = {"captions": {"clip_s": 300.0}, "composite": {"search": ak.Search(cell=32)}}.get(
+        method, {}
     )
+    first = METHODS[method](world.drawn, SEVERAL, vlm=model, cache=cache, **settings)
+    assert first.prediction == ((1.0, 2.0), (20.0, 41.0)) and first.answer == "1.00–2.00 s, 20.00–41.00 s"
+    again = METHODS[method](world.drawn, SEVERAL, vlm=model, cache=cache, replay=True, **settings)
     assert again.to_json() == first.to_json() and again.spent.calls == 0
 
 
@@ -188,7 +188,7 @@ def test_tables_keep_several_intervals(world: World, recurring: Question, tmp_pa
 
 def test_a_wrong_answer_is_diagnosed_by_the_places_of_all_intervals(world: World, shared_cache: Cache) -> None:
     cases = world.cases(drawn=True, several=True)
-    (failure,) = ak.diagnosis.failures(cases, vlm=partial(Oracle, miss=1.0), cache=shared_cache, **SMALL)
+    (failure,) = failures(cases, vlm=partial(Oracle, miss=1.0), cache=shared_cache, **SMALL)
     assert failure.row()["truth"].count("–") == len(failure.result.question.positions_s) == 3
     assert len((*failure.diagnosis.unseen, *failure.diagnosis.overlooked)) == 3 and failure.diagnosis.mode
 
@@ -223,9 +223,9 @@ def test_nano_is_told_that_it_was_taught_one_interval(world: World, shared_cache
     model = Babbler(1)
     model.name = "nano@1"
     with pytest.warns(ModelWarning, match="was taught to answer with one interval"):
-        METHODS["blind"](world.drawn, "When?", vlm=model, kind="when", several=True, cache=shared_cache)
+        METHODS["blind"](world.drawn, SEVERAL, vlm=model, cache=shared_cache)
     with warnings.catch_warnings():
         warnings.simplefilter("error", ModelWarning)
         METHODS["blind"](world.drawn, "When?", vlm=model, kind="when", cache=shared_cache)
         model.name = "other"
-        METHODS["blind"](Flat(), "When?", vlm=model, kind="when", several=True, cache=shared_cache)
+        METHODS["blind"](Flat(), SEVERAL, vlm=model, cache=shared_cache)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from benchmarks.conftest import PutVideo
+from support.asking import evaluate
 from support.datasets import CLUE_CHOICES as CHOICES
 from support.datasets import cgbench_row as row
 from support.model_doubles import Babbler, Overruled
@@ -18,7 +19,6 @@ from atlaskit.caching.cache import Cache
 from atlaskit.cli import evaluate as evaluate_command
 from atlaskit.errors import InputError
 from atlaskit.evaluation.metrics import official
-from atlaskit.evaluation.runner import evaluate
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from benchmarks.conftest import PutVideo
+from support.asking import evaluate
 from support.datasets import CORPORA
 from support.datasets import extremewhen_row as row
 from support.model_doubles import Babbler, Overruled
@@ -17,7 +18,6 @@ from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.metrics import official
-from atlaskit.evaluation.runner import evaluate
 
 
 @pytest.fixture

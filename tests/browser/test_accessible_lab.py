@@ -21,10 +21,11 @@ from IPython.display import display
 world = ak.benchmarks.atlasworld(5, 600, questions=16, size=(320, 180), directory={world!r})
 cache, video = ak.Cache({folder!r} + "/cache"), world.drawn
 question = next(each for each in world.questions if each.category == "COUNT")
-few = dict(cache=cache, k=4, cell=96, budget=ak.Budget(calls=24))
+few = dict(cache=cache, search=ak.Search(k=4, cell=96), budget=ak.Budget(calls=24))
 result, other = (ak.ask(video, question, vlm=ak.Oracle(world, miss=miss), **few) for miss in (0.2, 0.5))
 cases, each = world.cases(drawn=True)[:3], dict(cache=cache, progress=False, traces={folder!r} + "/traces")
-rows = [ak.evaluate(cases, method, vlm=ak.Oracle, cell=48, k=4, budget=ak.Budget(calls=12), **each)
+small = ak.Search(cell=48, k=4)
+rows = [ak.evaluate(cases, method, vlm=ak.Oracle, search=small, budget=ak.Budget(calls=12), **each)
         if method == "video-rlm" else ak.evaluate(cases, method, vlm=ak.Oracle, **each)
         for method in ("video-rlm", "uniform")]
 import pandas as pd
@@ -43,7 +44,7 @@ class Stopping(ak.Oracle):
         self.calls += 1
         if self.calls > 9: raise KeyboardInterrupt
         return super().complete(request, **options)
-try: ak.ask(video, question, vlm=Stopping(world), show=True, workers=2, k=4, cell=48, cache=ak.Cache(None))
+try: ak.ask(video, question, vlm=Stopping(world), show=True, workers=2, search=small, cache=ak.Cache(None))
 except KeyboardInterrupt: pass
 """
 FIGURES = """

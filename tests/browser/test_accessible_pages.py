@@ -9,13 +9,12 @@ from typing import Any
 import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Page
+from support.asking import ask, evaluate
 from support.axe import SIZES, overflowing, report, violations
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.evaluation.runner import evaluate
 from atlaskit.experiments.record import NotebookRun, digest
 from atlaskit.experiments.report import write_index
 from atlaskit.runs.result import Result

@@ -152,7 +152,7 @@ def test_marks_in_a_dark_theme(notebooks: Notebooks, setup: str) -> None:
     book = notebooks(
         setup + "from atlaskit.environment.memory import DeadZones\nfrom dataclasses import replace\n"
         "question = next(q for q in world.questions if q.category == 'SSS')\n"
-        "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, cell=48)\n"
+        "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, search=ak.Search(cell=48))\n"
         "result = replace(result, dead_zones=DeadZones(((20.0, 44.0), (150.0, 300.0))))",
         "explorer = ak.widgets.GridExplorer(world.drawn, result=result, cache=cache)\nexplorer",
     )

@@ -24,7 +24,7 @@ class Held(Spiteful):
 """
 ASK = """
 result = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]],
-    vlm=Looking(Held(5)), k=4, cell=32, workers=3, steps=5,
+    vlm=Looking(Held(5)), search=ak.Search(k=4, cell=32, steps=5), workers=3,
                 budget=ak.Budget(calls=12), cache=ak.Cache(None), show=True)
 """
 RELEASE = """

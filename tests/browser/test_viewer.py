@@ -13,14 +13,13 @@ import pandas as pd
 import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
+from support.asking import ask, evaluate
 from support.jupyter import SIZE, Book, Notebooks, difference, shot
 from support.stand_ins import with_hostile_text
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.evaluation.runner import evaluate
 from atlaskit.runs.events import Event
 from atlaskit.runs.replay import pictures
 from atlaskit.runs.result import Result
@@ -229,8 +228,8 @@ def test_the_static_result_replaces_a_viewer_without_a_kernel(
         f"{saved.cells}\nimport tempfile\nworld = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, "
         "size=(320, 180), directory=tempfile.mkdtemp())\n"
         "question = next(q for q in world.questions if q.category == 'COUNT')\n"
-        "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world, miss=0.2), cache=cache, k=4, cell=96, "
-        "budget=ak.Budget(calls=24))"
+        "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world, miss=0.2), cache=cache, "
+        "search=ak.Search(k=4, cell=96), budget=ak.Budget(calls=24))"
     )
     book = notebooks(setup, "ak.widgets.TraceViewer(result)")
     walker = viewer_in(book)

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
+from support.asking import ask
 from support.jupyter import Notebooks
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.result import Result, in_words
@@ -288,8 +288,8 @@ folder = {folder!r}
 cache = ak.Cache(folder + "/cache")
 world = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, size=(320, 180), directory=folder)
 cases = world.cases(drawn=True)
-rows = ak.evaluate(cases, vlm=partial(ak.Oracle, miss=0.75, seed=3), cell=96, k=4, budget=ak.Budget(calls=30),
-                   cache=cache, progress=False, traces=folder + "/traces")"""
+rows = ak.evaluate(cases, vlm=partial(ak.Oracle, miss=0.75, seed=3), search=ak.Search(cell=96, k=4),
+                   budget=ak.Budget(calls=30), cache=cache, progress=False, traces=folder + "/traces")"""
 
 
 @pytest.mark.long

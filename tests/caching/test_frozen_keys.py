@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
+from support.asking import ask, evaluate
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.cached import reply_key
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from support.asking import ask
 
 from atlaskit.__main__ import main
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import recipe_key

@@ -20,12 +20,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from PIL import Image
+from support.asking import ask
 from support.parallel import in_a_thread
 from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from atlaskit.__main__ import main
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.replay import atlas_of

@@ -76,7 +76,7 @@ def test_examples_of_the_cache_are_run(film: World, in_tmp: Path) -> None:
 @pytest.mark.long
 def test_the_example_of_evaluate_is_run(in_tmp: Path) -> None:
     (words,) = [words for words in examples("evaluate") if "--oracle" in words]
-    assert main([*words, "--set", "cell", "32"]) == 0
+    assert main([*words, "--cell", "32"]) == 0
     assert Path("rows.csv").is_file()
 
 

@@ -117,10 +117,10 @@ def test_all_commands_hand_the_same_model_on(monkeypatch: pytest.MonkeyPatch, in
 
 def test_nano_is_served_without_being_started(asking: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """With all replies in the cache, one line answers and no server starts."""
+    from support.asking import ask
     from support.model_doubles import Babbler
 
     from atlaskit.agents.budget import Budget
-    from atlaskit.agents.search import ask
     from atlaskit.models.serving.server import Server, serve
 
     def start(self: Server) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.environment.question import Question, Span, Spans, as_question, spans_of
+from atlaskit.environment.question import Question, Span, Spans, spans_of
 from atlaskit.environment.scoring import intervals_iou, merged, temporal_iou
 from atlaskit.errors import InputError
 
@@ -123,11 +123,3 @@ def test_json_round_trips_and_leaves_other_questions_as_they_were() -> None:
         nested = [nested]
     with pytest.raises(InputError, match="must be an interval"):
         Question.from_json({**Question("When?", kind="when").to_json(), "answer": nested})
-
-
-def test_a_text_can_be_asked_for_several_intervals() -> None:
-    assert as_question("When?", None, "when", several=True) == Question("When?", kind="when", several=True)
-    with pytest.raises(InputError, match="Only a question of kind 'when'"):
-        as_question("What?", None, None, several=True)
-    with pytest.raises(InputError, match="leave `several` out"):
-        as_question(Question("When?", kind="when"), None, None, several=True)

@@ -8,6 +8,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 import pytest
+from support.asking import ask, evaluate
 
 import atlaskit as ak
 from atlaskit.agents.methods.clips import ClipSettings, describe_clips, rows_of
@@ -17,7 +18,6 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
-from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.errors import Refused
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model
@@ -72,7 +72,7 @@ def test_the_second_method_that_describes_clips_pays_none(worlds: tuple[World, .
 
 
 def test_a_search_pays_nothing_per_video(worlds: tuple[World, ...], cache: Cache) -> None:
-    result = ak.ask(worlds[0].drawn, worlds[0].questions[0], vlm=ak.Oracle(worlds[0]), cell=32, cache=cache)
+    result = ask(worlds[0].drawn, worlds[0].questions[0], vlm=ak.Oracle(worlds[0]), cell=32, cache=cache)
     assert result.per_video.calls == 0 and result.per_question == result.total
 
 

@@ -6,15 +6,14 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+from support.asking import ask, evaluate, failures
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.evaluation.diagnosis import COLUMNS, MODES, SHOWN, Diagnosis, diagnose, failures, table
-from atlaskit.evaluation.runner import evaluate
+from atlaskit.evaluation.diagnosis import COLUMNS, MODES, SHOWN, Diagnosis, diagnose, table
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 

@@ -19,6 +19,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 import pytest
+from support.asking import evaluate
 from support.paths import TESTS
 
 import atlaskit as ak
@@ -26,7 +27,7 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
+from atlaskit.evaluation.runner import OF_THE_RUN
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Reply, Request
 
@@ -186,8 +187,8 @@ def test_an_invalid_engine_or_setting_is_an_input_error(
         evaluate(cases, engine="ray", cache=Cache(None), **options)
     with pytest.raises(InputError, match="has no setting 'frame'; it has frames, size"):
         evaluate(cases, "uniform", frame=3, **options)
-    with pytest.raises(InputError, match="composite has no setting 'max_depth'"):
-        evaluate(cases, "composite", max_depth=3, **options)
+    with pytest.raises(InputError, match="video-rlm has no setting 'k'; it has .*search"):
+        ak.evaluate(cases, k=3, **options)
     monkeypatch.setitem(__import__("sys").modules, "ray", None)
     with pytest.raises(InputError, match="needs ray, .* -m pip install 'ray>=2.40'"):
         evaluate(cases, engine="ray", **options)

@@ -14,6 +14,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 import pytest
+from support.asking import evaluate
 from support.datasets import ConstantModel
 
 import atlaskit as ak
@@ -24,7 +25,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError, VideoError
 from atlaskit.evaluation import executors, runner, tables
 from atlaskit.evaluation.rows import COUNTS
-from atlaskit.evaluation.runner import OF_THE_RUN, EvaluationStopped, evaluate
+from atlaskit.evaluation.runner import OF_THE_RUN, EvaluationStopped
 from atlaskit.models.errors import Refused, ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request
 
@@ -336,8 +337,8 @@ def test_other_failures_stop_no_evaluation(cases: tuple[Case, ...], cache: Cache
 
 def test_a_setting_that_no_question_can_have_stops_the_evaluation(cases: tuple[Case, ...], cache: Cache) -> None:
     """Otherwise each of a thousand questions would fail, one by one, for the same mistake."""
-    with pytest.raises(EvaluationStopped, match=r"failed alike \(votes is a whole number, at least 1; got 0\)"):
-        evaluate(cases, vlm=ak.Oracle, votes=0, parallel=1, cache=cache, progress=False)
+    with pytest.raises(EvaluationStopped, match=r"failed alike \(workers is a whole number, at least 1; got 0\)"):
+        evaluate(cases, vlm=ak.Oracle, workers=0, parallel=1, cache=cache, progress=False)
 
 
 def test_an_evaluation_in_which_nothing_was_answered_says_why(
@@ -345,7 +346,7 @@ def test_an_evaluation_in_which_nothing_was_answered_says_why(
 ) -> None:
     table, command = tmp_path / "rows.csv", ["evaluate", "atlasworld", "--oracle", "0.1", "--drawn", "--first", "2"]
     folders = ["--root", str(tmp_path), "--cache", str(tmp_path / "cache"), "--out", str(table)]
-    assert main([*command, *folders, "--set", "second_look", "free"]) == 1
+    assert main([*command, *folders, "--set", "workers", "free"]) == 1
     told = capsys.readouterr().err
-    assert re.search(r"2 failed: second_look is True, False or one of .*; got 'free'\.", told)
+    assert re.search(r"2 failed: workers is a whole number, at least 1; got 'free'\.", told)
     assert f"no question was answered; the rows are in {table}" in told and len(pd.read_csv(table)) == 2

@@ -13,6 +13,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 import pytest
+from support.asking import ask, by_workers
 from support.model_doubles import Counting, Flaky
 
 import atlaskit as ak
@@ -22,7 +23,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import scaling, speedups
 from atlaskit.evaluation.latency import Delayed, delayed
-from atlaskit.evaluation.scaling import TimedCall, by_workers, processor, serial_s
+from atlaskit.evaluation.scaling import TimedCall, processor, serial_s
 from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
 from atlaskit.models.cached import reply_key
 from atlaskit.models.presets import NANO, preset_for
@@ -66,7 +67,7 @@ def test_a_row_for_each_question_and_number_of_workers(
     )
     for row in table.to_dict("records"):
         case = next(case for case in cases if case.question.id == row["id"])
-        result = ak.ask(case.opened(), case.question, vlm=model, workers=row["workers"], cell=32, cache=Cache(None))
+        result = ask(case.opened(), case.question, vlm=model, workers=row["workers"], cell=32, cache=Cache(None))
         assert (row["calls"], row["tokens"]) == (result.spent.calls, result.spent.tokens)
         assert (row["score"], row["right"]) == (case.question.score(result.prediction), result.is_right)
         assert (row["rounds"], row["stop"]) == (result.rounds, result.stop)
@@ -99,7 +100,7 @@ def test_a_repeated_measurement_makes_no_call_and_is_the_same(
 def test_replies_are_neither_taken_from_the_cache_nor_stored_there(
     cases: tuple[Case, ...], oracle_world: World, cache: Cache
 ) -> None:
-    result = ak.ask(cases[0].opened(), cases[0].question, vlm=ak.Oracle(oracle_world), workers=1, cell=32, cache=cache)
+    result = ask(cases[0].opened(), cases[0].question, vlm=ak.Oracle(oracle_world), workers=1, cell=32, cache=cache)
     before = cache.stats()["reply"]
     table = by_workers(cases[:1], vlm=ak.Oracle(oracle_world), workers=[1], cache=cache, **SMALL)
     assert table.loc[0, "calls"] == result.total.calls > 0
@@ -227,8 +228,8 @@ def test_a_delayed_model_gives_the_same_replies_under_another_name(
             return super().complete(request, **control)
 
     video, question = cases[0].opened(), cases[0].question
-    plain = ak.ask(video, question, vlm=oracle, cell=32, cache=Cache(None))
-    late = ak.ask(video, question, vlm=Recording(slow), cell=32, cache=Cache(None))
+    plain = ask(video, question, vlm=oracle, cell=32, cache=Cache(None))
+    late = ask(video, question, vlm=Recording(slow), cell=32, cache=Cache(None))
     assert list(plain.trace)[1:] == list(late.trace)[1:], "all events but the first, which names the model"
     assert plain.prediction == late.prediction and plain.usage == late.usage
     assert not {reply_key(oracle, request) for request in seen} & {reply_key(slow, request) for request in seen}
@@ -243,7 +244,7 @@ def test_a_cancelled_call_does_not_wait_for_the_delay(oracle_world: World, cases
             seen.append(request)
             return super().complete(request, **control)
 
-    ak.ask(cases[0].opened(), cases[0].question, vlm=Recording(oracle_world), cell=32, cache=Cache(None))
+    ask(cases[0].opened(), cases[0].question, vlm=Recording(oracle_world), cell=32, cache=Cache(None))
     cancel = threading.Event()
     cancel.set()
     reply = Delayed(ak.Oracle(oracle_world), 3600.0).complete(seen[0], cancel=cancel)
@@ -291,7 +292,7 @@ def test_invalid_measurements_are_input_errors(cases: tuple[Case, ...], in_tmp: 
         (cases, {"workers": [1, 0]}, "Each number of workers is a whole number, at least 1"),
         (cases, {"workers": [1, 2.0]}, "Each number of workers is a whole number"),
         (cases, {"workers": [True]}, "Each number of workers is a whole number"),
-        (cases, {"celll": 3}, "no setting 'celll'; it has .*cell"),
+        (cases, {"celll": 3}, "no setting 'celll'; it has .*search"),
         (cases, {"on_event": print}, "no setting 'on_event'"),
     ]
     for selected, settings, sentence in invalid:

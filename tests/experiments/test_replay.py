@@ -17,11 +17,11 @@ from pathlib import Path
 import nbformat
 import pytest
 from playwright.sync_api import Browser
+from support.asking import ask
 from support.notebooks import write_notebook
 from support.pages import TEMPLATE_HOSTS, RenderedPage, check_pictures, count_images, plain_html
 from support.paths import ROOT
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import declared_in, run_notebook

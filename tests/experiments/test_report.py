@@ -54,8 +54,8 @@ video
 """,
     "atlas = ak.Atlas(video, k=4, cell=32, cache=cache); atlas.reset()",
     """
-result = ak.ask(video, ATTACK, ["a circle", ATTACK[:-1]], vlm=Spiteful(5), k=4, cell=32, cache=cache,
-                workers=3, budget=ak.Budget(calls=30), show=True)
+result = ak.ask(video, ATTACK, ["a circle", ATTACK[:-1]], vlm=Spiteful(5), search=ak.Search(k=4, cell=32),
+                cache=cache, workers=3, budget=ak.Budget(calls=30), show=True)
 """,
     "print(result); print(video.name); result",
     "result.trace",

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.asking import evaluate
 from support.model_doubles import Counting
 from support.paths import ROOT
 
@@ -18,6 +19,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import sub_second_depth
 from atlaskit.experiments.notebook import declared_in
 from atlaskit.experiments.runner import SCALES
+from atlaskit.models.presets import NANO
 
 NOTEBOOKS = {path.stem[:2]: path for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
 ABOUT_WORLDS = ("03", "05", "06", "07", "08", "09")
@@ -37,7 +39,7 @@ def test_all_notebooks_ask_the_same_questions_in_the_same_way(scale: str) -> Non
     longest = {60 * values["hours"] if "hours" in values else max(values["minutes"]) for values in given.values()}
     assert len(longest) == 1, "the longest videos are equally long"
     (minutes,) = longest
-    nano = sub_second_depth(60 * minutes, ak.search_settings("nano")["k"])
+    nano = sub_second_depth(60 * minutes, NANO.k)
     assert nano in given["03"]["depths"], "one of the depths is the automatic one"
     assert len({repr(given[number]["captioned"]) for number in ("05", "09")}) == 1
     assert len({repr(given[number]["minutes"]) for number in ("05", "07", "09")}) == 1
@@ -51,12 +53,12 @@ def test_the_first_questions_about_a_world_do_not_depend_on_how_many_are_written
 def test_a_depth_that_is_given_makes_the_calls_of_the_same_automatic_depth(cache: Cache, tmp_path: Path) -> None:
     world = ak.benchmarks.atlasworld(3, 36_000, questions=3, clip_s=150, directory=tmp_path)
     cases, model = world.cases(drawn=True), Counting(ak.Oracle(world, miss=0.3))
-    how = {"vlm": model, "cache": cache, "progress": False, **ak.search_settings("nano")}
-    automatic = ak.evaluate(cases, **how)
+    how = {"vlm": model, "cache": cache, "progress": False, "search": ak.Search().suited_to("nano")}
+    automatic = evaluate(cases, **how)
     paid = len(model.calls)
-    assert ak.evaluate(cases, max_depth=3, **how)["calls_paid"].sum() == 0
+    assert evaluate(cases, max_depth=3, **how)["calls_paid"].sum() == 0
     assert len(model.calls) == paid == automatic["calls"].sum()
-    ak.evaluate(cases, "composite", **how)
+    evaluate(cases, "composite", **how)
     paid = len(model.calls)
-    ak.evaluate(cases, max_depth=0, **how)
+    evaluate(cases, max_depth=0, **how)
     assert len(model.calls) == paid, "the root grid alone is depth 0"

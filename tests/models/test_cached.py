@@ -9,11 +9,11 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import BaseModel, Field
+from support.asking import ask
 from support.faults import Fault, completion, failing, saying, send
 from support.loopback import Loop
 from support.model_doubles import Babbler, Counting
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import KINDS, Kind, is_outdated
@@ -69,7 +69,7 @@ def test_refresh_makes_one_call_for_each_request_and_caches_its_reply(loop: Loop
     vlm = VLM(loop.url, "loop")
     loop.faults = [saying(f'{{"cell":{cell}}}') for cell in (1, 2)]
     assert Cached(vlm, cache).complete(request()).answer.cell == 1
-    refreshed = Cached(vlm, cache, refresh=True)
+    refreshed = Cached(vlm, cache.refreshing())
     with ThreadPoolExecutor(8) as pool:
         cells = list(pool.map(lambda _: refreshed.complete(request()).answer.cell, range(8)))
     assert cells == [2] * 8 and len(loop.bodies) == 2
@@ -81,7 +81,7 @@ def test_a_failed_refresh_keeps_the_cached_reply(loop: Loop, cache: Cache) -> No
     cached = Cached(vlm, cache).complete(request()).answer
     loop.faults = [failing(400)]
     with pytest.raises(ModelError):
-        Cached(vlm, cache, refresh=True).complete(request())
+        Cached(vlm, cache.refreshing()).complete(request())
     assert Cached(vlm, cache, replay=True).complete(request()).answer == cached
 
 
@@ -89,7 +89,7 @@ def test_a_refreshed_run_makes_all_calls_again(world: World, cache: Cache) -> No
     model = Counting(Oracle(world, miss=0.3))
     first = ask(world.drawn, world.questions[0], vlm=model, cache=cache, **OPTIONS)
     calls = len(model.calls)
-    refreshed = ask(world.drawn, world.questions[0], vlm=model, refresh=True, cache=cache, **OPTIONS)
+    refreshed = ask(world.drawn, world.questions[0], vlm=model, cache=cache.refreshing(), **OPTIONS)
     assert len(model.calls) == 2 * calls and refreshed.to_json() == first.to_json()
     assert refreshed.spent.calls == calls
 
@@ -141,12 +141,13 @@ def test_a_replay_without_one_reply_of_many_makes_no_call(world: World, tmp_path
     [
         ({"sample": -1}, "sample is a whole number"),
         ({"sample": 0.5}, "sample is a whole number"),
-        ({"refresh": True, "replay": True}, "set one"),
     ],
 )
 def test_an_invalid_setting_is_an_error(world: World, cache: Cache, options: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
-        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache, **options)  # type: ignore[arg-type]
+        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache, **options)
+    with pytest.raises(InputError, match="choose one"):
+        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache.refreshing(), replay=True)
 
 
 def test_a_key_of_an_older_version_is_outdated(monkeypatch: pytest.MonkeyPatch, cache: Cache) -> None:

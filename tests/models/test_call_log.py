@@ -6,12 +6,12 @@ from collections import Counter
 
 import pandas as pd
 import pytest
+from support.asking import ask
 from support.faults import failing, saying
 from support.loopback import loopback
 from support.model_doubles import Flaky
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.client import VLM

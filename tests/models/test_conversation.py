@@ -11,11 +11,11 @@ from typing import Unpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.asking import ask
 from support.model_doubles import Babbler
 
 from atlaskit.agents.budget import Allotment, Budget
 from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall
-from atlaskit.agents.search import ask
 from atlaskit.agents.task import Task
 from atlaskit.agents.worker import Worker
 from atlaskit.benchmarks.atlasworld import World

@@ -22,6 +22,7 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict
+from support.asking import ask
 from support.faults import (
     CHUNKED,
     PATIENCE_S,
@@ -40,7 +41,6 @@ from support.loopback import FaultPlan, Loop, loopback
 from support.parallel import run_all
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
@@ -137,7 +137,6 @@ INTERRUPTED = """
 import sys, threading, time
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.agents.search import ask
 from atlaskit.models.client import VLM
 url, folder = sys.argv[1:]
 world = atlasworld(seed=5, duration_s=60, questions=4, size=(128, 72), directory=folder)

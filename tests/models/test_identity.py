@@ -115,9 +115,9 @@ def test_the_reply_names_its_model_live_and_from_the_cache(loop: Loop, cache: Ca
 def test_a_server_that_answers_under_its_own_name_again_is_told(loop: Loop, cache: Cache) -> None:
     loop.faults = [answering(5, "llama"), answering(3, "loop")]
     vlm = VLM(loop.url, "loop")
-    model = Cached(vlm, cache, refresh=True)
+    model = Cached(vlm, cache.refreshing())
     with pytest.warns(ModelWarning, match="answered by llama"):
         assert model.complete(request()).is_substitute
     with pytest.warns(ModelWarning, match="under its own name again"):
-        assert not Cached(vlm, cache, refresh=True).complete(request()).is_substitute
+        assert not Cached(vlm, cache.refreshing()).complete(request()).is_substitute
     assert cell_of(loop.url, "loop", cache) == 3 and len(loop.bodies) == 2

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
+from support.asking import ask, by_workers, evaluate
 from support.loopback import loopback
 from support.model_doubles import Babbler
 
@@ -80,7 +81,7 @@ def test_many_questions_are_asked_of_many_copies(
     made = list[Any]()
     monkeypatch.setattr("atlaskit.models.named.serve", lambda *_, **given: made.append(given) or Babbler())
     cases = ak.benchmarks.atlasworld(1, 20.0).cases(drawn=True)[:1]
-    ak.evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
+    evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
     assert made == [{"data_parallel": copies}]
 
 
@@ -106,13 +107,13 @@ def test_every_method_takes_a_name_and_starts_its_server() -> None:
     world = ak.benchmarks.atlasworld(1, 20.0)
     case = next(iter(world.cases(drawn=True)))
     for call in (
-        lambda: ak.ask(world.drawn, "What?", vlm="nano", cache=ak.Cache(None)),
+        lambda: ask(world.drawn, "What?", vlm="nano", cache=ak.Cache(None)),
         lambda: ak.baselines.uniform(world.drawn, "What?", vlm="nano", cache=ak.Cache(None)),
-        lambda: ak.scaling.by_workers([case], vlm="nano", cache=ak.Cache(None), progress=False),
+        lambda: by_workers([case], vlm="nano", cache=ak.Cache(None), progress=False),
     ):
         with pytest.raises(ServerError, match="A server was started"):
             call()
-    table = ak.evaluate([case], vlm="nano", cache=ak.Cache(None), progress=False)
+    table = evaluate([case], vlm="nano", cache=ak.Cache(None), progress=False)
     assert table["failure"].tolist() == ["A server was started."]
 
 
@@ -131,6 +132,6 @@ class Double(Babbler):
 def test_a_replay_by_name_starts_no_server() -> None:
     world, cache = ak.benchmarks.atlasworld(1, 20.0), ak.Cache(None)
     small: dict[str, Any] = {"cache": cache, "budget": ak.Budget(calls=9)}
-    first = ak.ask(world.drawn, "What?", vlm=Double(), **small)
+    first = ask(world.drawn, "What?", vlm=Double(), **small)
     for replay in (True, False):
-        assert ak.ask(world.drawn, "What?", vlm="nano", replay=replay, **small).to_json() == first.to_json()
+        assert ask(world.drawn, "What?", vlm="nano", replay=replay, **small).to_json() == first.to_json()

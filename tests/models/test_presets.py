@@ -1,4 +1,4 @@
-"""`search_settings`: what suits a model, for another model that must see the same grids."""
+"""`preset_for`: what suits a model, by its name; and another model that must see the same grids."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 import atlaskit as ak
-from atlaskit.models.presets import NANO, Preset
+from atlaskit.models.presets import NANO, Preset, preset_for
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,9 @@ from atlaskit.models.presets import NANO, Preset
     ],
     ids=str,
 )
-def test_search_settings_are_those_of_the_preset(vlm: object, expected: Preset) -> None:
-    assert ak.search_settings(vlm) == expected.search_settings  # type: ignore[arg-type]
-    assert set(ak.search_settings("nano")) == {"k", "cell", "fit", "steps", "plateau"}
+def test_what_suits_a_model_is_its_preset(vlm: object, expected: Preset) -> None:
+    assert preset_for(vlm) == expected  # type: ignore[arg-type]
+    search = ak.Search(traversal="dfs").suited_to(vlm)  # type: ignore[arg-type]
+    for name in ("k", "cell", "fit", "steps", "plateau"):
+        assert getattr(search, name) == getattr(expected, name)
+    assert search.traversal == "dfs" and ak.Search(k=3, steps=7).suited_to(vlm).k == 3  # type: ignore[arg-type]

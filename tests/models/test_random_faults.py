@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from support.asking import ask
 from support.faults import RANDOM_FAULTS
 from support.invariants import check_grounded
 from support.loopback import FaultPlan, Loop, loopback
 from support.parallel import run_all
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question

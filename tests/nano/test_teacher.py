@@ -9,10 +9,10 @@ from typing import Unpack
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.asking import ask
 
 from atlaskit.agents.prompts import ProbeCall, StepCall
 from atlaskit.agents.schemas import decision_schema
-from atlaskit.agents.search import ask
 from atlaskit.agents.verbalize import cells_text
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS

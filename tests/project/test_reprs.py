@@ -47,6 +47,7 @@ def examples(world: World, shared_cache: Cache, answered: Result) -> dict[str, t
         "Prices": (ak.Prices(prompt=1, completion=2), "prompt=1"),
         "Question": (question, "choice, 3 choices"),
         "Result": (replace(answered, question=replace(question, choices=("a", *LONG)), prediction=0), "A: a"),
+        "Search": (ak.Search(traversal="dfs", steps=5), "traversal='dfs', steps=5"),
         "Trace": (answered.trace, f"{len(answered.trace)} events"),
     }
 

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.asking import ask
 from support.model_doubles import Babbler, Counting, Flaky, Looking
 
 import atlaskit as ak
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import KINDS, is_image, kind_of
@@ -326,7 +326,7 @@ def test_a_run_whose_replies_were_replaced_is_not_exported(film: World, tmp_path
     first = ask(film.video, question, vlm=Babbler(1), **options)
     other = Babbler(2)
     other.parameters = {"seed": 1}  # like a model with a temperature: same name, other replies
-    second = ask(film.video, question, vlm=other, refresh=True, **options)
+    second = ask(film.video, question, vlm=other, **{**options, "cache": cache.refreshing()})
     assert first.to_json() != second.to_json()
     with pytest.raises(CacheError, match="no longer holds"):
         export(tmp_path / "run.zip", first, cache=cache)

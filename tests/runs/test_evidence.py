@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
+from support.asking import ask
 from support.model_doubles import Babbler, Overruled
 from support.searches import CHOICE
 from support.stand_ins import checked_html
 
+import atlaskit as ak
 from atlaskit.agents.baselines import METHODS
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.errors import Refused
@@ -48,7 +49,7 @@ def test_an_answer_without_evidence_says_so(method: str, world: World, shared_ca
             name: [] if name == "supporting" else value for name, value in answer.items()
         },
     )
-    options = {"max_depth": 0} if method == "video-rlm" else {}
+    options = {"search": ak.Search(max_depth=0)} if method == "video-rlm" else {}
     result = METHODS[method](world.drawn, "What happens?", vlm=nothing, cache=shared_cache, **options)
     assert result.prediction is not None and not len(result.evidence)
     told = WORDS.get(method, "names no frame")

@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.asking import ask
 from support.invariants import check_books
 from support.servers import children, members
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.client import VLM

@@ -15,6 +15,7 @@ from typing import Any, Unpack
 
 import pytest
 from pydantic import BaseModel
+from support.asking import ask
 from support.invariants import check_books, check_grounded
 from support.method_calls import method_calls
 from support.tiny_families import TinyFamily, chosen, make_families
@@ -22,7 +23,6 @@ from support.tiny_families import TinyFamily, chosen, make_families
 from atlaskit.agents.baselines import METHODS, settings_of
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view

@@ -16,12 +16,12 @@ from pathlib import Path
 from typing import Unpack
 
 import pytest
+from support.asking import ask
 from support.invariants import check_books, check_grounded
 from support.servers import children, members
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache

@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.evaluation.runner import OF_THE_RUN, evaluate
+from atlaskit.evaluation.runner import OF_THE_RUN
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
+from support.asking import ask, evaluate
 from support.model_doubles import Babbler
 
 WORKERS = 4

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any, Unpack
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs.result import Result
+from support.asking import ask
 
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 """A question that no world knows, for models that answer anything."""

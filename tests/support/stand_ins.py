@@ -14,7 +14,6 @@ from PIL import Image
 from pydantic import BaseModel
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.errors import FrameError, VideoError
@@ -23,6 +22,7 @@ from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video
+from support.asking import ask
 from support.model_doubles import ATTACK
 
 HOSTILE = (

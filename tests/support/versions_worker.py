@@ -25,6 +25,7 @@ from atlaskit.environment.tiles import READABLE, TILE, are_readable
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import Request
 from atlaskit.video.video import Video
+from support.asking import ask
 from support.model_doubles import Looking
 
 EVIDENCE = Scratchpad().add([Evidence(1.25, 1.0, 1.5, "a red circle", 0.8, "Hello Wörld"), Evidence(3, 2, 4, "", 0.5)])
@@ -67,10 +68,10 @@ def keys_of(video: Video, world: World) -> dict[str, Any]:
     }
 
 
-def ask(world: World, cache_directory: Path) -> dict[str, Any]:
+def asked(world: World, cache_directory: Path) -> dict[str, Any]:
     """Run a question on the world; return its result, its cost, and what this run itself spent."""
     model = Looking(ak.Oracle(world, miss=0.2))
-    result = ak.ask(world.video, world.questions[0], vlm=model, k=K, cell=CELL, cache=Cache(cache_directory))
+    result = ask(world.video, world.questions[0], vlm=model, k=K, cell=CELL, cache=Cache(cache_directory))
     spent = {"calls": result.spent.calls, "frames": result.spent.frames_decoded}
     return {"cost": result.total.calls, "spent": spent, "result": result.to_json()}
 
@@ -87,7 +88,7 @@ def main(files: Iterable[str], world_directory: str, cache_directory: str) -> No
         "from": sorted({av.__file__, PIL.__file__, sys.prefix}),
         "facts": {name: facts_of(video) for name, video in videos.items()},
         "keys": {name: keys_of(video, world) for name, video in videos.items()},
-        "asked": ask(world, Path(cache_directory)),
+        "asked": asked(world, Path(cache_directory)),
     }
     print(json.dumps(report))
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from support.asking import ask
 from support.media import frame_number, make_video
 
 import atlaskit as ak
@@ -96,10 +97,10 @@ def test_a_run_samples_other_frames_and_replays_from_the_cache(film: World, tmp_
     question = film.questions[0]
     cache = Cache(tmp_path)
     options = {"vlm": Oracle(film), "cell": 64, "k": 4, "cache": cache, "sampling": sampling}
-    result = ak.ask(film.video, question, **options)  # type: ignore[arg-type]
+    result = ask(film.video, question, **options)  # type: ignore[arg-type]
     assert f'"sampling":"{sampling}"' in result.to_json().replace(" ", "")
     assert result.evidence
-    again = ak.ask(film.video, question, **options)  # type: ignore[arg-type]
+    again = ask(film.video, question, **options)  # type: ignore[arg-type]
     assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
 
 

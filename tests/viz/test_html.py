@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from support.asking import ask
 from support.stand_ins import ALL_HOSTILE, HOSTILE, TAGS, Flat, HostileVideo, MissingVideo, Page, checked_html
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache, cache_in_use, default_cache
 from atlaskit.environment.actions import Expand, Investigate, Zoom

@@ -13,13 +13,13 @@ from typing import Any
 import nbformat
 import numpy as np
 import pytest
+from support.asking import ask
 from support.model_doubles import ATTACK, Babbler, Flaky, Looking, Spiteful
 from support.notebooks import write_notebook
 from support.paths import TESTS
 from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, MissingVideo, ScriptedAttackVideo, checked_html, run
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
@@ -310,7 +310,8 @@ class Waiting(Spiteful):
         return super().complete(request, **options)
 """,
     """
-options = dict(vlm=Waiting(5), k=4, cell=32, workers=3, steps=5, budget=ak.Budget(calls=12), cache=ak.Cache(None))
+search = ak.Search(k=4, cell=32, steps=5)
+options = dict(vlm=Waiting(5), search=search, workers=3, budget=ak.Budget(calls=12), cache=ak.Cache(None))
 result = ak.ask(ScriptedAttackVideo(), ATTACK, ["a circle", ATTACK[:-1]], **options, show=True)
 print(len(published), published.index(True) == len(published) - 1)
 """,

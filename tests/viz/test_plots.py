@@ -14,11 +14,11 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 from PIL import Image
+from support.asking import ask
 from support.figures import assert_legible
 from support.model_doubles import ATTACK, Babbler, Spiteful
 from support.stand_ins import FORTY_CALLS, Flat, ScriptedAttackVideo, run
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import deepest, resolution_s, sub_second_depth

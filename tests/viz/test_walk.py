@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 from PIL import Image
+from support.asking import ask
 from support.model_doubles import Babbler
 from support.stand_ins import ALL_HOSTILE, HOSTILE, Flat, run, strings, with_hostile_text
 
 from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError

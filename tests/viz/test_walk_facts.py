@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.asking import ask
 
 from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid

@@ -8,8 +8,8 @@ from typing import Unpack
 
 from atlaskit.agents.methods.clips import ClipSettings, clip_grids
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
-from atlaskit.agents.options import recorded_fit
 from atlaskit.agents.prompts import CaptionCall
+from atlaskit.agents.settings import recorded_fit
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Question
@@ -48,9 +48,8 @@ def captions(
         vlm: The model, the address of its server, or its name: see `ask`.
         clip_s: Length of a clip in seconds.
         per_clip: Frames that are shown of a clip: a square number.
-        size: Width and height of a frame's cell in pixels: `cell` of `ask`; None for what suits the
-            model.
-        fit: How a frame fills its cell: see `ask`.
+        size: Width and height of a frame's cell in pixels; None for what suits the model.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the model gets the subtitle lines of a clip.
         context: Tokens of captions that the model may get, at four characters each. Those that do
             not fit are cut off at the end of the video, and the result's `failure` says so.

@@ -13,14 +13,15 @@ from itertools import pairwise
 from typing import Any
 
 from atlaskit.agents.methods.run import MethodRun
-from atlaskit.agents.options import cell_for, fit_for, recorded_fit
 from atlaskit.agents.prompts import ClipCall
+from atlaskit.agents.settings import fit_for, recorded_fit
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View, check_cells
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
+from atlaskit.models.presets import cell_for
 from atlaskit.models.protocol import Request
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video

@@ -69,7 +69,7 @@ def dvd(
         top: The most captions that `global_browse` reads.
         frames: The most frames that `frame_inspect` shows, on sheets of up to 4×4.
         size: Width and height of a frame's cell in pixels; None for what suits the model.
-        fit: How a frame fills its cell: see `ask`.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the records and the search include the subtitles.
         threads: Clips that are described at the same time.
         settings: Keywords that mean what they mean for `ask`.

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, Unpack
 
 from atlaskit.agents.methods.run import MethodRun, MethodSettings
-from atlaskit.agents.options import cell_for, fit_for, recorded_fit
 from atlaskit.agents.prompts import FramesCall
 from atlaskit.agents.search import ask
+from atlaskit.agents.settings import Named, Search, fit_for, recorded_fit, resolve_search
+from atlaskit.caching.cache import default_cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
+from atlaskit.models.named import as_model
+from atlaskit.models.presets import cell_for
 from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
@@ -84,15 +88,21 @@ def composite(
     choices: Sequence[str] | None = None,
     *,
     vlm: Model | str,
+    search: Search | Named = "paper",
     **settings: Any,
 ) -> Result:
     """Answer from one grid of K×K frames: `ask` at depth 0, which the paper generalises (§3.1).
+
+    Of `search`, the depth and the scouts are left out.
 
     Examples:
         >>> ak.baselines.composite(video, question, vlm=vlm).settings["max_depth"]
         0
     """
-    return ask(video, question, choices, vlm=vlm, **{**settings, "max_depth": 0})
+    store, is_replay = settings.get("cache") or default_cache(), settings.get("replay") is True
+    model = as_model(vlm, store, is_replay=is_replay)
+    at_root = replace(resolve_search(search, model), max_depth=0, scouts=())
+    return ask(video, question, choices, vlm=model, search=at_root, **settings)
 
 
 def _lines_at(video: Video, times_s: Sequence[float]) -> tuple[tuple[float, tuple[Line, ...]], ...]:

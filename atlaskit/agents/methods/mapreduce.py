@@ -71,7 +71,7 @@ def mapreduce(
         clip_s: Length of a clip in seconds.
         longest: The most clips of a scene.
         size: Width and height of a frame's cell in pixels; None for what suits the model.
-        fit: How a frame fills its cell: see `ask`.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the model gets the subtitle lines.
         context: Tokens of text that the answer may be drawn from, at four characters each. Those
             that do not fit are cut off, and the result's `failure` says so.
@@ -123,7 +123,7 @@ def mapreduce_clips(
         vlm: The model, the address of its server, or its name: see `ask`.
         clip_s: Length of a clip, and so of a scene, in seconds.
         size: Width and height of a frame's cell in pixels; None for what suits the model.
-        fit: How a frame fills its cell: see `ask`.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the model gets the subtitle lines.
         context: Tokens of text that the answer may be drawn from: see `mapreduce`.
         threads: Calls that are made at the same time.

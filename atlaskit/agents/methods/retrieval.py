@@ -58,7 +58,7 @@ def retrieval(
             run's budget.
         frames: Whether the model sees four frames of each of them, beside their records.
         size: Width and height of a frame's cell in pixels; None for what suits the model.
-        fit: How a frame fills its cell: see `ask`.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the records and the search include the subtitles.
         threads: Clips that are described at the same time.
         settings: Keywords that mean what they mean for `ask`.

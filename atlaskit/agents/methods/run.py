@@ -9,7 +9,6 @@ from typing import Any, TypedDict, TypeVar, get_args
 
 from atlaskit.agents.budget import DECISION_CALLS, RESERVED_CALLS, Budget, Charge, Limit, Meter, check_budget
 from atlaskit.agents.master import prediction
-from atlaskit.agents.options import CacheMode
 from atlaskit.agents.prompts import TextCall
 from atlaskit.agents.responsiveness import MAX_UNANSWERED
 from atlaskit.agents.suitability import warn_if_unsuitable
@@ -17,6 +16,7 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import Kind, Question, Span, as_question
 from atlaskit.environment.render import Sheet
+from atlaskit.models.cached import Cached
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError, Unreachable
@@ -39,10 +39,8 @@ class MethodSettings(TypedDict, total=False):
     """The keywords that every method but Video-RLM takes. They mean what they mean for `ask`."""
 
     kind: Kind | None
-    several: bool
     budget: Budget | None
     sample: int
-    refresh: bool
     replay: bool
     cache: Cache | None
 
@@ -62,23 +60,21 @@ class MethodRun:
         vlm: Model | str,
         *,
         kind: Kind | None = None,
-        several: bool = False,
         budget: Budget | None = None,
         sample: int = 0,
-        refresh: bool = False,
         replay: bool = False,
         cache: Cache | None = None,
     ) -> None:
         """Set up the run; raise InputError for a question or settings that break a rule."""
         self.sample, self.is_replay = sample, replay
-        self.question = as_question(question, choices, kind, several)
+        self.question = as_question(question, choices, kind)
         if budget is not None:
             check_budget(budget)
         self.vlm = vlm = as_model(vlm, cache or default_cache(), is_replay=replay)
         self.video = video = as_video(video, cache)
         warn_if_unsuitable(vlm.name, preset_for(vlm), video, self.question)
         self.cache = (cache or default_cache()).watched()
-        self.model = CallLog(CacheMode(sample, refresh, replay).open(vlm, self.cache))
+        self.model = CallLog(Cached(vlm, self.cache, sample=sample, replay=replay))
         remember_video(video, self.cache)
         self.events, self.failure = list[Event](), ""
         self.refusal: ModelError | None = None  # the failure after which no call can succeed

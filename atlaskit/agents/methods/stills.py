@@ -12,14 +12,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlaskit.agents.methods.run import MethodRun
-from atlaskit.agents.options import cell_for, fit_for, recorded_fit
 from atlaskit.agents.prompts import StillCall
+from atlaskit.agents.settings import fit_for, recorded_fit
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Frame, View, check_cells
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
+from atlaskit.models.presets import cell_for
 from atlaskit.models.protocol import Request
 from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Video

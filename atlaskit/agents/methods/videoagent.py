@@ -70,8 +70,8 @@ def videoagent(
         frames: Frames that are looked at first.
         rounds: The most rounds, the answer included.
         segments: The most segments that are looked into in a round, one frame each.
-        size: Width and height of a frame in pixels: `cell` of `ask`; None for what suits the model.
-        fit: How a frame fills its cell: see `ask`.
+        size: Width and height of a frame in pixels; None for what suits the model.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the model gets the subtitle lines at the frames' times.
         context: Tokens of descriptions that the answer may be drawn from: see `captions`.
         threads: Frames that are picked or described at the same time.

@@ -66,7 +66,7 @@ def videoarm(
         turns: The most turns of the controller, the finishing one included.
         frames: The most frames that `clip_analyzer` shows.
         size: Width and height of a frame's cell in pixels; None for what suits the model.
-        fit: How a frame fills its cell: see `ask`.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the controller may ask for transcripts.
         settings: Keywords that mean what they mean for `ask`.
 

@@ -76,8 +76,8 @@ def videotree(
             A longer video has fewer than one a second.
         grow: Whether `clusters` and `most_clusters` are meant for each hour of the video that has
             begun: 32 groups cannot tell ten hours apart.
-        size: Width and height of a frame in pixels: `cell` of `ask`; None for what suits the model.
-        fit: How a frame fills its cell: see `ask`.
+        size: Width and height of a frame in pixels; None for what suits the model.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the model gets the subtitle lines at the frames' times.
         context: Tokens of descriptions that the answer may be drawn from: see `captions`.
         threads: Frames that are described at the same time.

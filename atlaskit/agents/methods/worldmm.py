@@ -71,7 +71,7 @@ def worldmm(
         rounds: The most searches, from 1 to 5.
         top: The most summaries, clips or facts that one search finds.
         size: Width and height of a frame's cell in pixels; None for what suits the model.
-        fit: How a frame fills its cell: see `ask`.
+        fit: How a frame fills its cell: see `ak.Search`.
         subtitles: Whether the records and the search include the subtitles.
         threads: Calls about the video that are made at the same time.
         settings: Keywords that mean what they mean for `ask`.

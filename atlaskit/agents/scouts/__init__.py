@@ -1,6 +1,6 @@
 """Scouts: cheap signals, made without the model, of where in a video to look first.
 
-`ask(…, scouts=)` takes names in SCOUTS ("words": what is said shares words with the question;
+`ak.Search(scouts=)` takes names in SCOUTS ("words": what is said shares words with the question;
 "change": much changes), `likeness(embedder)` (frames resemble the question), or any function of
 this form:
 

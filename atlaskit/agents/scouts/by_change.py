@@ -24,7 +24,8 @@ def change(sight: Sight, grid: Grid) -> Hints:
     without packets, such as a world that is drawn on demand, has no hints.
 
     Examples:
-        >>> ak.ask(video, question, vlm=vlm, scouts=["change"]).is_right  # by its name
+        >>> by_name = ak.Search(scouts=["change"])
+        >>> ak.ask(video, question, vlm=vlm, search=by_name).is_right
         True
     """
     scores = sight.kept("change", grid, lambda: _scores(sight.video.activity(sight.cache), grid))

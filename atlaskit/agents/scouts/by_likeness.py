@@ -42,7 +42,7 @@ def likeness(embedder: Embedder, most_frames: int = 64) -> Likeness:
 
     Examples:
         >>> embedder = ak.Embedder("http://127.0.0.1:8002/v1", "some-clip", image_prompt="")
-        >>> scout = ak.scouts.likeness(embedder)  # for ak.ask(…, scouts=[scout])
+        >>> scout = ak.scouts.likeness(embedder)  # for ak.Search(scouts=[scout])
     """
     if not isinstance(embedder, Embedder):
         raise InputError(f'likeness needs an ak.Embedder("http://…/v1", MODEL); got {embedder!r:.80}.')

@@ -34,7 +34,8 @@ def words(sight: Sight, grid: Grid) -> Hints:
     over the root grid's cells, of the best line of each. A line proves nothing, and may mislead.
 
     Examples:
-        >>> ak.ask(video, question, vlm=vlm, scouts=["words"]).is_right  # by its name
+        >>> by_name = ak.Search(scouts=["words"])
+        >>> ak.ask(video, question, vlm=vlm, search=by_name).is_right
         True
     """
     if not sight.subtitles:

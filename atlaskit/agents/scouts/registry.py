@@ -1,4 +1,4 @@
-"""SCOUTS by name, and how the values of `ask(…, scouts=)` become scouts."""
+"""SCOUTS by name, and how the values of `ak.Search(scouts=)` become scouts."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Scout(Protocol):
     Examples:
         >>> def middle(sight, grid):
         ...     return ak.scouts.Hints({grid.size // 2: ak.scouts.Hint(1.0, "it is the middle")})
-        >>> ak.ask(video, question, vlm=vlm, scouts=[middle]).is_right
+        >>> ak.ask(video, question, vlm=vlm, search=ak.Search(scouts=[middle])).is_right
         True
     """
 

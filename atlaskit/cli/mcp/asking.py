@@ -5,12 +5,14 @@ from __future__ import annotations
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
+from atlaskit.agents.settings import Search
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.mcp.session import Sight, bounded_jpeg
 from atlaskit.environment.notation import clock
@@ -39,6 +41,7 @@ class Asking:
     question: Question
     budget: Budget
     cache: Cache
+    search: Callable[[Model], Search]
     _snapshot: Snapshot = field(default_factory=Snapshot, init=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
     _model: StoppableModel | None = field(default=None, init=False)
@@ -86,9 +89,8 @@ class Asking:
         self._model = vlm = StoppableModel(model)
         if self._is_cancelled:  # while the model was starting
             vlm.stop()
-        return sight_of(
-            ask(self.video, self.question, vlm=vlm, budget=self.budget, cache=self.cache, on_event=self._on_event)
-        )
+        how: dict[str, Any] = {"budget": self.budget, "cache": self.cache, "on_event": self._on_event}
+        return sight_of(ask(self.video, self.question, vlm=vlm, search=self.search(vlm), **how))
 
     def _cancel(self) -> None:
         self._is_cancelled = True

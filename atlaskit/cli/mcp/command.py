@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from atlaskit.agents.budget import Budget
@@ -10,6 +11,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.mcp.folders import Folders
 from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import check_cells
 from atlaskit.environment.tiles import PATCH_PX
@@ -18,6 +20,8 @@ from atlaskit.video.video import SAMPLINGS
 
 CELL_PX = 192
 """Longer side of a cell: eight of them are about as wide as assistants show an image."""
+OF_VIEWS = ("k", "cell", "sampling")
+"""Options of what the assistant sees; `ask` shows its model what suits that."""
 EXAMPLES = """examples:
   atlaskit mcp --root ~/Videos
   atlaskit mcp --root ~/Videos --model http://localhost:8000/v1 Qwen/Qwen3-VL-8B-Instruct --calls 100"""
@@ -57,6 +61,7 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame represents a cell (default midpoint)"
     )
+    add_search_options(parser, without=OF_VIEWS)
     add_cache_option(parser)
 
 
@@ -67,6 +72,7 @@ def _mcp(options: argparse.Namespace) -> int:
         if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
             raise
         raise InputError(missing("atlaskit mcp", "mcp>=2,<3")) from error
+    changes = {name: value for name, value in changes_of(options).items() if name not in OF_VIEWS}
     Grid(0.0, 1.0, options.k)  # check K and the cells before an assistant waits for a picture
     check_cells(options.k, options.cell, "native", PATCH_PX)
     settings = Settings(
@@ -77,6 +83,7 @@ def _mcp(options: argparse.Namespace) -> int:
         options.sampling,
         named_model(options),
         Budget(options.calls, seconds=options.seconds),
+        partial(search_of, options, changes=changes),
     )
     build_server(settings, options.server_version).run("stdio")
     return 0

@@ -18,6 +18,7 @@ from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import Field
 
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.settings import Search
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.mcp.asking import Asking
 from atlaskit.cli.mcp.folders import MAX_LISTED, Folders
@@ -60,6 +61,8 @@ class Settings:
     sampling: Sampling
     model: ModelSpec | None
     budget: Budget
+    search: Callable[[Model], Search]
+    """Returns the search of `ask`, by its model."""
 
 
 @dataclass
@@ -133,7 +136,7 @@ class Tools:
         try:
             asked = as_question(question, choices, kind)
             settings = self.settings
-            asking = Asking(self._session(video).atlas.video, asked, settings.budget, settings.cache)
+            asking = Asking(self._session(video).atlas.video, asked, settings.budget, settings.cache, settings.search)
             return _content(await asking.answer(self._asked_model, context.report_progress))
         except (AtlasError, OSError) as error:
             return _error(error)

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.asking import evaluate
 from support.embedding import Embedding, embedding_server
 from support.faults import failing
 from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
@@ -178,7 +179,7 @@ def test_a_search_that_there_is_not_is_told(world: World, search: Any) -> None:
 
 def test_an_evaluation_records_the_embedder(world: World, cache: Cache, server: Embedding) -> None:
     embedder = Embedder(server.url, "m", api_key="secret")
-    table = ak.evaluate(
+    table = evaluate(
         world.cases(drawn=True), "retrieval", vlm=ak.Oracle, search=embedder, size=32, cache=cache, progress=False
     )
     assert (table["failure"] == "").all()

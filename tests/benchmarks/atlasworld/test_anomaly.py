@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from support.asking import ask, evaluate
 
 import atlaskit as ak
 from atlaskit.agents.baselines import METHODS
@@ -144,9 +145,9 @@ def test_worlds_without_an_anomaly_are_as_before() -> None:
 def test_an_oracle_finds_the_anomaly(number: int, traversal: str, cache: Cache) -> None:
     world = odd_world(6)
     question = world.questions[number]
-    result = ak.ask(world.drawn, question, vlm=Oracle(world), traversal=traversal, cache=cache)
+    result = ask(world.drawn, question, vlm=Oracle(world), traversal=traversal, cache=cache)
     assert result.is_right and not result.without_evidence
-    blind = ak.ask(world.drawn, question, vlm=Oracle(world, miss=1.0), traversal=traversal, cache=cache)
+    blind = ask(world.drawn, question, vlm=Oracle(world, miss=1.0), traversal=traversal, cache=cache)
     assert not blind.evidence
 
 
@@ -154,7 +155,7 @@ def test_an_oracle_finds_the_anomaly(number: int, traversal: str, cache: Cache) 
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_can_be_asked(method: str, cache: Cache) -> None:
     world = odd_world(6, 120)
-    rows = ak.evaluate(world.cases(drawn=True), method, vlm=Oracle(world), cache=cache, progress=False)
+    rows = evaluate(world.cases(drawn=True), method, vlm=Oracle(world), cache=cache, progress=False)
     assert rows["prediction"].notna().all() and rows["score"].between(0, 1).all()
 
 

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.asking import ask
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.cast import EVERYTHING
 from atlaskit.benchmarks.atlasworld.long_timeline import (

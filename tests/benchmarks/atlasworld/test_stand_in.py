@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from support.asking import ask
+
 import atlaskit as ak
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import is_image

@@ -14,6 +14,7 @@ from PIL import Image
 from support.media import make_video
 
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.settings import Search
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.mcp.folders import Folders
 from atlaskit.cli.mcp.server import MAX_SESSIONS, Settings, Tools
@@ -49,7 +50,7 @@ def texts(result: CallToolResult) -> str:
 @pytest.fixture
 def tools(tmp_path: Path, cache: Cache) -> Tools:
     make_video(tmp_path / "clip.mp4", frames=50)
-    settings = Settings(Folders([tmp_path]), cache, 4, 48, "midpoint", None, Budget(calls=10))
+    settings = Settings(Folders([tmp_path]), cache, 4, 48, "midpoint", None, Budget(calls=10), lambda vlm: Search())
     return Tools(settings)
 
 

@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
+from support.asking import ask
 from support.loopback import loopback
 from support.servers import is_alive, model_folder, pids, stub_server, wait_until_gone, wait_until_started
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
@@ -415,8 +415,9 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
     with pytest.raises(Unrecorded):
         ask(world.drawn, world.questions[0], vlm=server, cache=cache, replay=True, on_event=record)
     assert not server.is_ours, "a replay makes no call"
-    settings = {name: start_settings[0][name] for name in (*NANO.search_settings, "model")}
-    assert settings == {**NANO.search_settings, "model": server.name}, "the preset goes by the name"
+    suited = {name: getattr(NANO, name) for name in ("k", "cell", "fit", "steps", "plateau")}
+    settings = {name: start_settings[0][name] for name in (*suited, "model")}
+    assert settings == {**suited, "model": server.name}, "the preset goes by the name"
     with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in reads no grammar, as nano gets one
         server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
     assert server.is_ours

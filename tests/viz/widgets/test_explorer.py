@@ -18,10 +18,10 @@ import pytest
 from nbclient import NotebookClient
 from nbconvert import HTMLExporter
 from PIL import Image
+from support.asking import ask
 from support.notebooks import write_notebook
 from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, strings
 
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom

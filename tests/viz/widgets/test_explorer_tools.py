@@ -13,11 +13,11 @@ import av
 import numpy as np
 import pytest
 from PIL import Image
+from support.asking import ask
 from support.media import frame_number, make_video
 from support.stand_ins import Flat, HostileVideo
 
 import atlaskit as ak
-from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.view import seconds_of

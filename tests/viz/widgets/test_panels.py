@@ -13,6 +13,7 @@ from typing import Any, Unpack
 from unittest.mock import create_autospec
 
 import pytest
+from support.asking import ask
 from support.media import make_video
 from support.model_doubles import ATTACK, Counting, Spiteful
 from support.stand_ins import Flat
@@ -310,7 +311,7 @@ def test_the_steps_of_a_run_are_sent_by_a_channel_of_their_own(world: World, sha
 
 def test_a_given_result_is_shown_with_the_truth(world: World, shared_cache: Cache) -> None:
     asked = next(question for question in world.questions if question.category == "SSS")
-    result = ak.ask(world.drawn, asked, vlm=Oracle(world), cache=shared_cache, cell=48)
+    result = ask(world.drawn, asked, vlm=Oracle(world), cache=shared_cache, cell=48)
     page = FakePage(GridExplorer(world.drawn, result=result, cache=shared_cache))
     state = page.request("here")
     assert state["phase"] == "answered" and state["words"] == f"Answer: {result.answer_in_words}, which is right."

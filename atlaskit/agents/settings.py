@@ -1,0 +1,236 @@
+"""`Search`: the settings of a search, their two named values, and what suits a model.
+
+"paper" is the search of the paper; "best" is what measured best on development seeds (see How the
+search works), as far as a model can do it.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cache
+from typing import Any, Literal, get_args
+
+from atlaskit.agents.scouts.registry import resolve_scouts
+from atlaskit.agents.scouts.sight import Scout
+from atlaskit.agents.strategies import Strategy, resolve_strategy
+from atlaskit.agents.thrift import Measure, check_thrift, resolve_thrift
+from atlaskit.agents.votes import can_vote, check_votes
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.observation import Cells
+from atlaskit.environment.render import check_cells
+from atlaskit.environment.tiles import PATCH_PX, Fit
+from atlaskit.errors import InputError, check_whole
+from atlaskit.models.families import family_of
+from atlaskit.models.presets import preset_for
+from atlaskit.models.protocol import Model
+from atlaskit.video.video import SAMPLINGS, Sampling
+
+Named = Literal["paper", "best"]
+"""The names that a search has."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Search:
+    """How Video-RLM searches. `Search()` is the search of the paper.
+
+    Raises:
+        InputError: If a value is not one that its setting takes.
+
+    Examples:
+        >>> search = ak.Search(traversal="dfs", second_look=True)
+        >>> ak.ask(video, question, vlm=vlm, search=search).settings["traversal"]
+        'dfs'
+    """
+
+    k: int | None = None
+    """A grid has k×k cells. None: what suits the model (8; 4 for nano)."""
+    cell: int | None = None
+    """Width and height of a cell in pixels; of a native cell, the longer of the two. None: what
+    suits the model (320; 128 for nano)."""
+    fit: Fit | None = None
+    """How a frame fills its cell: native (the cell has the video's shape, rounded to the model's
+    image tokens), contain (a square cell, the frame on grey) or stretch (a square cell, filled).
+    None: what suits the model (native; contain for nano)."""
+    sampling: Sampling = "midpoint"
+    """Which frame stands for a cell: midpoint, keyframe (fast), auto (a keyframe, in long cells) or
+    salient (one that differs from its neighbours)."""
+    max_depth: int | Literal["auto"] = "auto"
+    """How deep workers may go, from 0 (the root grid alone) to D_max; auto is the first depth whose
+    cells are shorter than a second."""
+    cells: Cells = "compact"
+    """How prompts describe the cells: compact, or one by one (full, as in the paper)."""
+    traversal: Literal["auto", "dfs", "bfs", "beam"] | Strategy = "auto"
+    """Which regions are explored, and how: dfs, bfs, beam, auto (the master's choice from the
+    question alone) or, in Python, a function of the form that `ak.strategies` describes."""
+    steps: int | None = None
+    """The most calls of a worker in its region. None: what suits the model (12; 40 for nano)."""
+    plateau: int | None = None
+    """A visit ends after so many steps in a row without new evidence. None: what suits the model,
+    or else half of the steps but enough to reach the deepest level."""
+    min_rounds: int = 1
+    """Rounds before the evidence may count as sufficient."""
+    max_rounds: int | None = None
+    """The most rounds. None: no limit."""
+    look_ahead: bool = True
+    """Whether the next probe runs beside the workers: this saves time, and wastes a call if no
+    round follows."""
+    second_look: bool | Sampling = False
+    """Whether a search that has explored everything without finding enough opens the regions again,
+    half a cell later; or which frame stands for a cell then, by the name of a sampling."""
+    votes: int = 1
+    """The most decisions that are asked for; the answer of the majority counts. Above 1 the model
+    needs a temperature."""
+    thrift: Sequence[Measure] | Literal["all"] = ()
+    """Measures that spend fewer tokens on the same sight: steps, review, probe, evidence, or all.
+    nano, which was taught fixed prompts, can have probe."""
+    scouts: Sequence[str | Scout] = ()
+    """What says, without the model, where to look first: words (what is said shares words with the
+    question), change (much changes there) or, in Python, `ak.scouts.likeness(embedder)` and
+    functions."""
+    threads: int | None = None
+    """Workers that run at the same time; no result depends on it. None: all of a round."""
+    sample: int = 0
+    """Number of the sample, if a model with a temperature is asked several times; each has replies
+    of its own in the cache."""
+
+    def __post_init__(self) -> None:
+        self._check_grid()
+        self._check_limits()
+        resolve_strategy(self.traversal)
+        resolve_thrift(self.thrift)
+        resolve_scouts(self.scouts)
+        check_whole("votes", self.votes)
+        check_whole("sample", self.sample, least=0)
+        if not isinstance(self.look_ahead, bool):
+            raise InputError(f"look_ahead is True or False; got {self.look_ahead!r:.80}.")
+
+    def _check_grid(self) -> None:
+        for name in ("k", "cell"):
+            if (value := getattr(self, name)) is not None and type(value) is not int:
+                check_whole(name, value)
+        if self.k is not None:
+            Grid(0.0, 1.0, self.k)
+        if self.max_depth != "auto" and (type(self.max_depth) is not int or self.max_depth < 0):
+            raise InputError(f'max_depth is "auto" or an integer from 0 to D_max; got {self.max_depth!r:.80}.')
+        cell, fit = 16 if self.cell is None else self.cell, "native" if self.fit is None else self.fit
+        check_cells(self.k or 2, cell, fit, PATCH_PX)
+        if self.cells not in get_args(Cells):
+            raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
+        known = ", ".join(SAMPLINGS)
+        if self.sampling not in SAMPLINGS:
+            raise InputError(f"sampling is one of {known}; got {self.sampling!r:.80}.")
+        if not isinstance(self.second_look, bool) and self.second_look not in SAMPLINGS:
+            raise InputError(f"second_look is True, False or one of {known}; got {self.second_look!r:.80}.")
+
+    def _check_limits(self) -> None:
+        steps = self.steps
+        for name in ("steps", "max_rounds", "threads"):
+            if (value := getattr(self, name)) is not None:
+                check_whole(name, value)
+        if self.plateau is not None:
+            check_whole("plateau", self.plateau, 0 if steps is None else min(1, steps - 1))
+            if steps is not None and self.plateau >= steps:
+                raise InputError(f"plateau must be less than the {steps} steps of a worker; got {self.plateau}.")
+        check_whole("min_rounds", self.min_rounds)
+        if self.max_rounds is not None and self.min_rounds > self.max_rounds:
+            raise InputError(f"min_rounds must be at most max_rounds, {self.max_rounds}; got {self.min_rounds}.")
+
+    def suited_to(self, vlm: Model | str | Callable[..., Model]) -> Search:
+        """Return these settings with the grid and the steps that suit a model where none are given.
+
+        `ask` does so by itself. Do it where another model must see the same grids:
+        `ak.evaluate(cases, vlm=ak.Oracle, search=ak.Search().suited_to("nano"))`.
+
+        Args:
+            vlm: A model, its name, or a function that makes one for a world, such as `ak.Oracle`.
+
+        Examples:
+            >>> ak.Search(traversal="dfs").suited_to("nano").k
+            4
+        """
+        preset = preset_for(vlm)
+        missing = [name for name in ("k", "cell", "fit", "steps") if getattr(self, name) is None]
+        own: dict[str, Any] = {name: getattr(preset, name) for name in missing}
+        if self.plateau is None and own.get("steps", self.steps) == preset.steps:
+            own["plateau"] = preset.plateau
+        return replace(self, **own)
+
+    def __repr__(self) -> str:
+        return f"Search({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
+
+    def with_plateau(self, max_depth: int) -> Search:
+        """Return the settings with a plateau, chosen where none was given.
+
+        It is half of the steps, but enough steps to reach the deepest level.
+        """
+        if self.plateau is not None or self.steps is None:
+            return self
+        return replace(self, plateau=min(self.steps - 1, max(self.steps // 2, max_depth + 1)))
+
+    def changed(self) -> dict[str, Any]:
+        """Return the settings that differ from the paper's, by name."""
+        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+
+
+PAPER = Search()
+BEST = Search(scouts=("words",), second_look=True, votes=5, thrift=("steps", "probe"))
+NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
+"""The searches that have a name."""
+
+
+def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **changes: Any) -> Search:
+    """Return the settings of a search by a model, with the grid and the steps that suit it.
+
+    A model that was taught fixed prompts gets the paper's search as "best"; one whose replies do
+    not vary, no votes.
+
+    Args:
+        search: The settings, or their name.
+        vlm: The model, or a function that makes one for a world.
+        **changes: Settings to change.
+
+    Raises:
+        InputError: If no search has that name, or a setting does not go with the model.
+    """
+    chosen = named_search(search)
+    if search == "best":
+        chosen = chosen if preset_for(vlm).writes_freely else PAPER
+        chosen = chosen if can_vote(vlm) else replace(chosen, votes=1)
+    chosen = replace(chosen, **changes)
+    check_votes(vlm, chosen.votes)
+    check_thrift(resolve_thrift(chosen.thrift), vlm)
+    return chosen.suited_to(vlm)
+
+
+def named_search(search: Search | str) -> Search:
+    """Return settings by their name, or as they are; raise InputError for anything else."""
+    if isinstance(search, Search):
+        return search
+    if not isinstance(search, str) or search not in NAMED:
+        raise InputError(f'search is "paper", "best" or ak.Search(…); got {search!r:.80}.')
+    return NAMED[search]
+
+
+@cache
+def described() -> dict[str, str]:
+    """Return the line that describes each setting: the docstrings of the fields of `Search`."""
+    found = re.findall(r'^    (\w+): [^\n]+\n    """(.+?)"""', inspect.getsource(Search), re.MULTILINE | re.DOTALL)
+    return {name: " ".join(text.split()) for name, text in found}
+
+
+def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
+    """Return how frames fill their cells, and the patch that native cells are rounded to.
+
+    Args:
+        vlm: The model that looks at the cells.
+        fit: The user's choice; None for what suits the model.
+    """
+    return preset_for(vlm).fit if fit is None else fit, family_of(vlm.name).patch
+
+
+def recorded_fit(fit: Fit, patch: int) -> dict[str, Any]:
+    """Return the settings that a run records of `fit_for`: the patch only where it counts."""
+    return {"fit": fit, "patch": patch} if fit == "native" else {"fit": fit}
