@@ -4,7 +4,7 @@ The names here are a notebook's whole vocabulary. Importing them does no I/O and
 """
 
 from atlaskit import benchmarks
-from atlaskit.agents import baselines, scouts, strategies
+from atlaskit.agents import scouts, strategies
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
@@ -25,7 +25,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.errors import AtlasError
-from atlaskit.evaluation import diagnosis, metrics, scaling, statistics
+from atlaskit.evaluation import baselines, diagnosis, metrics, scaling, statistics
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect

@@ -23,9 +23,8 @@ from typing import Any, Unpack
 
 from tqdm import tqdm
 
-from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.prompts import DecisionCall, FramesCall, ProbeCall, ReviewCall, StepCall
+from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.schemas import to_action
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
@@ -34,8 +33,10 @@ from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
+from atlaskit.evaluation import baselines
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.runner import evaluate
+from atlaskit.methods.prompts import FramesCall
 from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve

@@ -38,8 +38,6 @@ def lines_of_code(source: str) -> int:
 def room_of(path: Path) -> str:
     """Return the room of a module of the package."""
     parts = path.relative_to(ROOT / "atlaskit").parts
-    if parts[:2] == ("agents", "methods"):
-        return "methods"
     return parts[0] if len(parts) > 1 else "top"
 
 

@@ -11,7 +11,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.agents.baselines import METHODS, settings_of
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
@@ -24,6 +23,7 @@ from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
+from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.evaluation.executors import ENGINES
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.models.named import as_model, copies_for

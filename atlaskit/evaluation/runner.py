@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
-from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threads
 from atlaskit.evaluation.rows import REFUSAL, case_row, failure_row
 from atlaskit.evaluation.tables import prediction_column

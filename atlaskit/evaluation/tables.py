@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import InputError, reason
+from atlaskit.evaluation.baselines import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd

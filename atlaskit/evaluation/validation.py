@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from atlaskit.agents.baselines import settings_of
 from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case
 from atlaskit.errors import InputError
+from atlaskit.evaluation.baselines import settings_of
 from atlaskit.runs.result import Result
 
 JSON_SCALARS = (str, int, float, bool, type(None))

@@ -127,7 +127,7 @@ class Result:
         >>> result.answer, result.is_right
         ('a yellow star', True)
         >>> [(item.label, round(item.timestamp_s, 1)) for item in result.evidence]
-        [('A', 70.3), ('B', 77.8), ('C', 74.1), ('D', 68.8)]
+        [('A', 70.3)]
         >>> result.save("result.json")
     """
 

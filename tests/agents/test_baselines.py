@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from support.methods import ask_by
 
 import atlaskit as ak
-from atlaskit.agents import baselines
-from atlaskit.agents.prompts import CaptionCall, FramesCall, TextCall
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
+from atlaskit.evaluation import baselines
+from atlaskit.methods.prompts import CaptionCall, FramesCall, TextCall
 from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 

@@ -9,12 +9,12 @@ from support.asking import ask, packed
 from support.model_doubles import Babbler
 from support.stand_ins import CHOICE, Flat
 
-from atlaskit.agents.baselines import METHODS
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import Search
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import Still
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.presets import NANO, preset_for
 from atlaskit.models.protocol import CallControl, Reply, Request
 

@@ -21,7 +21,6 @@ from support.stand_ins import Flat
 
 import atlaskit as ak
 from atlaskit.agents import schemas
-from atlaskit.agents.baselines import METHODS
 from atlaskit.agents.master import prediction
 from atlaskit.agents.verbalize import ANSWER_FORMS, question_text
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
@@ -31,6 +30,7 @@ from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, ModelWarning
 from atlaskit.evaluation import tables
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.answers import find_answer
 from atlaskit.models.completion import Completion
 from atlaskit.models.protocol import Request

@@ -12,6 +12,7 @@ from support.method_calls import method_calls
 
 from atlaskit.agents import prompts
 from atlaskit.caching.cache import Cache
+from atlaskit.methods import prompts as method_prompts
 from atlaskit.models.cached import reply_key
 
 ELSEWHERE = {"CaptionCall", "FramesCall", "TextCall"} | {
@@ -68,4 +69,4 @@ def test_requests_are_those_of_earlier_versions(cache: Cache) -> None:
 
 def test_every_call_is_held_here_or_there(cache: Cache) -> None:
     held = {type(call).__name__ for _, call in method_calls(cache)}
-    assert held | ELSEWHERE == {name for name in prompts.__all__ if name.endswith("Call")}
+    assert held | ELSEWHERE == {name for name in (*prompts.__all__, *method_prompts.__all__) if name.endswith("Call")}

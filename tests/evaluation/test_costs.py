@@ -11,13 +11,13 @@ import pytest
 from support.asking import ask, evaluate
 
 import atlaskit as ak
-from atlaskit.agents.methods.clips import ClipSettings, describe_clips, rows_of
-from atlaskit.agents.methods.run import MethodRun, MethodSettings
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
+from atlaskit.methods.clips import ClipSettings, describe_clips, rows_of
+from atlaskit.methods.run import MethodRun, MethodSettings
 from atlaskit.models.errors import Refused
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model

@@ -19,7 +19,7 @@ from atlaskit.__main__ import main
 
 PACKAGE, RECIPE = ROOT / "atlaskit", ROOT / "nano"
 UNCOUNTED = {"__init__.py", "requirements.lock", "__main__.py", "py.typed", "__pycache__"}
-MAX_TOP_ENTRIES, MAX_MODULE_LINES, MAX_FUNCTION_LINES = 14, 400, 60
+MAX_TOP_ENTRIES, MAX_MODULE_LINES, MAX_FUNCTION_LINES = 15, 400, 60
 
 CONTRACTS = {
     contract["id"]: contract["name"]

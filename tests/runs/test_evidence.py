@@ -12,9 +12,9 @@ from support.searches import CHOICE
 from support.stand_ins import checked_html
 
 import atlaskit as ak
-from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.errors import Refused
 from atlaskit.runs.result import RESTS_ON, Result
 from atlaskit.viz.walk.source import open_run

@@ -20,12 +20,12 @@ from support.invariants import check_books, check_grounded
 from support.method_calls import method_calls
 from support.tiny_families import TinyFamily, chosen, make_families
 
-from atlaskit.agents.baselines import METHODS, settings_of
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
+from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.client import VLM
 from atlaskit.models.families import FAMILIES, family_of
 from atlaskit.models.http import Endpoint

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from atlaskit.agents.prompts import ControllerCall
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
+from atlaskit.methods.prompts import ControllerCall
 from atlaskit.models.errors import Refused
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
 from atlaskit.models.usage import Usage

@@ -6,8 +6,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.agents.baselines import METHODS
-from atlaskit.agents.prompts import (
+from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import Frame, Sheet, View
+from atlaskit.evaluation.baselines import METHODS
+from atlaskit.methods.prompts import (
     BrowseCall,
     CharactersCall,
     ClipCall,
@@ -32,12 +38,6 @@ from atlaskit.agents.prompts import (
     SummaryCall,
     Turn,
 )
-from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import Grid
-from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.question import Question
-from atlaskit.environment.render import Frame, Sheet, View
 from atlaskit.video.subtitles import Line
 from support.searches import RecordingOracle
 from support.stand_ins import Flat

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlaskit.agents.baselines import METHODS, settings_of
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.runs.result import Result
 
 SMALL: dict[str, dict[str, Any]] = {

@@ -15,10 +15,10 @@ from PIL import Image, ImageChops
 from support.model_doubles import Babbler, Flaky, Spiteful
 from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, MissingVideo, ScriptedAttackVideo, run
 
-from atlaskit.agents import baselines
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
+from atlaskit.evaluation import baselines
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz import movie

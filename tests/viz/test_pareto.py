@@ -17,9 +17,9 @@ from matplotlib.axes import Axes
 from support.figures import assert_apart, assert_legible, shown_texts
 
 import atlaskit as ak
-from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.published import RESULTS, VIDEOATLAS, Published
 from atlaskit.errors import InputError
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.viz import plots
 from atlaskit.viz.plots.fronts import front
 from atlaskit.viz.plots.series import method_look

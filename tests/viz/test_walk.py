@@ -20,11 +20,11 @@ from support.asking import ask
 from support.model_doubles import Babbler
 from support.stand_ins import ALL_HOSTILE, HOSTILE, Flat, run, strings, with_hostile_text
 
-from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
+from atlaskit.evaluation import baselines
 from atlaskit.runs.events import DATA_CLASSES, Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from support.asking import ask
 
-from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -20,6 +19,7 @@ from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
+from atlaskit.evaluation import baselines
 from atlaskit.runs import replay
 from atlaskit.runs.events import DATA_CLASSES, ActionData, Event, StepData, data_of
 from atlaskit.runs.result import Result

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from support.asking import ask, evaluate
 
 import atlaskit as ak
-from atlaskit.agents.baselines import METHODS
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.anomaly import ODD, WHEN_ODD, odd_event
 from atlaskit.benchmarks.atlasworld.clip import DrawnVideo
@@ -22,6 +21,7 @@ from atlaskit.benchmarks.atlasworld.long_timeline import OWN_CLIPS
 from atlaskit.benchmarks.atlasworld.timeline import COLOURS, SHAPES, Script, WorldEvent
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.video.video import Video
 
 SMALL = (128, 72)

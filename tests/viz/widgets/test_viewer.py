@@ -19,11 +19,11 @@ from support.asking import ask, evaluate
 from support.model_doubles import Babbler
 from support.stand_ins import ALL_HOSTILE, HOSTILE, Flat, checked_html, run, strings, with_hostile_text
 
-from atlaskit.agents import baselines
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, InputError
+from atlaskit.evaluation import baselines
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.runs.events import Event
 from atlaskit.runs.replay import pictures

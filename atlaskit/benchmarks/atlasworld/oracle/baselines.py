@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlaskit.agents.prompts import CaptionCall, ClipCall, EvidenceCall, FramesCall, GlanceCall, StillCall, TextCall
+from atlaskit.agents.prompts import GlanceCall
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.answers import decision_reply
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
+from atlaskit.methods.prompts import CaptionCall, ClipCall, EvidenceCall, FramesCall, StillCall, TextCall
 
 MAX_CITED_CELLS = 8
 """Number of cells that a decision about one view cites for each event."""

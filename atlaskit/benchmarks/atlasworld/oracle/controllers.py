@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from atlaskit.agents.prompts import ControllerCall
 from atlaskit.benchmarks.atlasworld.oracle import worldmm
 from atlaskit.benchmarks.atlasworld.oracle.dvd import dvd_turn
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 from atlaskit.benchmarks.atlasworld.oracle.videoarm import videoarm_turn
 from atlaskit.errors import InputError
+from atlaskit.methods.prompts import ControllerCall
 
 POLICIES: dict[str, Callable[[Perception, ControllerCall], dict[str, Any]]] = {
     "dvd": dvd_turn,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from atlaskit.agents.prompts import ControllerCall
-from atlaskit.agents.prompts.controller import FINISH
-from atlaskit.agents.prompts.dvd import BROWSE, INSPECT, MOST_FOUND, SEARCH
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
 from atlaskit.benchmarks.atlasworld.oracle.inquiry import action, beside_of, gives_up, is_settled, needs_all
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
+from atlaskit.methods.prompts import ControllerCall
+from atlaskit.methods.prompts.controller import FINISH
+from atlaskit.methods.prompts.dvd import BROWSE, INSPECT, MOST_FOUND, SEARCH
 
 FOUND = re.compile(r"best first: ([\d, ]+)\.")
 ROW = re.compile(r"^Clip (\d+) \(.*$", re.MULTILINE)

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from atlaskit.agents.prompts import BrowseCall, ControllerCall, InspectCall, SnapshotCall
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import MAX_SUBJECTS, noticed_events, words_found
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
+from atlaskit.methods.prompts import BrowseCall, ControllerCall, InspectCall, SnapshotCall
 
 WORDS_OF_ALL = ("how many times", "appears first", "summarise")
 """Words of questions that no single moment answers."""

@@ -4,18 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlaskit.agents.prompts import (
-    CharactersCall,
-    ContinuesCall,
-    GoalCall,
-    MapCall,
-    OverviewCall,
-    ReduceCall,
-    SceneCall,
-    SceneLookCall,
-)
-from atlaskit.agents.prompts.mapreduce import MOST_SEGMENTS, SUREST
-from atlaskit.agents.prompts.scenes import MOST_CHARACTERS, MOST_PAIRS
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import noticed_events, words_found
 from atlaskit.benchmarks.atlasworld.oracle.judgement import (
@@ -27,6 +15,18 @@ from atlaskit.benchmarks.atlasworld.oracle.judgement import (
     told,
 )
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
+from atlaskit.methods.prompts import (
+    CharactersCall,
+    ContinuesCall,
+    GoalCall,
+    MapCall,
+    OverviewCall,
+    ReduceCall,
+    SceneCall,
+    SceneLookCall,
+)
+from atlaskit.methods.prompts.mapreduce import MOST_SEGMENTS, SUREST
+from atlaskit.methods.prompts.scenes import MOST_CHARACTERS, MOST_PAIRS
 
 NOT_HERE = "Nothing here bears on the question."
 

@@ -5,39 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Unpack
 
-from atlaskit.agents.prompts import (
-    BrowseCall,
-    CaptionCall,
-    CharactersCall,
-    ClipCall,
-    ConsolidateCall,
-    ContinuesCall,
-    ControllerCall,
-    DecisionCall,
-    EvidenceCall,
-    FactsCall,
-    FramesCall,
-    GlanceCall,
-    GoalCall,
-    InspectCall,
-    JudgeCall,
-    MapCall,
-    OverviewCall,
-    PickCall,
-    ProbeCall,
-    QueriesCall,
-    ReduceCall,
-    RelevanceCall,
-    ReviewCall,
-    SceneCall,
-    SceneLookCall,
-    SnapshotCall,
-    StepCall,
-    StillCall,
-    SummaryCall,
-    TaskCall,
-    TextCall,
-)
+from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.benchmarks.atlasworld.oracle import (
     baselines,
     controllers,
@@ -55,6 +23,33 @@ from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
 from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.errors import InputError
+from atlaskit.methods.prompts import (
+    BrowseCall,
+    CaptionCall,
+    CharactersCall,
+    ClipCall,
+    ConsolidateCall,
+    ContinuesCall,
+    ControllerCall,
+    EvidenceCall,
+    FactsCall,
+    FramesCall,
+    GoalCall,
+    InspectCall,
+    JudgeCall,
+    MapCall,
+    OverviewCall,
+    PickCall,
+    QueriesCall,
+    ReduceCall,
+    RelevanceCall,
+    SceneCall,
+    SceneLookCall,
+    SnapshotCall,
+    StillCall,
+    SummaryCall,
+    TextCall,
+)
 from atlaskit.models.protocol import CallControl, Reply, Request
 
 REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {

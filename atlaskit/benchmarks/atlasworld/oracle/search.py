@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from atlaskit.agents.prompts.search import MOST_QUERIES, QueriesCall
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
+from atlaskit.methods.prompts.search import MOST_QUERIES, QueriesCall
 
 QUOTED = re.compile(r"“([^”]+)”")
 """A line that somebody says, in a question."""

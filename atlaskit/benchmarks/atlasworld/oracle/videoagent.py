@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlaskit.agents.prompts import JudgeCall, PickCall
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
+from atlaskit.methods.prompts import JudgeCall, PickCall
 
 
 def judge_reply(perception: Perception, call: JudgeCall) -> dict[str, Any]:

@@ -8,9 +8,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from atlaskit.agents.prompts import ControllerCall
-from atlaskit.agents.prompts.controller import FINISH
-from atlaskit.agents.prompts.videoarm import ANALYZE, MOST_FRAMES, SNAP, TRANSCRIPT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
 from atlaskit.benchmarks.atlasworld.oracle.inquiry import (
     action,
@@ -22,6 +19,9 @@ from atlaskit.benchmarks.atlasworld.oracle.inquiry import (
     seen,
 )
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
+from atlaskit.methods.prompts import ControllerCall
+from atlaskit.methods.prompts.controller import FINISH
+from atlaskit.methods.prompts.videoarm import ANALYZE, MOST_FRAMES, SNAP, TRANSCRIPT
 
 Range = tuple[int, int]
 FINE_S = 1.5

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlaskit.agents.prompts import RelevanceCall
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
 from atlaskit.environment.question import Question
+from atlaskit.methods.prompts import RelevanceCall
 
 
 def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from atlaskit.agents.prompts import ConsolidateCall, ControllerCall, FactsCall, SummaryCall
-from atlaskit.agents.prompts.controller import FINISH
-from atlaskit.agents.prompts.worldmm import MOST_FACTS, MOST_REPLACED
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
 from atlaskit.benchmarks.atlasworld.oracle.judgement import described_in, is_about_many, seen_in, told
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
+from atlaskit.methods.prompts import ConsolidateCall, ControllerCall, FactsCall, SummaryCall
+from atlaskit.methods.prompts.controller import FINISH
+from atlaskit.methods.prompts.worldmm import MOST_FACTS, MOST_REPLACED
 
 ABOUT_ONE = ("episodic 10 s", "visual_by_words", "semantic", "episodic 30 s", "episodic 3 min")
 """Where it looks for an answer that one moment holds, until it has it."""

@@ -1,0 +1,82 @@
+"""The methods by name (METHODS): Video-RLM, and those that it is compared with (paper §4.1).
+
+Each is a function with the signature of `ask`, in a module of its own in `methods`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+from atlaskit.agents.search import ask
+from atlaskit.methods.captions import captions
+from atlaskit.methods.dvd import dvd
+from atlaskit.methods.frames import composite, uniform
+from atlaskit.methods.mapreduce import mapreduce, mapreduce_clips
+from atlaskit.methods.retrieval import retrieval
+from atlaskit.methods.run import MethodSettings
+from atlaskit.methods.text import blind, subtitles_only
+from atlaskit.methods.videoagent import videoagent
+from atlaskit.methods.videoarm import videoarm
+from atlaskit.methods.videotree import videotree
+from atlaskit.methods.worldmm import worldmm
+from atlaskit.runs.result import Result
+
+__all__ = [
+    "METHODS",
+    "blind",
+    "captions",
+    "composite",
+    "dvd",
+    "mapreduce",
+    "mapreduce_clips",
+    "retrieval",
+    "settings_of",
+    "subtitles_only",
+    "uniform",
+    "videoagent",
+    "videoarm",
+    "videotree",
+    "worldmm",
+]
+
+METHODS: dict[str, Callable[..., Result]] = {
+    "video-rlm": ask,
+    "uniform": uniform,
+    "composite": composite,
+    "captions": captions,
+    "subtitles": subtitles_only,
+    "blind": blind,
+    "retrieval": retrieval,
+    "videotree": videotree,
+    "videoagent": videoagent,
+    "mapreduce": mapreduce,
+    "mapreduce-clips": mapreduce_clips,
+    "worldmm": worldmm,
+    "dvd": dvd,
+    "videoarm": videoarm,
+}
+"""All methods, by name."""
+
+
+def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
+    """Return the keywords that a method takes; None if it takes any, as a user's function may.
+
+    Examples:
+        >>> "budget" in ak.baselines.settings_of(ak.baselines.uniform)
+        True
+    """
+    parameters = inspect.signature(method).parameters.values()
+    names = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
+    if method is composite:
+        return settings_of(ask)
+    if method in METHODS.values():
+        names += [name for name in MethodSettings.__annotations__ if name not in names]
+    elif any(each.kind is each.VAR_KEYWORD for each in parameters):
+        return None
+    return tuple(names)
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

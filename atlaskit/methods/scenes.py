@@ -1,0 +1,174 @@
+"""The scenes of a video: clips that belong together, with what happens in them (per video).
+
+`scenes_of` asks at each cut between two clips whether the scene continues, and has each scene of
+several clips described; `clips_as_scenes` takes each clip for a scene, without a call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from atlaskit.agents.schemas import LONGEST_TEXT
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import Evidence, Scratchpad
+from atlaskit.environment.notation import clock
+from atlaskit.environment.question import Span
+from atlaskit.environment.render import Sheet
+from atlaskit.methods.clips import Clip, ClipSettings
+from atlaskit.methods.prompts import ContinuesCall, SceneCall
+from atlaskit.methods.prompts.scenes import MOST_CHARACTERS
+from atlaskit.methods.run import MethodRun
+from atlaskit.models.protocol import Request
+
+CUT_K = 2
+"""A cut is shown by 2×2 frames, two on each side."""
+SCENE_K = 4
+"""A scene of several clips is described from 4×4 frames."""
+PER_SHEET = 16
+"""Scenes whose middle frames share one sheet."""
+LONGEST_ROW = 2_000
+"""Characters of a scene in a prompt. Of a longer text (a scene full of speech) the end is cut off,
+and marked."""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One or more clips in a row that belong together."""
+
+    index: int
+    """Its number in the video, from 0."""
+    clips: tuple[Clip, ...]
+    caption: str
+    characters: tuple[tuple[str, str], ...]
+    """(name, appearance) of each, as the scene's describer wrote them."""
+    names: tuple[str, ...] = ()
+    """The name of each character in the whole video; empty if nobody compared them."""
+
+    @property
+    def span(self) -> Span:
+        """Its interval in seconds."""
+        return self.clips[0].start_s, self.clips[-1].end_s
+
+    @property
+    def row(self) -> str:
+        """The scene as a paragraph of a prompt."""
+        start_s, end_s = self.span
+        names = self.names or tuple(name for name, _ in self.characters)
+        seen = [
+            f"{name} ({appearance})" if name == here else f"{name} (here called {here}; {appearance})"
+            for name, (here, appearance) in zip(names, self.characters, strict=True)
+        ]
+        parts = {
+            "Seen": "; ".join(seen),
+            "On screen": " ".join(clip.on_screen_text for clip in self.clips if clip.on_screen_text),
+            "Said": " ".join(dict.fromkeys(line.text for clip in self.clips for line in clip.said)),
+        }
+        more = [f"{name}: {text}" for name, text in parts.items() if text]
+        row = " ".join([f"Scene {self.index} ({clock(start_s)}–{clock(end_s)}): {self.caption}", *more])
+        return row if len(row) <= LONGEST_ROW else f"{row[: LONGEST_ROW - 2]} …"
+
+
+def clips_as_scenes(clips: Sequence[Clip]) -> list[Scene]:
+    """Return a scene for each clip."""
+    return [Scene(index, (clip,), clip.caption, clip.subjects) for index, clip in enumerate(clips)]
+
+
+def scenes_of(
+    run: MethodRun, settings: ClipSettings, clips: Sequence[Clip], longest: int, threads: int = 4
+) -> list[Scene]:
+    """Return the scenes of a video, in order of time.
+
+    One call for each cut between two clips, and one for each scene of several clips; none depends
+    on a question. A cut whose call fails ends the scene, and a scene whose call fails has the
+    captions of its clips.
+
+    Args:
+        run: The run that makes the calls.
+        settings: How clips are shown.
+        clips: The records of the clips, in order of time.
+        longest: The most clips of a scene, so that a video without cuts has more than one scene.
+        threads: Calls that are made at the same time.
+    """
+    groups = _grouped(clips, _continued(run, settings, clips, threads), longest)
+    described = _described(run, settings, [group for group in groups if len(group) > 1], threads)
+    scenes = []
+    for index, group in enumerate(groups):
+        caption, characters = described.get(group[0].index) or _from_clips(group)
+        scenes.append(Scene(index, group, caption, characters))
+    return scenes
+
+
+def middle_frames(run: MethodRun, settings: ClipSettings, scenes: Sequence[Scene]) -> tuple[Sheet, ...]:
+    """Return sheets of the middle frame of each scene, labelled with the scene's number."""
+    items = []
+    for scene in scenes:
+        start_s, end_s = scene.span
+        items.append(Evidence((start_s + end_s) / 2, start_s, end_s, "", 1.0, label=str(scene.index)))
+    pads = [Scratchpad(tuple(items[start : start + PER_SHEET])) for start in range(0, len(items), PER_SHEET)]
+    return tuple(Sheet(run.video, pad, settings.cell, settings.fit, run.cache, settings.patch) for pad in pads)
+
+
+def _continued(run: MethodRun, settings: ClipSettings, clips: Sequence[Clip], threads: int) -> set[int]:
+    """Return the index of each clip that continues the scene of the clip before it."""
+    # Where a clip has no record, nothing is known of the cut: the scene ends there.
+    cuts = [(one, other) for one, other in pairwise(clips) if other.index == one.index + 1]
+
+    def request(cut: tuple[Clip, Clip]) -> Request:
+        before, after = cut
+        start_s, end_s = _around(cut)
+        view = settings.view(run, Grid(start_s, end_s, CUT_K))
+        return ContinuesCall(view, before.caption, after.caption).request()
+
+    continued = set()
+    for cut, reply in run.answers(cuts, request, threads):
+        run.log_turn("continues", reply, [_around(cut)])
+        if reply.answer.continues:
+            continued.add(cut[1].index)
+    return continued
+
+
+def _around(cut: tuple[Clip, Clip]) -> Span:
+    """Return as much time on both sides of a cut as half of the shorter clip has."""
+    before, after = cut
+    half_s = min(before.end_s - before.start_s, after.end_s - after.start_s) / 2
+    return after.start_s - half_s, after.start_s + half_s
+
+
+def _grouped(clips: Sequence[Clip], continued: set[int], longest: int) -> list[tuple[Clip, ...]]:
+    groups: list[list[Clip]] = []
+    for clip in clips:
+        if groups and clip.index in continued and len(groups[-1]) < longest:
+            groups[-1].append(clip)
+        else:
+            groups.append([clip])
+    return [tuple(group) for group in groups]
+
+
+Described = tuple[str, tuple[tuple[str, str], ...]]
+"""A caption, and the characters."""
+
+
+def _described(
+    run: MethodRun, settings: ClipSettings, groups: Sequence[tuple[Clip, ...]], threads: int
+) -> dict[int, Described]:
+    """Return what each scene of several clips shows, by the index of its first clip."""
+
+    def request(group: tuple[Clip, ...]) -> Request:
+        view = settings.view(run, Grid(group[0].start_s, group[-1].end_s, SCENE_K))
+        return SceneCall(view, tuple(clip.row for clip in group)).request()
+
+    described = {}
+    for group, reply in run.answers(groups, request, threads):
+        run.log_turn("scene", reply, [(group[0].start_s, group[-1].end_s)])
+        characters = tuple((each.name, each.appearance) for each in reply.answer.characters)
+        described[group[0].index] = reply.answer.caption, characters
+    return described
+
+
+def _from_clips(group: tuple[Clip, ...]) -> Described:
+    """Return what the records of a scene's clips say, for a scene that nobody described."""
+    subjects = dict.fromkeys(subject for clip in group for subject in clip.subjects)
+    caption = " ".join(clip.caption for clip in group)
+    return caption if len(group) == 1 else caption[: LONGEST_TEXT * 2], tuple(subjects)[:MOST_CHARACTERS]

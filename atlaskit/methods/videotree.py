@@ -1,0 +1,169 @@
+"""`videotree`: groups of frames that look alike, opened where the question needs it (VideoTree)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Unpack
+
+from atlaskit.agents.suitability import check_writes_freely
+from atlaskit.environment.question import Question
+from atlaskit.environment.tiles import Fit
+from atlaskit.errors import InputError, check_whole
+from atlaskit.methods.clusters import MOST_FRAMES, Cluster, SimilarFrames
+from atlaskit.methods.prompts import RelevanceCall
+from atlaskit.methods.run import MethodRun, MethodSettings
+from atlaskit.methods.stills import Album, Note, StillSettings, moments_of, rows_of
+from atlaskit.models.protocol import Model, Request
+from atlaskit.runs.result import Result
+from atlaskit.video.playlist import AnyVideo
+
+HELPFUL, ESSENTIAL = 2, 3
+"""Relevance of a group that is opened once, and of one whose parts are opened too."""
+MOST_RATED = 32
+"""Frames that one call rates; more are rated in several calls."""
+
+
+def videotree(
+    video: AnyVideo,
+    question: str | Question,
+    choices: Sequence[str] | None = None,
+    *,
+    vlm: Model | str,
+    clusters: int = 8,
+    most_clusters: int = 32,
+    enough: int = 4,
+    branches: int = 4,
+    most_frames: int = MOST_FRAMES,
+    grow: bool = False,
+    size: int | None = None,
+    fit: Fit | None = None,
+    subtitles: bool = True,
+    context: int = 100_000,
+    threads: int = 4,
+    **settings: Unpack[MethodSettings],
+) -> Result:
+    """Answer from captions of frames that a tree of similar frames leads to (VideoTree, 2024).
+
+    Groups of frames that look alike are found without a model: k-means over tiny frames, one a
+    second. The model describes the frame nearest each group's mean, and rates for the question how
+    relevant each is, from 1 to 3. While fewer than `enough` groups have relevance 3, there are
+    twice as many of them. Then a group of relevance 2 is divided into `branches` parts (Ward), and
+    one of relevance 3 into as many parts of as many parts; the frames that stand for them are
+    described too. The answer is drawn from all descriptions, in order of time.
+
+    A frame's description depends on no question, nor do the groups and their parts, so both are
+    paid once per video. A question can open many groups; `budget` bounds that.
+
+    What differs from the original: thumbnails and colours describe frames, not the features of an
+    image encoder, so that no second model is needed. In the published code, a relevance that was
+    given to captions in order of time is looked up by the number of the group, which is another
+    order; here each rating belongs to the group whose frame was rated. Ratings are asked for at
+    most 32 frames a call. The answer is asked in a call of its own, in the form that all methods
+    share. Subtitles at the frames' times are told, where the original has none.
+
+    Args:
+        video: The video, its file, or a list of files.
+        question: The question, as text or as a `Question`.
+        choices: The possible answers; None for an answer in words.
+        vlm: The model, the address of its server, or its name: see `ask`.
+        clusters: How many groups there are at first.
+        most_clusters: The most groups.
+        enough: How many groups of relevance 3 are enough.
+        branches: Parts into which a group is divided.
+        most_frames: Frames of the video that are compared at most: those of an hour, one a second.
+            A longer video has fewer than one a second.
+        grow: Whether `clusters` and `most_clusters` are meant for each hour of the video that has
+            begun: 32 groups cannot tell ten hours apart.
+        size: Width and height of a frame in pixels; None for what suits the model.
+        fit: How a frame fills its cell: see `ak.Search`.
+        subtitles: Whether the model gets the subtitle lines at the frames' times.
+        context: Tokens of descriptions that the answer may be drawn from: see `captions`.
+        threads: Frames that are described at the same time.
+        settings: Keywords that mean what they mean for `ask`.
+
+    Raises:
+        InputError: If an argument breaks a rule, the model writes no free text, or scikit-learn is
+            needed and not installed.
+        Unreachable: If the model never answers.
+
+    Examples:
+        >>> ak.baselines.videotree(video, question, vlm=vlm).settings["method"]
+        'videotree'
+    """
+    check_whole("clusters", clusters)
+    check_whole("branches", branches, least=2)
+    for name, number in (("enough", enough), ("most_frames", most_frames), ("context", context)):
+        check_whole(name, number)
+    check_whole("most_clusters", most_clusters)
+    if most_clusters < clusters:
+        raise InputError(f"most_clusters must be at least clusters, {clusters}; got {most_clusters}.")
+    run = MethodRun(video, question, choices, vlm, **settings)
+    check_writes_freely(run.vlm, "videotree")
+    shown = StillSettings.of(run, size, fit, subtitles)
+    album, frames = Album(run, shown, threads), SimilarFrames(run.video, run.cache, most_frames)
+    own = {"clusters": clusters, "most_clusters": most_clusters, "enough": enough, "branches": branches}
+    own |= {"most_frames": most_frames, "grow": grow, "context": context}
+    run.begin("videotree", {**shown.recorded(), **own})
+    hours = max(1, math.ceil(run.video.duration_s / 3600)) if grow else 1
+    tree = Tree(run, album, frames, branches)
+    rated = tree.broaden(clusters * hours, most_clusters * hours, enough)
+    return run.decide(run.text_request(rows_of(tree.deepen(rated)), context))
+
+
+@dataclass(frozen=True)
+class Tree:
+    """Groups of similar frames, and the frames that stand for them."""
+
+    run: MethodRun
+    album: Album
+    frames: SimilarFrames
+    branches: int
+
+    def broaden(self, count: int, most: int, enough: int) -> dict[Cluster, int]:
+        """Return groups with their relevance: as few as have `enough` of the highest relevance.
+
+        Args:
+            count: How many groups there are at first; their number doubles.
+            most: The most groups.
+            enough: How many of relevance 3 are enough.
+        """
+        while True:
+            clusters = self.frames.clusters(count)
+            rated = self._rated(clusters, self.album.describe(cluster.time_s for cluster in clusters))
+            is_enough = sum(relevance == ESSENTIAL for relevance in rated.values()) >= enough
+            if is_enough or count >= most or len(clusters) < count or self.run.is_over:
+                return rated
+            count = min(2 * count, most)
+
+    def deepen(self, rated: dict[Cluster, int]) -> list[Note]:
+        """Open the relevant groups; return the notes of all frames that stand for groups."""
+        chosen = list(rated)
+        for cluster, relevance in rated.items():
+            parts = self._parts(cluster) if relevance >= HELPFUL else []
+            chosen += parts
+            if relevance == ESSENTIAL:
+                chosen += [part for each in parts for part in self._parts(each)]
+        return self.album.describe(cluster.time_s for cluster in chosen)
+
+    def _parts(self, cluster: Cluster) -> list[Cluster]:
+        return self.frames.parts(cluster, self.branches) if len(cluster.members) > 1 else []
+
+    def _rated(self, clusters: Sequence[Cluster], notes: Sequence[Note]) -> dict[Cluster, int]:
+        """Return the relevance of each group: 1 where the model gives none.
+
+        The model rates notes in order of time; a rating is looked up by the time of the note.
+        """
+        groups = [notes[start : start + MOST_RATED] for start in range(0, len(notes), MOST_RATED)]
+
+        def request(group: Sequence[Note]) -> Request:
+            rows = tuple(note.row for note in group)
+            return RelevanceCall(self.run.question, self.run.video.duration_s, rows).request()
+
+        by_time = dict[float, int]()
+        for group, reply in self.run.answers(groups, request, self.album.threads):
+            self.run.log_turn("relevance", reply, moments_of(self.run.video, group))
+            for rating in reply.answer.relevance:
+                by_time.setdefault(group[rating.frame].time_s, rating.relevance)
+        return {cluster: by_time.get(cluster.time_s, 1) for cluster in clusters}

@@ -1,0 +1,290 @@
+"""What every method promises, whichever it is: one test each, over all of METHODS."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.invariants import check_books
+from support.methods import SMALL, ask_by
+from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
+from support.stand_ins import checked_html
+
+from atlaskit.agents.budget import Budget
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.evaluation.baselines import METHODS, settings_of
+from atlaskit.models.errors import Refused, Unreachable
+from atlaskit.runs.archive import export, import_
+from atlaskit.runs.trace import Trace
+from atlaskit.video.opening import open_video
+
+ALL = sorted(METHODS)
+STEPS: dict[str, tuple[str, ...]] = {
+    "blind": (),
+    "captions": ("caption",),
+    "dvd": ("clip", "dvd", "browse", "inspect"),
+    "mapreduce": ("clip", "continues", "scene", "characters", "map", "reduce", "goal", "look", "overview"),
+    "mapreduce-clips": ("clip", "characters", "map", "reduce", "goal", "look", "overview"),
+    "retrieval": ("clip",),
+    "subtitles": (),
+    "uniform": (),
+    "videoagent": ("frame", "videoagent", "pick"),
+    "videoarm": ("videoarm", "snapshot", "inspect"),
+    "videotree": ("frame", "relevance"),
+    "worldmm": ("clip", "summary", "facts", "worldmm"),
+}
+"""The steps before the decision that a method's calls have."""
+EACH_STEP = [(name, step) for name, each in STEPS.items() for step in each]
+FREE_WORDS = ("dvd", "mapreduce", "mapreduce-clips", "retrieval", "videoagent", "videoarm", "videotree", "worldmm")
+"""The methods that need a model which writes free text."""
+WATCHING = sorted(set(METHODS) - {"blind", "subtitles"})
+"""The methods that show the model frames."""
+
+
+def various(world: World) -> list[int]:
+    """Return the numbers of questions about all of the video, what is said, and what is rare."""
+    categories = {question.category: number for number, question in enumerate(world.questions)}
+    return [categories[each] for each in ("SSS", "T2O", "S2O")]
+
+
+def check_spans(result: Any, duration_s: float) -> None:
+    """Check that whatever a result's turns name lies inside the video."""
+    spans = [span for turn in result.trace.of("turn") for span in turn["intervals_s"]]
+    assert all(0 <= start_s < end_s <= duration_s for start_s, end_s in spans)
+
+
+def test_the_table_of_steps_knows_every_method() -> None:
+    assert STEPS.keys() == METHODS.keys() - {"video-rlm", "composite"}, "those are searches, and have no turns"
+    assert set(FREE_WORDS) < STEPS.keys()
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", STEPS)
+def test_every_call_is_an_event_of_the_trace(name: str, tiny: World, cache: Cache) -> None:
+    taken = set[str]()
+    for number in various(tiny):
+        result = ask_by(name, tiny, Oracle(tiny), cache, number)
+        events = [*result.trace.of("turn"), *result.trace.of("caption")]
+        assert len(events) + 1 == result.total.calls, "and one is the decision"
+        check_books(result, Budget())
+        check_spans(result, tiny.drawn.duration_s)
+        taken.update(call.step for call in result.calls)
+    assert taken == {*STEPS[name], "decision"}
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_a_second_run_makes_no_call_and_has_the_same_result(name: str, tiny: World, cache: Cache) -> None:
+    first = ask_by(name, tiny, Oracle(tiny), cache)
+    again = ask_by(name, tiny, Oracle(tiny), cache, replay=True)
+    assert first.spent.calls > 0 and again.spent.calls == again.spent.frames_decoded == 0
+    assert first.to_json() == again.to_json()
+    assert first.settings["model"].startswith("oracle:") and first.prediction is not None
+    assert Trace.of_rows("it", first.trace.to_json()) == first.trace
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", ALL)
+def test_a_replay_elsewhere_needs_no_file(name: str, tiny: World, tmp_path: Path) -> None:
+    cache, other = Cache(tmp_path / "one"), Cache(tmp_path / "other")
+    model, question = Oracle(tiny), tiny.questions[0]
+    result = ask_by(name, tiny, model, cache)
+    export(tmp_path / "run.zip", result, cache=cache)
+    import_(tmp_path / "run.zip", cache=other)
+    without_file = open_video(fingerprint=tiny.drawn.fingerprint, cache=other)
+    again = METHODS[name](without_file, question, vlm=model, replay=True, cache=other, **SMALL[name])
+    assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("kind", [Oracle, Babbler, Spiteful])
+def test_neither_threads_nor_timing_change_anything(name: str, kind: Any, tiny: World) -> None:
+    def model() -> Any:
+        return kind(tiny) if kind is Oracle else kind(3)
+
+    one = ask_by(name, tiny, model(), Cache(None), threads=1)
+    many = ask_by(name, tiny, Slow(model(), 7), Cache(None), threads=8)
+    assert one.to_json() == many.to_json()
+
+
+@pytest.mark.family
+@pytest.mark.parametrize(("name", "step"), EACH_STEP)
+def test_a_failed_step_costs_the_step_and_not_the_answer(name: str, step: str, tiny: World) -> None:
+    failed = 0
+    for number in various(tiny):
+        flaky = Flaky(Oracle(tiny), 1, steps=(step,))
+        result = ask_by(name, tiny, flaky, Cache(None), number)
+        assert result.prediction is not None and result.stop == "answered"
+        assert result.failure == ("the network is down" if flaky.failed else "")
+        failed += flaky.failed
+    assert failed
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_failed_decision_costs_the_answer(name: str, tiny: World) -> None:
+    result = ask_by(name, tiny, Flaky(Oracle(tiny), 1, steps=("decision",)), Cache(None))
+    assert result.prediction is None and result.stop == "model" and result.failure == "the network is down"
+
+
+class Gone:
+    """A server that nobody reaches, or one that rejects every call."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error, self.calls, self.name, self.parameters = error, 0, "gone", dict[str, Any]()
+
+    def complete(self, request: Any, **control: Any) -> Any:
+        self.calls += 1
+        raise self.error
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_an_unreachable_server_is_an_error(name: str, tiny: World) -> None:
+    with pytest.raises(Unreachable):
+        ask_by(name, tiny, Gone(Unreachable("nobody is there")), Cache(None))
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_model_that_rejects_every_call_is_not_asked_for_each_clip(name: str, tiny: World) -> None:
+    model = Gone(Refused("wrong key", is_final=True))
+    result = ask_by(name, tiny, model, Cache(None), threads=2)
+    assert result.prediction is None and result.stop == "model" and result.failure == "wrong key"
+    assert model.calls <= 2, "as many as are in flight"
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", STEPS)
+@pytest.mark.parametrize("calls", [1, 2, 3, 8, 13, 25])
+def test_a_budget_is_hard_and_an_answer_is_given(name: str, calls: int, tiny: World) -> None:
+    budget = Budget(calls=calls)
+    result = ask_by(name, tiny, Oracle(tiny), Cache(None), budget=budget, threads=3)
+    check_books(result, budget)
+    assert result.prediction is not None and result.stop in ("answered", "calls")
+    unlimited = ask_by(name, tiny, Oracle(tiny), Cache(None))
+    assert unlimited.stop != "calls" and (result.total.calls < unlimited.total.calls) == (result.stop == "calls")
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("calls", [7, 20])
+def test_a_budget_ends_at_the_same_call_for_any_timing(name: str, calls: int, tiny: World) -> None:
+    given: dict[str, Any] = {"budget": Budget(calls=calls), "threads": 4}
+    one = ask_by(name, tiny, Babbler(calls), Cache(None), **given)
+    other = ask_by(name, tiny, Slow(Babbler(calls), 3), Cache(None), **given)
+    assert one.to_json() == other.to_json()
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", STEPS)
+def test_a_run_that_was_cut_off_goes_on_where_it_stopped(name: str, tiny: World, cache: Cache) -> None:
+    started = ask_by(name, tiny, Oracle(tiny), cache, budget=Budget(calls=9))
+    ended = ask_by(name, tiny, Oracle(tiny), cache)
+    whole = ask_by(name, tiny, Oracle(tiny), Cache(None))
+    assert started.spent.calls > 0 and ended.to_json() == whole.to_json()
+    # A decision after nine calls was made from less, so it is asked again.
+    again = started.stop == "calls"
+    assert started.spent.calls - again + ended.spent.calls == whole.spent.calls
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", [Babbler, Spiteful])
+def test_any_reply_is_only_text_and_names_only_what_there_is(
+    name: str, seed: int, kind: type[Babbler], tiny: World
+) -> None:
+    result = ask_by(name, tiny, kind(seed), Cache(None), number=seed, budget=Budget(calls=60))
+    assert result.prediction is not None and not result.failure
+    check_spans(result, tiny.drawn.duration_s)
+    assert Trace.of_rows("it", result.trace.to_json()) == result.trace
+    assert json.loads(result.to_json())["stop"] == result.stop
+    if kind is Spiteful and seed == 0:
+        checked_html(result)
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", sorted({*WATCHING} - {"video-rlm", "composite", "uniform"}))
+def test_the_oracle_knows_only_what_it_reads_and_sees(name: str, tiny: World, cache: Cache) -> None:
+    blind = Oracle(tiny, miss=1)
+    for number in range(len(tiny.questions)):
+        assert ask_by(name, tiny, blind, cache, number, subtitles=False).reasoning.startswith("0 of ")
+
+
+@pytest.mark.parametrize("name", FREE_WORDS)
+def test_a_model_of_fixed_forms_is_refused_before_any_call(name: str, tiny: World) -> None:
+    model = Counting(Babbler())
+    model.name = "nano@1f0c"
+    with pytest.raises(InputError, match=f"^{name} needs a model that writes free text, and nano@1f0c"):
+        ask_by(name, tiny, model, Cache(None))
+    assert model.calls == []
+
+
+WHOLE = "is a whole number"
+SHARED = (
+    ("threads", 0, WHOLE),
+    ("context", 0, WHOLE),
+    ("context", 1.5, WHOLE),
+    ("context", True, WHOLE),
+    ("clip_s", 0, "clip_s must be a positive number of seconds"),
+    ("clip_s", float("nan"), "clip_s must be a positive number of seconds"),
+    ("size", 4, "at least 16 pixels"),
+    ("fit", "crop", "fit is"),
+    ("turns", 0, WHOLE),
+    ("rounds", 0, WHOLE),
+    ("top", 0, WHOLE),
+    ("size", 9_000, "A view is at most 8192 pixels wide"),
+    ("cell", 9_000, "A view is at most 8192 pixels wide"),
+)
+"""Settings that methods share, with what is wrong with the value."""
+OWN: dict[str, list[tuple[dict[str, Any], str]]] = {
+    "captions": [({"per_clip": 5}, "per_clip must be a square number")],
+    "dvd": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],
+    "mapreduce": [({"longest": 0}, f"longest {WHOLE}")],
+    "uniform": [({"per_image": each}, "per_image") for each in (3, 9, 1)],
+    "videoagent": [({"segments": 0}, f"segments {WHOLE}")],
+    "videoarm": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],
+    "videotree": [
+        ({"clusters": 0}, "clusters is a whole number, at least 1"),
+        ({"clusters": 40}, "most_clusters must be at least clusters, 40; got 32"),
+        ({"most_clusters": 8.0}, f"most_clusters {WHOLE}"),
+        ({"enough": 0}, f"enough {WHOLE}"),
+        ({"branches": 1}, "branches is a whole number, at least 2"),
+        ({"most_frames": 0}, f"most_frames {WHOLE}"),
+    ],
+    "worldmm": [({"rounds": 6}, "rounds may be at most 5")],
+}
+"""Settings of single methods, with what is wrong with them."""
+WRONG = [
+    *(
+        (name, {key: value}, told)
+        for key, value, told in SHARED
+        for name in ALL
+        if key in (settings_of(METHODS[name]) or ())
+    ),
+    *((name, settings, told) for name, each in OWN.items() for settings, told in each),
+]
+
+
+@pytest.mark.parametrize(("name", "wrong", "told"), WRONG)
+def test_a_wrong_setting_is_one_sentence_before_any_call(
+    name: str, wrong: dict[str, Any], told: str, tiny: World
+) -> None:
+    model = Counting(Oracle(tiny))
+    with pytest.raises(InputError, match=told) as caught:
+        ask_by(name, tiny, model, Cache(None), **wrong)
+    assert model.calls == [] and "\n" not in str(caught.value)
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", sorted({*WATCHING} - {"video-rlm", "composite"}))
+def test_it_answers_more_than_the_question_alone_and_mistakes_cost_answers(
+    name: str, tiny: World, cache: Cache
+) -> None:
+    def right(method: str, **errors: float) -> int:
+        oracle = Oracle(tiny, **errors)  # type: ignore[arg-type]
+        choices = [number for number, each in enumerate(tiny.questions) if each.kind == "choice"]
+        return sum(bool(ask_by(method, tiny, oracle, cache, number).is_right) for number in choices)
+
+    assert right(name) > max(right("blind"), right(name, miss=0.9), right(name, confuse=0.9))

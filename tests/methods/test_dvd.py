@@ -1,0 +1,196 @@
+"""`dvd`: what its controller can name, what it is told, and what it costs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from support.controllers import CLIPS, Scripted, ranges, told
+from support.model_doubles import Babbler, Counting, Spiteful
+from support.searches import RecordingOracle, of_category, taken_steps, text_of
+
+from atlaskit.agents.budget import Budget
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.evaluation.baselines import dvd, retrieval
+from atlaskit.methods.dvd import LONGEST_ROW
+from atlaskit.methods.prompts import BrowseCall, ControllerCall, EvidenceCall, InspectCall
+from atlaskit.methods.prompts.dvd import MOST_FOUND, dvd_tools
+from atlaskit.methods.prompts.ranges import MOST_RANGES
+from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.runs.result import Result
+
+WHICH = Question("What is it?", ("a circle", "a square"))
+SEARCH = {"action": "clip_search", "description": "red circle star square", "k": 4}
+
+
+def run(world: World, vlm: Any, cache: Cache, question: Question | None = None, **options: Any) -> Result:
+    return dvd(world.drawn, question or world.questions[0], vlm=vlm, cache=cache, **{"size": 32, **options})
+
+
+def test_a_run_describes_each_clip_then_takes_turns_then_decides(tiny: World, cache: Cache) -> None:
+    model = RecordingOracle(tiny)
+    for question in tiny.questions:
+        model.requests.clear()
+        result = run(tiny, model, cache, question)
+        taken = taken_steps(result)
+        assert taken["clip"] == CLIPS and 2 <= taken["dvd"] <= 14
+        assert taken["inspect"] + taken["browse"] <= taken["dvd"]
+        last = model.requests[-1]
+        assert isinstance(last.facts, EvidenceCall) and not last.images
+        assert result.total.calls == sum(taken.values()) + 1 and result.usage["master"].calls == taken["dvd"] + 1
+        assert all(len(request.images) <= MOST_IMAGES for request in model.requests)
+
+
+def test_the_oracle_browses_for_the_whole_and_searches_for_a_moment(tiny: World, cache: Cache) -> None:
+    first = {}
+    for category in ("COUNT", "SSS", "SUM", "OCR", "S2A", "T2O"):
+        result = run(tiny, Oracle(tiny), cache, of_category(tiny, category))
+        turn = next(event for event in result.trace.of("turn") if event["step"] == "dvd")
+        first[category] = turn["answer"]["action"]["action"]
+    assert first == {
+        **dict.fromkeys(("COUNT", "SSS", "SUM"), "global_browse"),
+        **dict.fromkeys(("OCR", "S2A", "T2O"), "clip_search"),
+    }
+
+
+def test_it_pays_no_clip_call_after_retrieval_nor_for_a_second_question(tiny: World, cache: Cache) -> None:
+    model = Counting(Oracle(tiny))
+    retrieval(tiny.drawn, tiny.questions[0], vlm=model, cache=cache, size=32)
+    assert model.calls.count("clip") == CLIPS
+    for question in tiny.questions[:2]:
+        result = run(tiny, model, cache, question)
+        assert taken_steps(result)["clip"] == CLIPS, "they are part of what the answer cost"
+    assert model.calls.count("clip") == CLIPS
+
+
+def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: World, cache: Cache) -> None:
+    model = Scripted(Oracle(tiny), [])
+    run(tiny, model, cache)
+    (request,) = model.of("dvd")
+    call = request.facts
+    assert isinstance(call, ControllerCall) and call.clips == CLIPS
+    assert [tool.name for tool in call.tools] == ["global_browse", "clip_search", "frame_inspect"]
+    assert all(tool.purpose in text_of(request) for tool in call.tools)
+    look = {"action": "frame_inspect", "question": "What?", "ranges": ranges((0, CLIPS - 1))}
+    request.schema.model_validate({"thought": "", "action": look})
+    wrong: list[dict[str, Any]] = [
+        {**look, "ranges": ranges((0, CLIPS))},
+        {**look, "ranges": ranges((-1, 2))},
+        {**look, "ranges": []},
+        {**look, "ranges": ranges(*[(1, 1)] * (MOST_RANGES + 1))},
+        {**look, "ranges": [{"start_s": 0, "end_s": 10}]},
+        {**look, "start_s": 3},
+        {**look, "question": " "},
+        {**SEARCH, "k": MOST_FOUND + 1},
+        {"action": "watch"},
+        {"action": "finish", "answer": "a circle"},
+    ]
+    for action in wrong:
+        with pytest.raises(ValidationError):
+            request.schema.model_validate({"thought": "", "action": action})
+
+
+@pytest.mark.parametrize("turns", [1, 2, 5])
+def test_the_last_turn_can_only_finish_and_is_not_asked_for(tiny: World, cache: Cache, turns: int) -> None:
+    model = Scripted(Oracle(tiny), [SEARCH] * 20)
+    result = run(tiny, model, cache, turns=turns)
+    assert len(model.of("dvd")) == turns - 1 and result.prediction is not None
+
+
+def test_a_record_is_told_once(tiny: World, cache: Cache) -> None:
+    model = Scripted(Oracle(tiny), [SEARCH, {**SEARCH, "k": 6}])
+    run(tiny, model, cache)
+    first, second = told(model, "dvd")
+    rows = [row for row in first.split("\n") if row.startswith("Clip ")]
+    assert len(rows) == 4 and first.startswith("4 clips, best first: ")
+    assert second.startswith("6 clips, best first: ") and "You were given the records of clips" in second
+    assert not [row for row in rows if row in second]
+    decision = model.requests[-1].facts
+    assert isinstance(decision, EvidenceCall) and all(row in decision.text for row in rows)
+
+
+def test_long_records_are_cut(tiny: World, cache: Cache) -> None:
+    class Verbose(Spiteful):
+        words = ("word " * 200,)
+
+    model = Scripted(Verbose(), [{**SEARCH, "description": "word", "k": 16}])
+    run(tiny, model, cache)
+    rows = [row for row in told(model, "dvd")[0].split("\n") if row.startswith("Clip ")]
+    assert len(rows) > 5 and max(map(len, rows)) == LONGEST_ROW
+
+
+def test_what_a_tool_cannot_do_is_told(tiny: World, cache: Cache) -> None:
+    look = {"action": "frame_inspect", "question": "What?"}
+    actions = [
+        {**look, "ranges": ranges((5, 2))},
+        {**SEARCH, "description": "zzz"},
+        {**look, "ranges": ranges((1, 2))},
+        {"action": "global_browse", "query": "What?"},
+    ]
+    model = Scripted(Oracle(tiny), actions, fails=("inspect", "browse"))
+    result = run(tiny, model, cache)
+    assert [text.split(":")[0].split(".")[0] for text in told(model, "dvd")] == [
+        "Not possible",
+        "No record shares a word with this description",
+        "Clips 1–2 (0",
+        "The archive could not be read this time",
+    ]
+    assert "could not be looked at this time" in told(model, "dvd")[2]
+    assert len(model.of("inspect")) == 1, "an illegal range is no call"
+    assert result.prediction is not None and len(result.trace.of("failure")) == 2
+
+
+def test_a_close_look_shows_frames_of_the_named_clips_alone(tiny: World, cache: Cache) -> None:
+    named = ranges((0, 1), (1, 3), (8, 8), (11, 11))
+    model = Scripted(Oracle(tiny), [{"action": "frame_inspect", "question": "How many are red?", "ranges": named}])
+    result = run(tiny, model, cache)
+    (request,) = model.of("inspect")
+    call = request.facts
+    assert isinstance(call, InspectCall) and "How many are red?" in text_of(request)
+    assert tiny.questions[0].text not in text_of(request), "the worker gets the controller's question, not the user's"
+    moments = [moment for view in call.views for moment in view.moments]
+    assert moments == sorted(moments) and 40 <= len(moments) <= 50
+    assert {int(moment // 10) for moment in moments} == {0, 1, 2, 3, 8, 11}
+    turn = next(event for event in result.trace.of("turn") if event["step"] == "inspect")
+    assert turn["intervals_s"] == [[0, 40], [80, 90], [110, 120]]
+
+
+def test_browsing_reads_the_best_captions_in_order_of_time(tiny: World, cache: Cache) -> None:
+    browse = {"action": "global_browse", "query": "Who wins?"}
+    for top, rows in ((300, CLIPS), (5, 5)):
+        model = Scripted(Oracle(tiny), [browse])
+        run(tiny, model, cache, top=top)
+        (request,) = model.of("browse")
+        call = request.facts
+        assert isinstance(call, BrowseCall) and call.asked == "Who wins?" and not request.images
+        numbers = [int(row.split()[1]) for row in call.captions.split("\n")]
+        assert numbers == sorted(numbers) and len(numbers) == rows
+        assert "circle (clips" in call.subjects or "square (clips" in call.subjects
+
+
+def test_clips_without_a_record_are_left_out_and_can_be_looked_at(tiny: World, cache: Cache) -> None:
+    look = {"action": "frame_inspect", "question": "What?", "ranges": ranges((0, 3))}
+    model = Scripted(Oracle(tiny), [{"action": "global_browse", "query": "What?"}, SEARCH, look], fails=("clip",))
+    result = run(tiny, model, cache)
+    assert result.prediction is not None and result.failure == "the call failed"
+    assert len(told(model, "dvd")) == 3 and len(model.of("inspect")) == 1
+    assert "No clip was described." in text_of(model.of("browse")[0])
+
+
+def test_tools_are_made_once_for_videos_of_one_length() -> None:
+    assert dvd_tools(12, 300, 50) is dvd_tools(12, 300, 50)
+
+
+@pytest.mark.parametrize("calls", [5, 8, 11])
+def test_calls_in_parallel_leave_the_budget_of_the_decision(tiny: World, calls: int) -> None:
+    runs = [run(tiny, Babbler(1), Cache(None), budget=Budget(calls=calls), threads=threads) for threads in (1, 4, 16)]
+    assert len({result.to_json() for result in runs}) == 1
+    assert taken_steps(runs[0])["clip"] == calls - 3 and runs[0].prediction is not None and runs[0].stop == "calls"
+
+
+def test_a_question_costs_at_most_twenty_nine_calls_beside_the_clips(tiny: World, cache: Cache) -> None:
+    model = Scripted(Oracle(tiny), [{"action": "global_browse", "query": f"Query {n}?"} for n in range(20)])
+    assert run(tiny, model, cache).total.calls == CLIPS + 29

@@ -1,0 +1,195 @@
+"""Search for clips: fused queries, vectors, and what a run does where either cannot be had."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.asking import evaluate
+from support.embedding import Embedding, embedding_server
+from support.faults import failing
+from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
+
+import atlaskit as ak
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.index import Index, nearest, query_of
+from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError, Unrecorded
+from atlaskit.evaluation.baselines import retrieval
+from atlaskit.methods.clips import Clip
+from atlaskit.methods.prompts import QueriesCall
+from atlaskit.models.embedding import Embedder
+from atlaskit.models.errors import Refused, Unreachable
+from atlaskit.runs.result import Result
+
+CAPTIONS = ["a red circle", "a green square by a lake", "a lake", "nothing", "a red square, red as a circle"]
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return atlasworld(3, 100, questions=6, size=(160, 90))
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedding]:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+    with embedding_server() as running:
+        yield running
+
+
+def clips(captions: list[str] = CAPTIONS) -> list[Clip]:
+    return [Clip(number, 10.0 * number, 10.0 * number + 10, text, (), "", ()) for number, text in enumerate(captions)]
+
+
+def asked(world: World, cache: Cache, search: Any, model: Any = None, **settings: Any) -> Result:
+    model = ak.Oracle(world) if model is None else model
+    return retrieval(world.drawn, world.questions[0], vlm=model, search=search, size=32, cache=cache, **settings)
+
+
+def test_what_several_queries_find_comes_first() -> None:
+    index = Index(clips())
+    assert [clip.index for clip in index.search_all(["lake"])] == [clip.index for clip in index.search("lake")]
+    fused = [clip.index for clip in index.search_all(["lake", "green square", "green"])]
+    assert fused[0] == 1 and set(fused) == {1, 2, 4}
+    assert index.search_all(["lake", "lake"], 1) == index.search_all(["lake"], 1)
+    assert index.search_all([]) == index.search_all(["zebra", "", "?"]) == []
+
+
+@given(st.lists(st.sampled_from(["red", "lake", "square circle", "zebra", "ß", ""]), max_size=6), st.integers(1, 9))
+def test_fused_clips_are_those_that_a_query_finds(queries: list[str], k: int) -> None:
+    index = Index(clips())
+    found = index.search_all(queries, k)
+    every = {clip.index for query in queries for clip in index.search(query, k)}
+    assert len(found) == len({clip.index for clip in found}) == min(k, len(every))
+    assert {clip.index for clip in found} <= every
+
+
+def test_the_nearest_clips_are_those_of_the_largest_cosine() -> None:
+    vectors = np.array([[1, 0], [0, 1], [2, 2.0], [0, 0], [-1, 0]], np.float32)
+    found = nearest(clips(), vectors, np.array([3, 0], np.float32), 5)
+    assert [clip.index for clip in found[:3]] == [0, 2, 1] and {clip.index for clip in found[3:]} == {3, 4}
+    assert nearest(clips(), vectors, np.array([0, 0], np.float32), 2) == clips()[:2], "a tie goes to the first"
+    assert nearest([], np.zeros((0, 2), np.float32), np.array([1, 0], np.float32)) == []
+
+
+def test_paraphrases_cost_one_call_a_question(world: World, cache: Cache) -> None:
+    n_clips = math.ceil(world.drawn.duration_s / 10)
+    model = Counting(ak.Oracle(world))
+    result = asked(world, cache, "paraphrases", model, threads=1)
+    assert model.calls == ["clip"] * n_clips + ["queries", "decision"]
+    assert result.per_question.calls == 2 and result.settings["search"] == "paraphrases"
+    (turn,) = [event for event in result.trace.of("turn") if event["step"] == "queries"]
+    assert 1 <= len(turn["answer"]["queries"]) <= 4
+    model.calls.clear()
+    again = asked(world, cache, "paraphrases", model, replay=True)
+    assert model.calls == [] and again.to_json() == result.to_json()
+    asked(world, cache, "words", model)
+    assert model.calls == ["decision"] or model.calls == [], "the clips and perhaps the same answer are paid"
+
+
+def test_the_prompt_names_the_question_last_and_no_video(world: World) -> None:
+    request = QueriesCall(world.questions[0]).request()
+    assert not request.images and request.messages[-1].parts[-1].endswith(world.questions[0].choices[-1])
+    assert str(world.drawn.duration_s) not in str(request.messages)
+
+
+def test_without_paraphrases_the_question_is_searched_for(world: World) -> None:
+    flaky = Flaky(ak.Oracle(world), 1.0, steps=("queries",))
+    without = asked(world, Cache(None), "paraphrases", flaky)
+    plain = asked(world, Cache(None), "words")
+    assert without.prediction == plain.prediction is not None and without.failure == "the network is down"
+    views = [[event["intervals_s"] for event in each.trace.of("turn")] for each in (without, plain)]
+    assert views[0] == views[1]
+
+
+@pytest.mark.parametrize("model", [Babbler(1), Spiteful(2)])
+def test_any_paraphrase_is_only_a_query(world: World, model: Babbler) -> None:
+    results = [asked(world, Cache(None), "paraphrases", each, threads=3) for each in (model, Slow(model, 3))]
+    assert results[0].prediction is not None and results[0].to_json() == results[1].to_json()
+
+
+def test_clips_are_found_by_vectors_which_are_paid_once(world: World, cache: Cache, server: Embedding) -> None:
+    embedder = Embedder(server.url, "words-64", query_prefix="query: ")
+    results = [
+        retrieval(world.drawn, question, vlm=ak.Oracle(world), search=embedder, top=3, size=32, cache=cache)
+        for question in world.questions[:3]
+    ]
+    n_clips = math.ceil(world.drawn.duration_s / 10)
+    sent = [body["input"] for body in server.bodies]
+    assert len(sent) == 3 and len(sent[0]) == len(set(sent[0])) <= n_clips + 1
+    assert [texts[-1] for texts in sent] == [f"query: {query_of(question)}" for question in world.questions[:3]]
+    assert [len(texts) for texts in sent[1:]] == [1, 1]
+    assert results[0].settings["search"] == {"embedder": "words-64", "query_prefix": "query: "}
+    assert "127.0.0.1" not in results[0].to_json()
+    again = asked(
+        world, cache, Embedder("http://127.0.0.1:9/v1", "words-64", query_prefix="query: "), top=3, replay=True
+    )
+    assert again.to_json() == results[0].to_json() and len(server.bodies) == 3
+    with pytest.raises(Unrecorded, match="a replay asks no model"):
+        asked(world, cache, Embedder(server.url, "another"), replay=True)
+
+
+def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(
+    world: World, cache: Cache, server: Embedding
+) -> None:
+    server.faults = [failing(500)] * 4
+    result = asked(world, cache, Embedder(server.url, "m"))
+    assert result.prediction is not None and result.failure.startswith("m at http://127.0.0.1")
+    assert result.failure.endswith("(4 attempts); the clips were searched by words instead.")
+    assert result.prediction == asked(world, Cache(None), "words").prediction
+    assert [event["step"] for event in result.trace.of("failure")] == ["embedding"]
+    again = asked(world, cache, Embedder(server.url, "m"), replay=True)
+    assert again.to_json() == result.to_json() and len(server.bodies) == 4
+
+
+def test_an_embedder_that_no_question_can_use_is_an_error(world: World, cache: Cache, server: Embedding) -> None:
+    server.faults = [failing(401)]
+    with pytest.raises(Refused, match="m at http://.* returned HTTP 401"):
+        asked(world, cache, Embedder(server.url, "m"))
+    with pytest.raises(Unreachable, match="No model answers at http://127.0.0.1:9/v1"):
+        asked(world, cache, Embedder("http://127.0.0.1:9/v1", "m"))
+
+
+def test_the_time_of_a_budget_holds_for_an_embedder(world: World, cache: Cache, server: Embedding) -> None:
+    asked(world, cache, "words")
+
+    def silent(handler: BaseHTTPRequestHandler) -> None:
+        handler.connection.settimeout(5)
+        handler.connection.recv(1)
+
+    server.faults = [silent]
+    result = asked(world, cache, Embedder(server.url, "m"), budget=Budget(seconds=1.5))
+    assert result.stop == "seconds" or result.prediction is not None
+    assert result.spent.seconds < 4 and "searched by words instead" in result.failure
+
+
+@pytest.mark.parametrize("search", ["vectors", None, 1, "http://127.0.0.1:9/v1"])
+def test_a_search_that_there_is_not_is_told(world: World, search: Any) -> None:
+    with pytest.raises(InputError, match='search must be "words", "paraphrases" or an ak.Embedder'):
+        asked(world, Cache(None), search)
+
+
+def test_an_evaluation_records_the_embedder(world: World, cache: Cache, server: Embedding) -> None:
+    embedder = Embedder(server.url, "m", api_key="secret")
+    table = evaluate(
+        world.cases(drawn=True), "retrieval", vlm=ak.Oracle, search=embedder, size=32, cache=cache, progress=False
+    )
+    assert (table["failure"] == "").all()
+    assert "secret" not in json.dumps(table.attrs) and "m'" in table.attrs["settings"]["search"]
+
+
+def test_the_oracle_searches_for_words_of_the_question_alone(world: World) -> None:
+    for question in world.questions:
+        for miss in (0.0, 0.5, 1.0):
+            reply = ak.Oracle(world, miss=miss).complete(QueriesCall(question).request())
+            asked_for = f"{question.text} {' '.join(question.choices)}"
+            assert all(query in asked_for for query in reply.answer.queries)
+            assert miss < 1 or reply.answer.queries == [question.text]

@@ -1,0 +1,230 @@
+"""`mapreduce`: scenes and names once per video, then read, choose, look, and answer."""
+
+from __future__ import annotations
+
+import math
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+from support.model_doubles import Flaky, Overruled
+from support.searches import RecordingOracle, paid_steps, text_of
+
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.evaluation.baselines import METHODS, mapreduce, mapreduce_clips
+from atlaskit.methods.characters import MOST_LISTED, with_names
+from atlaskit.methods.clips import Clip
+from atlaskit.methods.mapreduce import PER_CHUNK
+from atlaskit.methods.prompts import CharactersCall, MapCall, OverviewCall, ReduceCall, SceneLookCall, TextCall
+from atlaskit.methods.run import MethodRun
+from atlaskit.methods.scenes import LONGEST_ROW, Scene, clips_as_scenes
+from atlaskit.models.protocol import MOST_IMAGES, Request
+
+PER_VIDEO = {"clip", "continues", "scene", "characters"}
+
+
+def greedy(oracle: Oracle) -> Overruled:
+    """Return a model that names and chooses as many scenes as a reply may hold, globally."""
+
+    def all_of(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+        (_, scenes), *_ = request.schema.values  # type: ignore[union-attr]
+        return {**answer, "segments": list(scenes[:10])}
+
+    return Overruled(
+        oracle,
+        map=all_of,
+        reduce=lambda request, answer: {**all_of(request, answer), "scope": "global"},
+    )
+
+
+def clip(index: int, *subjects: tuple[str, str], caption: str = "A place.") -> Clip:
+    return Clip(index, index * 10.0, index * 10.0 + 10, caption, subjects, "", ())
+
+
+def named(world: World, cache: Cache, scenes: list[Scene], vlm: Any = None) -> tuple[list[Scene], MethodRun]:
+    run = MethodRun(world.drawn, "What?", None, vlm or Oracle(world), cache=cache)
+    run.begin("mapreduce", {})
+    return with_names(run, scenes), run
+
+
+def test_a_question_costs_its_chunks_and_fourteen_calls_at_most(short: World, cache: Cache) -> None:
+    model, question = greedy(Oracle(short)), short.questions[0]
+    first = mapreduce_clips(short.drawn, question, vlm=model, cache=cache, size=32, clip_s=5)
+    assert PER_VIDEO - {"continues", "scene"} <= paid_steps(first).keys()
+    again = mapreduce_clips(short.drawn, short.questions[1], vlm=model, cache=cache, size=32, clip_s=5)
+    chunks = math.ceil(40 / PER_CHUNK)
+    assert paid_steps(again) == {"map": chunks, "reduce": 1, "goal": 1, "look": 10, "overview": 1, "decision": 1}
+    assert again.spent.calls == chunks + 14
+
+
+@pytest.mark.parametrize("method", [mapreduce, mapreduce_clips])
+def test_what_depends_on_no_question_is_paid_once(method: Any, short: World, cache: Cache) -> None:
+    first, second = (
+        method(short.drawn, question, vlm=Oracle(short), cache=cache, size=32) for question in short.questions[:2]
+    )
+    assert paid_steps(first)["clip"] == 20
+    assert not PER_VIDEO & paid_steps(second).keys()
+
+
+def test_the_records_of_clips_are_shared_with_other_methods(short: World, cache: Cache) -> None:
+    paid = [
+        paid_steps(METHODS[name](short.drawn, short.questions[0], vlm=Oracle(short), cache=cache, size=32))["clip"]
+        for name in ("retrieval", "mapreduce", "mapreduce-clips", "worldmm")
+    ]
+    assert paid == [20, 0, 0, 0]
+
+
+def test_scenes_end_where_the_scene_of_the_video_does(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    mapreduce(short.drawn, short.questions[0], vlm=oracle, cache=cache, size=32)
+    (read,) = (request.facts for request in oracle.requests if isinstance(request.facts, MapCall))
+    spans = sorted((item.start_s, item.end_s) for sheet in read.sheets for item in sheet.scratchpad)
+    assert spans[0][0] == 0 and spans[-1][1] == short.drawn.duration_s
+    assert all(one[1] == other[0] for one, other in pairwise(spans))
+    beside_s = 1.25  # the frames next to a cut: the middles of cells of 2.5 s
+    changes = {
+        cut_s
+        for cut_s in range(10, 200, 10)
+        if short.script.scene_at(cut_s - beside_s) != short.script.scene_at(cut_s + beside_s)
+    }
+    assert 1 < len(changes) < 19 and changes == {end_s for _, end_s in spans[:-1]}
+
+
+def test_a_scene_has_a_bounded_length(short: World, cache: Cache) -> None:
+    always = Overruled(Oracle(short), continues=lambda request, answer: {**answer, "continues": True})
+    oracle = RecordingOracle(short)
+    always.model = oracle
+    mapreduce(short.drawn, short.questions[0], vlm=always, cache=cache, size=32, longest=8)
+    (read,) = (request.facts for request in oracle.requests if isinstance(request.facts, MapCall))
+    lengths = [item.end_s - item.start_s for sheet in read.sheets for item in sheet.scratchpad]
+    assert lengths == pytest.approx([80, 80, 40])
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.tuples(st.sampled_from(["circle", "star"]), st.sampled_from(["red", "blue"])), max_size=3, unique=True
+        ),
+        min_size=1,
+        max_size=13,
+    )
+)
+def test_each_character_has_one_name_in_all_scenes(film: World, subjects: list[list[tuple[str, str]]]) -> None:
+    scenes = clips_as_scenes([clip(index, *each) for index, each in enumerate(subjects)])
+    found, run = named(film, Cache(None), scenes)
+    names = [
+        (character, name) for scene in found for character, name in zip(scene.characters, scene.names, strict=True)
+    ]
+    assert len(dict(names)) == len({name for _, name in names}) == len(set(names)), "one name each, and no other's"
+    assert len(run.model.calls) <= max(0, len(scenes) - 1)
+
+
+def test_names_take_as_many_rounds_as_the_logarithm_of_the_scenes(film: World, cache: Cache) -> None:
+    scenes = clips_as_scenes([clip(index, ("circle", "red")) for index in range(12)])
+    _, run = named(film, cache, scenes)
+    spans = [event["intervals_s"] for event in run.events if event.kind == "turn"]
+    assert len(spans) == 11
+    assert [len(some) for some in _rounds(spans)] == [6, 3, 1, 1]
+
+
+def _rounds(spans: list[Any]) -> list[list[Any]]:
+    """Return the merges by round: a round begins where a merge starts at 0 again."""
+    rounds: list[list[Any]] = []
+    for span in spans:
+        if span[0][0] == 0:
+            rounds.append([])
+        rounds[-1].append(span)
+    return rounds
+
+
+def test_a_merge_compares_a_bounded_number_of_characters(film: World, cache: Cache) -> None:
+    oracle = RecordingOracle(film)
+    scenes = clips_as_scenes([clip(index, *((f"c{index}", f"a{place}") for place in range(8))) for index in range(16)])
+    found, _ = named(film, cache, scenes, oracle)
+    calls = [request.facts for request in oracle.requests if isinstance(request.facts, CharactersCall)]
+    assert max(len(call.first) for call in calls) == MOST_LISTED
+    assert len({name for scene in found for name in scene.names}) == 16 * 8, "those not compared keep their names"
+
+
+def test_two_characters_of_one_name_are_told_apart(film: World, cache: Cache) -> None:
+    scenes = clips_as_scenes([clip(0, ("man", "tall")), clip(1, ("man", "short")), clip(2, ("Man 2", "old"))])
+    found, _ = named(film, cache, scenes)
+    assert [scene.names for scene in found] == [("man",), ("man 2",), ("Man 2 2",)]
+    assert "man 2 (here called man; short)" in found[1].row and "man (tall)" in found[0].row
+
+
+def test_only_scenes_that_were_shown_can_be_named(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    mapreduce_clips(short.drawn, short.questions[0], vlm=greedy(oracle), cache=cache, size=32, clip_s=5)
+    parts = {request.facts.scenes[0]: request for request in oracle.requests if isinstance(request.facts, MapCall)}
+    second = parts[sorted(parts)[1]]  # threads ask in any order
+    (choose,) = (request for request in oracle.requests if isinstance(request.facts, ReduceCall))
+    for request, wrong in ((second, 3), (second, 40), (choose, 20), (choose, -1)):
+        answer = {"reasoning": "", "segments": [wrong], "confidence": 3, "scope": "local"}
+        del answer["scope" if request is second else "confidence"]
+        with pytest.raises(ValidationError):
+            request.schema.model_validate(answer)
+        request.schema.model_validate({**answer, "segments": [request.facts.scenes[0]]})  # type: ignore[attr-defined]
+
+
+def test_what_is_seen_reaches_the_answer(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    told = Overruled(
+        greedy(oracle),
+        look=lambda request, answer: {"seen": f"A look at {request.facts.row.partition(' (')[0]}!"},  # type: ignore[attr-defined]
+        overview=lambda request, answer: {"seen": "The view across."},
+    )
+    mapreduce_clips(short.drawn, short.questions[0], vlm=told, cache=cache, size=32)
+    looks = [request for request in oracle.requests if isinstance(request.facts, SceneLookCall)]
+    looks.sort(key=lambda request: request.facts.views[0].grid.start_s)  # type: ignore[attr-defined]  # threads race
+    (across,) = (request for request in oracle.requests if isinstance(request.facts, OverviewCall))
+    last = oracle.requests[-1]
+    assert isinstance(last.facts, TextCall) and not last.images
+    assert all(f"A look at Scene {number}!" in text_of(last) for number in range(10)) and len(looks) == 10
+    assert "The view across." in text_of(last)
+    shown = [view.grid for view in looks[0].facts.views]  # type: ignore[attr-defined]
+    assert sum(grid.size for grid in shown) == 32 and (shown[0].start_s, shown[1].end_s) == (0, 10)
+    assert len(across.images) == 1 and len(across.facts.sheet.scratchpad) == 10  # type: ignore[attr-defined]
+    assert all(len(request.images) <= MOST_IMAGES for request in oracle.requests)
+
+
+def test_the_middle_frame_of_each_scene_is_labelled_with_its_number(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    mapreduce_clips(short.drawn, short.questions[0], vlm=oracle, cache=cache, size=32)
+    (read,) = (request.facts for request in oracle.requests if isinstance(request.facts, MapCall))
+    items = [item for sheet in read.sheets for item in sheet.scratchpad]
+    assert [(item.label, item.timestamp_s) for item in items] == [(str(n), n * 10 + 5.0) for n in range(20)]
+    assert [len(sheet.scratchpad) for sheet in read.sheets] == [16, 4]
+
+
+def test_a_local_question_needs_no_view_across(short: World, cache: Cache) -> None:
+    local = Overruled(Oracle(short), reduce=lambda request, answer: {**answer, "scope": "local"})
+    results = [mapreduce(short.drawn, each, vlm=local, cache=cache, size=32) for each in short.questions]
+    assert not any("overview" in paid_steps(result) for result in results)
+    assert any("look" in paid_steps(result) for result in results)
+
+
+def test_if_no_scene_is_named_the_answer_comes_from_what_was_read(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    none = Overruled(oracle, map=lambda request, answer: {**answer, "reasoning": "Nothing at all.", "segments": []})
+    result = mapreduce(short.drawn, short.questions[0], vlm=none, cache=cache, size=32)
+    assert result.prediction is not None and not {"reduce", "goal", "look"} & paid_steps(result).keys()
+    assert "Nothing at all." in text_of(oracle.requests[-1])
+
+
+def test_a_failed_choice_keeps_the_surest_scenes(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    result = mapreduce_clips(
+        short.drawn, short.questions[0], vlm=Flaky(greedy(oracle), 1, steps=("reduce",)), cache=cache, size=32
+    )
+    assert result.failure == "the network is down" and paid_steps(result)["look"] == 10
+    assert "The scenes that were chosen:" in text_of(oracle.requests[-1])
+
+
+def test_a_long_row_is_cut_and_marked() -> None:
+    scene = clips_as_scenes([clip(0, caption="word " * 1000)])[0]
+    assert len(scene.row) == LONGEST_ROW and scene.row.endswith(" …")

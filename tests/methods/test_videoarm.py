@@ -1,0 +1,208 @@
+"""`videoarm`: what its controller can name, sees and is told, and what it costs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from support.controllers import CLIPS, Scripted, ranges, told
+from support.model_doubles import Babbler, Counting
+from support.searches import RecordingOracle, of_category, taken_steps, text_of
+from support.stand_ins import Flat
+
+from atlaskit.agents.verbalize import MOST_SUBTITLES
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import View
+from atlaskit.evaluation.baselines import videoarm
+from atlaskit.methods.prompts import ControllerCall, EvidenceCall, InspectCall, SnapshotCall
+from atlaskit.methods.prompts.videoarm import MOST_FRAMES
+from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.runs.result import Result
+from atlaskit.video.subtitles import Line, Subtitles
+
+WHICH = Question("What is it?", ("a circle", "a square"))
+WHOLE = {"action": "scene_snapper", "ranges": ranges((0, CLIPS - 1)), "frames": 32}
+HEAR = {"action": "transcript", "ranges": ranges((0, CLIPS - 1))}
+LOOK = {"action": "clip_analyzer", "range": {"first": 3, "last": 4}, "question": "How many are red?"}
+
+
+class Ten(Flat):
+    """Ten hours of one colour, with a line every ten seconds."""
+
+    def __init__(self, words: str = "So it goes.") -> None:
+        super().__init__()
+        self.duration_s, self.fingerprint = 36_000.0, f"ten-{words}"
+        self.subtitles = Subtitles(tuple(Line(10.0 * n + 1, 10.0 * n + 3, f"{words} {n}") for n in range(3600)))
+
+
+def run(world: World, vlm: Any, cache: Cache, question: Question | None = None, **options: Any) -> Result:
+    return videoarm(world.drawn, question or world.questions[0], vlm=vlm, cache=cache, **{"size": 32, **options})
+
+
+def test_nothing_is_paid_before_the_first_turn(tiny: World, cache: Cache) -> None:
+    model = RecordingOracle(tiny)
+    for question in tiny.questions:
+        model.requests.clear()
+        result = run(tiny, model, cache, question)
+        taken = taken_steps(result)
+        assert model.requests[0].step == "videoarm" and set(taken) <= {"videoarm", "snapshot", "inspect"}
+        assert taken["videoarm"] <= 9 and taken["snapshot"] + taken["inspect"] <= taken["videoarm"]
+        assert isinstance(model.requests[-1].facts, EvidenceCall)
+        assert all(len(request.images) <= MOST_IMAGES for request in model.requests)
+
+
+def test_the_oracle_looks_from_coarse_to_fine_and_listens_for_a_quotation(tiny: World, cache: Cache) -> None:
+    def actions(category: str) -> list[str]:
+        result = run(tiny, Oracle(tiny), cache, of_category(tiny, category))
+        turns = [event["answer"] for event in result.trace.of("turn") if event["step"] == "videoarm"]
+        assert result.is_right
+        return [turn["action"]["action"] for turn in turns]
+
+    assert actions("S2A")[0] == "scene_snapper"
+    assert actions("T2O")[:2] == ["transcript", "clip_analyzer"]
+
+
+def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: World, cache: Cache) -> None:
+    model = Scripted(Oracle(tiny), [])
+    run(tiny, model, cache)
+    (request,) = model.of("videoarm")
+    call = request.facts
+    assert isinstance(call, ControllerCall) and call.clips == CLIPS
+    assert [tool.name for tool in call.tools] == ["scene_snapper", "transcript", "clip_analyzer"]
+    for action in (WHOLE, HEAR, LOOK, {**WHOLE, "frames": MOST_FRAMES}):
+        request.schema.model_validate({"thought": "", "action": action})
+    wrong: list[dict[str, Any]] = [
+        {**WHOLE, "ranges": ranges((0, CLIPS))},
+        {**WHOLE, "frames": MOST_FRAMES + 1},
+        {**WHOLE, "frames": 31},
+        {**WHOLE, "frames": 48.0},
+        {**HEAR, "ranges": []},
+        {**HEAR, "start_s": 0},
+        {**LOOK, "range": {"first": 0, "last": True}},
+        {**LOOK, "range": ranges((0, 1))},
+        {"action": "clip_search", "description": "x", "k": 1},
+    ]
+    for action in wrong:
+        with pytest.raises(ValidationError):
+            request.schema.model_validate({"thought": "", "action": action})
+
+
+def test_without_subtitles_there_is_no_transcript(tiny: World, cache: Cache) -> None:
+    for video, options in ((Flat(), {}), (tiny.drawn, {"subtitles": False})):
+        model = Scripted(Babbler(), [])
+        videoarm(video, WHICH, vlm=model, cache=cache, size=32, **options)
+        tools = model.of("videoarm")[0].facts.tools  # type: ignore[attr-defined]
+        assert [tool.name for tool in tools] == ["scene_snapper", "clip_analyzer"]
+
+
+def test_a_snapshot_can_cover_ten_hours(cache: Cache) -> None:
+    whole = {"action": "scene_snapper", "ranges": ranges((0, 3599)), "frames": MOST_FRAMES}
+    model = Scripted(Babbler(), [whole])
+    videoarm(Ten(), WHICH, vlm=model, cache=cache, size=32)
+    (request,) = model.of("snapshot")
+    call = request.facts
+    assert isinstance(call, SnapshotCall) and len(call.views) == 9
+    assert call.views[0].grid.start_s == 0 and call.views[-1].grid.end_s == 36_000
+    assert sum(view.grid.size for view in call.views) == MOST_FRAMES
+    assert "Sheet 9: clips 3200–3599." in told(model, "videoarm")[0]
+
+
+def test_only_the_latest_snapshot_is_shown_and_its_sentence_outlasts_it(tiny: World, cache: Cache) -> None:
+    second = {**WHOLE, "ranges": ranges((6, 7), (2, 2)), "frames": 40}
+    model = Scripted(Oracle(tiny), [WHOLE, LOOK, second, HEAR])
+    result = run(tiny, model, cache)
+    asked = [[view for view in request.images if isinstance(view, View)] for request in model.of("videoarm")]
+    shown = [[view.grid.start_s for view in views] for views in asked]
+    assert shown == [[], [0, 60], [0, 60], [20, 60], [20, 60]]
+    first_note, _, second_note, _ = told(model, "videoarm")
+    assert first_note.startswith("Sheet 1: clips 0–5.\nSheet 2: clips 6–11.\nClips 0–11 (0:00.0–2:00.0): ")
+    assert second_note.startswith(
+        "Sheet 1: clips 2.\nSheet 2: clips 6–7.\nClips 2 (0:20.0–0:30.0), 6–7 (1:00.0–1:20.0):"
+    )
+    decision = model.requests[-1]
+    call = decision.facts
+    assert isinstance(call, EvidenceCall) and [view.grid.start_s for view in call.views] == [20, 60]
+    for text in (first_note, second_note, "thought: Turn 0.", "thought: Turn 3."):
+        assert text in call.text
+    spans = [event["intervals_s"] for event in result.trace.of("turn") if event["step"] == "snapshot"]
+    assert spans == [[[0, 120]], [[20, 30], [60, 80]]]
+
+
+def test_a_snapshot_is_described_once_for_all_questions(tiny: World, cache: Cache) -> None:
+    model = Counting(Scripted(Oracle(tiny), [WHOLE]))
+    for question in tiny.questions[:2]:
+        run(tiny, model, cache, question)
+    assert model.calls.count("snapshot") == 1 and model.calls.count("videoarm") == 4
+
+
+def test_a_close_look_shows_frames_of_its_range_alone(tiny: World, cache: Cache) -> None:
+    model = Scripted(Oracle(tiny), [LOOK])
+    run(tiny, model, cache)
+    (request,) = model.of("inspect")
+    call = request.facts
+    assert isinstance(call, InspectCall) and "How many are red?" in text_of(request)
+    moments = [moment for view in call.views for moment in view.moments]
+    assert len(moments) == 48 and all(30 <= moment < 50 for moment in moments)
+    assert told(model, "videoarm")[0].startswith("Clips 3–4 (0:30.0–0:50.0), sure to 10%: ")
+
+
+def test_each_line_is_told_once_after_its_clip(tiny: World, cache: Cache) -> None:
+    model = Scripted(Oracle(tiny), [HEAR, {**HEAR, "ranges": ranges((0, 4), (3, 11))}])
+    run(tiny, model, cache)
+    whole, overlapping = told(model, "videoarm")
+    assert whole == overlapping
+    rows = whole.split("\n")[1:]
+    lines = tiny.drawn.subtitles.lines
+    assert len(rows) == len(lines) > 0
+    for row, line in zip(rows, lines, strict=True):
+        assert row.startswith(f"Clip {int(line.start_s // 10)}: ") and json.dumps(line.text, ensure_ascii=False) in row
+
+
+def test_what_a_tool_cannot_do_is_told(cache: Cache) -> None:
+    ten = Ten("word " * 20)
+    whole, little = ranges((0, 3599)), ranges((0, 99))
+    actions = [
+        {**HEAR, "ranges": whole},
+        {**HEAR, "ranges": little},
+        {**HEAR, "ranges": ranges((9, 1))},
+        {**WHOLE, "ranges": ranges((9, 1))},
+        {**LOOK, "range": {"first": 9, "last": 1}},
+        LOOK,
+        {**WHOLE, "ranges": whole},
+    ]
+    model = Scripted(Babbler(), actions, fails=("inspect", "snapshot"))
+    result = videoarm(ten, WHICH, vlm=model, cache=cache, size=32)
+    texts = told(model, "videoarm")
+    assert texts[0].startswith("Not possible: Clips 0–3599 (0:00.0–10:00:00.0) hold too many words.")
+    assert texts[0].endswith("Name at most 5% of these clips.")
+    assert texts[1].count("\n") == 100 and len(texts[1]) <= MOST_SUBTITLES + 200
+    assert all("ends before it begins" in text for text in texts[2:5])
+    assert texts[5].endswith("could not be looked at this time.") and texts[6].endswith("No note was taken of them.")
+    assert len(model.of("inspect")) == len(model.of("snapshot")) == 1, "an illegal range is no call"
+    assert model.of("videoarm")[-1].images, "the controller sees the sheets all the same"
+    assert result.prediction is not None and len(result.trace.of("failure")) == 2
+
+
+def test_a_silent_range_is_told(cache: Cache) -> None:
+    ten = Ten()
+    ten.subtitles = Subtitles(ten.subtitles.lines[:10])
+    model = Scripted(Babbler(), [{**HEAR, "ranges": ranges((50, 60))}])
+    videoarm(ten, WHICH, vlm=model, cache=cache, size=32)
+    assert told(model, "videoarm") == ["Clips 50–60 (8:20.0–10:10.0): nothing is said."]
+
+
+@pytest.mark.parametrize("turns", [1, 2, 4])
+def test_the_last_turn_can_only_finish_and_is_not_asked_for(tiny: World, cache: Cache, turns: int) -> None:
+    model = Scripted(Oracle(tiny), [WHOLE] * 20)
+    result = run(tiny, model, cache, turns=turns)
+    assert len(model.of("videoarm")) == turns - 1 and result.prediction is not None
+
+
+def test_a_question_costs_at_most_nineteen_calls_in_ten_hours_too(tiny: World, cache: Cache) -> None:
+    snaps = [{**WHOLE, "frames": 32 + 16 * (number % 8)} for number in range(20)]
+    assert run(tiny, Scripted(Oracle(tiny), snaps), cache).total.calls == 19
+    assert videoarm(Ten(), WHICH, vlm=Scripted(Babbler(), snaps), cache=cache, size=32).total.calls == 19

@@ -1,0 +1,198 @@
+"""`worldmm`: three memories of a video, and a controller that recalls from them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+from support.model_doubles import Overruled
+from support.searches import RecordingOracle, paid_steps, text_of
+
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.evaluation.baselines import worldmm
+from atlaskit.methods.clips import Clip
+from atlaskit.methods.memories import facts, summaries
+from atlaskit.methods.prompts import ConsolidateCall, ControllerCall, EvidenceCall, SummaryCall
+from atlaskit.methods.run import MethodRun
+from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import MOST_IMAGES, Request
+
+PER_VIDEO = {"clip", "summary", "facts", "consolidate"}
+
+
+def always(oracle: Oracle, **action: Any) -> Overruled:
+    """Return a model whose controller takes the same action in each turn."""
+    return Overruled(oracle, worldmm=lambda request, answer: {"thought": "", "action": action})
+
+
+def clip(index: int, caption: str) -> Clip:
+    return Clip(index, index * 10.0, index * 10.0 + 10, caption, (), "", ())
+
+
+def run_of(world: World, vlm: Any) -> MethodRun:
+    run = MethodRun(world.drawn, "What?", None, vlm, cache=Cache(None))
+    run.begin("worldmm", {})
+    return run
+
+
+def turns_of(oracle: RecordingOracle) -> list[Request]:
+    return [request for request in oracle.requests if isinstance(request.facts, ControllerCall)]
+
+
+def test_what_depends_on_no_question_is_paid_once(short: World, cache: Cache) -> None:
+    first, second = (
+        worldmm(short.drawn, question, vlm=Oracle(short), cache=cache, size=32) for question in short.questions[:2]
+    )
+    paid = paid_steps(first)
+    # Of 20 clips: 7 summaries of 30 s, of which the last has 2 clips; 2 of 3 min, of which the last
+    # is a single one of 30 s; 1 of 10 min.
+    assert (paid["clip"], paid["summary"], paid["facts"]) == (20, 7 + 1 + 1, 2) and paid["consolidate"] <= 1
+    assert not PER_VIDEO & paid_steps(second).keys()
+    assert paid_steps(second)["worldmm"] <= 5 and paid_steps(second)["decision"] == 1
+
+
+def test_each_level_is_made_from_the_level_below(film: World) -> None:
+    oracle = RecordingOracle(film)
+    clips = [clip(index, f"Caption {index}.") for index in range(130)]
+    levels = summaries(run_of(film, oracle), clips)
+    assert [len(level) for level in levels] == [130, 44, 8, 3]
+    for below, level in zip(levels, levels[1:], strict=False):
+        for part in level:
+            inside = [each for each in below if part.span[0] <= each.span[0] < part.span[1]]
+            assert part.span == (inside[0].span[0], inside[-1].span[1])
+        assert [part.span[1] for part in level[:-1]] == [part.span[0] for part in level[1:]]
+    calls = [request.facts for request in oracle.requests if isinstance(request.facts, SummaryCall)]
+    read = {call.rows for call in calls}  # threads ask in any order
+    assert {tuple(each.row for each in clips[:3]), tuple(part.row for part in levels[2][4:7])} <= read
+    assert "clips 0–2, 0:00.0–0:30.0" in levels[1][0].row
+
+
+def test_a_failed_summary_is_left_out_of_its_level(film: World) -> None:
+    clips = [clip(index, f"Caption {index}.") for index in range(9)]
+    run = run_of(film, Oracle(film))
+    make = run.complete
+
+    def fail(request: Request, is_decision: bool = False) -> Any:
+        if isinstance(request.facts, SummaryCall) and request.facts.start_s == 30:
+            return ModelError("no")
+        return make(request, is_decision)
+
+    run.complete = fail  # type: ignore[method-assign]
+    levels = summaries(run, clips)
+    assert [part.span for part in levels[1]] == [(0, 30), (60, 90)] and run.failure == "no"
+    assert levels[2][0].span == (0, 90)
+
+
+def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: World) -> None:
+    clips = [clip(index, "A dog.") for index in range(30)]
+    gathered = iter([["The dog is brown.", "Snow lies."], ["The dog is brown and old."], ["The dog is dead."]])
+    model = Overruled(
+        Oracle(film),
+        facts=lambda request, answer: {"facts": next(gathered)},
+        consolidate=lambda request, answer: {
+            "replaced": [{"earlier": len(request.facts.earlier) - 1, "by": len(request.facts.earlier)}]
+        },  # type: ignore[attr-defined]
+    )
+    run = run_of(film, model)
+    found = facts(run, clips, threads=1)
+    assert [fact.text for fact in found] == ["Snow lies.", "The dog is dead."]
+    assert found[0].row == "Fact from clips 0–9, 0:00.0–1:40.0: Snow lies."
+    assert [stretch.first for stretch in found[1].stretches] == [0, 10, 20]
+
+
+def test_facts_are_compared_only_with_those_that_share_words(film: World) -> None:
+    oracle = RecordingOracle(film)
+    words = [["alpha one."], ["beta two."], ["alpha three."]]
+    gathered = iter(words)
+    model = Overruled(oracle, facts=lambda request, answer: {"facts": next(gathered)})
+    found = facts(run_of(film, model), [clip(index, f"Caption {index}.") for index in range(30)], threads=1)
+    compared = [request for request in oracle.requests if isinstance(request.facts, ConsolidateCall)]
+    assert [(call.facts.earlier, call.facts.newer) for call in compared] == [(("alpha one.",), ("alpha three.",))]
+    assert [fact.text for fact in found] == [text for some in words for text in some]
+    with pytest.raises(ValidationError):
+        compared[0].schema.model_validate({"replaced": [{"earlier": 1, "by": 0}]})
+
+
+def test_a_controller_can_name_only_what_there_is(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    worldmm(short.drawn, short.questions[0], vlm=oracle, cache=cache, size=32)
+    schema = turns_of(oracle)[0].schema
+    legal = (
+        {"action": "episodic", "level": "3 min", "query": "x"},
+        {"action": "visual_by_range", "first": 0, "last": 19},
+        {"action": "finish"},
+    )
+    illegal = (
+        {"action": "episodic", "level": "1 h", "query": "x"},
+        {"action": "episodic", "level": "10 s", "query": " "},
+        {"action": "visual_by_range", "first": 0, "last": 20},
+        {"action": "visual_by_range", "first": -1, "last": 3},
+        {"action": "visual_by_range", "start_s": 0.0, "end_s": 10.0},
+        {"action": "listen"},
+    )
+    for action in legal:
+        schema.model_validate({"thought": "", "action": action})
+    for action in illegal:
+        with pytest.raises(ValidationError):
+            schema.model_validate({"thought": "", "action": action})
+
+
+def test_it_ends_after_five_rounds_with_all_that_was_found(short: World, cache: Cache) -> None:
+    oracle, places = RecordingOracle(short), iter(range(0, 20, 4))
+
+    def look(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+        first = next(places)
+        return {"thought": "", "action": {"action": "visual_by_range", "first": first, "last": first + 3}}
+
+    result = worldmm(short.drawn, short.questions[0], vlm=Overruled(oracle, worldmm=look), cache=cache, size=32)
+    assert len(turns_of(oracle)) == 5 and result.stop == "answered"
+    last = oracle.requests[-1]
+    assert isinstance(last.facts, EvidenceCall) and len(last.images) == 15 <= MOST_IMAGES
+    grids = [view.grid for view in last.facts.views]
+    assert [grid.start_s for grid in grids] == sorted(grid.start_s for grid in grids)
+    assert (grids[0].start_s, grids[-1].end_s) == (0, short.drawn.duration_s)
+    assert all(one.end_s == other.start_s for one, other in zip(grids, grids[1:], strict=False))
+    assert all(f"Frames of clips {first} to {first + 3}." in text_of(last) for first in range(0, 20, 4))
+
+
+def test_a_sheet_that_is_shown_twice_is_sent_once_in_the_end(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    model = always(oracle, action="visual_by_range", first=7, last=7)
+    worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32)
+    assert len(oracle.requests[-1].images) == 1
+
+
+def test_a_wrong_range_is_told_to_the_controller(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    model = always(oracle, action="visual_by_range", first=7, last=3)
+    result = worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32)
+    assert "first must not lie after last; got 7 and 3." in text_of(turns_of(oracle)[1])
+    assert result.prediction is not None and not oracle.requests[-1].images
+
+
+@pytest.mark.parametrize(
+    "action", [{"action": "semantic"}, {"action": "visual_by_words"}, {"action": "episodic", "level": "10 min"}]
+)
+def test_a_search_without_hits_is_told(action: dict[str, str], short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    model = always(oracle, **action, query="zzz qqq")
+    worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32, rounds=2)
+    assert "Nothing there shares a word with that." in text_of(turns_of(oracle)[1])
+
+
+def test_what_a_search_finds_is_what_the_index_has(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    model = always(oracle, action="episodic", level="10 s", query="scene")
+    worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32, rounds=2, top=4)
+    told = turns_of(oracle)[1].facts.turns[0].told  # type: ignore[attr-defined]
+    numbers = [int(row.split()[1]) for row in told.splitlines()]
+    assert len(numbers) == 4 and numbers == sorted(numbers)
+
+
+def test_a_controller_that_finishes_at_once_leaves_an_answer_from_nothing(short: World, cache: Cache) -> None:
+    oracle = RecordingOracle(short)
+    result = worldmm(short.drawn, short.questions[0], vlm=always(oracle, action="finish"), cache=cache, size=32)
+    assert paid_steps(result)["worldmm"] == 1 and result.prediction is not None
+    assert "Nothing was found in the video" in text_of(oracle.requests[-1])
