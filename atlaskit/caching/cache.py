@@ -4,8 +4,8 @@ counts losses.
 A key is the hash of what an entry is made of (see `keys`), so nothing has to be invalidated. Three
 guarantees hold. The cache returns what was stored: an entry carries a hash of its key and content,
 and one that does not match is dropped, counted, reported and computed again. When several callers
-need one key, exactly one computes it, across threads and processes. Without a limit nothing is
-evicted; with one, evictions are counted and reported. This module knows nothing of grids or models.
+need one key, exactly one computes it, across threads and processes. Nothing is evicted. This module
+knows nothing of grids or models.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from atlaskit.caching.keys import canonical_json, kind_of
 from atlaskit.caching.locks import KeyLocks, locks_in
 from atlaskit.caching.memory import MemoryStore, totals_by_kind
 from atlaskit.caching.place import default_place
-from atlaskit.caching.rows import Policy, Tampered
-from atlaskit.errors import CacheWarning, InputError
+from atlaskit.caching.rows import Tampered
+from atlaskit.errors import CacheWarning
 
 DIGEST_BYTES = 16
 """Bytes of the hash that precedes the content of an entry."""
@@ -71,13 +71,7 @@ class Cache:
         {'seen': True}
     """
 
-    def __init__(
-        self,
-        directory: str | Path | None = "auto",
-        *,
-        size_limit: int | None = None,
-        policy: Policy = "least-recently-stored",
-    ) -> None:
+    def __init__(self, directory: str | Path | None = "auto") -> None:
         """Open the cache.
 
         Args:
@@ -85,29 +79,22 @@ class Cache:
                 if needed. "auto" is the folder that `ATLASKIT_CACHE` names, or else that of the
                 project, which notebooks and the command line share; `atlaskit cache` names it.
                 None means in memory.
-            size_limit: Maximum size in bytes; None means that nothing is evicted.
-            policy: Which entries are evicted first; replies, and the small entries that a replay
-                needs, always go last. "least-recently-stored" is faster: "least-recently-used"
-                turns each read into a write.
 
         Raises:
             CacheError: The directory cannot be created or written, or belongs to another user or
                 program.
-            InputError: The limit or the policy is invalid.
         """
         if directory == "auto":
             directory = default_place().directory
         self.directory = None if directory is None else Path(directory).absolute()
-        if directory is None and size_limit is not None:
-            raise InputError("A cache in memory has no size limit: leave size_limit out, or name a directory.")
         self._store: Store | MemoryStore = MemoryStore()
         if self.directory is not None:
             try:
-                self._store = Store(self.directory, size_limit, policy)
+                self._store = Store(self.directory)
             except Forked as error:
                 warnings.warn(f"{error} Until then, this process caches in memory.", CacheWarning, stacklevel=2)
         self._locks = locks_in(self._store.folder) if isinstance(self._store, Store) else KeyLocks(None)
-        self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter()}
+        self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter(), "corrupt": Counter()}
         self.touched: dict[str, str] | None = None
         """Digest (hexadecimal) of each key that was used; None except in a cache from `watched`."""
         self.is_refreshing = False
@@ -141,19 +128,18 @@ class Cache:
         self._count("misses" if value is None else "hits", key)
         return value
 
-    def put(self, key: str, value: bytes, *, paid: bool = False) -> None:
+    def put(self, key: str, value: bytes) -> None:
         """Store bytes under a key.
 
         Args:
             key: The key.
             value: The bytes.
-            paid: Whether the entry cost model calls, so that it is evicted last.
 
         Raises:
             CacheError: The cache cannot be written.
         """
         digest = _digest(key, value)
-        self._store.write(key, digest + value, paid)
+        self._store.write(key, digest + value)
         if self.touched is not None:
             self.touched[key] = digest.hex()
 
@@ -165,9 +151,9 @@ class Cache:
         except (ValueError, RecursionError):
             return None
 
-    def put_json(self, key: str, value: Any, *, paid: bool = False) -> None:
+    def put_json(self, key: str, value: Any) -> None:
         """Store a value as JSON under a key; see `put`."""
-        self.put(key, canonical_json(value).encode(), paid=paid)
+        self.put(key, canonical_json(value).encode())
 
     def remember(
         self,
@@ -176,7 +162,6 @@ class Cache:
         *,
         fits: Callable[[bytes], bool] = lambda value: True,
         go_on: Callable[[], bool] = lambda: False,
-        paid: bool = False,
     ) -> bytes:
         """Return the bytes of a key; if it has no entry, make and store them.
 
@@ -193,7 +178,7 @@ class Cache:
         Raises:
             CacheError: The cache cannot be read or written.
         """
-        (value,) = self.remember_all([key], lambda _: [make()], fits=fits, go_on=go_on, paid=paid)
+        (value,) = self.remember_all([key], lambda _: [make()], fits=fits, go_on=go_on)
         return value
 
     def remember_all(
@@ -203,7 +188,6 @@ class Cache:
         *,
         fits: Callable[[bytes], bool] = lambda value: True,
         go_on: Callable[[], bool] = lambda: False,
-        paid: bool = False,
     ) -> list[bytes]:
         """Return the bytes of several keys; make and store those that are missing.
 
@@ -212,7 +196,6 @@ class Cache:
             make: Gets the positions of the missing keys in `keys`; returns their bytes in order.
             fits: See `remember`.
             go_on: See `remember`.
-            paid: See `remember`.
 
         Raises:
             CacheError: The cache cannot be read or written.
@@ -236,28 +219,24 @@ class Cache:
                 for key, value in zip(missing, made, strict=True):
                     found[key] = value
                     if not isinstance(value, Transient):
-                        self.put(key, value, paid=paid)
+                        self.put(key, value)
         return [found[key] for key in keys]
 
     def stats(self) -> dict[str, dict[str, int]]:
         """Return statistics by kind of entry; `pd.DataFrame(cache.stats()).T` is their table.
 
         Returns:
-            By kind: the number of `entries` and their `bytes`; `hits` and `misses` of this object;
-            and how many entries any process found `corrupt`, or `evicted`, so far.
+            By kind: the number of `entries` and their `bytes`; and the `hits` and `misses` of this
+            object, and the entries that it found `corrupt`.
         """
-        held, lost = self._store.by_kind(), self._store.lost()
+        held = totals_by_kind(self._store.entries())
         with _counts_lock:
             counts = {name: dict(counter) for name, counter in self._counts.items()}
-        kinds = sorted({*held, *counts["hits"], *counts["misses"], *(kind for kind, _ in lost)})
+        kinds = sorted({*held, *counts["hits"], *counts["misses"]})
         return {
             kind: {
-                "entries": held.get(kind, (0, 0))[0],
-                "bytes": held.get(kind, (0, 0))[1],
-                "hits": counts["hits"].get(kind, 0),
-                "misses": counts["misses"].get(kind, 0),
-                "corrupt": lost.get((kind, "corrupt"), 0),
-                "evicted": lost.get((kind, "evicted"), 0),
+                **dict(zip(("entries", "bytes"), held.get(kind, (0, 0)), strict=True)),
+                **{name: counter.get(kind, 0) for name, counter in counts.items()},
             }
             for kind in kinds
         }
@@ -335,7 +314,8 @@ class Cache:
             damage = "is damaged"
         except Tampered:
             damage = "was not written by atlaskit (a pickle?) or has lost its file, and is never loaded"
-        self._store.drop(key, "corrupt")
+        self._store.drop(key)
+        self._count("corrupt", key)
         warnings.warn(
             f"An entry of kind {kind_of(key)!r} in the cache {self.directory} {damage}: it was dropped, and is made "
             f"again when it is needed. `python -m atlaskit cache verify` checks all entries.",

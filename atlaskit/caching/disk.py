@@ -10,31 +10,19 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple, get_args
+from typing import NamedTuple
 
 from atlaskit.caching.folder import check_not_forked, open_folder
-from atlaskit.caching.rows import (
-    DATABASE,
-    PAID,
-    Busy,
-    Policy,
-    Rows,
-    Tampered,
-    Unreadable,
-    check_schema,
-    count_lost,
-)
-from atlaskit.errors import CacheError, CacheWarning, InputError, reason
+from atlaskit.caching.rows import DATABASE, Busy, Rows, Tampered, Unreadable, check_schema
+from atlaskit.errors import CacheError, reason
 
 ORPHAN_AGE_S = 3600.0
 """Age in seconds at which a file without a row is removed: the process that wrote it has died."""
 SIZE = "CAST(size AS INT) + COALESCE(LENGTH(value), 0)"
 """SQL for the size of an entry in bytes, in its file or in its row."""
-OWN_ROWS = "raw = 1 AND TYPEOF(key) = 'text'"
 
 
 class Entry(NamedTuple):
@@ -50,29 +38,22 @@ class Entry(NamedTuple):
 class Store:
     """Bytes by key in a directory, for many threads and processes of one host."""
 
-    def __init__(self, directory: Path, size_limit: int | None, policy: Policy) -> None:
+    def __init__(self, directory: Path) -> None:
         """Open or create the store.
 
         Args:
             directory: Directory of the cache.
-            size_limit: Maximum size in bytes; None means no limit.
-            policy: Which entries are evicted first.
 
         Raises:
             CacheError: The directory cannot be used, or belongs to another user or program.
-            InputError: The limit or the policy is invalid.
         """
-        if size_limit is not None and (type(size_limit) is not int or size_limit < 1):
-            raise InputError(f"size_limit must be a number of bytes, or None for no limit; got {size_limit!r:.80}.")
-        if policy not in get_args(Policy):
-            raise InputError(f"policy is one of {', '.join(get_args(Policy))}; got {policy!r:.80}.")
         self.directory = directory
         self.folder = directory
         with self._cache_errors("opened"):
             self.folder, is_shared = open_folder(directory, DATABASE)
             self._database = self.folder / DATABASE
             check_schema(self._database)
-            self._rows = Rows(self.folder, limit=size_limit, policy=policy, is_shared=is_shared)
+            self._rows = Rows(self.folder, is_shared=is_shared)
             self._identity = _identity(self._database)
 
     def read(self, key: str) -> bytes | None:
@@ -94,8 +75,8 @@ class Store:
             raise Tampered
         return value
 
-    def write(self, key: str, value: bytes, paid: bool) -> None:
-        """Store bytes under a key. Paid entries are evicted last.
+    def write(self, key: str, value: bytes) -> None:
+        """Store bytes under a key.
 
         Raises:
             CacheError: The store cannot be written, or was deleted while in use.
@@ -103,15 +84,11 @@ class Store:
         with self._cache_errors("written"):
             if _identity(self._database) != self._identity:
                 raise CacheError(f"The cache {self.directory} was deleted while it was in use: open it again.")
-            self._rows.set(key, value, tag=PAID if paid else None)
-        if self._rows.evicted:
-            self._warn_evicted()
+            self._rows.set(key, value)
 
-    def drop(self, key: str, why: str = "") -> bool:
-        """Remove an entry; return whether it existed. With a reason it is counted as lost."""
-        with self._cache_errors("written"), self._rows.transact():
-            if why:
-                count_lost(self._rows.query, key, why)
+    def drop(self, key: str) -> bool:
+        """Remove an entry; return whether it existed."""
+        with self._cache_errors("written"):
             return bool(self._rows.delete(key))
 
     def entries(self) -> Iterator[Entry]:
@@ -132,8 +109,8 @@ class Store:
     def remove_foreign(self) -> int:
         """Remove rows whose keys are pickles, unloaded, and orphaned files; return their number."""
         with self._cache_errors("written"), self._rows.transact():
-            (count,) = self._rows.query(f"SELECT COUNT(*) FROM Cache WHERE NOT ({OWN_ROWS})")[0]
-            self._rows.query(f"DELETE FROM Cache WHERE NOT ({OWN_ROWS})")
+            self._rows.query("DELETE FROM Cache WHERE NOT (raw = 1 AND TYPEOF(key) = 'text')")
+            ((count,),) = self._rows.query("SELECT CHANGES()")
             named = {name for (name,) in self._rows.query("SELECT filename FROM Cache WHERE filename IS NOT NULL")}
         return int(count) + self._remove_orphans(named)
 
@@ -148,30 +125,6 @@ class Store:
                         path.unlink()
                         count += 1
         return count
-
-    def by_kind(self) -> dict[str, tuple[int, int]]:
-        """Return (number of entries, bytes) of each kind."""
-        with self._cache_errors("read"):
-            rows = self._rows.query(
-                f"SELECT SUBSTR(key, 1, INSTR(key, ':') - 1), COUNT(*), SUM({SIZE}) FROM Cache"
-                " WHERE raw = 1 GROUP BY 1 ORDER BY 1"
-            )
-        return {str(kind): (int(count), int(size or 0)) for kind, count, size in rows}
-
-    def lost(self) -> dict[tuple[str, str], int]:
-        """Return how many entries of each (kind, reason) any process ever lost here."""
-        with self._cache_errors("read"):
-            rows = self._rows.query("SELECT * FROM Lost")
-        return {(str(kind), str(why)): int(count) for kind, why, count in rows}
-
-    def _warn_evicted(self) -> None:
-        self._rows.evicted = 0
-        warnings.warn(
-            f"The cache {self.directory} is full ({self._rows.limit:,} bytes): it evicts the "
-            f"{self._rows.eviction_policy} entries, paid entries last. Raise size_limit to keep them.",
-            CacheWarning,
-            stacklevel=2,
-        )
 
     @contextmanager
     def _cache_errors(self, done: str) -> Iterator[None]:

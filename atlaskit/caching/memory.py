@@ -19,11 +19,11 @@ class MemoryStore:
         """Return the bytes of a key, None if it has no entry."""
         return self._values.get(key, (None, 0.0))[0]
 
-    def write(self, key: str, value: bytes, paid: bool) -> None:
+    def write(self, key: str, value: bytes) -> None:
         """Store bytes under a key."""
         self._values[key] = (value, time.time())
 
-    def drop(self, key: str, why: str = "") -> bool:
+    def drop(self, key: str) -> bool:
         """Remove an entry; return whether it existed."""
         return self._values.pop(key, None) is not None
 
@@ -34,14 +34,6 @@ class MemoryStore:
     def remove_foreign(self) -> int:
         """Return 0: memory holds only entries."""
         return 0
-
-    def by_kind(self) -> dict[str, tuple[int, int]]:
-        """Return (number of entries, bytes) of each kind."""
-        return totals_by_kind(self.entries())
-
-    def lost(self) -> dict[tuple[str, str], int]:
-        """Return no counts: memory loses nothing."""
-        return {}
 
 
 def totals_by_kind(entries: Iterable[Entry]) -> dict[str, tuple[int, int]]:

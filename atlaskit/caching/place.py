@@ -40,13 +40,14 @@ def default_place() -> Place:
     except OSError:  # the folder was removed
         return Place(Path(NAME), "it is in the current folder")
     above = _searched(here)
-    root = next((folder for folder in above if any((folder / mark).exists() for mark in ROOT_MARKS)), None)
-    within = above[: above.index(root) + 1] if root else above if _is_at_home(here) else [here]
+    root, mark = next(((at, mark) for at in above for mark in ROOT_MARKS if (at / mark).exists()), (None, ""))
+    is_at_home = (home := _home()) is not None and here.is_relative_to(home)
+    within = above[: above.index(root) + 1] if root else above if is_at_home else [here]
     for folder in within:
         if is_cache(folder / NAME):
             return Place(folder / NAME, "it is the nearest that atlaskit made, in this folder or above")
     if root:
-        return Place(root / NAME, f"it is in the root of this project, which has {_mark_of(root)}")
+        return Place(root / NAME, f"it is in the root of this project, which has {mark}")
     return Place(here / NAME, "it is in the current folder")
 
 
@@ -67,11 +68,6 @@ def _searched(here: Path) -> list[Path]:
     return [here, *(parents if here != _home() else ())]
 
 
-def _is_at_home(folder: Path) -> bool:
-    home = _home()
-    return home is not None and folder.is_relative_to(home)
-
-
 def _home() -> Path | None:
     try:
         return Path.home()
@@ -85,7 +81,3 @@ def _is_own(folder: Path) -> bool:
         return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
     except OSError:
         return False
-
-
-def _mark_of(root: Path) -> str:
-    return next(mark for mark in ROOT_MARKS if (root / mark).exists())

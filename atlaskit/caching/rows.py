@@ -1,9 +1,9 @@
-"""`Rows`: the SQLite table of the disk store: diskcache without pickles, with counted evictions.
+"""`Rows`: the SQLite table of the disk store: diskcache without pickles and evictions.
 
 diskcache stores rows in SQLite, and values of 32 kB and more in files beside the database, for many
 threads and processes of one host. This module is the only one that imports it. It refuses pickles
-before they are loaded (CVE-2025-69872), reads and deletes only files that diskcache itself names,
-and counts what it evicts.
+before they are loaded (CVE-2025-69872), and reads and deletes only files that diskcache itself
+names.
 """
 
 from __future__ import annotations
@@ -13,28 +13,23 @@ import re
 import sqlite3
 import stat
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import diskcache
 from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
 
-from atlaskit.caching.keys import kind_of
 from atlaskit.errors import CacheError, InputError, reason
-
-Policy = Literal["least-recently-stored", "least-recently-used"]
-"""Which entries of a limited cache are evicted first: the oldest, or those read longest ago."""
 
 DATABASE = DBNAME
 """Name of the database file."""
 Busy = diskcache.Timeout
 """Raised when another program holds the database for too long, or it is read-only."""
-PAID = "paid"
-"""Tag of entries that cost model calls; they are evicted last."""
 FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
 """Path of a value's file, relative to the folder."""
+FIND = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
 SCHEMA = {
     *(("table", name) for name in ("Settings", "Cache", "Lost")),
     *(("trigger", f"Settings_{name}") for name in ("count_insert", "count_delete")),
@@ -42,7 +37,8 @@ SCHEMA = {
     *(("index", f"Cache_{name}") for name in ("key_raw", "expire_time", "store_time", "access_time")),
     *(("index", f"sqlite_autoindex_{name}_1") for name in ("Settings", "Lost", "Cache")),
 }
-"""(type, name) of everything that a database of atlaskit may contain."""
+"""(type, name) of everything that a database of atlaskit may contain; earlier versions counted in
+the table Lost."""
 
 
 class Tampered(Exception):
@@ -54,35 +50,25 @@ class Unreadable(Exception):
 
 
 class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
-    """A diskcache whose evictions are counted, and in which paid entries are evicted last.
+    """A diskcache of text keys and bytes that evicts nothing."""
 
-    Attributes:
-        limit: Maximum size in bytes; None means no limit.
-        evicted: Number of entries evicted since the owner last set it to 0.
-    """
-
-    def __init__(self, folder: Path, *, limit: int | None, policy: Policy, is_shared: bool) -> None:
+    def __init__(self, folder: Path, *, is_shared: bool) -> None:
         """Open or create the database.
 
         Args:
             folder: Folder of the database and the files.
-            limit: Maximum size in bytes; None means no limit.
-            policy: Order of eviction.
             is_shared: Whether the folder lies on a network file system, where neither a write-ahead
                 log nor memory mapping works.
         """
-        self.limit, self.evicted = limit, 0
         self._read_lock = threading.Lock()
         # Pass all settings: diskcache would take missing ones from the database.
-        settings = DEFAULT_SETTINGS | {"cull_limit": 0, "eviction_policy": policy if limit else "none"}
+        settings = DEFAULT_SETTINGS | {"cull_limit": 0, "eviction_policy": "none"}
         if is_shared:
             settings |= {"sqlite_journal_mode": "delete", "sqlite_mmap_size": 0}
         super().__init__(str(folder), disk=BytesDisk, **settings)
         path = str(folder / DATABASE)
         self._reader = sqlite3.connect(path, timeout=self._timeout, isolation_level=None, check_same_thread=False)
         self.find("")  # SQLite opens the file at the first read, when it may already be deleted
-        with self.transact():
-            self.query("CREATE TABLE IF NOT EXISTS Lost (kind TEXT, why TEXT, count INTEGER, UNIQUE (kind, why))")
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
         """Execute an SQL statement; return its rows."""
@@ -92,46 +78,17 @@ class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
         """Return the value of a key, None if its row or its file is missing.
 
         All threads share one connection: each round of a search starts new threads, and diskcache's
-        `get` would open a connection for each. With "least-recently-used" a read is also a write,
-        which only `get` does.
+        `get` would open a connection for each.
 
         Raises:
             Tampered: The row was not written by atlaskit.
             Unreadable: The file cannot be read this time.
         """
-        if self.eviction_policy == "least-recently-used":
-            return self.get(key)
-        statement = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
         with self._read_lock:
-            rows = self._reader.execute(statement, (key,)).fetchall()
-        try:
-            return self._disk.fetch(*rows[0], False) if rows else None
-        except FileNotFoundError:
-            return None
-
-    def volume(self) -> int:
-        """Return the size in bytes: of the files, and of the database's pages in use.
-
-        Free pages do not count, so that an eviction always makes room.
-        """
-        ((pages,),), ((free,),) = (self.query(f"PRAGMA {name}") for name in ("page_count", "freelist_count"))
-        return int(self._page_size * (pages - free) + self.reset("size"))
-
-    def _cull(
-        self, now: float, sql: Callable[..., Any], cleanup: Callable[[str | None], object], limit: int | None = None
-    ) -> None:
-        """Evict entries down to the limit. diskcache calls it in each transaction that writes."""
-        while self.limit is not None and self.volume() > self.limit:
-            order = "store_time" if self.eviction_policy == "least-recently-stored" else "access_time"
-            select = "SELECT rowid, key, filename FROM Cache WHERE {} ORDER BY {}, rowid LIMIT 1"
-            rows = sql(select.format("tag IS NULL", order)).fetchall() or sql(select.format("TRUE", order)).fetchall()
-            if not rows:
-                return
-            ((rowid, key, filename),) = rows
-            sql("DELETE FROM Cache WHERE rowid = ?", (rowid,))
-            count_lost(sql, str(key), "evicted")
-            cleanup(filename)
-            self.evicted += 1
+            (row,) = self._reader.execute(FIND, (key,)).fetchall() or [None]
+        with suppress(FileNotFoundError):
+            return row and self._disk.fetch(*row, False)
+        return None
 
 
 class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no types
@@ -181,12 +138,6 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no typ
         with suppress(OSError):
             return stat.S_ISREG((Path(self._directory) / filename).lstat().st_mode)
         return True  # the file does not exist
-
-
-def count_lost(sql: Callable[..., Any], key: str, why: str) -> None:
-    """Count an entry as lost: "evicted" or "corrupt"."""
-    statement = "INSERT INTO Lost VALUES (?, ?, 1) ON CONFLICT (kind, why) DO UPDATE SET count = count + 1"
-    sql(statement, (kind_of(key), why))
 
 
 def check_schema(database: Path) -> None:

@@ -131,13 +131,13 @@ def _where(options: argparse.Namespace) -> int:
 
 def _stats(options: argparse.Namespace) -> int:
     cache = _open(options.cache)
-    print(f"{'kind':<10}{'entries':>10}{'MB':>10}{'corrupt':>10}{'evicted':>10}")
+    print(f"{'kind':<10}{'entries':>10}{'MB':>10}")
     for kind, row in cache.stats().items():
         megabytes = row["bytes"] / MEGABYTE
-        print(f"{printable(kind, 9):<10}{row['entries']:>10}{megabytes:>10.2f}{row['corrupt']:>10}{row['evicted']:>10}")
+        print(f"{printable(kind, 9):<10}{row['entries']:>10}{megabytes:>10.2f}")
     if copies := _copies(cache):
         megabytes = sum(size for _, size in copies) / MEGABYTE
-        print(f"{COPIES:<10}{len(copies):>10}{megabytes:>10.2f}{0:>10}{0:>10}")
+        print(f"{COPIES:<10}{len(copies):>10}{megabytes:>10.2f}")
     return 0
 
 

@@ -181,7 +181,7 @@ class _DriverCache:
 
     def put(self, key: str, value: bytes) -> None:
         """Store an entry that a node has paid for."""
-        self._cache.put(key, value, paid=True)
+        self._cache.put(key, value)
 
 
 class _NodeCache(Cache):
@@ -191,9 +191,9 @@ class _NodeCache(Cache):
         super().__init__(directory)
         self._driver_cache = driver_cache
 
-    def put(self, key: str, value: bytes, *, paid: bool = False) -> None:
+    def put(self, key: str, value: bytes) -> None:
         """Store bytes under a key, here and in the driver's cache."""
-        super().put(key, value, paid=paid)
+        super().put(key, value)
         if not is_image(key):
             _result(self._driver_cache.put.remote(key, bytes(value)))
 
@@ -202,7 +202,7 @@ class _NodeCache(Cache):
         if value is None and not is_image(key):
             value = _result(self._driver_cache.get.remote(key))
             if value is not None:
-                super().put(key, value, paid=True)
+                super().put(key, value)
         return value
 
 

@@ -246,7 +246,7 @@ class _TimedQuestion:
         self._run(without_delay(self.model), workers)
         measured, has_failed = self._run(self.model, workers)
         if not has_failed:
-            cache.put_json(self._key(workers), measured.model_dump(), paid=True)
+            cache.put_json(self._key(workers), measured.model_dump())
         return measured
 
     def _run(self, model: Model, workers: int) -> tuple[Measured, bool]:

@@ -100,13 +100,13 @@ class Cached:
             if (now := self._answered()) == answered:
                 return entry
             # Another model has answered than `key` is about.
-            self.cache.put(reply_key(self.model, request, now), entry, paid=True)
+            self.cache.put(reply_key(self.model, request, now), entry)
             return Transient(entry)
 
         def make_and_replace_entry() -> bytes:
             entry = make_entry()
             if not isinstance(entry, Transient):
-                self.cache.put(key, entry, paid=True)
+                self.cache.put(key, entry)
             return entry
 
         def is_usable(entry: bytes) -> bool:
@@ -120,9 +120,9 @@ class Cached:
             return is_late or (cancel is not None and cancel.is_set())
 
         if self._refreshed is None:
-            self.cache.remember(key, make_entry, fits=is_usable, go_on=is_over, paid=True)
+            self.cache.remember(key, make_entry, fits=is_usable, go_on=is_over)
         else:
-            self._refreshed.remember(key, make_and_replace_entry, fits=is_usable, go_on=is_over, paid=True)
+            self._refreshed.remember(key, make_and_replace_entry, fits=is_usable, go_on=is_over)
         return live_replies[0] if live_replies else cached_replies[-1]
 
     def _answered(self) -> str:
@@ -149,7 +149,7 @@ class Cached:
         except ModelError as error:
             failure = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
             final = {"final": True} if error.is_final else {}
-            self.cache.put_json(failure_key(key), {**failure, **final}, paid=True)
+            self.cache.put_json(failure_key(key), {**failure, **final})
             raise
         finally:
             self._store_answered()

@@ -130,14 +130,14 @@ def _entries(
             vectors = ask(missing)
         except ModelError as error:
             told = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
-            cache.put_json(failed, {**told, **({"final": True} if error.is_final else {})}, paid=True)
+            cache.put_json(failed, {**told, **({"final": True} if error.is_final else {})})
             raise
         return [vector.tobytes() for vector in vectors]
 
     def is_over() -> bool:
         return cancel is not None and cancel.is_set()
 
-    return cache.remember_all(keys, make_entries, fits=_is_vector, go_on=is_over, paid=True)
+    return cache.remember_all(keys, make_entries, fits=_is_vector, go_on=is_over)
 
 
 def _is_vector(entry: bytes) -> bool:

@@ -55,4 +55,4 @@ def hear(
     def is_over() -> bool:
         return cancel is not None and cancel.is_set()
 
-    return read_transcript_entry(cache.remember(key, make_entry, fits=is_usable, go_on=is_over, paid=True))
+    return read_transcript_entry(cache.remember(key, make_entry, fits=is_usable, go_on=is_over))

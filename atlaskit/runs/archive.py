@@ -44,13 +44,13 @@ def save_manifest(trace: Trace, cache: Cache) -> None:
         trace: The trace of the run.
         cache: The watched cache that the run was made with.
     """
-    cache.put_json(_run_key(trace), _manifest(cache), paid=True)
+    cache.put_json(_run_key(trace), _manifest(cache))
 
 
 def save_timings_manifest(cache: Cache) -> None:
     """Store a manifest of measurements that a watched cache gave or got; see `save_manifest`."""
     manifest = _manifest(cache)
-    cache.put_json(RUN.key(timings=sorted(manifest)), manifest, paid=True)
+    cache.put_json(RUN.key(timings=sorted(manifest)), manifest)
 
 
 def export(
@@ -141,7 +141,7 @@ def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
     for key, value in entries:
         present = cache.get(key)
         if present is None or (kind_of(key) == "asked" and present != value):
-            cache.put(key, value, paid=not is_image(key))
+            cache.put(key, value)
             merged[kind_of(key)] += 1
     return merged
 

@@ -117,7 +117,6 @@ def remembered_activity(
         ACTIVITY.key(video=fingerprint),
         read,
         fits=lambda entry: parse_activity(entry, duration_s) is not None,
-        paid=True,  # a replay without the file needs it
     )
     return parse_activity(entry, duration_s)
 

@@ -54,7 +54,7 @@ def remember_video(video: Video, cache: Cache) -> None:
         _put(LINES.key(lines=original.fingerprint), original.as_json.encode(), cache)
         _put(ORIGINAL.key(lines=lines), canonical_json(original.fingerprint).encode(), cache)
     if cache.get_json(ASKED.key(video=video.fingerprint)) != lines:
-        cache.put_json(ASKED.key(video=video.fingerprint), lines, paid=True)
+        cache.put_json(ASKED.key(video=video.fingerprint), lines)
 
 
 def cached_facts(fingerprint: str, cache: Cache) -> VideoFacts | None:
@@ -134,4 +134,4 @@ def _put_facts(video: Video, cache: Cache) -> None:
 
 def _put(key: str, value: bytes, cache: Cache) -> None:
     """Cache a value that is known to be right, and replace any other under its key."""
-    cache.remember(key, lambda: value, fits=lambda entry: entry == value, paid=True)
+    cache.remember(key, lambda: value, fits=lambda entry: entry == value)

@@ -1,4 +1,4 @@
-"""The store on disk: damage, deletion, orphaned files and eviction."""
+"""The store on disk: damage, deletion, and orphaned files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.rows import Policy
-from atlaskit.errors import CacheError, CacheWarning, InputError
+from atlaskit.errors import CacheError, CacheWarning
 
 
 def test_an_entry_without_its_file_is_dropped_with_a_warning(tmp_path: Path) -> None:
@@ -56,13 +55,12 @@ def test_a_damaged_entry_is_dropped_with_a_warning_and_made_again(tmp_path: Path
         assert cache.remember("view:1", lambda: b"anew") == b"anew"
     assert cache.get("view:1") == b"anew"
     assert cache.stats()["view"]["corrupt"] == 1
-    assert Cache(tmp_path / "cache").stats()["view"]["corrupt"] == 1  # for other processes too
 
 
 def test_a_hundred_damaged_bytes_are_never_served(tmp_path: Path) -> None:
     rng = random.Random(0)
     truth = {f"view:{n}": rng.randbytes(rng.choice((20, 3_000, 60_000))) for n in range(60)}
-    damaged: set[str] = set()
+    damaged, found = set[str](), 0
     for _ in range(100):
         cache = Cache(tmp_path / "cache")
         for key, value in truth.items():
@@ -74,7 +72,8 @@ def test_a_hundred_damaged_bytes_are_never_served(tmp_path: Path) -> None:
         with pytest.warns(CacheWarning):
             served = {each: cache.remember(each, partial(make, each, truth, made)) for each in truth}
         assert served == truth and made == [key]
-    assert len(damaged) > 30 and cache.stats()["view"]["corrupt"] == 100
+        found += cache.stats()["view"]["corrupt"]
+    assert len(damaged) > 30 and found == 100
 
 
 def make(key: str, truth: dict[str, bytes], made: list[str]) -> bytes:
@@ -154,40 +153,11 @@ def test_verify_removes_old_orphaned_files(tmp_path: Path) -> None:
     assert cache.get("view:1") is not None
 
 
-def test_nothing_is_evicted_without_a_limit(tmp_path: Path) -> None:
+def test_nothing_is_evicted(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     for number in range(40):
         cache.put(f"view:{number}", b"x" * 2**20)
     assert cache.stats()["view"]["entries"] == 40
-
-
-@pytest.mark.parametrize("policy", ["least-recently-stored", "least-recently-used"])
-def test_a_limit_evicts_by_policy_with_counts_and_a_warning(tmp_path: Path, policy: Policy) -> None:
-    cache = Cache(tmp_path / "cache", size_limit=2**21, policy=policy)
-    cache.put("reply:0", b"r" * 1000, paid=True)
-    with pytest.warns(CacheWarning, match=rf"full \(2,097,152 bytes\): it evicts the {policy}"):
-        for number in range(60):
-            cache.put(f"view:{number}", b"x" * 100_000)
-            cache.get("view:0")
-    stats = cache.stats()
-    assert stats["view"]["bytes"] < 2**21 and stats["view"]["evicted"] == 60 - stats["view"]["entries"] > 0
-    assert cache.get("reply:0") is not None and stats["reply"]["evicted"] == 0  # although it is the oldest
-    assert (cache.get("view:0") is not None) == (policy == "least-recently-used")
-    assert cache.get("view:59") is not None
-    assert Cache(tmp_path / "cache").stats()["view"]["evicted"] == stats["view"]["evicted"]
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"size_limit": 0}, "number of bytes"),
-        ({"size_limit": 1e9}, "number of bytes"),
-        ({"policy": "random"}, "policy"),
-    ],
-)
-def test_an_invalid_limit_or_policy_is_refused(tmp_path: Path, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        Cache(tmp_path, **options)
 
 
 def test_sqlite_is_opened_as_python_3_15_demands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -32,7 +32,7 @@ def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, status: int =
 
 def test_stats_list_each_kind(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     head, *rows = output_of(capsys, "stats").splitlines()
-    assert head.split() == ["kind", "entries", "MB", "corrupt", "evicted"]
+    assert head.split() == ["kind", "entries", "MB"]
     assert {row.split()[0] for row in rows} >= {"reply", "tile", "sheet", "run", "video"}
 
 

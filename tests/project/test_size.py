@@ -12,7 +12,6 @@ import size
 
 NOT_YET = {
     "top": 188,
-    "caching": 789,
     "video": 5272,
     "models": 4772,
     "runs": 1031,

@@ -395,7 +395,7 @@ def test_a_whole_cache_with_timings_is_exported_and_imported(recorded: tuple[Res
     mixed = Cache(tmp_path / "mixed")
     export(tmp_path / "run.zip", cache=cache)
     import_(tmp_path / "run.zip", cache=mixed)
-    mixed.put(f"timing:{KINDS['timing'].version}:{'ab' * 32}", b"{}", paid=True)
+    mixed.put(f"timing:{KINDS['timing'].version}:{'ab' * 32}", b"{}")
     packed = export(tmp_path / "whole.zip", cache=mixed)
     assert packed["timing"] == 1 and packed["reply"] > 0
     assert import_(tmp_path / "whole.zip", cache=Cache(tmp_path / "other")) == packed

@@ -22,7 +22,6 @@ from support.hammer_worker import (
     OPERATIONS,
     PATIENCE_S,
     THREADS,
-    fill,
     hammer,
     hold,
     json_of,
@@ -33,7 +32,6 @@ from support.hammer_worker import (
 )
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import CacheWarning
 
 PROCESSES = 8
 SECONDS = float(os.environ.get("ATLASKIT_HAMMER_S", "8"))
@@ -68,7 +66,7 @@ def test_eight_processes_of_eight_threads_share_one_cache(tmp_path: Path, monkey
     assert [key for key in stored if not has_its_value(cache, key)] == []
     stats = cache.stats()
     assert sum(counts["entries"] for counts in stats.values()) == len(stored)
-    assert all(counts["corrupt"] == counts["evicted"] == 0 for counts in stats.values())
+    assert all(counts["corrupt"] == 0 for counts in stats.values())
     monkeypatch.setattr("atlaskit.caching.disk.ORPHAN_AGE_S", -60.0)  # files of any age count as orphans
     assert cache.verify() == {}
 
@@ -155,51 +153,6 @@ def test_a_forked_child_loses_no_entry(tmp_path: Path) -> None:
     wait_for(stored.exists)
     held = {entry.key for entry in Cache(directory).entries()}
     assert held >= {"put:1:first", "put:1:second", "put:1:user", *stored.read_text().split()}
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("policy", ["least-recently-stored", "least-recently-used"])
-def test_a_limit_holds_for_all_processes_together(tmp_path: Path, policy: Any) -> None:
-    directory, limit, free, paid = tmp_path / "cache", 4_000_000, 120, 40
-    reports = in_processes(4, fill, lambda number: (directory, number, policy, limit, free, paid))
-    assert [fault for report in reports for fault in report.faults] == []
-    cache = Cache(directory, size_limit=limit, policy=policy)
-    stats, written = cache.stats(), sum((report.operations for report in reports), Counter[str]())
-    print(f"{policy}: {stats}")
-    assert written == {"tile": 8 * free, "reply": 8 * paid}
-    for kind, counts in stats.items():
-        assert counts["entries"] + counts["evicted"] == written[kind], "each eviction is counted"
-        assert counts["corrupt"] == 0
-    assert stats["reply"]["evicted"] == 0 < stats["tile"]["evicted"], "paid entries are evicted last"
-    assert 0.7 * limit < sum(counts["bytes"] for counts in stats.values()) <= limit, "no more is evicted than needed"
-    assert sum(path.stat().st_size for path in directory.rglob("*.val")) <= limit
-    warned = [message for report in reports for message in report.warned]
-    assert warned and all("is full" in message for message in warned)
-    assert cache.verify() == {}
-
-
-@pytest.mark.parametrize("size", [5_000, 50_000], ids=["in the database", "in files"])
-def test_as_few_entries_as_needed_are_evicted_and_paid_ones_last(tmp_path: Path, size: int) -> None:
-    limit = 40 * size + 100_000  # the database needs some of it
-    cache = Cache(tmp_path, size_limit=limit)
-    for number in range(20):
-        cache.put(f"reply:1:{number}", b"p" * size, paid=True)
-    with pytest.warns(CacheWarning, match="is full"):
-        for number in range(60):
-            cache.put(f"tile:1:{number}", b"f" * size)
-    stats = cache.stats()
-    assert (stats["reply"]["entries"], stats["reply"]["evicted"]) == (20, 0)
-    assert stats["tile"]["entries"] >= 15, "as many as fit"
-    assert cache.get("tile:1:59") == b"f" * size and cache.get("tile:1:0") is None
-    with pytest.warns(CacheWarning, match="paid entries last"):
-        for number in range(20, 60):
-            before = cache.stats()
-            cache.put(f"reply:1:{number}", b"p" * size, paid=True)
-            stats = cache.stats()
-            if stats["reply"]["evicted"] > before["reply"]["evicted"]:
-                assert stats["tile"]["entries"] == 0 and before["tile"]["entries"] <= 1
-    assert stats["reply"]["evicted"] > 0 and stats["reply"]["entries"] >= 35
-    assert cache.get("reply:1:59") == b"p" * size and cache.get("reply:1:0") is None
 
 
 def in_processes(count: int, task: Callable[..., Any], arguments: Callable[[int], tuple[Any, ...]]) -> list[Any]:

@@ -96,7 +96,7 @@ class Hammer:
     def put(self, rng: random.Random) -> None:
         """Store a value that other threads may be storing or reading."""
         key = self.draw(rng, "put")
-        self.cache.put(key, value_of(key), paid=rng.random() < 0.3)
+        self.cache.put(key, value_of(key))
         self.report.stored.add(key)
 
     def remember(self, rng: random.Random) -> None:
@@ -108,7 +108,7 @@ class Hammer:
             own.append(key)
             return self.make(key, rng)
 
-        value = self.cache.remember(key, make, paid=rng.random() < 0.3)
+        value = self.cache.remember(key, make)
         assert value == value_of(key), mismatch(key, value)
         self.report.waited += not was_cached and not own
         self.report.stored.add(key)
@@ -138,9 +138,9 @@ class Hammer:
         assert value == json_of(key) or (value is None and not was_stored), f"{key} is {value!r:.80}"
 
     def stats(self, rng: random.Random) -> None:
-        """Count all entries; none is damaged or evicted."""
+        """Count all entries; none is damaged."""
         for kind, counts in self.cache.stats().items():
-            assert counts["corrupt"] == counts["evicted"] == 0, (kind, counts)
+            assert counts["corrupt"] == 0, (kind, counts)
 
 
 def mismatch(key: str, value: bytes | None) -> str:
@@ -158,36 +158,6 @@ def hammer(directory: Path, log: Path, number: int, processes: int, seconds: flo
     hammer, until_s = Hammer(directory, log, began_s), time.monotonic() + seconds
     run_in_threads([lambda thread=thread: hammer.run_until(until_s, f"{number} {thread}") for thread in range(THREADS)])
     return hammer.report
-
-
-def fill(directory: Path, number: int, policy: Any, size_limit: int, free: int, paid: int) -> Report:
-    """Store more than a limited cache can hold, some of it paid, and read some of it again."""
-    report = Report()
-
-    def write(thread: int) -> None:
-        try:
-            rng = random.Random(f"{number} {thread}")
-            kinds = ["tile"] * free + ["reply"] * paid
-            rng.shuffle(kinds)
-            for position, kind in enumerate(kinds):
-                key = f"{kind}:1:{number}.{thread}.{position}"
-                size = 1000 if kind == "reply" else rng.choice([500, 5_000, 20_000, 60_000])
-                cache.put(key, (key.encode() * size)[:size], paid=kind == "reply")
-                report.operations[kind] += 1
-                earlier = f"{kind}:1:{number}.{thread}.{rng.randrange(position + 1)}"
-                value = cache.get(earlier)
-                assert value is None or value.startswith(earlier.encode()), mismatch(earlier, value)
-                stored = sum(counts["bytes"] for counts in cache.stats().values())
-                assert stored <= size_limit, f"{stored} bytes in a cache of {size_limit}"
-        except BaseException:
-            report.faults.append(traceback.format_exc())
-
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        cache = Cache(directory, size_limit=size_limit, policy=policy)
-        run_in_threads([lambda thread=thread: write(thread) for thread in range(2)])
-    report.warned = [str(each.message) for each in warned if each.category is CacheWarning]
-    return report
 
 
 def hold(directory: Path, key: str, inside: Path) -> None:

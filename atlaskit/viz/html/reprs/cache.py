@@ -18,7 +18,7 @@ def cache(cache: Cache) -> Html:
     stats = cache.stats()
     if not stats:
         return card(title("Cache", place), paragraph("The cache is empty, and nothing was looked up in it."))
-    counts = ("entries", "bytes", "hits", "misses", "corrupt", "evicted")
+    counts = ("entries", "bytes", "hits", "misses", "corrupt")
     by_kind = {untrusted(kind, 40): counted for kind, counted in islice(stats.items(), MAX_KINDS)}
     by_kind[escaped("all")] = {count: sum(counted[count] for counted in stats.values()) for count in counts}
     columns = ("kind", "entries", "MB", *counts[2:])
@@ -28,6 +28,6 @@ def cache(cache: Cache) -> Html:
     )
     return card(
         title("Cache", place),
-        table("Entries by kind. Hits and misses are those of this Cache object.", columns, rows),
+        table("Entries by kind. Hits, misses and damaged entries are those of this Cache object.", columns, rows),
         omitted(len(stats) - MAX_KINDS, "kind"),
     )
