@@ -19,6 +19,10 @@ from atlaskit.errors import printable
 
 LONGEST_WORDS = 300
 """Characters of an endpoint's words that a message quotes."""
+LONGEST_PAGE = 1 << 20
+"""Bytes of an error's page that are parsed."""
+LONGEST_SEARCH = 4_000
+"""Characters of an error's words, and of its page, that are searched for what they mean."""
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses that may pass, beside the server's own errors (5xx)."""
 NESTED = ("error", "message", "detail", "msg", "errors", "error_message", "error_description")
@@ -79,18 +83,19 @@ PATTERNS: tuple[tuple[Kind, frozenset[int], str], ...] = (
     ("place", frozenset({0, 404, 405}), r"unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)"),
 )
 """What errors are about, the statuses they come with, and their words; the first match counts."""
-OFTEN_USED_UP = re.compile(r"exceeded your current quota|quota.*exceeded", re.IGNORECASE)
+OFTEN_USED_UP = re.compile(r"exceeded your current quota|quota.{0,200}exceeded", re.IGNORECASE)
 """Said of a quota that is used up, and by Gemini also of a rate: then with a delay."""
 BUSY = re.compile(
-    r"\bload(ing|ed\b.*not)|not (yet )?(loaded|ready)|warming|overload|rate.?limit|too many requests|try again"
+    r"\bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|overload|rate.?limit|too many requests|try again"
     r"|capacity|\bbusy\b|resource.?exhausted|starting up|cold start",
     re.IGNORECASE,
 )
 BY_STATUS: Mapping[int, Kind] = {401: "key", 402: "used up", 403: "key", 404: "place", 405: "place"}
 """What an error is about by its status alone."""
 DELAY = re.compile(
-    r"(?:try again|retry|wait|available|reset\w*|retrydelay)\W{1,4}(?:\w+\W+){0,3}?"
-    r"((?:\d+(?:\.\d+)?\s*(?:milliseconds?|ms|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\s*)+)",
+    r"(?:try again|retry|wait|available|reset\w{0,20}|retrydelay)\W{1,4}(?:\w{1,20}\W{1,4}){0,3}?"
+    r"((?:\d{1,12}(?:\.\d{1,12})?\s{0,4}(?:milliseconds?|ms|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\s{0,4})"
+    r"{1,4})",
     re.IGNORECASE,
 )
 UNITS_S = {"h": 3600.0, "m": 60.0, "s": 1.0}
@@ -121,14 +126,14 @@ def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation
         headers: The answer's headers, with lower-case names.
         page: The answer's body.
     """
-    text = page[: 1 << 20].decode(errors="replace")
+    text = page[:LONGEST_PAGE].decode(errors="replace")
     body: Any = None
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
         text = _title(text)
-    words = words_of(body) or ("" if isinstance(body, dict | list) else text)
-    everything = f"{words} {text}"
+    words = (words_of(body) or ("" if isinstance(body, dict | list) else text))[:LONGEST_SEARCH]
+    everything = f"{words} {text[:LONGEST_SEARCH]}"
     wait_s = _header_wait_s(headers)
     if wait_s is None:
         wait_s = _body_wait_s(everything, body)
@@ -191,7 +196,7 @@ def _title(text: str) -> str:
     """Return the title of an HTML page, and any other text as it is."""
     if not re.match(r"\s*<(!doctype|html|\?xml)", text, re.IGNORECASE):
         return text
-    found = re.search(r"<title[^>]*>(.{0,300}?)</title>", text, re.IGNORECASE | re.DOTALL)
+    found = re.search(r"<title[^<>]{0,200}>([^<]{0,300})", text, re.IGNORECASE)
     return found[1] if found else ""
 
 
