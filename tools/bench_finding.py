@@ -32,14 +32,15 @@ RATES = (0.0, 0.1, 0.3)
 """Rates of `miss` and `confuse`."""
 ARMS: dict[str, dict[str, Any]] = {
     "without": {},
+    "paper": {"traversal": "auto"},
     "words": {"scouts": ("words",)},
     "second look": {"second_look": True},
     "votes=5": {"votes": 5},
     "steps, probe": {"thrift": ("steps", "probe")},
     "all but words": {"second_look": True, "votes": 5, "thrift": ("steps", "probe")},
-    "all": {"scouts": ("words",), "second_look": True, "votes": 5, "thrift": ("steps", "probe")},
+    "best": {"scouts": ("words",), "second_look": True, "votes": 5, "thrift": ("steps", "probe")},
 }
-"""The searches that are compared."""
+"""The searches that are compared: depth-first, but for the paper's."""
 MISLED = ("S2A", "T2O")
 """Kinds of questions about objects that a line may speak of in a wrong colour."""
 DELAY_S = 0.5
@@ -74,7 +75,7 @@ def runs_of(seed: int) -> list[Run]:
                         question,
                         vlm=oracle,
                         cache=cache,
-                        search=ak.Search(traversal="dfs", **SMALL, **options),
+                        search=ak.Search(**{"traversal": "dfs", **SMALL, **options}),
                     )
                     cost = result.total.calls, result.total.tokens
                     runs.append(Run(seed, rate, arm, bool(result.is_right), *cost))

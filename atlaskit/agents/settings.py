@@ -176,7 +176,7 @@ class Search:
 
 
 PAPER = Search()
-BEST = Search(scouts=("words",), second_look=True, votes=5, thrift=("steps", "probe"))
+BEST = Search(traversal="dfs", scouts=("words",), second_look=True, votes=5, thrift=("steps", "probe"))
 NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 """The searches that have a name."""
 
