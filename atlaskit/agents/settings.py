@@ -202,6 +202,10 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
     chosen = replace(chosen, **changes)
     check_votes(vlm, chosen.votes)
     check_thrift(resolve_thrift(chosen.thrift), vlm)
+    if chosen.cells == "full" and preset_for(vlm).words:
+        raise InputError(
+            f'{getattr(vlm, "name", vlm)!s:.60} was taught prompts with cells="compact", and knows no others.'
+        )
     return chosen.suited_to(vlm)
 
 

@@ -121,3 +121,15 @@ class Finished:
 
 
 Action = Expand | Backtrack | MarkPromising | Zoom | Investigate | AddToScratchpad | Finished
+
+
+def cells_of(action: Action) -> tuple[int, ...]:
+    """Return the cells that an action names, in its order."""
+    match action:
+        case Expand(cell) | Zoom(cell) | Investigate(cell):
+            return (cell,)
+        case MarkPromising(cells):
+            return tuple(cells)
+        case AddToScratchpad(items):
+            return tuple(item.cell for item in items)
+    return ()

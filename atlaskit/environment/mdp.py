@@ -115,6 +115,13 @@ class LegalSet:
     add: tuple[int, ...]
     finished: bool
 
+    @property
+    def cells(self) -> dict[str, tuple[int, ...]]:
+        """The cells that each action may name, by the action's name; a scan has two."""
+        cells = {"expand": self.expand, "mark_promising": self.mark, "zoom": self.zoom}
+        cells |= {"investigate_before": self.investigate_before, "investigate_after": self.investigate_after}
+        return {**cells, "add_to_scratchpad": self.add}
+
     def check(self, action: Action) -> None:
         """Raise an error unless the action is in the set.
 

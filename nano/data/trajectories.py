@@ -41,13 +41,14 @@ class TrajectoryRecorder:
         slip: Probability that a step executes a random legal action instead of the teacher's.
         rng: Draws the slips.
         examples: The calls so far, with the teacher's replies.
+        name: As nano is called, so that the calls come in the words that nano is taught.
     """
 
     teacher: Expert
     slip: float
     rng: random.Random
     examples: list[RecordedExample] = field(default_factory=list)
-    name: str = "recorder"
+    name: str = "nano"
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:

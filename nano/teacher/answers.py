@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from atlaskit.agents.schemas import MOST_ITEMS
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
+from atlaskit.nano.schemas import MOST_ITEMS
 from nano.teacher.goal import Goal, describe
 from nano.teacher.judge_evidence import NUMBERS, judge_evidence
 from nano.teacher.labels import CellContent

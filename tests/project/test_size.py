@@ -16,7 +16,7 @@ NOT_YET = {
     "video": 5272,
     "models": 4772,
     "runs": 1031,
-    "agents": 2943,
+    "agents": 2929,
     "methods": 2668,
     "benchmarks": 4319,
     "evaluation": 1587,

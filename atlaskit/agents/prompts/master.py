@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atlaskit.agents.prompts.conversation import DECIDE, brief
-from atlaskit.agents.prompts.thrift import (
-    SMALL_FRAMES,
-    Recalled,
-    recalled_text,
-    short_evidence_text,
-)
+from atlaskit.agents.prompts.thrift import SMALL_FRAMES, Recalled, recalled_text, short_evidence_text
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
 from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.agents.thrift import Thrift

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.agents.prompts import StepCall
+from atlaskit.agents.prompts import StepCall, Turn
 from atlaskit.agents.schemas import MOST_ITEMS
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe, overlaps, share
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
@@ -39,7 +39,7 @@ def _after(call: StepCall, action: dict[str, Any]) -> StepCall:
         taken = AddToScratchpad(tuple(Claim(cell, "", timestamp_s=view.moments[cell]) for cell in cells))
     state = transition(call.observation.state, taken)
     seen = replace(call.observation, state=state, legal=state.legal)
-    return replace(call, observation=seen, actions=(*call.actions, taken))
+    return replace(call, observation=seen, turns=(*call.turns, Turn(call.observation, 0, "", "", taken)))
 
 
 def _next_action(perception: Perception, call: StepCall) -> dict[str, Any]:
