@@ -197,7 +197,7 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
     """
     chosen = named_search(search)
     if search == "best":
-        chosen = chosen if preset_for(vlm).writes_freely else PAPER
+        chosen = PAPER if preset_for(vlm).words else chosen
         chosen = chosen if can_vote(vlm) else replace(chosen, votes=1)
     chosen = replace(chosen, **changes)
     check_votes(vlm, chosen.votes)
