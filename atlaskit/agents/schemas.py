@@ -17,17 +17,7 @@ from typing import Annotated, Any, Literal, ParamSpec, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
-from atlaskit.environment.actions import (
-    Action,
-    AddToScratchpad,
-    Backtrack,
-    Claim,
-    Expand,
-    Finished,
-    Investigate,
-    MarkPromising,
-    Zoom,
-)
+from atlaskit.environment.actions import ACTIONS, Action, Claim, word_of
 from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.question import Kind
 from atlaskit.models.schema import ParametricSchema, among
@@ -112,51 +102,40 @@ def step_schema(legal: LegalSet, may_finish: bool = False) -> ParametricSchema:
         may_finish: Whether a reply that adds evidence or marks cells also says if that ends the
             visit.
     """
-    cells = {"expand": legal.expand, "zoom": legal.zoom, "before": legal.investigate_before}
-    cells |= {"after": legal.investigate_after, "mark": legal.mark, "add": legal.add}
-    values = tuple((name, each) for name, each in cells.items() if each)
-    names = (*(name for name, _ in values), *(("backtrack",) if legal.backtrack else ()), "finished")
-    return ParametricSchema(_step_shape(names, may_finish), values)
+    values = tuple((name, cells) for name, cells in legal.cells.items() if cells)
+    return ParametricSchema(_step_shape(tuple(legal.cells), may_finish), values)
 
 
 @cached_shape
 def _step_shape(names: tuple[str, ...], may_finish: bool) -> type[BaseModel]:
-    variants, ending = list[type[BaseModel]](), {"finished": bool} if may_finish else {}
-
-    def add(name: str, form: str, action: str, **fields: Any) -> None:
-        if name in names:
-            variants.append(reply_model(form, action=Literal[action], **fields))
-
-    claim = reply_model("ClaimedCell", cell=among("add"), description=Text, confidence=Confidence)
-    add("expand", "Expand", "expand", cell=among("expand"))
-    add("zoom", "Zoom", "zoom", cell=among("zoom"))
-    add("before", "InvestigateBefore", "investigate", direction=Literal["before"], cell=among("before"))
-    add("after", "InvestigateAfter", "investigate", direction=Literal["after"], cell=among("after"))
-    add("mark", "MarkPromising", "mark_promising", cells=several(among("mark"), 1, MOST_ITEMS), **ending)
-    add("add", "AddToScratchpad", "add_to_scratchpad", items=several(claim, 1, MOST_ITEMS), **ending)
-    add("backtrack", "Backtrack", "backtrack")
-    add("finished", "Finished", "finished")
+    variants = list[type[BaseModel]]()
+    for name in sorted(names, key=lambda name: ("cell", "cells", "claims", "nothing").index(ACTIONS[name].takes)):
+        fields: dict[str, Any] = {field: Literal[value] for field, value in ACTIONS[name].given.items()}
+        match ACTIONS[name].takes:
+            case "cell":
+                fields["cell"] = among(name)
+            case "cells":
+                fields["cells"] = several(among(name), 1, MOST_ITEMS)
+            case "claims":
+                claim = reply_model("ClaimedCell", cell=among(name), description=Text, confidence=Confidence)
+                fields["items"] = several(claim, 1, MOST_ITEMS)
+        ending = {"finished": bool} if may_finish and {"cells", "items"} & set(fields) else {}
+        form = name.title().replace("_", "")
+        variants.append(reply_model(form, action=Literal[word_of(name)], **fields, **ending))
     return reply_model("StepAnswer", thought=Text, action=Union[tuple(variants)])
 
 
 def to_action(answer: Any) -> Action:
     """Return the action that a validated answer to a step names."""
     chosen = answer.action
-    match chosen.action:
-        case "expand":
-            return Expand(chosen.cell)
-        case "backtrack":
-            return Backtrack()
-        case "mark_promising":
-            return MarkPromising(tuple(chosen.cells))
-        case "zoom":
-            return Zoom(chosen.cell)
-        case "investigate":
-            return Investigate(chosen.cell, chosen.direction)
-        case "add_to_scratchpad":
-            return AddToScratchpad(tuple(Claim(i.cell, i.description, i.confidence) for i in chosen.items))
-        case _:
-            return Finished()
+    named = getattr(chosen, "cells", None) or [getattr(chosen, "cell", None)]
+    if items := getattr(chosen, "items", ()):
+        named = [Claim(item.cell, item.description, item.confidence) for item in items]
+    return next(
+        kind.make(named)
+        for name, kind in ACTIONS.items()
+        if word_of(name) == chosen.action and all(getattr(chosen, field) == each for field, each in kind.given.items())
+    )
 
 
 def ends_visit(answer: Any) -> bool:

@@ -51,10 +51,10 @@ def _probe_shape(top: int) -> type[BaseModel]:
 
 def step_schema(legal: LegalSet) -> ParametricSchema:
     """Return the schema of a step: a variant for each legal action, with the cells it may name."""
-    cells = {"expand": legal.expand, "zoom": legal.zoom, "before": legal.investigate_before}
-    cells |= {"after": legal.investigate_after, "mark": legal.mark, "add": legal.add}
+    cells = {"expand": legal["expand"], "zoom": legal["zoom"], "before": legal["investigate_before"]}
+    cells |= {"after": legal["investigate_after"], "mark": legal["mark_promising"], "add": legal["add_to_scratchpad"]}
     values = tuple((name, each) for name, each in cells.items() if each)
-    names = (*(name for name, _ in values), *["backtrack"] * legal.backtrack, "finished")
+    names = (*(name for name, _ in values), *(["backtrack"] if "backtrack" in legal else []), "finished")
     return ParametricSchema(_step_shape(names), values)
 
 

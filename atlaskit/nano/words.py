@@ -56,7 +56,7 @@ def request(call: Call) -> Request:
         decision = schemas.decision_schema(call.question, call.duration_s, pad.labels)
     else:
         messages = _brief("master", *_sheet(call.observation), TEXTS["decide"], TEXTS["numbers"], asked)
-        duration_s, cells = call.observation.state.rules.duration_s, call.observation.legal.add
+        duration_s, cells = call.observation.state.rules.duration_s, call.observation.legal["add_to_scratchpad"]
         decision = schemas.decision_schema(call.question, duration_s, cells)
     return Request("master", "decision", messages, decision, call)
 
@@ -101,8 +101,9 @@ def _note(turn: Turn) -> str:
 
 def _moves(call: StepCall) -> str:
     legal, steps = call.observation.legal, f"{call.steps_left} step{'s' if call.steps_left != 1 else ''}"
-    moves = [f"{TEXTS['scans'].get(name, name)} {listed(cells)}" for name, cells in legal.cells.items() if cells]
-    return say("moves", moves="; ".join([*moves, *["backtrack"] * legal.backtrack, "finished"]), steps=steps)
+    moves = [f"{word} {listed(legal[name])}" for name, word in TEXTS["names"].items() if legal[name]]
+    moves += [*(["backtrack"] if "backtrack" in legal else []), "finished"]
+    return say("moves", moves="; ".join(moves), steps=steps)
 
 
 def question_text(question: Question) -> str:

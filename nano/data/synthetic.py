@@ -143,7 +143,9 @@ class _SearchedView:
 
     @property
     def legal(self) -> LegalSet:
-        return LegalSet(CELLS, self.grid.depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
+        scans = ("zoom", "investigate_before", "investigate_after")
+        back: dict[str, tuple[int, ...]] = {"backtrack": ()} if self.grid.depth > 1 else {}
+        return LegalSet({**dict.fromkeys(("expand", *scans, "add_to_scratchpad"), CELLS), **back, "finished": ()})
 
 
 def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] = LENGTHS_S) -> Group:
@@ -227,7 +229,9 @@ def _step_example(
     region = f"You were sent to {clock(0)}–{length} of a video of {length}."
     found = [f"- kept {clock(item.timestamp_s)} {item.description}" for item in scratchpad]
     notes = "\n".join(["So far in this region:", *found]) if found else "You have just arrived."
-    options = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
+    options = (
+        f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * ('backtrack' in legal.cells)}finished."
+    )
     return _example("drill", f"{prompt}{region}\n{notes}\n{opened_line}{evidence_text(scratchpad)}\n{options}", reply)
 
 

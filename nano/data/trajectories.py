@@ -80,10 +80,10 @@ class TrajectoryRecorder:
         """Draw a legal action; expansions are three times as likely as the other actions."""
         legal, rng = call.observation.legal, self.rng
         actions: list[dict[str, Any]] = [{"action": "finished"}]
-        actions += [{"action": "expand", "cell": rng.choice(legal.expand)}] * 3 if legal.expand else []
-        actions += [{"action": "backtrack"}] if legal.backtrack else []
-        if legal.add:
-            cell = rng.choice(legal.add)
+        actions += [{"action": "expand", "cell": rng.choice(legal["expand"])}] * 3 if legal["expand"] else []
+        actions += [{"action": "backtrack"}] if "backtrack" in legal else []
+        if legal["add_to_scratchpad"]:
+            cell = rng.choice(legal["add_to_scratchpad"])
             content = self.teacher.contents(call.observation)[cell] or BLACK
             item = {"cell": cell, "description": describe(content), "confidence": 0.9}
             actions.append({"action": "add_to_scratchpad", "items": [item]})

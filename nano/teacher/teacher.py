@@ -105,7 +105,9 @@ class Expert:
         evidence = [
             Evidence(cell.midpoint_s, cell.start_s, cell.end_s, describe(content), 0.5, label=str(cell.index))
             for cell, content in zip(cells, contents, strict=True)
-            if content is not None and goal.matches(content) and cell.index in call.observation.legal.add
+            if content is not None
+            and goal.matches(content)
+            and cell.index in call.observation.legal["add_to_scratchpad"]
         ]
-        labelled = bool(call.observation.legal.add)
+        labelled = bool(call.observation.legal["add_to_scratchpad"])
         return answer_decision(call.question, goal, evidence, labelled=labelled, by_cell=True)

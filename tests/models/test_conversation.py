@@ -54,7 +54,7 @@ class Zooming(Babbler):
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         reply = super().complete(request, **control)
-        cell = random.Random(len(request.messages)).choice(request.facts.observation.legal.zoom)  # type: ignore[attr-defined]
+        cell = random.Random(len(request.messages)).choice(request.facts.observation.legal["zoom"])  # type: ignore[attr-defined]
         answer = request.schema.model_validate({"thought": "", "action": {"action": "zoom", "cell": cell}})
         return replace(reply, answer=answer, text=answer.model_dump_json())
 

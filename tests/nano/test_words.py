@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from types import FunctionType
 from typing import Any, Unpack
 
@@ -16,6 +17,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.prompts import conversation, master, request_for, thrift, worker
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
@@ -54,7 +56,7 @@ class Curious(Babbler):
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         if request.step == "step" and len(request.messages) % 4 == 0:
-            cell = request.facts.observation.legal.zoom[0]  # type: ignore[attr-defined]
+            cell = request.facts.observation.legal["zoom"][0]  # type: ignore[attr-defined]
             text = json.dumps({"thought": "A thought.", "action": {"action": "zoom", "cell": cell}})
             return Reply(request.schema.model_validate_json(text), text, super().complete(request).usage)
         return super().complete(request, **control)
@@ -109,13 +111,15 @@ def test_other_prompts_may_change_without_nano(requests: list[Request], monkeypa
     before = [content(request) for request in requests]
     for module in (conversation, master, thrift, worker, verbalize):
         for name, value in vars(module).copy().items():
-            if name.isupper() and isinstance(value, (str, dict)):
+            if name.isupper() and isinstance(value, (str, dict)) and value is not ACTIONS:
                 change: Any = CHANGED if isinstance(value, str) else dict.fromkeys(value, CHANGED)
                 monkeypatch.setattr(module, name, change)
             elif isinstance(value, FunctionType) and value.__module__ == verbalize.__name__:
                 monkeypatch.setattr(module, name, lambda *args: (CHANGED,))
             elif isinstance(value, FunctionType) and value.__module__ == schemas.__name__:
                 monkeypatch.setattr(module, name, lambda *args, **options: schemas.CaptionAnswer)
+    for name, kind in ACTIONS.items():
+        monkeypatch.setitem(ACTIONS, name, replace(kind, help=CHANGED, past=CHANGED, result=CHANGED))
     nano, other = Played(Babbler(), "nano"), Played(Babbler(), "qwen")
     calls: list[Any] = [request.facts for request in requests]
     assert [content(request_for(nano, call)) for call in calls] == before

@@ -198,7 +198,7 @@ class GlanceCall:
             "Refer to frames by their cell numbers.",
             question_text(self.question),
         )
-        cells, duration_s = self.observation.legal.add, self.observation.state.rules.duration_s
+        cells, duration_s = self.observation.legal["add_to_scratchpad"], self.observation.state.rules.duration_s
         question = self.question
         schema = decision_schema(question.kind, len(question.choices), duration_s, cells, has_several=question.several)
         return Request("master", "decision", messages, schema, self)
