@@ -75,7 +75,7 @@ class ScanPolicy:
             self._seen[env.state.grid.path[0]] = frames_of(env)
             return as_action("backtrack")
         following = len(self._seen)
-        if following < env.atlas.root.size and env.observation.legal.expand:
+        if following < env.atlas.root.size and env.observation.legal["expand"]:
             return as_action("expand", following)
         frames = [self._seen[cell] for cell in sorted(self._seen)] or [frames_of(env)]
         most = env.rewarded.most_kept or len(frames) * len(frames[0])

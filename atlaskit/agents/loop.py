@@ -128,7 +128,7 @@ class Run:
     def __post_init__(self) -> None:
         root = self.master.atlas.start()
         self.calls = MasterCalls(self.meter, self.log)
-        frontier = Frontier(root.grid.expand(cell) for cell in root.legal.expand)
+        frontier = Frontier(root.grid.expand(cell) for cell in root.legal["expand"])
         self.state = SearchState(frontier)
         self.strategy = resolve_strategy(self.settings.traversal)
 

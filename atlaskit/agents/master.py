@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
+from atlaskit.agents.prompts import Call, DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall, request_for
 from atlaskit.agents.prompts.thrift import Recalled
 from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.agents.thrift import Thrift
@@ -144,13 +144,8 @@ class Master:
         halved = frozenset(judged) & frozenset(sheet.scratchpad.labels) if "evidence" in self.thrift else frozenset()
         return replace(sheet, halved=halved)
 
-    def _complete(
-        self,
-        call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall,
-        max_attempts: int,
-        sample: int = 0,
-    ) -> Reply:
-        request = replace(call.request(), sample=sample)
+    def _complete(self, call: Call, max_attempts: int, sample: int = 0) -> Reply:
+        request = replace(request_for(self.model, call), sample=sample)
         return self.model.complete(request, max_attempts=max_attempts, deadline_s=self.deadline_s, cancel=self.cancel)
 
 

@@ -6,7 +6,7 @@ only cells that are visible and open, and a server decodes by it: an agent canno
 cannot see. Fields come in the order in which a model should think: reasoning first, choice last.
 
 Names, fields and docstrings of the answer classes are part of the schemas that reach a model, and
-so of cache keys: they must not change. This module knows nothing of prompts.
+so of cache keys. This module knows nothing of prompts.
 """
 
 from __future__ import annotations
@@ -17,17 +17,7 @@ from typing import Annotated, Any, Literal, ParamSpec, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
-from atlaskit.environment.actions import (
-    Action,
-    AddToScratchpad,
-    Backtrack,
-    Claim,
-    Expand,
-    Finished,
-    Investigate,
-    MarkPromising,
-    Zoom,
-)
+from atlaskit.environment.actions import ACTIONS, Action, Claim, word_of
 from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.question import Kind
 from atlaskit.models.schema import ParametricSchema, among
@@ -50,7 +40,16 @@ MOST_COUNTED = 10_000
 Text = Annotated[
     str, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else v), Field(max_length=LONGEST_TEXT)
 ]
-Words = Annotated[Text, Field(min_length=1), AfterValidator(lambda v: v if v.strip() else _blank())]
+
+
+def not_blank(text: str) -> str:
+    """Return a text; raise ValueError if it is blank."""
+    if not text.strip():
+        raise ValueError("is blank; say something")
+    return text
+
+
+Words = Annotated[Text, Field(min_length=1), AfterValidator(not_blank)]
 """Text that is not blank."""
 Confidence = Annotated[float, Field(ge=0, le=1)]
 
@@ -103,68 +102,40 @@ def step_schema(legal: LegalSet, may_finish: bool = False) -> ParametricSchema:
         may_finish: Whether a reply that adds evidence or marks cells also says if that ends the
             visit.
     """
-    cells = {
-        "expand": legal.expand,
-        "zoom": legal.zoom,
-        "before": legal.investigate_before,
-        "after": legal.investigate_after,
-        "mark": legal.mark,
-        "add": legal.add,
-    }
-    values = tuple((name, each) for name, each in cells.items() if each)
-    return ParametricSchema(_step_shape(frozenset(name for name, _ in values), legal.backtrack, may_finish), values)
+    values = tuple((name, cells) for name, cells in legal.cells.items() if cells)
+    return ParametricSchema(_step_shape(tuple(legal.cells), may_finish), values)
 
 
 @cached_shape
-def _step_shape(names: frozenset[str], backtrack: bool, may_finish: bool) -> type[BaseModel]:
-    ending = {"finished": bool} if may_finish else {}
-    variants = [
-        reply_model(name.title(), action=Literal[name], cell=among(name))
-        for name in ("expand", "zoom")
-        if name in names
-    ]
-    variants += [
-        reply_model(
-            f"Investigate{direction.title()}",
-            action=Literal["investigate"],
-            direction=Literal[direction],
-            cell=among(direction),
-        )
-        for direction in ("before", "after")
-        if direction in names
-    ]
-    if "mark" in names:
-        cells = several(among("mark"), 1, MOST_ITEMS)
-        variants.append(reply_model("MarkPromising", action=Literal["mark_promising"], cells=cells, **ending))
-    if "add" in names:
-        claim = reply_model("ClaimedCell", cell=among("add"), description=Text, confidence=Confidence)
-        items = several(claim, 1, MOST_ITEMS)
-        adding = Literal["add_to_scratchpad"]
-        variants.append(reply_model("AddToScratchpad", action=adding, items=items, **ending))
-    if backtrack:
-        variants.append(reply_model("Backtrack", action=Literal["backtrack"]))
-    variants.append(reply_model("Finished", action=Literal["finished"]))
+def _step_shape(names: tuple[str, ...], may_finish: bool) -> type[BaseModel]:
+    variants = list[type[BaseModel]]()
+    for name in sorted(names, key=lambda name: ("cell", "cells", "claims", "nothing").index(ACTIONS[name].takes)):
+        fields: dict[str, Any] = {field: Literal[value] for field, value in ACTIONS[name].given.items()}
+        match ACTIONS[name].takes:
+            case "cell":
+                fields["cell"] = among(name)
+            case "cells":
+                fields["cells"] = several(among(name), 1, MOST_ITEMS)
+            case "claims":
+                claim = reply_model("ClaimedCell", cell=among(name), description=Text, confidence=Confidence)
+                fields["items"] = several(claim, 1, MOST_ITEMS)
+        ending = {"finished": bool} if may_finish and {"cells", "items"} & set(fields) else {}
+        form = name.title().replace("_", "")
+        variants.append(reply_model(form, action=Literal[word_of(name)], **fields, **ending))
     return reply_model("StepAnswer", thought=Text, action=Union[tuple(variants)])
 
 
 def to_action(answer: Any) -> Action:
     """Return the action that a validated answer to a step names."""
     chosen = answer.action
-    match chosen.action:
-        case "expand":
-            return Expand(chosen.cell)
-        case "backtrack":
-            return Backtrack()
-        case "mark_promising":
-            return MarkPromising(tuple(chosen.cells))
-        case "zoom":
-            return Zoom(chosen.cell)
-        case "investigate":
-            return Investigate(chosen.cell, chosen.direction)
-        case "add_to_scratchpad":
-            return AddToScratchpad(tuple(Claim(i.cell, i.description, i.confidence) for i in chosen.items))
-        case _:
-            return Finished()
+    named = getattr(chosen, "cells", None) or [getattr(chosen, "cell", None)]
+    if items := getattr(chosen, "items", ()):
+        named = [Claim(item.cell, item.description, item.confidence) for item in items]
+    return next(
+        kind.make(named)
+        for name, kind in ACTIONS.items()
+        if word_of(name) == chosen.action and all(getattr(chosen, field) == each for field, each in kind.given.items())
+    )
 
 
 def ends_visit(answer: Any) -> bool:
@@ -252,11 +223,11 @@ def _decision_shape(
     if kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]
         if has_several:
-            interval = reply_model("AnsweredInterval", [_has_a_span], start_s=second, end_s=second)
+            interval = reply_model("AnsweredInterval", [has_a_span], start_s=second, end_s=second)
             intervals = several(interval, 1, MOST_ANSWERED)
             return reply_model("IntervalsAnswer", reasoning=Text, **cited("supporting"), intervals=intervals)
         return reply_model(
-            "WhenAnswer", [_has_a_span], reasoning=Text, **cited("supporting"), start_s=second, end_s=second
+            "WhenAnswer", [has_a_span], reasoning=Text, **cited("supporting"), start_s=second, end_s=second
         )
     if kind != "choice":
         answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if kind == "count" else Words
@@ -271,21 +242,18 @@ def _decision_shape(
     )
 
 
-def _has_a_span(answer: Any) -> Any:
+def has_a_span(answer: Any) -> Any:
+    """Return an answer that is an interval; raise ValueError if its ends are the same."""
     if answer.end_s == answer.start_s:
         raise ValueError("end_s must differ from start_s")
     return answer
-
-
-def _blank() -> str:
-    raise ValueError("is blank; say something")
 
 
 def reply_model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type[BaseModel]:
     """Make a pydantic model with these fields, all of them required.
 
     Args:
-        name: Name of the model. It reaches the JSON Schema, and so must not change.
+        name: Name of the model. It reaches the JSON Schema.
         checks: Functions that validate an instance.
         fields: Types of the fields, by name.
     """

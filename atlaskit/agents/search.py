@@ -124,7 +124,7 @@ def ask(
     def sight_of(search_task: str) -> Sight:
         return Sight(video, asked, search_task, watched, subtitles, replay, meter.deadline_s, meter.cancel)
 
-    survey = Survey(resolve_scouts(settings.scouts), preset_for(vlm).reads_hints, sight_of)
+    survey = Survey(resolve_scouts(settings.scouts), not preset_for(vlm).words, sight_of)
     run = _new_run(atlas, model, asked, settings, workers, meter, observer, survey)
     recorded = _recorded(run, vlm, within)
     with observer:

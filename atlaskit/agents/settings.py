@@ -197,11 +197,15 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
     """
     chosen = named_search(search)
     if search == "best":
-        chosen = chosen if preset_for(vlm).writes_freely else PAPER
+        chosen = PAPER if preset_for(vlm).words else chosen
         chosen = chosen if can_vote(vlm) else replace(chosen, votes=1)
     chosen = replace(chosen, **changes)
     check_votes(vlm, chosen.votes)
     check_thrift(resolve_thrift(chosen.thrift), vlm)
+    if chosen.cells == "full" and preset_for(vlm).words:
+        raise InputError(
+            f'{getattr(vlm, "name", vlm)!s:.60} was taught prompts with cells="compact", and knows no others.'
+        )
     return chosen.suited_to(vlm)
 
 

@@ -56,7 +56,7 @@ def warn_if_unsuitable(model_name: str, preset: Preset, video: Video, question: 
 
 def check_writes_freely(model: Model, method: str) -> None:
     """Raise InputError if a method needs free words of a model that was taught fixed forms only."""
-    if not preset_for(model).writes_freely:
+    if preset_for(model).words:
         raise InputError(
             f"{method} needs a model that writes free text, and {printable(model.name, 60)} was taught the calls of "
             f"Video-RLM alone: name another model, or use video-rlm, uniform or composite."

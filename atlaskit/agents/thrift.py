@@ -50,7 +50,7 @@ def resolve_thrift(measures: Sequence[str] | str) -> Thrift:
 def check_thrift(thrift: Thrift, model: Any) -> None:
     """Raise InputError if a measure changes prompts that the model was taught without it."""
     changing = [name for name in MEASURES if name in thrift - SAME_PROMPTS]
-    if changing and not preset_for(model).writes_freely:
+    if changing and preset_for(model).words:
         raise InputError(
             f"thrift {changing[0]!r} changes prompts, and {printable(model.name, 60)} was taught those without it: "
             f"leave out all but {', '.join(sorted(SAME_PROMPTS))}, or name another model."

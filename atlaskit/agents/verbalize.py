@@ -1,13 +1,12 @@
 """Facts as prompt text: question, grid, cells, subtitle lines, evidence, gaps between evidence.
 
 The functions return text that goes into prompts; what a prompt asks the model to do is in
-`prompts`. The text is part of cache keys, and nano is trained on it, so it must not change.
+`prompts`.
 """
 
 from __future__ import annotations
 
 import json
-from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Mapping, Sequence
 
 from atlaskit.agents.scouts.hints import CellHint
@@ -70,7 +69,7 @@ def cells_text(observation: Observation) -> str:
     This depends on the view alone, so prompts put it right after the image: calls about one view
     then begin with the same text.
     """
-    view, said = observation.view, lines_by_cell(observation)
+    view, said = observation.view, observation.lines_by_cell()
     remark = _subtitles_remark(observation, said)
     by_cell = {} if remark else said
     if observation.cells == "full":
@@ -85,7 +84,7 @@ def _subtitles_remark(observation: Observation, by_cell: Mapping[int, Sequence[L
 
     Args:
         observation: What the agent sees.
-        by_cell: Its lines, as `lines_by_cell` returns them.
+        by_cell: Its lines, as `Observation.lines_by_cell` returns them.
     """
     lines = observation.subtitles
     if not _is_listed(by_cell):
@@ -101,32 +100,6 @@ def subtitles_by_cell(by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
     """
     rows = [f"{index}: {quote_line(line)}" for index, lines in by_cell.items() for line in lines]
     return ["Said in this time, each line after the number of its cell:", *rows] if rows else []
-
-
-def lines_by_cell(observation: Observation) -> dict[int, list[Line]]:
-    """Return the subtitle lines of each open cell, by the cell's index.
-
-    A line belongs to the first open cell during which it is shown; if `observation.cells` is
-    "full", to all of them.
-    """
-    cells, dead = observation.view.cells, observation.view.dead
-    starts_s, by_cell = [cell.start_s for cell in cells], dict[int, list[Line]]()
-    for line in observation.subtitles:
-        first = max(0, bisect_right(starts_s, line.start_s) - 1)
-        if observation.cells != "full" and first not in dead:  # as nearly always; ten hours have 2,000 lines
-            by_cell.setdefault(first, []).append(line)
-            continue
-        last = max(first, bisect_left(starts_s, line.end_s) - 1)
-        open_cells = [index for index in range(first, last + 1) if index not in dead]
-        for index in open_cells if observation.cells == "full" else open_cells[:1]:
-            by_cell.setdefault(index, []).append(line)
-    return dict(sorted(by_cell.items()))
-
-
-def listed_lines(observation: Observation) -> dict[int, list[Line]]:
-    """Return the subtitle lines that a prompt lists, by cell: all, or none if they are too many."""
-    by_cell = lines_by_cell(observation)
-    return by_cell if _is_listed(by_cell) else {}
 
 
 def _is_listed(by_cell: Mapping[int, Sequence[Line]]) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 
 from atlaskit.agents.budget import Allotment, Charge, PeakUsage
-from atlaskit.agents.prompts import StepCall
+from atlaskit.agents.prompts import StepCall, request_for
 from atlaskit.agents.scouts.survey import Survey
 from atlaskit.agents.task import Task, WorkerResult, WorkerStop
 from atlaskit.agents.thrift import Thrift
@@ -78,13 +78,13 @@ class Worker:
             event = visit.event("failure", failure_data("step", error, Charge.of(error).usage, shown))
         else:
             account.add_reply(reply, now_s() - started_s)
-            event = visit.act(reply, call, left - reply.usage.calls)
+            event = visit.act(reply, call)
         account.events.append(event)
         self.emit(event)
 
     def _complete(self, call: StepCall, calls_left: int, allotment: Allotment) -> Reply:
         return self.model.complete(
-            call.request(),
+            request_for(self.model, call),
             max_attempts=min(calls_left, MAX_ATTEMPTS),
             deadline_s=allotment.deadline_s,
             cancel=allotment.cancel,

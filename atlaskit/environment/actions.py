@@ -1,18 +1,26 @@
-"""The actions of the MDP (paper §3.1).
+"""The actions of the MDP (paper §3.1), and `ACTIONS`, the table of all that is known of each.
 
-An action names cells by index, never times, so an agent cannot select what it cannot see.
+An action names cells by index, never times, so an agent cannot select what it cannot see. Whoever
+lists, parses, describes or offers actions reads the table; `mdp.EFFECTS` has what each does. A new
+action is a class and a row here, and an effect there.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 Direction = Literal["before", "after"]
 
 
 @dataclass(frozen=True)
-class Expand:
+class Action:
+    """What an agent can do in one step."""
+
+
+@dataclass(frozen=True)
+class Expand(Action):
     """Go to the grid of exactly one cell's interval, one depth further down.
 
     Examples:
@@ -25,7 +33,7 @@ class Expand:
 
 
 @dataclass(frozen=True)
-class Backtrack:
+class Backtrack(Action):
     """Go back to the grid that the current one was expanded from.
 
     Examples:
@@ -36,7 +44,7 @@ class Backtrack:
 
 
 @dataclass(frozen=True)
-class MarkPromising:
+class MarkPromising(Action):
     """Queue the grids of some cells for later visits (breadth-first workers only).
 
     Examples:
@@ -49,7 +57,7 @@ class MarkPromising:
 
 
 @dataclass(frozen=True)
-class Zoom:
+class Zoom(Action):
     """Look at a cell's frame at full resolution.
 
     Examples:
@@ -62,7 +70,7 @@ class Zoom:
 
 
 @dataclass(frozen=True)
-class Investigate:
+class Investigate(Action):
     """Look at the frames just before or just after a cell (a context scan).
 
     Examples:
@@ -97,7 +105,7 @@ class Claim:
 
 
 @dataclass(frozen=True)
-class AddToScratchpad:
+class AddToScratchpad(Action):
     """Add the frames of some visible cells to the scratchpad as evidence.
 
     Examples:
@@ -111,7 +119,7 @@ class AddToScratchpad:
 
 
 @dataclass(frozen=True)
-class Finished:
+class Finished(Action):
     """Declare the region explored.
 
     Examples:
@@ -120,4 +128,96 @@ class Finished:
     """
 
 
-Action = Expand | Backtrack | MarkPromising | Zoom | Investigate | AddToScratchpad | Finished
+@dataclass(frozen=True)
+class ActionKind:
+    """A row of the table of actions. A scan before a cell is one kind, a scan after it another."""
+
+    type: type[Action]
+    takes: Literal["cell", "cells", "claims", "nothing"]
+    """What an action of this kind names: a cell, cells, claims about cells, or none."""
+    legal: Callable[[Any], Iterable[int] | bool]
+    """The cells that it may name in a `State`; whether it is legal, if it names none."""
+    help: str
+    """What it is for, as a model is told."""
+    past: str
+    """That it was taken, as a model is told once it sees another view."""
+    phrase: str
+    """What an agent does, as a person reads it, with the cells it names."""
+    verb: str
+    """The same for any cells."""
+    result: str = "Done."
+    """What it did, as a model is told beside the view or the picture that it asked for."""
+    traversal: str = ""
+    """The traversal that has it; empty for both."""
+    given: Mapping[str, Any] = field(default_factory=dict)
+    """Its other arguments."""
+
+    @property
+    def title(self) -> str:
+        """Its name for people: "Investigate before"."""
+        return " ".join([self.type.__name__, *self.given.values()])
+
+    def make(self, named: Sequence[Any] = ()) -> Action:
+        """Return the action that names these cells or claims."""
+        values = {"cell": named[:1], "nothing": ()}.get(self.takes, (tuple(named),))
+        return self.type(*values, **self.given)
+
+    def is_of(self, action: Any) -> bool:
+        """Return whether an action is of this kind."""
+        return type(action) is self.type and all(getattr(action, name) == each for name, each in self.given.items())
+
+
+# fmt: off
+ACTIONS = {
+    "expand": ActionKind(Expand, "cell", lambda state: state.expandable,
+        "open a cell to see its stretch of time in finer steps.", "- opened {start}–{end}",
+        "opens {cells}", "opens a cell", traversal="dfs"),
+    "backtrack": ActionKind(Backtrack, "nothing", lambda state: state.depth > state.region_depth,
+        "return to the sheet that this one was opened from.", "- left {start}–{last}",
+        "goes back to the grid above", "goes back to the grid above", traversal="dfs"),
+    "mark_promising": ActionKind(MarkPromising, "cells", lambda state: state.markable,
+        "queue the cells in which what is wanted may lie between the frames; others will open them. You see this one "
+        "sheet only, and have few turns: mark first, then look closer.", "- queued {count} cells from {start}",
+        "marks {cells} as promising", "marks cells as promising", "Queued: {cells}.", traversal="bfs"),
+    "zoom": ActionKind(Zoom, "cell", lambda state: [cell.index for cell in state.alive],
+        "see a cell's frame at full size, to read text or tell details apart.", "- looked closely at {moment}",
+        "looks at the frame of {cells}", "looks at a frame", "Cell {cells} at full size:"),
+    "investigate_before": ActionKind(Investigate, "cell",
+        lambda state: [cell.index for cell in state.alive if cell.start_s > 0],
+        "see the moments just before or just after a cell, once you have found the scene that matters.",
+        "- looked at what comes before {moment}", "looks just before {cells}", "looks before or after a frame",
+        "The moments just before cell {cells}, in order, each with its time:", given={"direction": "before"}),
+    "investigate_after": ActionKind(Investigate, "cell",
+        lambda state: [cell.index for cell in state.alive if cell.end_s < state.rules.duration_s],
+        "", "- looked at what comes after {moment}", "looks just after {cells}", "looks before or after a frame",
+        "The moments just after cell {cells}, in order, each with its time:", given={"direction": "after"}),
+    "add_to_scratchpad": ActionKind(AddToScratchpad, "claims", lambda state: state.addable,
+        "keep cells whose frames you see as evidence; say what each shows and how sure you are.", "- kept {kept}",
+        "adds evidence from {cells}", "adds evidence", "Kept: {cells}."),
+    "finished": ActionKind(Finished, "nothing", lambda state: True, "the stretch is searched, or holds nothing.",
+        "- finished", "leaves its region", "leaves its region"),
+}
+# fmt: on
+"""The kinds of action by their names in JSON, in the order in which they are listed."""
+
+
+def name_of(action: Action) -> str:
+    """Return the name of an action's kind."""
+    return next(name for name, kind in ACTIONS.items() if kind.is_of(action))
+
+
+def word_of(name: str) -> str:
+    """Return the word by which a model chooses a kind: its name, without what is given."""
+    return name.removesuffix("".join(f"_{each}" for each in ACTIONS[name].given.values()))
+
+
+def cells_of(action: Any) -> tuple[int, ...]:
+    """Return the cells that an action names, in its order."""
+    match ACTIONS[name_of(action)].takes:
+        case "cell":
+            return (action.cell,)
+        case "cells":
+            return tuple(action.cells)
+        case "claims":
+            return tuple(item.cell for item in action.items)
+    return ()

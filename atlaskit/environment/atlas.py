@@ -34,7 +34,7 @@ class Atlas:
 
     Examples:
         >>> atlas = ak.Atlas(video, k=4, cell=64)
-        >>> atlas.reset().legal.backtrack
+        >>> "backtrack" in atlas.reset().legal
         False
         >>> observation = atlas.step(ak.Expand(cell=5))
         >>> observation.view.grid.start_s, observation.view.grid.end_s
@@ -85,16 +85,8 @@ class Atlas:
         self.root = Grid(*self._interval(), self.k)
         check_cells(self.k, self.cell, self.fit, self.patch)  # here, before anybody pays for a call
         self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
-        self.look = ViewSettings(
-            self.cell,
-            self.fit,
-            self.labels,
-            self.subtitles,
-            self.sampling,
-            self.cells,
-            self.patch,
-            self.between,
-        )
+        shape = self.cell, self.fit, self.labels, self.subtitles
+        self.look = ViewSettings(*shape, self.sampling, self.cells, self.patch, self.between)
         self.state = self.start()
 
     def __repr__(self) -> str:

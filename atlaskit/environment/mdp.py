@@ -11,23 +11,13 @@ replies: do not change their text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
-from atlaskit.environment.actions import (
-    Action,
-    AddToScratchpad,
-    Backtrack,
-    Claim,
-    Direction,
-    Expand,
-    Finished,
-    Investigate,
-    MarkPromising,
-    Zoom,
-)
+from atlaskit.environment import actions
+from atlaskit.environment.actions import ACTIONS, Action, Claim, Direction, Investigate, Zoom, cells_of, name_of
 from atlaskit.environment.grid import SUB_SECOND, Cell, Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Span
@@ -94,6 +84,31 @@ class State:
         return dead_cells(self.grid, self.dead_zones)
 
     @cached_property
+    def alive(self) -> tuple[Cell, ...]:
+        """The cells of the current grid that do not lie wholly in dead zones."""
+        return tuple(cell for cell in self.grid.cells if cell.index not in self.dead_cells)
+
+    @cached_property
+    def expandable(self) -> tuple[int, ...]:
+        """The cells to expand or mark: not too short, not too deep. One may be dead in part."""
+        if self.depth >= self.rules.max_depth:
+            return ()
+        return tuple(cell.index for cell in self.alive if cell.span_s >= self.rules.min_span_s)
+
+    @property
+    def markable(self) -> tuple[int, ...]:
+        """The cells to mark that are not marked yet."""
+        marked = {grid.path for grid in self.marked}
+        return tuple(cell for cell in self.expandable if (*self.grid.path, cell) not in marked)
+
+    @property
+    def addable(self) -> tuple[int, ...]:
+        """The cells whose frame is not in the scratchpad, nor their midpoint in a dead zone."""
+        kept = {known for item in self.scratchpad for known in (item.timestamp_s, (item.start_s, item.end_s))}
+        new = [cell for cell in self.alive if not kept & {cell.midpoint_s, (cell.start_s, cell.end_s)}]
+        return tuple(cell.index for cell in new if not self.dead_zones.contain(cell.midpoint_s))
+
+    @cached_property
     def legal(self) -> LegalSet:
         """The actions that the state allows."""
         return legal_set(self)
@@ -103,17 +118,19 @@ class State:
 class LegalSet:
     """The actions that a state allows, each with the indices of the cells it may name.
 
-    The JSON Schema of a model's reply is made from it.
+    The JSON Schema of a model's reply is made from it. `legal["zoom"]` are the cells to zoom in on;
+    `"backtrack" in legal` says whether there is a way back.
     """
 
-    expand: tuple[int, ...]
-    backtrack: bool
-    mark: tuple[int, ...]
-    zoom: tuple[int, ...]
-    investigate_before: tuple[int, ...]
-    investigate_after: tuple[int, ...]
-    add: tuple[int, ...]
-    finished: bool
+    cells: dict[str, tuple[int, ...]]
+    """The cells by the name of the kind of action, as in `ACTIONS`; () for one that names none. A
+    kind that is not legal is missing."""
+
+    def __getitem__(self, name: str) -> tuple[int, ...]:
+        return self.cells.get(name, ())
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.cells
 
     def check(self, action: Action) -> None:
         """Raise an error unless the action is in the set.
@@ -121,80 +138,24 @@ class LegalSet:
         Raises:
             IllegalAction: The set lacks the action, or one of the cells it names.
         """
-        match action:
-            case Expand(cell):
-                _require("Expand", [cell], self.expand)
-            case Zoom(cell):
-                _require("Zoom", [cell], self.zoom)
-            case Investigate(cell, "before"):
-                _require("Investigate before", [cell], self.investigate_before)
-            case Investigate(cell, "after"):
-                _require("Investigate after", [cell], self.investigate_after)
-            case MarkPromising(cells):
-                _require("MarkPromising", cells, self.mark)
-            case AddToScratchpad(items):
-                _require("AddToScratchpad", [item.cell for item in items], self.add)
-            case Backtrack() if self.backtrack:
-                pass
-            case Finished() if self.finished:
-                pass
-            case _:
-                raise IllegalAction(f"{action} is not legal here; legal is {self}.")
-
-
-def _require(name: str, cells: Sequence[int], legal: Sequence[int]) -> None:
-    """Raise IllegalAction unless an action names at least one cell, and only legal ones."""
-    if not cells:
-        raise IllegalAction(f"{name} names no cell.")
-    wrong = [cell for cell in cells if cell not in legal]
-    if wrong:
-        listed = ", ".join(map(str, legal)) or "none"
-        raise IllegalAction(f"{name} cannot take cell {wrong[0]} here; the cells it can take: {listed}.")
+        name, named = name_of(action), cells_of(action)
+        kind, legal = ACTIONS[name], self[name]
+        if kind.takes != "nothing" and not named:
+            raise IllegalAction(f"{kind.title} names no cell.")
+        if wrong := [cell for cell in named if cell not in legal]:
+            listed = ", ".join(map(str, legal)) or "none"
+            raise IllegalAction(f"{kind.title} cannot take cell {wrong[0]} here; the cells it can take: {listed}.")
+        if name not in self:
+            raise IllegalAction(f"{action} is not legal here; legal is {', '.join(self.cells) or 'nothing'}.")
 
 
 def legal_set(state: State) -> LegalSet:
-    """Return the actions that a state allows.
-
-    Dead cells allow nothing. Cells to expand or mark are not too short, too deep or marked before.
-    Cells to add are not in the scratchpad, and their midpoint is not in a dead zone. A cell that is
-    dead only in part can be expanded.
-    """
-    if state.finished:
-        return LegalSet((), False, (), (), (), (), (), False)
-    rules = state.rules
-    alive = [cell for cell in state.grid.cells if cell.index not in state.dead_cells]
-    expandable = _expandable(state, alive)
-    marked = {grid.path for grid in state.marked}
-    is_dfs, is_bfs = rules.traversal == "dfs", rules.traversal == "bfs"
-    return LegalSet(
-        expand=expandable if is_dfs else (),
-        backtrack=is_dfs and state.depth > state.region_depth,
-        mark=tuple(i for i in expandable if (*state.grid.path, i) not in marked) if is_bfs else (),
-        zoom=tuple(cell.index for cell in alive),
-        investigate_before=tuple(cell.index for cell in alive if cell.start_s > 0),
-        investigate_after=tuple(cell.index for cell in alive if cell.end_s < rules.duration_s),
-        add=_addable(state, alive),
-        finished=True,
-    )
-
-
-def _expandable(state: State, alive: Sequence[Cell]) -> tuple[int, ...]:
-    if state.depth >= state.rules.max_depth:
-        return ()
-    return tuple(cell.index for cell in alive if cell.span_s >= state.rules.min_span_s)
-
-
-def _addable(state: State, alive: Sequence[Cell]) -> tuple[int, ...]:
-    """Return the cells whose frame is not in the scratchpad, nor in a dead zone."""
-    timestamps_s = {item.timestamp_s for item in state.scratchpad}
-    intervals_s = {(item.start_s, item.end_s) for item in state.scratchpad}
-    return tuple(
-        cell.index
-        for cell in alive
-        if cell.midpoint_s not in timestamps_s
-        and (cell.start_s, cell.end_s) not in intervals_s
-        and not state.dead_zones.contain(cell.midpoint_s)
-    )
+    """Return the actions that a state allows: none to a finished agent, none on dead cells."""
+    legal = dict[str, tuple[int, ...]]()
+    for name, kind in ACTIONS.items() if not state.finished else ():
+        if kind.traversal in ("", state.rules.traversal) and (cells := kind.legal(state)):
+            legal[name] = () if isinstance(cells, bool) else tuple(cells)
+    return LegalSet(legal)
 
 
 def transition(state: State, action: Action) -> State:
@@ -204,22 +165,29 @@ def transition(state: State, action: Action) -> State:
         IllegalAction: The action is not in the state's legal set.
     """
     state.legal.check(action)
-    state = replace(state, looking_at=None)
-    match action:
-        case Expand(cell):
-            return replace(state, grid=state.grid.expand(cell))
-        case Backtrack():
-            return replace(state, grid=state.grid.parent())
-        case MarkPromising(cells):
-            grids = tuple(state.grid.expand(cell) for cell in dict.fromkeys(cells))
-            return replace(state, marked=state.marked + grids)
-        case Zoom() | Investigate():
-            return replace(state, looking_at=action)
-        case AddToScratchpad(items):
-            found = [_evidence(state.grid.cells[item.cell], item) for item in items]
-            return replace(state, scratchpad=state.scratchpad.add(found))
-        case Finished():
-            return replace(state, finished=True)
+    return EFFECTS[type(action)](replace(state, looking_at=None), action)
+
+
+def _mark(state: State, action: actions.MarkPromising) -> State:
+    grids = tuple(state.grid.expand(cell) for cell in dict.fromkeys(action.cells))
+    return replace(state, marked=state.marked + grids)
+
+
+def _add(state: State, action: actions.AddToScratchpad) -> State:
+    found = [_evidence(state.grid.cells[item.cell], item) for item in action.items]
+    return replace(state, scratchpad=state.scratchpad.add(found))
+
+
+EFFECTS: dict[type[Action], Callable[[State, Any], State]] = {
+    actions.Expand: lambda state, action: replace(state, grid=state.grid.expand(action.cell)),
+    actions.Backtrack: lambda state, action: replace(state, grid=state.grid.parent()),
+    actions.MarkPromising: _mark,
+    actions.Zoom: lambda state, action: replace(state, looking_at=action),
+    actions.Investigate: lambda state, action: replace(state, looking_at=action),
+    actions.AddToScratchpad: _add,
+    actions.Finished: lambda state, action: replace(state, finished=True),
+}
+"""What a legal action changes in a state in which no picture is looked at."""
 
 
 def _evidence(cell: Cell, claim: Claim) -> Evidence:

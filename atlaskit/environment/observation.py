@@ -4,6 +4,7 @@ legal set.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -42,6 +43,25 @@ class Observation:
         looking = f", looking at {self.looking_at!r}" if self.looking_at else ""
         return f"<observation of {self.view!r}{looking}>"
 
+    def lines_by_cell(self) -> dict[int, list[Line]]:
+        """Return the subtitle lines of each open cell, by the cell's index.
+
+        A line belongs to the first open cell during which it is shown; if `cells` is "full", to all
+        of them.
+        """
+        view, by_cell = self.view, dict[int, list[Line]]()
+        starts_s = [cell.start_s for cell in view.cells]
+        for line in self.subtitles:
+            first = max(0, bisect_right(starts_s, line.start_s) - 1)
+            if self.cells != "full" and first not in view.dead:  # as nearly always; ten hours have 2,000 lines
+                by_cell.setdefault(first, []).append(line)
+                continue
+            last = max(first, bisect_left(starts_s, line.end_s) - 1)
+            open_cells = [index for index in range(first, last + 1) if index not in view.dead]
+            for index in open_cells if self.cells == "full" else open_cells[:1]:
+                by_cell.setdefault(index, []).append(line)
+        return dict(sorted(by_cell.items()))
+
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         return (self.looking_at or self.view)._repr_jpeg_()
 
@@ -76,17 +96,8 @@ def observe(state: State, video: Video, settings: ViewSettings, cache: Cache) ->
 def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) -> View:
     """Return the view of a state's grid, dead cells black."""
     sampling = settings.between if settings.between and state.grid.shift else settings.sampling
-    return View(
-        video,
-        state.grid,
-        settings.cell,
-        settings.fit,
-        settings.labels,
-        state.dead_cells,
-        sampling,
-        cache,
-        settings.patch,
-    )
+    look, dead = settings, state.dead_cells
+    return View(video, state.grid, look.cell, look.fit, look.labels, dead, sampling, cache, look.patch)
 
 
 def _looking_at(state: State, view: View) -> LazyImage | None:

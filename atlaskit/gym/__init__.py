@@ -13,7 +13,7 @@ try:
 except ModuleNotFoundError as error:
     raise ImportError(missing("atlaskit.gym", "gymnasium>=1.0")) from error
 
-from atlaskit.gym.actions import ACTIONS, CELL_KINDS, KINDS, as_action
+from atlaskit.gym.actions import CELL_KINDS, KINDS, as_action
 from atlaskit.gym.discrete import DiscreteAtlasEnv
 from atlaskit.gym.env import AtlasEnv
 from atlaskit.gym.episode import AtlasEpisode, Measures, Turn
@@ -23,7 +23,6 @@ from atlaskit.gym.tasks import ANSWERABLE, DRAWN, TASKS, Source, Task
 from atlaskit.gym.trials import trials
 
 __all__ = [
-    "ACTIONS",
     "ANSWERABLE",
     "CELL_KINDS",
     "DRAWN",

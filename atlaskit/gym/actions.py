@@ -1,44 +1,29 @@
-"""KINDS, ACTIONS and the masks: translates numbered actions to those of the environment."""
+"""KINDS, the masks, and `action_at`: translates numbered actions to those of the environment."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from atlaskit.environment.actions import (
-    Action,
-    AddToScratchpad,
-    Backtrack,
-    Claim,
-    Expand,
-    Finished,
-    Investigate,
-    MarkPromising,
-    Zoom,
-)
+from atlaskit.environment.actions import ACTIONS, Action, Claim
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.observation import Observation
 from atlaskit.errors import IllegalAction
 
-ACTIONS: dict[str, Callable[[int], Action]] = {
-    "expand": Expand,
-    "backtrack": lambda cell: Backtrack(),
-    "mark_promising": lambda cell: MarkPromising((cell,)),
-    "zoom": Zoom,
-    "investigate_before": lambda cell: Investigate(cell, "before"),
-    "investigate_after": lambda cell: Investigate(cell, "after"),
-    "add_to_scratchpad": lambda cell: AddToScratchpad((Claim(cell, ""),)),
-    "finished": lambda cell: Finished(),
-}
-"""How an action is made of the cell it names, by its kind."""
 KINDS = tuple(ACTIONS)
 """The kinds of action, in the order of their numbers."""
-CELL_KINDS = tuple(kind for kind in KINDS if kind not in ("backtrack", "finished"))
+CELL_KINDS = tuple(name for name, kind in ACTIONS.items() if kind.takes != "nothing")
 """The kinds that name a cell."""
+
+
+def action_at(kind: str, cell: int, description: str = "", confidence: float = 1.0) -> Action:
+    """Return the action of a kind at a cell; a kind that names none ignores it."""
+    is_claim = ACTIONS[kind].takes == "claims"
+    return ACTIONS[kind].make([Claim(cell, description, confidence) if is_claim else cell])
 
 
 def as_action(kind: str, cell: int = 0, answer: int = 0) -> dict[str, int]:
@@ -56,17 +41,15 @@ def as_move(action: Mapping[str, Any]) -> Action:
     if not isinstance(kind, str) or kind not in ACTIONS:
         raise IllegalAction(f"{kind!r:.80} is no action; the actions are {', '.join(ACTIONS)} and answer.")
     if kind not in CELL_KINDS:
-        return ACTIONS[kind](0)
+        return action_at(kind, 0)
     if isinstance(cell, bool) or not isinstance(cell, int):
         raise IllegalAction(f"{kind} names a cell by its number; got {cell!r:.80}.")
-    if kind != "add_to_scratchpad":
-        return ACTIONS[kind](cell)
     description, confidence = action.get("description", ""), action.get("confidence", 1.0)
     if not isinstance(description, str):
         raise IllegalAction(f"The description of evidence is text; got {description!r:.80}.")
     if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
         raise IllegalAction(f"The confidence in evidence is a number from 0 to 1; got {confidence!r:.80}.")
-    return AddToScratchpad((Claim(cell, description, float(confidence)),))
+    return action_at(kind, cell, description, float(confidence))
 
 
 def action_space(n_cells: int, n_answers: int) -> spaces.Dict:
@@ -104,16 +87,9 @@ def moves_of(legal: LegalSet, unreadable: Collection[int] = ()) -> list[tuple[st
         legal: The legal set.
         unreadable: Cells that cannot be looked at or kept: their frame cannot be decoded.
     """
-    cells = {
-        "expand": legal.expand,
-        "mark_promising": legal.mark,
-        "zoom": [cell for cell in legal.zoom if cell not in unreadable],
-        "investigate_before": legal.investigate_before,
-        "investigate_after": legal.investigate_after,
-        "add_to_scratchpad": [cell for cell in legal.add if cell not in unreadable],
-    }
-    moves = [(kind, cell) for kind in CELL_KINDS for cell in cells[kind]]
-    return [*moves, ("backtrack", 0)] if legal.backtrack else moves
+    hidden = dict.fromkeys(("zoom", "add_to_scratchpad"), unreadable)
+    moves = [(kind, cell) for kind in CELL_KINDS for cell in legal[kind] if cell not in hidden.get(kind, ())]
+    return [*moves, ("backtrack", 0)] if "backtrack" in legal else moves
 
 
 def legal_actions(moves: Iterable[tuple[str, int]], n_answers: int) -> list[dict[str, int]]:

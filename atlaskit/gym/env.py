@@ -17,7 +17,7 @@ from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError
-from atlaskit.gym.actions import ACTIONS, KINDS, action_space, is_in, legal_actions, masks
+from atlaskit.gym.actions import KINDS, action_at, action_space, is_in, legal_actions, masks
 from atlaskit.gym.episode import AtlasEpisode
 from atlaskit.gym.rewards import Reward
 from atlaskit.gym.tasks import Source, draw_task, given_task, named_task
@@ -229,7 +229,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         kind, answer = KINDS[chosen["kind"]], chosen["answer"]
         if kind == "finished" and answer >= self._n_possible_answers:
             return self.episode.refuse(f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}.")
-        return self.episode.take(ACTIONS[kind](chosen["cell"]), answer)
+        return self.episode.take(action_at(kind, chosen["cell"]), answer)
 
     def _seen(self) -> Pixels:
         """Return the observation: the pixels, or black ones."""

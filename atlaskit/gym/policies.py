@@ -66,7 +66,7 @@ def greedy_policy(env: Env) -> Any:
                 return base.encode(action)
             if state.rules.traversal == "dfs":  # the goal lies between two frames, so no other grid shows it
                 return finish
-    return base.encode(as_action("backtrack")) if missing and base.observation.legal.backtrack else finish
+    return base.encode(as_action("backtrack")) if missing and "backtrack" in base.observation.legal else finish
 
 
 def rollout(env: Env, policy: Policy, seed: int | None = None) -> tuple[float, int]:

@@ -237,7 +237,7 @@ def read_failure_entry(entry: bytes) -> ModelError | None:
     return None
 
 
-REPLY = Kind("reply", 4, lambda _, value: bool(read_reply_entry(value)))
+REPLY = Kind("reply", 5, lambda _, value: bool(read_reply_entry(value)))
 FAILURE = Kind("failure", 1, lambda _, value: read_failure_entry(value) is not None)
 ANSWERED = Kind("answered", 1, is_json(str))
 """The name of the model that answered at an address, asked for a model."""
@@ -262,6 +262,7 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
         model=model.name,
         parameters=dict(model.parameters),
         sample=request.sample,
+        prompt=request.version,
         max_tokens=request.max_tokens,
         schema=_schema_parts(request.schema),
         messages=[

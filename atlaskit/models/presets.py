@@ -39,11 +39,10 @@ class Preset:
     """Whether the model knows no videos but the kit's synthetic ones."""
     only_one_interval: bool = False
     """Whether the model was taught to answer when-questions with one interval alone."""
-    writes_freely: bool = True
-    """Whether the model writes free text. nano was taught fixed forms only."""
-    reads_hints: bool = True
-    """Whether prompts may tell the hints of scouts. nano was taught prompts without them, so for it
-    they only rank the frontier."""
+    words: str = ""
+    """The module whose `request` puts the calls of Video-RLM in the words that the model was
+    taught; empty for a model that reads and writes freely. nano was taught words without the hints
+    of scouts, so for it they only rank the frontier."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""
@@ -64,8 +63,7 @@ NANO = Preset(
     torchvision=False,
     only_atlasworlds=True,
     only_one_interval=True,
-    writes_freely=False,
-    reads_hints=False,
+    words="atlaskit.nano.words",
 )
 """The model that comes with the kit. It was trained on this grid of square cells alone, and has
 tokens of its own that span what a JSON schema fixes and what it leaves open

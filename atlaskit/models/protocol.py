@@ -69,6 +69,9 @@ class Request:
     max_tokens: int = 1024
     sample: int = 0
     """Number of the reply among several to the same request. Each number has its own seed."""
+    version: int = 1
+    """Version of the prompt, which its call names. Raise it where replies shall be made anew though
+    the messages and the schema stay the same; changed words are another request by themselves."""
 
     @property
     def images(self) -> tuple[Image, ...]:

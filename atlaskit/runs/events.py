@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
 
-from atlaskit.environment.actions import Action, AddToScratchpad, MarkPromising
+from atlaskit.environment.actions import ACTIONS, Action, cells_of, name_of
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.render import Sheet, View
@@ -108,10 +108,19 @@ class UsageData(EventData):
     estimated: bool
 
 
+def _known_action(name: str) -> str:
+    if name not in (names := [kind.type.__name__ for kind in ACTIONS.values()]):
+        raise ValueError(f"is no action; the actions are {', '.join(dict.fromkeys(names))}")
+    return name
+
+
+ACTION_NAMES = {"type": "string", "enum": [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]}
+
+
 class ActionData(EventData):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
-    name: Literal["Expand", "Backtrack", "MarkPromising", "Zoom", "Investigate", "AddToScratchpad", "Finished"]
+    name: Annotated[str, AfterValidator(_known_action), WithJsonSchema(ACTION_NAMES)]
     cell: Cell | None = None
     cells: list[Cell] | None = None
     direction: Literal["before", "after"] | None = None
@@ -362,13 +371,8 @@ def interval_s(grid: Grid) -> Seconds:
 
 def action_data(action: Action) -> dict[str, Any]:
     """Return the fields of ActionData for an action; claims about cells are in the evidence."""
-    match action:
-        case AddToScratchpad(items):
-            return {"name": "AddToScratchpad", "cells": [item.cell for item in items]}
-        case MarkPromising(cells):
-            return {"name": "MarkPromising", "cells": list(cells)}
-        case _:
-            return {"name": type(action).__name__, **vars(action)}
+    is_plural = ACTIONS[name_of(action)].takes in ("cells", "claims")
+    return {"name": type(action).__name__, **({"cells": list(cells_of(action))} if is_plural else vars(action))}
 
 
 def call_data(reply: Reply) -> dict[str, Any]:

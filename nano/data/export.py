@@ -34,8 +34,10 @@ class ChatRecorder(TrajectoryRecorder):
 
     Attributes:
         folder: Folder that holds the `images` folder.
+        name: Not nano's, so that the calls come in the words for other models.
     """
 
+    name: str = "recorder"
     folder: Path = field(default=Path(), kw_only=True)
 
     def example(self, request: Request, reply: Reply) -> dict[str, Any]:

@@ -15,21 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from atlaskit.agents.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
-from atlaskit.agents.verbalize import (
-    NO_SUBTITLES,
-    evidence_text,
-    grid_intro,
-    opened_cells_text,
-    question_text,
-    ranking_request,
-    subtitles_by_cell,
-)
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Scratchpad
-from atlaskit.environment.notation import clock
+from atlaskit.environment.notation import clock, listed
+from atlaskit.nano.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
+from atlaskit.nano.words import TEXTS, evidence_text, opened_cells_text, question_text, say, subtitles_by_cell
 from atlaskit.video.subtitles import Line
 from nano.data.examples import Example, Group
 from nano.data.sampling import (
@@ -151,7 +143,9 @@ class _SearchedView:
 
     @property
     def legal(self) -> LegalSet:
-        return LegalSet(CELLS, self.grid.depth > 1, (), CELLS, CELLS, CELLS, CELLS, True)
+        scans = ("zoom", "investigate_before", "investigate_after")
+        back: dict[str, tuple[int, ...]] = {"backtrack": ()} if self.grid.depth > 1 else {}
+        return LegalSet({**dict.fromkeys(("expand", *scans, "add_to_scratchpad"), CELLS), **back, "finished": ()})
 
 
 def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] = LENGTHS_S) -> Group:
@@ -167,8 +161,8 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
     while len(examples) < count:
         if example := _search_example(rng, view):
             examples.append(example)
-    subtitles = "\n".join(subtitles_by_cell(view.lines) or [NO_SUBTITLES])
-    return _group(f"<|user|>{grid_intro(view.grid)}\n<image>\n{subtitles}", view.contents, examples)
+    subtitles = "\n".join(subtitles_by_cell(view.lines) or [TEXTS["silent"]])
+    return _group(f"<|user|>{say('grid', grid=view.grid)}\n<image>\n{subtitles}", view.contents, examples)
 
 
 def straying(rng: random.Random, count: int = 4) -> Group:
@@ -221,7 +215,7 @@ def _search_example(rng: random.Random, view: _SearchedView) -> Example | None:
 def _probe_example(rng: random.Random, scan: Scan, open_cells: tuple[int, ...], prompt: str) -> Example:
     top = rng.choice(PROBE_TOPS)
     answer = probe_schema(open_cells, top).model_validate(answer_probe(scan, top))
-    return _example("drill", f"{prompt}{ranking_request(top, open_cells)}", to_json(answer))
+    return _example("drill", f"{prompt}{say('ranking', most=top, cells=listed(open_cells))}", to_json(answer))
 
 
 def _step_example(
@@ -235,7 +229,9 @@ def _step_example(
     region = f"You were sent to {clock(0)}–{length} of a video of {length}."
     found = [f"- kept {clock(item.timestamp_s)} {item.description}" for item in scratchpad]
     notes = "\n".join(["So far in this region:", *found]) if found else "You have just arrived."
-    options = f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * legal.backtrack}finished."
+    options = (
+        f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * ('backtrack' in legal.cells)}finished."
+    )
     return _example("drill", f"{prompt}{region}\n{notes}\n{opened_line}{evidence_text(scratchpad)}\n{options}", reply)
 
 
@@ -311,7 +307,7 @@ def _listen(
         prompt = f"{question_text(question)}\nWhat to look for: {goal.search_task}"
         reply = f'{{"thought":"{quote_line(goal, cells_with_line(goal, texts))}'
         examples.append(_example("drill", prompt, reply))
-    return _group(f"<|user|>{grid_intro(grid)}\n{subtitles}", [], examples)
+    return _group(f"<|user|>{say('grid', grid=grid)}\n{subtitles}", [], examples)
 
 
 def judging(rng: random.Random, count: int = 6) -> Group:
@@ -330,7 +326,7 @@ def _judge_example(rng: random.Random) -> Example:
     items, labels = list(scratchpad), scratchpad.labels
     prompt = f"{question_text(question)}\n{evidence_text(scratchpad)}"
     if rng.random() < 0.5:
-        decision = decision_schema(question.kind, len(question.choices), length_s, labels)
+        decision = decision_schema(question, length_s, labels)
         answer = answer_decision(question, goal, items, labelled=True)
         return _example("judgement", f"Decide.\n{prompt}", to_json(decision.model_validate(answer)))
     open_cells = tuple(sorted(rng.sample(CELLS, rng.randint(0, 16))))

@@ -41,13 +41,14 @@ class TrajectoryRecorder:
         slip: Probability that a step executes a random legal action instead of the teacher's.
         rng: Draws the slips.
         examples: The calls so far, with the teacher's replies.
+        name: As nano is called, so that the calls come in the words that nano is taught.
     """
 
     teacher: Expert
     slip: float
     rng: random.Random
     examples: list[RecordedExample] = field(default_factory=list)
-    name: str = "recorder"
+    name: str = "nano"
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -79,10 +80,10 @@ class TrajectoryRecorder:
         """Draw a legal action; expansions are three times as likely as the other actions."""
         legal, rng = call.observation.legal, self.rng
         actions: list[dict[str, Any]] = [{"action": "finished"}]
-        actions += [{"action": "expand", "cell": rng.choice(legal.expand)}] * 3 if legal.expand else []
-        actions += [{"action": "backtrack"}] if legal.backtrack else []
-        if legal.add:
-            cell = rng.choice(legal.add)
+        actions += [{"action": "expand", "cell": rng.choice(legal["expand"])}] * 3 if legal["expand"] else []
+        actions += [{"action": "backtrack"}] if "backtrack" in legal else []
+        if legal["add_to_scratchpad"]:
+            cell = rng.choice(legal["add_to_scratchpad"])
             content = self.teacher.contents(call.observation)[cell] or BLACK
             item = {"cell": cell, "description": describe(content), "confidence": 0.9}
             actions.append({"action": "add_to_scratchpad", "items": [item]})

@@ -135,8 +135,8 @@ def _cell_rows(memory: Memory, observation: Observation, shown: Floats) -> Float
     rows[:, 22] = np.maximum.reduceat(memory.target, edges[:-1])  # each cell holds a frame that was seen: its own
     rows[:, 23] = np.minimum(1, np.log1p(np.diff(edges)) / math.log(18))
     rows[:, 24] = np.maximum.reduceat(memory.support.max(axis=1, initial=0.0), edges[:-1])
-    rows[list(legal.expand), 25] = 1
-    rows[list(legal.add), 26] = 1
+    rows[list(legal["expand"]), 25] = 1
+    rows[list(legal["add_to_scratchpad"]), 26] = 1
     rows[:, 27] = query.likeness(shown) if wanted or query.goal.scene or query.goal.shape else 0.0
     return rows
 

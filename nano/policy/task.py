@@ -115,9 +115,11 @@ class PolicyEnv(DiscreteAtlasEnv):
         legal, mask = self.observation.legal, np.zeros(self.action_space.n, np.bool_)  # type: ignore[attr-defined]
         if self._is_over:
             return mask
-        for kind, cells in zip(CHOSEN, (legal.expand, legal.mark, legal.add), strict=True):
+        for kind, cells in zip(
+            CHOSEN, (legal["expand"], legal["mark_promising"], legal["add_to_scratchpad"]), strict=True
+        ):
             mask[CELL_KINDS.index(kind) * K * K + np.array(cells, np.int64)] = True
-        mask[self._backtrack] = legal.backtrack
+        mask[self._backtrack] = "backtrack" in legal
         mask[self._backtrack + 1 : self._backtrack + 1 + max(1, len(self.question.choices))] = True
         return mask
 

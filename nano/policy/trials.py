@@ -109,7 +109,7 @@ def likeness(env: PolicyEnv, rng: np.random.Generator) -> int:
     is_out = env.steps >= env.max_steps - 1
     if env.question.kind == "when":
         shows = memory.query.target(shown, np.ones(grid.size, np.float32)) > IS_SHOWN
-        add = [i for i in observation.legal.add if shows[i] and grid.depth > 0]
+        add = [i for i in observation.legal["add_to_scratchpad"] if shows[i] and grid.depth > 0]
         if add and not is_out:
             return int(env.encode(as_action("add_to_scratchpad", add[0])))
         if len(env.state.scratchpad) or is_out:
@@ -119,9 +119,9 @@ def likeness(env: PolicyEnv, rng: np.random.Generator) -> int:
         best = np.flatnonzero(support >= support.max() - 1e-6)
         return int(env.encode(as_action("finished", answer=int(rng.choice(best)))))
     opened = {path[-1] for path in memory.opened if len(path) == grid.depth + 1 and path[:-1] == grid.path}
-    ahead = [cell for cell in observation.legal.expand if cell not in opened]
+    ahead = [cell for cell in observation.legal["expand"] if cell not in opened]
     if grid.depth > 0 or not ahead:
-        if observation.legal.backtrack:
+        if "backtrack" in observation.legal:
             return int(env.encode(as_action("backtrack")))
         return int(env.encode(as_action("finished")))
     goal = memory.query.goal

@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from atlaskit.agents.schemas import MOST_ITEMS
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
+from atlaskit.nano.schemas import MOST_ITEMS
 from nano.teacher.goal import Goal, describe
 from nano.teacher.judge_evidence import NUMBERS, judge_evidence
 from nano.teacher.labels import CellContent
@@ -43,7 +43,7 @@ def choose_action(
     In a new view the teacher first adds the hits to the scratchpad. Then it expands the candidates
     one by one, later cells first, and leaves the view when none is left.
     """
-    hits = [cell for cell in reversed(scan.hits) if cell in legal.add]
+    hits = [cell for cell in reversed(scan.hits) if cell in legal["add_to_scratchpad"]]
     if is_new_view and hits:
         items = [
             {"cell": cell, "description": describe(content), "confidence": 0.9}
@@ -51,10 +51,10 @@ def choose_action(
             if (content := contents[cell]) is not None
         ]
         return {"action": "add_to_scratchpad", "items": items}
-    candidates = [cell for cell in reversed(scan.candidates) if cell in legal.expand]
+    candidates = [cell for cell in reversed(scan.candidates) if cell in legal["expand"]]
     if candidates:
         return {"action": "expand", "cell": candidates[0]}
-    return {"action": "backtrack" if legal.backtrack else "finished"}
+    return {"action": "backtrack" if "backtrack" in legal else "finished"}
 
 
 def answer_review(

@@ -33,7 +33,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from atlaskit.agents.verbalize import OPENED_MARK
 from nano.teacher.goal import Goal
 from nano.teacher.labels import CellContent
 from nano.teacher.notation import (
@@ -47,6 +46,7 @@ from nano.teacher.notation import (
     LINK_END,
     NON_FILLER,
     NOTHING,
+    OPENED,
     REPEAT,
     SHORT_S,
     SPOKEN,
@@ -112,7 +112,7 @@ def scan_view(
     for index, content in enumerate(contents):
         is_spoken = index in line_cells and content is not None
         signs = state.advance(index, content, is_spoken)
-        marks = OPENED_MARK * (index in opened) + SPOKEN * is_spoken
+        marks = OPENED * (index in opened) + SPOKEN * is_spoken
         reading = read_cell(content, goal, with_scene=with_scene, marks_non_filler=marks_non_filler)
         end = state.end_sign(index) if marks_non_filler else NOTHING * (not signs)
         thought += f"{index}{marks}{reading}{signs}{end}"

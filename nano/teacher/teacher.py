@@ -13,7 +13,6 @@ from collections.abc import Collection, Mapping
 from typing import Any, Unpack
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
-from atlaskit.agents.verbalize import listed_lines
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.timeline import Script
@@ -21,6 +20,7 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.environment.observation import Observation
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.nano.words import listed_lines
 from nano.teacher.answers import answer_decision, answer_probe, answer_review, choose_action, to_json
 from nano.teacher.goal import Goal, describe, goal_of, texts_by_cell
 from nano.teacher.labels import CellContent, content_at
@@ -95,7 +95,7 @@ class Expert:
 
     def _answer_step(self, call: StepCall, goal: Goal) -> dict[str, Any]:
         observation = call.observation
-        is_new_view = len(call.conversation) <= 2  # otherwise an earlier step holds the thought about this view
+        is_new_view = call.begins  # otherwise an earlier step holds the thought about this view
         scan = self.scan(goal, observation, call.opened)
         action = choose_action(scan, self.contents(observation), observation.legal, is_new_view)
         return {"thought": scan.thought if is_new_view else "Go on.", "action": action}
@@ -105,7 +105,9 @@ class Expert:
         evidence = [
             Evidence(cell.midpoint_s, cell.start_s, cell.end_s, describe(content), 0.5, label=str(cell.index))
             for cell, content in zip(cells, contents, strict=True)
-            if content is not None and goal.matches(content) and cell.index in call.observation.legal.add
+            if content is not None
+            and goal.matches(content)
+            and cell.index in call.observation.legal["add_to_scratchpad"]
         ]
-        labelled = bool(call.observation.legal.add)
+        labelled = bool(call.observation.legal["add_to_scratchpad"])
         return answer_decision(call.question, goal, evidence, labelled=labelled, by_cell=True)

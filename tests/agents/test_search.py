@@ -222,7 +222,7 @@ def test_the_sheet_shows_the_most_confident_evidence(
     sheets: list[int] = []
 
     def add_everything(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-        cells = request.facts.observation.legal.add[:8]  # type: ignore[attr-defined]
+        cells = request.facts.observation.legal["add_to_scratchpad"][:8]  # type: ignore[attr-defined]
         items = [{"cell": cell, "description": "this too", "confidence": cell / 64} for cell in cells]
         return {"thought": "", "action": {"action": "add_to_scratchpad", "items": items}}
 
@@ -248,7 +248,7 @@ def test_frames_in_dead_zones_are_not_evidence(long_world: World, shared_cache: 
     zones = DeadZones().add(cell.start_s, cell.midpoint_s + 1)
     state = atlas.start(dead_zones=zones)
     legal = atlas.observe(state).legal
-    assert 5 in legal.expand and 5 not in legal.add and 4 in legal.add
+    assert 5 in legal["expand"] and 5 not in legal["add_to_scratchpad"] and 4 in legal["add_to_scratchpad"]
     with pytest.raises(IllegalAction):
         atlas.act(state, AddToScratchpad((Claim(5, "seen"),)))
 
@@ -260,9 +260,9 @@ def test_notes_carry_what_a_zoom_showed_to_the_next_view(long_world: World, cach
         requests.append(request)
         legal, done = request.facts.observation.legal, len(request.facts.actions)  # type: ignore[attr-defined]
         if done == 0:
-            return {"thought": "I look.", "action": {"action": "zoom", "cell": legal.zoom[0]}}
-        if done == 1 and legal.expand:
-            return {"thought": "The sign reads EXIT 7.", "action": {"action": "expand", "cell": legal.expand[0]}}
+            return {"thought": "I look.", "action": {"action": "zoom", "cell": legal["zoom"][0]}}
+        if done == 1 and legal["expand"]:
+            return {"thought": "The sign reads EXIT 7.", "action": {"action": "expand", "cell": legal["expand"][0]}}
         return {"thought": "", "action": {"action": "finished"}}
 
     model = Overruled(Oracle(long_world), step=look_then_open)

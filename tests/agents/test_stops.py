@@ -87,8 +87,8 @@ def test_steps_without_new_evidence_are_a_plateau(long_world: World, cache: Cach
     """The region then becomes dead if the visit found nothing, and only then."""
 
     def zoom_mostly(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-        zoom = request.facts.observation.legal.zoom[0]  # type: ignore[attr-defined]
-        keep = request.facts.observation.legal.add[0]  # type: ignore[attr-defined]
+        zoom = request.facts.observation.legal["zoom"][0]  # type: ignore[attr-defined]
+        keep = request.facts.observation.legal["add_to_scratchpad"][0]  # type: ignore[attr-defined]
         region = request.facts.observation.state.region.path[0]  # type: ignore[attr-defined]
         if region % 2 and len(request.facts.actions) == 1:  # type: ignore[attr-defined]
             item = {"cell": keep, "description": "something", "confidence": 0.5}

@@ -26,7 +26,9 @@ from atlaskit.models.schema import ParametricSchema, among, json_schema
 from atlaskit.models.usage import Usage
 
 CELLS, LABELS = tuple(range(16)), ("A", "B", "AA")
-STEP = schemas.step_schema(LegalSet(CELLS, True, CELLS, (2, 3), CELLS, (1,), CELLS, True))
+LEGAL = {"expand": CELLS, "backtrack": (), "mark_promising": CELLS, "zoom": (2, 3), "investigate_before": CELLS}
+LEGAL |= {"investigate_after": (1,), "add_to_scratchpad": CELLS, "finished": ()}
+STEP = schemas.step_schema(LegalSet(LEGAL))
 PROBE = schemas.probe_schema(CELLS, 3)
 REVIEW = schemas.review_schema(2, 600.0, LABELS, CELLS)
 CHOICE = schemas.decision_schema("choice", 4, 600.0, LABELS)

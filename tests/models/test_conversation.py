@@ -15,11 +15,12 @@ from support.asking import ask
 from support.model_doubles import Babbler
 
 from atlaskit.agents.budget import Allotment, Budget
-from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall
+from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall, Turn
 from atlaskit.agents.task import Task
 from atlaskit.agents.worker import Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import Backtrack, Expand
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
@@ -53,7 +54,7 @@ class Zooming(Babbler):
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         reply = super().complete(request, **control)
-        cell = random.Random(len(request.messages)).choice(request.facts.observation.legal.zoom)  # type: ignore[attr-defined]
+        cell = random.Random(len(request.messages)).choice(request.facts.observation.legal["zoom"])  # type: ignore[attr-defined]
         answer = request.schema.model_validate({"thought": "", "action": {"action": "zoom", "cell": cell}})
         return replace(reply, answer=answer, text=answer.model_dump_json())
 
@@ -212,8 +213,10 @@ def test_calls_about_one_view_start_with_the_same_messages(world: World, shared_
     assert probe.messages[1].parts[:3] == glance.messages[1].parts[:3] == other.messages[1].parts[:3]
     assert probe.messages[1].parts[3] == other.messages[1].parts[3], "fixed text comes before what varies"
     assert review.messages[0] == probe.messages[0] and review.messages[1].parts[:3] == probe.messages[1].parts[:3]
-    opening = StepCall(QUESTION, "Find it.", observation, (), (), 5).opening(())
-    later = StepCall(QUESTION, "Find it.", observation, (), (), 4).opening(["- opened 0:01.0–0:02.0"])
+    opening = StepCall(QUESTION, "Find it.", observation, (), 5).request().messages
+    turns = (Turn(observation, 5, "{}", "", Expand(3)), Turn(observation, 4, "{}", "", Backtrack()))
+    later = StepCall(QUESTION, "Find it.", observation, turns, 3, begin=2).request().messages
+    assert "opened 1:52.5" in texts(later)
     assert opening[1].parts[:6] == later[1].parts[:6]
 
 
@@ -221,7 +224,7 @@ def test_the_prompt_explains_only_the_actions_of_the_traversal(world: World, sha
     for traversal, own, other in (("dfs", "expand:", "mark_promising"), ("bfs", "mark_promising:", "expand")):
         atlas = Atlas(world.drawn, k=4, cell=32, max_depth=3, cache=shared_cache)
         state = atlas.start(atlas.root.expand(3), traversal=traversal)  # type: ignore[arg-type]
-        opening = StepCall(QUESTION, "Find it.", atlas.observe(state), (), (), 5).opening(())
+        opening = StepCall(QUESTION, "Find it.", atlas.observe(state), (), 5).request().messages
         assert own in texts(opening) and other not in texts(opening)
 
 

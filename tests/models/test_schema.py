@@ -16,6 +16,7 @@ from support.model_doubles import Babbler, babble
 
 from atlaskit.agents import schemas
 from atlaskit.agents.schemas import one_of, reply_model, several
+from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.errors import first_fault
 from atlaskit.models.cached import reply_key
@@ -28,7 +29,12 @@ CELLS = st.sets(st.integers(0, 63), max_size=64).map(lambda cells: tuple(sorted(
 SOME = CELLS.filter(bool)
 LABELS = st.integers(1, 40).map(lambda count: tuple(f"A{n}" for n in range(count)))
 DURATIONS = st.sampled_from([0.5, 600.0, 36_000.0])
-LEGAL = st.builds(LegalSet, CELLS, st.booleans(), CELLS, CELLS, CELLS, CELLS, CELLS, st.just(True))
+NAMING = tuple(name for name, kind in ACTIONS.items() if kind.takes != "nothing")
+LEGAL = st.builds(
+    lambda cells, back: LegalSet({**cells, **({"backtrack": ()} if back else {}), "finished": ()}),
+    st.dictionaries(st.sampled_from(NAMING), SOME),
+    st.booleans(),
+)
 KINDS = st.sampled_from(["choice", "when", "count", "summary", "open"])
 SCHEMAS: st.SearchStrategy[Make] = st.one_of(
     st.builds(partial, st.just(schemas.probe_schema), SOME, st.integers(1, 12)),
@@ -62,7 +68,7 @@ def with_literals(make: Make, monkeypatch: pytest.MonkeyPatch) -> type[BaseModel
     """Build the same schema as one pydantic model with Literals: slow, and simple."""
     values = dict(make().values)
     with monkeypatch.context() as patch:
-        patch.setattr(schemas, "among", lambda name: one_of(values[name]))
+        patch.setattr(schemas, "among", lambda name: one_of(values.get(name, (0,))))
         for name in ("_probe_shape", "_step_shape", "_review_shape", "_decision_shape"):
             patch.setattr(schemas, name, getattr(schemas, name).__wrapped__)
         return make().shape
@@ -150,9 +156,10 @@ def test_a_reply_key_covers_the_shape_and_the_values() -> None:
         schemas.probe_schema(cells, 3),
         schemas.probe_schema(fewer, 3),
         schemas.probe_schema(cells, 2),
-        *(schemas.step_schema(LegalSet(*which, True)) for which in _one_action_each(cells)),
-        schemas.step_schema(LegalSet(cells, False, (), (), (), (), fewer, True)),
-        schemas.step_schema(LegalSet(fewer, False, (), (), (), (), cells, True)),
+        *(schemas.step_schema(LegalSet({name: cells, "finished": ()})) for name in NAMING),
+        schemas.step_schema(LegalSet({"backtrack": (), "finished": ()})),
+        schemas.step_schema(LegalSet({"expand": cells, "add_to_scratchpad": fewer, "finished": ()})),
+        schemas.step_schema(LegalSet({"expand": fewer, "add_to_scratchpad": cells, "finished": ()})),
         schemas.review_schema(2, 600.0, ("A", "B"), cells),
         schemas.review_schema(2, 600.0, ("A",), cells),
         schemas.review_schema(2, 60.0, ("A",), cells),
@@ -167,10 +174,3 @@ def test_a_reply_key_covers_the_shape_and_the_values() -> None:
     message = (Message("user", ("Which?",)),)
     keys = {reply_key(model, Request("worker", "step", message, schema)) for schema in all_schemas}
     assert len(keys) == len(all_schemas)
-
-
-def _one_action_each(cells: tuple[int, ...]) -> list[list[Any]]:
-    """Return the arguments of legal sets with one kind of action each (without the last field)."""
-    return [[cells if place == kind else () for place in range(7)] for kind in (0, 2, 3, 4, 5, 6)] + [
-        [(), True, (), (), (), (), ()]
-    ]

@@ -69,7 +69,7 @@ class Zoomer(Babbler):
         if request.step != "step":
             return reply
         call: Any = request.facts
-        cells = call.observation.legal.zoom
+        cells = call.observation.legal["zoom"]
         answer = {"thought": "", "action": {"action": "zoom", "cell": cells[call.steps_left % len(cells)]}}
         return Reply(request.schema.model_validate(answer), json.dumps(answer), reply.usage)
 

@@ -23,7 +23,6 @@ from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.tiles import READABLE, TILE, are_readable
 from atlaskit.models.cached import reply_key
-from atlaskit.models.protocol import Request
 from atlaskit.video.video import Video
 from support.asking import ask
 from support.model_doubles import Looking
@@ -52,10 +51,10 @@ def keys_of(video: Video, world: World) -> dict[str, Any]:
     }
     atlas = ak.Atlas(video, K, CELL, cache=cache)
     observation = atlas.observe(atlas.act(atlas.state, ak.Zoom(2)))
-    step = StepCall(world.questions[0], "Find the red circle.", observation, (), (), 7)
+    step = StepCall(world.questions[0], "Find the red circle.", observation, (), 7)
     requests = {
         "glance": GlanceCall(world.questions[0], observation).request(),
-        "step": Request("worker", "step", step.opening(["- opened 0:00.0–0:01.0"]), step.request().schema),
+        "step": step.request(),
     }
     return {
         "tile": TILE.key(video=video.fingerprint, time_us=microseconds(1.25), size=[64, 36]),

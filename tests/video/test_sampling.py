@@ -87,7 +87,7 @@ def test_evidence_has_the_time_of_the_sampled_frame(tmp_path: Path, video: Video
     after = atlas.step(ak.AddToScratchpad((ak.Claim(5, "it", timestamp_s=19.0),)))
     (item,) = after.state.scratchpad
     assert item.timestamp_s == observation.view.moments[5] != observation.view.cells[5].midpoint_s
-    assert 5 not in after.legal.add, "a cell is added once"
+    assert 5 not in after.legal["add_to_scratchpad"], "a cell is added once"
     zoomed = atlas.step(ak.Zoom(5)).looking_at
     assert frame_number(np.asarray(zoomed.image)) == round(item.timestamp_s * 25)  # type: ignore[union-attr]
 

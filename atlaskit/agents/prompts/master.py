@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atlaskit.agents.prompts.conversation import DECIDE, brief
-from atlaskit.agents.prompts.thrift import (
-    SMALL_FRAMES,
-    Recalled,
-    recalled_text,
-    short_evidence_text,
-)
+from atlaskit.agents.prompts.thrift import SMALL_FRAMES, Recalled, recalled_text, short_evidence_text
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
 from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.agents.thrift import Thrift
@@ -203,7 +198,7 @@ class GlanceCall:
             "Refer to frames by their cell numbers.",
             question_text(self.question),
         )
-        cells, duration_s = self.observation.legal.add, self.observation.state.rules.duration_s
+        cells, duration_s = self.observation.legal["add_to_scratchpad"], self.observation.state.rules.duration_s
         question = self.question
         schema = decision_schema(question.kind, len(question.choices), duration_s, cells, has_several=question.several)
         return Request("master", "decision", messages, schema, self)

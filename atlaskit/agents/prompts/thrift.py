@@ -10,9 +10,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from atlaskit.agents.verbalize import (
-    evidence_text,
-)
+from atlaskit.agents.verbalize import evidence_text
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import listed
 from atlaskit.environment.observation import Observation

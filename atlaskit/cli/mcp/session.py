@@ -155,9 +155,9 @@ def _grid_text(name: str, observation: Observation) -> str:
             f"Video {name}, depth {grid.depth}{f' (cells {path})' if path else ' (the root grid)'}: "
             f"{clock(grid.start_s)} to {clock(grid.end_s)}, {step_s:.3f} s a cell. "
             f"Cells are numbered from 0, row by row; cell i begins at {grid.start_s:.3f} s + i × {step_s:.6g} s.",
-            f"Legal: expand {listed(legal.expand)}; zoom {listed(legal.zoom)}; investigate before "
-            f"{listed(legal.investigate_before)}, after {listed(legal.investigate_after)}; "
-            f"backtrack: {'yes' if legal.backtrack else 'no'}.",
+            f"Legal: expand {listed(legal['expand'])}; zoom {listed(legal['zoom'])}; investigate before "
+            f"{listed(legal['investigate_before'])}, after {listed(legal['investigate_after'])}; "
+            f"backtrack: {'yes' if 'backtrack' in legal else 'no'}.",
         )
     )
 

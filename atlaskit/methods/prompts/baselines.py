@@ -51,9 +51,7 @@ class FramesCall:
         for view, spoken in zip(self.views, self.subtitles, strict=True):
             parts += [grid_intro(view.grid), view, "\n".join(spoken_at(time_s, lines) for time_s, lines in spoken)]
         messages = brief(VIEWER, *(part for part in parts if part), DECIDE, question_text(self.question))
-        return Request(
-            "master", "decision", messages, _decision_without_citations(self.question, self.duration_s), self
-        )
+        return Request("master", "decision", messages, decision_without_citations(self.question, self.duration_s), self)
 
 
 @dataclass(frozen=True)
@@ -86,11 +84,9 @@ class TextCall:
         known = self.text or "Nothing is known of the video but how long it lasts."
         lasts = f"The video lasts {self.duration_s:.1f} s."
         messages = brief(READER, lasts, known, DECIDE_BY_WORDS, question_text(self.question))
-        return Request(
-            "master", "decision", messages, _decision_without_citations(self.question, self.duration_s), self
-        )
+        return Request("master", "decision", messages, decision_without_citations(self.question, self.duration_s), self)
 
 
-def _decision_without_citations(question: Question, duration_s: float) -> ParametricSchema:
+def decision_without_citations(question: Question, duration_s: float) -> ParametricSchema:
     """Return the schema of a decision that cites no frames."""
     return decision_schema(question.kind, len(question.choices), duration_s, (), has_several=question.several)

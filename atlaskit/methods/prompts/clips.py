@@ -8,10 +8,11 @@ from typing import Annotated
 from pydantic import Field
 
 from atlaskit.agents.prompts.conversation import DECIDE, brief
-from atlaskit.agents.schemas import Answer, Text, Words, decision_schema
+from atlaskit.agents.schemas import Answer, Text, Words
 from atlaskit.agents.verbalize import grid_intro, question_text, quote_line
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
+from atlaskit.methods.prompts.baselines import decision_without_citations
 from atlaskit.models.protocol import Image, Request
 from atlaskit.video.subtitles import Line
 
@@ -78,5 +79,5 @@ class EvidenceCall:
         for view in self.views:
             parts += [grid_intro(view.grid), view]
         messages = brief(WITNESS, *parts, DECIDE, question_text(self.question))
-        schema = decision_schema(self.question.kind, len(self.question.choices), self.duration_s, ())
+        schema = decision_without_citations(self.question, self.duration_s)
         return Request("master", "decision", messages, schema, self)

@@ -4,19 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from atlaskit.environment.actions import ACTIONS
 from atlaskit.runs.events import ActionData
 from atlaskit.viz.html.phrases import MAX_LISTED
-
-ACTION_VERBS = {
-    "Expand": "opens a cell",
-    "Backtrack": "goes back to the grid above",
-    "MarkPromising": "marks cells as promising",
-    "Zoom": "looks at a frame",
-    "Investigate": "looks before or after a frame",
-    "AddToScratchpad": "adds evidence",
-    "Finished": "leaves its region",
-}
-"""What an agent does with an action, as a filter names it; the action's name follows."""
 
 STOP_WORDS = {
     "finished": "it was done",
@@ -33,18 +23,16 @@ def action_text(action: ActionData) -> str:
     cells = [action.cell] if action.cell is not None else action.cells or []
     more = f" and {len(cells) - MAX_LISTED} more" if len(cells) > MAX_LISTED else ""
     named = f"cell{'' if len(cells) == 1 else 's'} {', '.join(map(str, cells[:MAX_LISTED]))}{more}"
-    match action.name:
-        case "Expand":
-            return f"opens {named}"
-        case "MarkPromising":
-            return f"marks {named} as promising"
-        case "Zoom":
-            return f"looks at the frame of {named}"
-        case "Investigate":
-            return f"looks just {action.direction or 'before or after'} {named}"
-        case "AddToScratchpad":
-            return f"adds evidence from {named}"
-    return ACTION_VERBS[action.name]
+    kinds = [kind for kind in ACTIONS.values() if kind.type.__name__ == action.name]
+    for kind in kinds:
+        if kind.given in ({}, {"direction": action.direction}):
+            return kind.phrase.format(cells=named)
+    return f"{kinds[0].verb} of {named}"
+
+
+def action_verb(name: str) -> str:
+    """Return what an agent does with an action, as a filter names it; the action's name follows."""
+    return next(kind.verb for kind in ACTIONS.values() if kind.type.__name__ == name)
 
 
 def labels_cited_by(answer: dict[str, Any]) -> list[str]:

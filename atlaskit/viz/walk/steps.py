@@ -40,7 +40,7 @@ from atlaskit.viz.walk.details import (
 )
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.lateness import older_than
-from atlaskit.viz.walk.phrasing import ACTION_VERBS, action_text, labels_cited_by
+from atlaskit.viz.walk.phrasing import action_text, action_verb, labels_cited_by
 from atlaskit.viz.walk.regions import path_of
 from atlaskit.viz.walk.schedule import schedule
 from atlaskit.viz.walk.source import RunSource, data_or_none
@@ -92,7 +92,7 @@ def _action(data: EventData | None, title: str) -> dict[str, str]:
     if not isinstance(data, StepData):
         return {"what": title, "does": title, "verb": title}
     action = data.action
-    return {"what": action_text(action), "does": action.name, "verb": f"{ACTION_VERBS[action.name]} ({action.name})"}
+    return {"what": action_text(action), "does": action.name, "verb": f"{action_verb(action.name)} ({action.name})"}
 
 
 def _spans(data: EventData | None) -> Sequence[Sequence[float]]:

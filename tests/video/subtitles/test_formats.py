@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.subtitle_files import Write, texts_of
 
-from atlaskit.agents.verbalize import lines_by_cell
+from atlaskit.environment.observation import Observation
 from atlaskit.errors import SubtitleError, SubtitleWarning
 from atlaskit.video.subtitles import Line, Subtitles, read_subtitles
 
@@ -306,7 +306,7 @@ def test_cells_take_every_line_of_a_partition_once() -> None:
     track = Subtitles(tuple(Line(n * 1.7, n * 1.7 + 2.5, f"line {n}") for n in range(60)))
     view = SimpleNamespace(cells=[SimpleNamespace(start_s=n * 6.5, index=n) for n in range(16)], dead=set())
     seen = SimpleNamespace(view=view, subtitles=track.between(0.0, 104.0), cells="listed")
-    taken = [line for lines in lines_by_cell(seen).values() for line in lines]  # type: ignore[arg-type]
+    taken = [line for lines in Observation.lines_by_cell(seen).values() for line in lines]  # type: ignore[arg-type]
     assert sorted(taken, key=lambda line: line.start_s) == list(track.lines)
     for number in range(40):
         rng = random.Random(number)
@@ -321,4 +321,4 @@ def test_cells_take_every_line_of_a_partition_once() -> None:
                 if is_shown and cell.index not in view.dead:
                     expected.setdefault(cell.index, []).append(line)
                     break
-        assert lines_by_cell(seen) == expected  # type: ignore[arg-type]
+        assert Observation.lines_by_cell(seen) == expected  # type: ignore[arg-type]

@@ -133,9 +133,9 @@ def test_a_missing_image_is_reported(answered: Result) -> None:
 
 def test_a_trace_cannot_make_the_viewer_read_other_cache_entries(answered: Result) -> None:
     cache = Cache(None)
-    cache.put("reply:4:" + "0" * 64, b'"secret"')
+    cache.put("reply:5:" + "0" * 64, b'"secret"')
     cache.put("view:2:" + "1" * 64, b"no jpeg")
-    for key in ("reply:4:" + "0" * 64, "view:2:" + "1" * 64, "no key", ""):
+    for key in ("reply:5:" + "0" * 64, "view:2:" + "1" * 64, "no key", ""):
         events = [
             Event(e.kind, e.round, e.worker, {**(e.data or {}), "view": {**e["view"], "key": key}})
             for e in answered.trace.of("step")

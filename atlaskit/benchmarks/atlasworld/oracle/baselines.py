@@ -21,7 +21,7 @@ MAX_SUBJECTS = 8
 
 def glance_reply(perception: Perception, call: GlanceCall) -> dict[str, Any]:
     """Return the answer that one view gives."""
-    view, cells = call.observation.view, call.observation.legal.add
+    view, cells = call.observation.view, call.observation.legal["add_to_scratchpad"]
     recognised = perception.recognised(call.question, view, cells, perception.targets(call.question))
     found = {id: of_event[:MAX_CITED_CELLS] for id, of_event in recognised.items()}
     return decision_reply(perception, call.question, found, can_cite=bool(cells))

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.agents.prompts import StepCall
+from atlaskit.agents.prompts import StepCall, Turn
 from atlaskit.agents.schemas import MOST_ITEMS
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe, overlaps, share
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
@@ -24,8 +24,8 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
     """
     reply = _next_action(perception, call)
     if call.may_finish and reply["action"]["action"] in ("add_to_scratchpad", "mark_promising"):
-        following = _next_action(perception, _after(call, reply["action"]))
-        reply["action"]["finished"] = following["action"]["action"] == "finished"
+        action: dict[str, Any] = _next_action(perception, _after(call, reply["action"]))["action"]
+        reply["action"]["finished"] = action["action"] == "finished"
     return reply
 
 
@@ -39,16 +39,17 @@ def _after(call: StepCall, action: dict[str, Any]) -> StepCall:
         taken = AddToScratchpad(tuple(Claim(cell, "", timestamp_s=view.moments[cell]) for cell in cells))
     state = transition(call.observation.state, taken)
     seen = replace(call.observation, state=state, legal=state.legal)
-    return replace(call, observation=seen, actions=(*call.actions, taken))
+    return replace(call, observation=seen, turns=(*call.turns, Turn(call.observation, 0, "", "", taken)))
 
 
 def _next_action(perception: Perception, call: StepCall) -> dict[str, Any]:
     """Return the next action: mark, then look closer or add, then expand, then leave."""
     state, legal = call.observation.state, call.observation.legal
     missing = perception.missing(call.question, state.scratchpad)
-    recognised = perception.recognised(call.question, call.observation.view, legal.add, missing, state.scratchpad)
+    view, new = call.observation.view, legal["add_to_scratchpad"]
+    recognised = perception.recognised(call.question, view, new, missing, state.scratchpad)
     hidden = [event for event in missing if event.id not in recognised]
-    to_mark = _cells_to_mark(state, legal.mark, hidden)
+    to_mark = _cells_to_mark(state, legal["mark_promising"], hidden)
     if to_mark:  # marking comes first, because a breadth-first visit has few steps
         action: dict[str, Any] = {"action": "mark_promising", "cells": to_mark}
         return {"thought": "It must lie within these cells.", "action": action}
@@ -56,16 +57,12 @@ def _next_action(perception: Perception, call: StepCall) -> dict[str, Any]:
         closer_look = _closer_look(call, next(iter(recognised.values())))
         action = _add_evidence(perception, call.question, recognised, missing[0])
         return closer_look or {"thought": "This is what I was sent for.", "action": action}
-    expanded = {action.cell for action in call.actions if isinstance(action, Expand)}
-    shares = {
-        index: max((share(event, state.grid.cells[index]) for event in hidden), default=0.0)
-        for index in legal.expand
-        if index not in expanded
-    }
+    closed = [cell for cell in legal["expand"] if Expand(cell) not in call.actions]
+    shares = {cell: max((share(event, state.grid.cells[cell]) for event in hidden), default=0.0) for cell in closed}
     if any(shares.values()):
         best = max(shares, key=lambda index: (shares[index], -index))
         return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best}}
-    if legal.backtrack and any(overlaps(event, state.region) for event in missing):
+    if "backtrack" in legal and any(overlaps(event, state.region) for event in missing):
         return {"thought": "Not here.", "action": {"action": "backtrack"}}
     return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
 
@@ -109,7 +106,7 @@ def _closer_look(call: StepCall, cells: list[int]) -> dict[str, Any] | None:
     if call.question.category == "OCR" and "Zoom" not in done:
         return {"thought": "I need to read this.", "action": {"action": "zoom", "cell": middle}}
     side = "before" if "right before" in call.question.text else "after"
-    beside = legal.investigate_before if side == "before" else legal.investigate_after
+    beside = legal["investigate_before"] if side == "before" else legal["investigate_after"]
     if call.question.category == "O3O" and "Investigate" not in done and middle in beside:
         action = {"action": "investigate", "direction": side, "cell": middle}
         return {"thought": f"What comes {side} this?", "action": action}

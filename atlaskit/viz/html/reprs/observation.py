@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.notation import listed
 from atlaskit.environment.observation import Observation
 from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, fact_table, guarded, paragraph, table, untrusted
@@ -34,18 +35,8 @@ def _state_table(seen: Observation) -> Html:
 
 
 def _legal_table(seen: Observation) -> Html:
-    legal = seen.legal
-    cells = {
-        "Expand": legal.expand,
-        "MarkPromising": legal.mark,
-        "Zoom": legal.zoom,
-        "Investigate before": legal.investigate_before,
-        "Investigate after": legal.investigate_after,
-        "AddToScratchpad": legal.add,
-    }
-    rows = [(name, listed(indices)) for name, indices in cells.items() if indices]
-    without_cells = {"Backtrack": legal.backtrack, "Finished": legal.finished}
-    rows += [(name, "") for name, is_legal in without_cells.items() if is_legal]
+    named = sorted(seen.legal.cells.items(), key=lambda each: not each[1])  # those without cells last
+    rows = [(ACTIONS[name].title, listed(cells) if cells else "") for name, cells in named]
     return table("Legal actions", ("action", "cells"), rows) if rows else paragraph("No action is legal.")
 
 

@@ -196,7 +196,7 @@ def frame_at(atlas: Atlas, time_s: float, depth: int | None = None) -> Location:
     state, path = atlas.start(traversal="dfs"), list[int]()
     while depth is None or len(path) < depth:
         cell = state.grid.cell_at(time_s).index
-        if cell not in state.legal.expand:
+        if cell not in state.legal["expand"]:
             break
         path.append(cell)
         state = _opened(atlas, state, cell)

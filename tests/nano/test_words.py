@@ -1,0 +1,131 @@
+"""The words that nano was taught stay, whatever the prompts for other models say."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from types import FunctionType
+from typing import Any, Unpack
+
+import pytest
+from support.asking import ask
+from support.model_doubles import Babbler
+
+from atlaskit.agents import schemas, verbalize
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.prompts import conversation, master, request_for, thrift, worker
+from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import ACTIONS
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
+from atlaskit.models.schema import json_schema
+
+REQUESTS = {
+    "decision": "34a47ead66015552",
+    "probe": "560b5d37d634bf17",
+    "review": "1b19995e4a8c2796",
+    "step": "d653f81623ff10ce",
+    "task": "099a14ea73660a31",
+}
+"""First digits of the SHA-256 of what nano is asked in the runs below, by step: roles, messages,
+images and schemas. They are those of the prompts that it was trained on."""
+CHANGED = "Something else."
+
+
+class Played(ModelWrapper):
+    """A model under another name, which keeps the requests it gets."""
+
+    def __init__(self, model: Model, name: str) -> None:
+        super().__init__(model)
+        self.requests, self._name = list[Request](), name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        self.requests.append(request)
+        return self.model.complete(request, **control)
+
+
+class Curious(Babbler):
+    """A model that zooms at every other step, and acts at random at the others."""
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        if request.step == "step" and len(request.messages) % 4 == 0:
+            cell = request.facts.observation.legal["zoom"][0]  # type: ignore[attr-defined]
+            text = json.dumps({"thought": "A thought.", "action": {"action": "zoom", "cell": cell}})
+            return Reply(request.schema.model_validate_json(text), text, super().complete(request).usage)
+        return super().complete(request, **control)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def content(request: Request) -> str:
+    """Return all that a model gets of a request as text, images as the hash of their bytes."""
+    messages = [
+        [
+            turn.speaker,
+            *(part if isinstance(part, str) else hashlib.sha256(part.jpeg()).hexdigest() for part in turn.parts),
+        ]
+        for turn in request.messages
+    ]
+    return json.dumps([request.role, request.step, messages, json_schema(request.schema)], sort_keys=True)
+
+
+@pytest.fixture(scope="module")
+def requests(world: World) -> list[Request]:
+    """What nano is asked: dfs and bfs, at random, at depth 0, without subtitles, with zooms."""
+    runs: list[tuple[Question, Model, dict[str, Any]]] = [
+        (question, Oracle(world, miss=0.2, seed=number), {"traversal": ("dfs", "bfs", "auto")[number % 3]})
+        for number, question in enumerate(world.questions[::6])
+    ]
+    runs += [
+        (world.questions[0], Babbler(3), {}),
+        (world.questions[1], Babbler(4), {"max_depth": 0, "subtitles": False}),
+        (Question("How many?", kind="count"), Babbler(5), {"sampling": "keyframe"}),
+        (Question("What is it?", kind="open"), Babbler(6), {"second_look": True}),
+        (world.questions[2], Curious(7), {"traversal": "dfs"}),
+    ]
+    cache, requests = Cache(None), list[Request]()
+    for question, model, options in runs:
+        nano = Played(model, "nano")
+        options = {"budget": Budget(calls=30), "threads": 1, "look_ahead": False, **options}
+        ask(world.drawn, question, vlm=nano, cache=cache, **options)
+        requests += nano.requests
+    return requests
+
+
+def test_nano_is_asked_what_it_was_taught(requests: list[Request]) -> None:
+    by_step = {step: [content(each) for each in requests if each.step == step] for step in REQUESTS}
+    assert sum(map(len, by_step.values())) == len(requests) > 150
+    assert {step: digest("\n".join(each).encode())[:16] for step, each in by_step.items()} == REQUESTS
+
+
+def test_other_prompts_may_change_without_nano(requests: list[Request], monkeypatch: pytest.MonkeyPatch) -> None:
+    before = [content(request) for request in requests]
+    for module in (conversation, master, thrift, worker, verbalize):
+        for name, value in vars(module).copy().items():
+            if name.isupper() and isinstance(value, (str, dict)) and value is not ACTIONS:
+                change: Any = CHANGED if isinstance(value, str) else dict.fromkeys(value, CHANGED)
+                monkeypatch.setattr(module, name, change)
+            elif isinstance(value, FunctionType) and value.__module__ == verbalize.__name__:
+                monkeypatch.setattr(module, name, lambda *args: (CHANGED,))
+            elif isinstance(value, FunctionType) and value.__module__ == schemas.__name__:
+                monkeypatch.setattr(module, name, lambda *args, **options: schemas.CaptionAnswer)
+    for name, kind in ACTIONS.items():
+        monkeypatch.setitem(ACTIONS, name, replace(kind, help=CHANGED, past=CHANGED, result=CHANGED))
+    nano, other = Played(Babbler(), "nano"), Played(Babbler(), "qwen")
+    calls: list[Any] = [request.facts for request in requests]
+    assert [content(request_for(nano, call)) for call in calls] == before
+    assert all(CHANGED in str(request_for(other, call).messages) for call in calls)
+
+
+def test_nano_knows_no_cells_one_by_one(world: World) -> None:
+    with pytest.raises(InputError, match="nano was taught"):
+        ask(world.drawn, world.questions[0], vlm=Played(Babbler(), "nano"), cells="full", cache=Cache(None))
