@@ -1,178 +1,122 @@
-"""`Master`: the calls that plan, probe, review and decide (paper §3.2), and the sheet they show."""
+"""`Master`: makes the master's calls, records them, decides by votes, notices silence.
+
+A call is made by `ask`, which changes nothing, so that a probe can run beside the workers;
+`record` adds its event at a fixed point of the round.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
-from atlaskit.agents.prompts.thrift import Recalled
-from atlaskit.agents.scouts.hints import CellHint
-from atlaskit.agents.thrift import Thrift
-from atlaskit.environment.actions import AddToScratchpad, Claim
+from atlaskit.agents.answers import can_change, support
+from atlaskit.agents.prompts import DecisionCall, GlanceCall
+from atlaskit.agents.run import Run
+from atlaskit.agents.worker import Visit
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.observation import Observation
-from atlaskit.environment.question import Answered, Question, Span
-from atlaskit.environment.render import Sheet
-from atlaskit.environment.scoring import merged
-from atlaskit.errors import IllegalAction
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
+from atlaskit.models.errors import ModelError, Unreachable
+from atlaskit.models.protocol import Reply, Request
+from atlaskit.runs.events import Event, call_data, failure_data, sheet_data, view_data
+
+MAX_UNANSWERED = 3
+"""The run ends after so many failed calls of the master in a row, or after so many rounds in a row
+in which no worker got a reply, in different regions: a server may refuse the frames of one."""
 
 
 @dataclass
 class Master:
-    """The agent with the global view: it plans, probes, reviews and decides.
+    """The agent with the global view, as the run hears it."""
 
-    Each method makes one call and changes nothing here; the search applies the replies. The
-    methods that make a call raise ModelError when it fails.
-    """
+    run: Run
+    round: int = 0
+    """The number of the current round; 0 before the first."""
+    failures: int = 0
+    """Failed calls in a row."""
+    silent: list[Grid] = field(default_factory=list)
+    """One region for each round in a row in which no worker got a reply."""
 
-    atlas: Atlas
-    model: Model
-    question: Question
-    deadline_s: float | None = None
-    """When retries must end, by `clock.now_s`."""
-    cancel: threading.Event | None = None
-    """Set when the run is interrupted."""
-    first_sample: int = 0
-    """Number of the sample of the first vote; each further vote has the next one."""
-    thrift: Thrift = frozenset()
+    def ask(self, request: Request) -> Reply | ModelError:
+        """Make a call; raise Unreachable if nobody answers the first call of the run."""
+        is_first = not self.run.model.calls
+        outcome = self.run.complete(request)
+        if is_first and isinstance(outcome, Unreachable):
+            raise outcome
+        return outcome
 
-    def extract_task(self, chooses_traversal: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Turn the question into a search task, and choose a traversal if asked to.
+    def record(self, kind: str, outcome: Reply | ModelError, data: dict[str, Any]) -> None:
+        """Add the event of a call to the trace, and count failures."""
+        if isinstance(outcome, Reply):
+            self.failures = 0
+            self.log(kind, {**data, **call_data(outcome)})
+            return
+        # An unreachable server was retried long enough; another failure that is not final may pass.
+        self.failures += MAX_UNANSWERED if outcome.is_final or isinstance(outcome, Unreachable) else 1
+        self.run.failure = str(outcome)
+        self.log("failure", failure_data(kind, outcome, view=data.get("view"), sheet=data.get("sheet")))
 
-        The call has no images, so it decodes no frame.
-        """
-        return self._complete(TaskCall(self.question, chooses_traversal), max_attempts)
+    def log(self, kind: str, data: dict[str, Any], worker: int | None = None) -> None:
+        """Add an event of the current round to the trace."""
+        self.run.log(Event(kind, self.round, worker, data))
 
-    def probe(
-        self,
-        search_task: str,
-        root: Observation,
-        cells: Sequence[int],
-        top: int,
-        scratchpad: Scratchpad,
-        max_attempts: int = MAX_ATTEMPTS,
-        hints: tuple[CellHint, ...] = (),
-    ) -> Reply:
-        """Score at most `top` of these cells of the masked root grid, told the scouts' hints."""
-        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad, self.thrift, hints)
-        return self._complete(call, max_attempts)
-
-    def review(
-        self,
-        search_task: str,
-        root: Observation,
-        cells: Sequence[int],
-        scratchpad: Scratchpad,
-        max_attempts: int = MAX_ATTEMPTS,
-        recalled: Recalled | None = None,
-        judged: Collection[str] = (),
-    ) -> Reply:
-        """Judge the evidence: whether it suffices, where to look next, what to erase.
+    def silence(self, visits: Sequence[Visit] = ()) -> Literal["seconds", "model"] | None:
+        """Return why no replies come: the "model", or the "seconds" are over; None if they come.
 
         Args:
-            search_task: What the run looks for.
+            visits: Those of a round that just ended.
+        """
+        refusal = next((visit.refusal for visit in visits if visit.refusal), "")
+        if refusal:
+            self.run.failure, self.failures = refusal, MAX_UNANSWERED
+        elif visits and all(visit.is_silent for visit in visits):
+            self.silent.append(visits[0].region)
+            self.run.failure = str(visits[-1].events[-1]["reason"])
+        elif visits:
+            self.silent = []
+        if self.failures < MAX_UNANSWERED and len(set(self.silent)) < MAX_UNANSWERED:
+            return None
+        return "seconds" if self.run.meter.is_out_of_time() else "model"
+
+    def decide(self, atlas: Atlas, scratchpad: Scratchpad, root: Observation, votes: int, sample: int) -> Reply | None:
+        """Answer from the evidence, or from the root grid if there is none (paper §3.2).
+
+        With votes, the answer that most replies give counts; later ones are only asked for while
+        they can change it.
+
+        Args:
+            atlas: The environment.
+            scratchpad: The evidence.
             root: The masked root grid.
-            cells: The root cells that can still be searched.
-            scratchpad: The evidence.
-            max_attempts: The most attempts of the call.
-            recalled: What stands in place of the root grid; None shows the grid.
-            judged: Labels of the evidence that an earlier review judged.
+            votes: The most decisions that are asked for.
+            sample: Number of the first one's sample; each further one has the next.
+
+        Returns:
+            The reply; None if the call failed, must fail, or the budget has no call left.
         """
-        sheet = self.review_sheet(scratchpad, judged)
-        between = gaps(sheet.scratchpad, root.state.dead_zones, (self.atlas.root.start_s, self.atlas.root.end_s))
-        left_out = len(scratchpad) - len(sheet.scratchpad)
-        call = ReviewCall(self.question, search_task, sheet, root, tuple(cells), between, left_out, recalled)
-        return self._complete(call, max_attempts)
-
-    def decide(
-        self,
-        scratchpad: Scratchpad,
-        root: Observation | None = None,
-        max_attempts: int = MAX_ATTEMPTS,
-        vote: int = 0,
-    ) -> Reply:
-        """Answer from the evidence frames, or from the masked root grid if `root` is given.
-
-        Args:
-            scratchpad: The evidence.
-            root: The masked root grid, to answer from it instead.
-            max_attempts: The attempts that the call may take.
-            vote: Number of the vote, from 0; a model with a temperature may answer each otherwise.
-        """
-        if root is not None:
-            return self._complete(GlanceCall(self.question, root), max_attempts, self.first_sample + vote)
-        sheet, duration_s = self.sheet(scratchpad), self.atlas.rules.duration_s
-        left_out = len(scratchpad) - len(sheet.scratchpad)
-        call = DecisionCall(self.question, duration_s, sheet, left_out)
-        return self._complete(call, max_attempts, self.first_sample + vote)
-
-    def cite(self, cells: Sequence[int], dead_zones: DeadZones, scratchpad: Scratchpad) -> Scratchpad:
-        """Return a scratchpad with the root cells that an answer cites as evidence.
-
-        Cells whose frame is dead or cannot be decoded are left out.
-
-        Args:
-            cells: Indices of the cited cells.
-            dead_zones: The run's dead zones.
-            scratchpad: An empty scratchpad. It still knows which labels were given and erased, so
-                that no label is given twice.
-        """
-        state = self.atlas.start(dead_zones=dead_zones, scratchpad=scratchpad)
-        for cell in dict.fromkeys(cells):
-            try:
-                state = self.atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
-            except IllegalAction:
-                continue  # the grid itself shows that the cell is dead or unreadable
-        return state.scratchpad
-
-    def observe_root(self, dead_zones: DeadZones) -> Observation:
-        """Return the root grid, masked by dead zones."""
-        return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
-
-    def sheet(self, scratchpad: Scratchpad) -> Sheet:
-        """Return the image of the evidence: at most MAX_SHEET_ITEMS items, the most confident."""
-        return self.atlas.sheet(scratchpad)
-
-    def review_sheet(self, scratchpad: Scratchpad, judged: Collection[str]) -> Sheet:
-        """Return the sheet of a review: with "evidence", halved where it was judged before."""
-        sheet = self.sheet(scratchpad)
-        halved = frozenset(judged) & frozenset(sheet.scratchpad.labels) if "evidence" in self.thrift else frozenset()
-        return replace(sheet, halved=halved)
-
-    def _complete(
-        self,
-        call: TaskCall | ProbeCall | ReviewCall | DecisionCall | GlanceCall,
-        max_attempts: int,
-        sample: int = 0,
-    ) -> Reply:
-        request = replace(call.request(), sample=sample)
-        return self.model.complete(request, max_attempts=max_attempts, deadline_s=self.deadline_s, cancel=self.cancel)
-
-
-def prediction(question: Question, answer: Any) -> Answered:
-    """Return what a validated decision predicts: a choice's index, interval(s), a number or words.
-
-    The ends of an interval are sorted, because no schema can force a model to give the start first.
-    Several intervals are in order of time, and one where they overlap or touch.
-    """
-    if question.several:
-        return merged(map(_ordered, answer.intervals))
-    if question.kind == "when":
-        return _ordered(answer)
-    return answer.answer.strip() if isinstance(answer.answer, str) else int(answer.answer)
-
-
-def _ordered(interval: Any) -> Span:
-    """Return the interval of a reply, its earlier end first."""
-    return min(interval.start_s, interval.end_s), max(interval.start_s, interval.end_s)
-
-
-def cited_cells(answer: Any) -> list[int]:
-    """Return the root cells that a decision made from the root grid rests on."""
-    judged = [weighed for weighed in getattr(answer, "weighed", ()) if weighed.choice == answer.answer] or [answer]
-    return [cell for each in judged for cell in getattr(each, "supporting", ())]
+        meter, question = self.run.meter, self.run.question
+        if self.run.is_hopeless or not meter.can_decide():
+            return None
+        call: DecisionCall | GlanceCall = GlanceCall(question, root)
+        data = {"view": view_data(root), "sheet": None}
+        if len(scratchpad):
+            sheet = atlas.sheet(scratchpad)
+            left_out = len(scratchpad) - len(sheet.scratchpad)
+            call = DecisionCall(question, atlas.rules.duration_s, sheet, left_out)
+            data = {"view": None, "sheet": sheet_data(sheet)}
+        request = call.request()
+        outcomes = [self.ask(replace(request, sample=sample))]
+        while can_change(question, outcomes, votes) and meter.can_decide():
+            outcomes.append(self.ask(replace(request, sample=sample + len(outcomes))))
+        agreeing = support(question, outcomes)
+        winner = outcomes[agreeing.index(max(agreeing))]
+        for other in outcomes:
+            if isinstance(other, Reply) and other is not winner:
+                self.record("vote", other, {"step": "decision", "answer": other.answer.model_dump()})
+            elif other is not winner:
+                self.record("decision", other, {})
+        answer = {"answer": winner.answer.model_dump()} if isinstance(winner, Reply) else {}
+        self.record("decision", winner, {**data, **answer})
+        return winner if isinstance(winner, Reply) else None

@@ -83,6 +83,4 @@ def captions(
         text = reply.answer.caption
         run.log(Event("caption", data={"interval_s": interval_s(grid), "caption": text, **call_data(reply)}))
         rows.append(f"{clock(grid.start_s)}–{clock(grid.end_s)}: {text}")
-    if run.refusal is not None and not rows:
-        return run.end()
     return run.decide(run.text_request("\n".join(rows), context))

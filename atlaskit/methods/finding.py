@@ -78,6 +78,6 @@ def _nearest(run: MethodRun, index: Index[Clip], embedder: Embedder, query: str,
         raise  # the address, the key or the name is wrong: no other question can be searched either
     except ModelError as error:
         run.failure = f"{str(error).rstrip('.')}; the clips were searched by words instead."
-        run.log(Event("failure", data=failure_data("embedding", error, Usage())))
+        run.log(Event("failure", data=failure_data("embedding", ModelError(str(error), Usage()))))
         return None
     return nearest(clips, vectors[:-1], vectors[-1], k)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Unpack
 
-from atlaskit.agents.suitability import check_writes_freely
+from atlaskit.agents.settings import check_writes_freely
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View

@@ -7,7 +7,6 @@ the trace of a replay equals the trace of the run, byte for byte.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -20,7 +19,6 @@ from atlaskit.environment.render import Sheet, View
 from atlaskit.errors import InputError, first_fault
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import Reply
-from atlaskit.models.usage import Usage
 
 
 @dataclass(frozen=True)
@@ -377,14 +375,15 @@ def call_data(reply: Reply) -> dict[str, Any]:
     return {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning, **answered_by}
 
 
-def failure_data(step: str, error: ModelError, usage: Usage, shown: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def failure_data(
+    step: str, error: ModelError, *, view: dict[str, Any] | None = None, sheet: dict[str, Any] | None = None
+) -> dict[str, Any]:
     """Return the fields of FailureData for a call that failed for good.
 
     Args:
         step: The kind of event that the call would have become.
-        error: Why it failed.
-        usage: What it cost.
-        shown: Fields of that event; the `view` and the `sheet` among them are recorded.
+        error: Why it failed, and what it cost.
+        view: The view that the call showed, as `view_data` returns it.
+        sheet: The sheet that it showed, as `sheet_data` returns it.
     """
-    images = {name: (shown or {}).get(name) for name in ("view", "sheet")}
-    return {"step": step, "reason": str(error), "usage": usage.to_json(), **images}
+    return {"step": step, "reason": str(error), "usage": error.usage.to_json(), "view": view, "sheet": sheet}

@@ -27,7 +27,7 @@ class TestCustomStrategies:
     def test_a_function_is_a_strategy(self, long_world: World, shared_cache: Cache) -> None:
         def from_the_end(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
             last = sorted((region.grid for region in frontier.open), key=lambda grid: -grid.start_s)
-            return [ak.strategies.Sortie(grid, "dfs", steps) for grid in last[:workers]]  # its name in 0.1.0
+            return [ak.strategies.Assignment(grid, "dfs", steps) for grid in last[:workers]]
 
         question = of_category(long_world, "S2A")
         result = search(long_world, question, shared_cache, traversal=from_the_end, budget=Budget(calls=500))

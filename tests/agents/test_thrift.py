@@ -22,7 +22,7 @@ from atlaskit.agents.prompts.thrift import (
     SMALL_FRAMES,
     short_evidence_text,
 )
-from atlaskit.agents.thrift import ALL, MEASURES, SAME_PROMPTS, check_thrift, recorded_thrift, resolve_thrift
+from atlaskit.agents.settings import ALL, MEASURES, SAME_PROMPTS, check_thrift
 from atlaskit.agents.verbalize import evidence_text
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
@@ -60,7 +60,6 @@ class TestTheOption:
         assert on.settings["thrift"] == ["steps", "probe"], "each once, in the order of the registry"
         whole = search(long_world, question, shared_cache, thrift=ALL)
         assert whole.settings["thrift"] == list(MEASURES)
-        assert recorded_thrift(frozenset()) == {}
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -80,8 +79,8 @@ class TestTheOption:
         model = Babbler()
         model.name = "nano@1f0c"
         with pytest.raises(InputError, match=f"thrift '{name}' changes prompts, and nano@1f0c .* all but probe, or"):
-            check_thrift(frozenset((name, "probe")), model)
-        check_thrift(resolve_thrift(("probe",)), model)
+            check_thrift((name, "probe"), model)
+        check_thrift(("probe",), model)
 
 
 class TestTheSameSight:

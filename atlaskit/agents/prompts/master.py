@@ -13,7 +13,7 @@ from atlaskit.agents.prompts.thrift import (
 )
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
 from atlaskit.agents.scouts.hints import CellHint
-from atlaskit.agents.thrift import Thrift
+from atlaskit.agents.settings import Thrift
 from atlaskit.agents.verbalize import (
     evidence_text,
     gaps_text,
