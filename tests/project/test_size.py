@@ -33,7 +33,7 @@ NOT_YET = {
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
 MODULES_ENTERED = {"paper": 68, "best": 66}
-"""In how many modules of atlaskit a function runs when one question is asked of an oracle: 40 is the
+"""In how many modules of atlaskit a function runs while an oracle is asked one question: 40 is the
 plan. Whoever brings a number down lowers it here."""
 
 
