@@ -22,49 +22,32 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
-from atlaskit.agents.answers import cited_cells, is_sufficient, labels_to_erase, places_to_explore
+from atlaskit.agents.answers import is_sufficient, labels_to_erase, places_to_explore
+from atlaskit.agents.budget import Limit
 from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master
 from atlaskit.agents.prompts import ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.thrift import Recalled
-from atlaskit.agents.scouts.survey import Survey, scout_data
+from atlaskit.agents.scouts.survey import Survey
 from atlaskit.agents.settings import Search
 from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, choose, resolve_strategy, strategy_name
 from atlaskit.agents.worker import Task, Visit, Worker
-from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import SUB_SECOND
 from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
 from atlaskit.environment.observation import Observation
+from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet
-from atlaskit.errors import IllegalAction
 from atlaskit.models.errors import ModelError
 from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import Reply
-from atlaskit.runs.events import (
-    Event,
-    Seconds,
-    interval_s,
-    sheet_data,
-    shift_data,
-    view_data,
-)
+from atlaskit.runs import events
+from atlaskit.runs.events import SheetRecord, ViewRecord
 from atlaskit.runs.result import Result
 
-Stop = Literal[
-    "sufficient",
-    "explored",
-    "depth",
-    "rounds",
-    "calls",
-    "tokens",
-    "effective_tokens",
-    "usd",
-    "seconds",
-    "model",
-]
+Stop = Literal["sufficient", "explored", "depth", "rounds", "model"] | Limit
 """Why a search ended.
 
 * Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.
@@ -130,7 +113,8 @@ class Loop:
         # Samples of several votes, in all runs with as many votes, are different ones.
         decision = self.master.decide(self.atlas, self.scratchpad, self.root(), votes, sample * (votes - 1))
         if decision is not None and not len(self.scratchpad):
-            self.cite(cited_cells(decision.answer))
+            state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
+            self.scratchpad = self.master.cite(decision, self.atlas, state)
         atlas = self.atlas
         return self.run.end(
             stop,
@@ -198,9 +182,10 @@ class Loop:
         self.search_task = question.text if isinstance(outcome, ModelError) else outcome.answer.search_task
         if strategy is None:
             strategy = STRATEGIES["dfs" if isinstance(outcome, ModelError) else outcome.answer.traversal]
-        self.master.record("task", outcome, {"search_task": self.search_task, "traversal": strategy_name(strategy)})
-        for said in self.survey.look(self.search_task, self.atlas.root):
-            self.master.log("scout", scout_data(self.atlas.root, said))
+        traversal = strategy_name(strategy)
+        self.master.record(events.Task, outcome, {}, search_task=self.search_task, traversal=traversal)
+        for event in self.survey.events(self.search_task, self.atlas.root):
+            self.run.log(event)
         if self.survey.scouts:
             self.frontier.consult(partial(self.survey.prior, self.search_task))
         return strategy
@@ -219,19 +204,24 @@ class Loop:
 
     def rank(self, probe: Probe) -> bool:
         """Rank the frontier by the scores of a probe; return whether it got any."""
-        outcome, frontier = probe.outcome, self.frontier
-        data = {"view": view_data(probe.root), "offered": list(probe.offered), "ahead": probe.ahead}
+        outcome, frontier, scores, reasoning = probe.outcome, self.frontier, dict[int, float](), ""
         if isinstance(outcome, Reply):
-            answer, scores = outcome.answer, dict[int, float]()
-            for ranked in answer.top:
+            for ranked in outcome.answer.top:
                 scores.setdefault(ranked.cell, ranked.score)  # the first score of a cell named twice counts
             frontier.rank(scores, probe.offered)
-            data["scores"] = {str(cell): score for cell, score in sorted(scores.items())}
-            data["reasoning"] = answer.reasoning
-            self.recalled = Recalled.of(answer) if "review" in self.search.thrift else None
+            reasoning = outcome.answer.reasoning
+            self.recalled = Recalled.of(outcome.answer) if "review" in self.search.thrift else None
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(probe.offered, 0.0))
-        self.master.record("probe", outcome, data)
+        self.master.record(
+            events.Probe,
+            outcome,
+            {"view": ViewRecord.of(probe.root)},
+            offered=probe.offered,
+            scores=dict(sorted(scores.items())),
+            reasoning=reasoning,
+            ahead=probe.ahead,
+        )
         return isinstance(outcome, Reply)
 
     def keeps_scores(self) -> bool:
@@ -263,19 +253,18 @@ class Loop:
         ]
         for task in tasks:
             self.frontier.hand_out(task.region)
-        sorties = [
-            {
-                "path": list(task.region.path),
-                "interval_s": interval_s(task.region),
-                "traversal": task.traversal,
-                "calls": task.allotment.calls,
-                "had_evidence": list(task.known_evidence.labels),
-                **shift_data(task.region),
-            }
+        sorties = tuple(
+            events.SortieRecord(
+                path=task.region.path,
+                interval_s=(task.region.start_s, task.region.end_s),
+                traversal=task.traversal,
+                calls=task.allotment.calls,
+                had_evidence=task.known_evidence.labels,
+                shift=task.region.shift,
+            )
             for task in tasks
-        ]
-        zones_s = [list(span) for span in self.dead_zones.intervals]
-        self.master.log("assign", {"sorties": sorties, "dead_zones_s": zones_s})
+        )
+        self.run.log(events.Assign(round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals))
         ahead = ahead and bool(self.frontier.cells)
         with ThreadPoolExecutor((search.threads or self.workers) + ahead) as pool:
             try:
@@ -301,34 +290,33 @@ class Loop:
         for visit in visits:
             self.run.events.extend(visit.events)  # emitted when they happened
             self.scratchpad = self.scratchpad.add(visit.evidence)
-        reports = []
-        for visit in visits:
+        for worker, visit in enumerate(visits):
             self.frontier.take_back(visit.region, is_searched=not visit.is_cut_short)
             self.frontier.mark(visit.marked, visit.region)
             self.visits += [] if visit.is_cut_short else [visit]
-            dead_s = [] if visit.is_cut_short else self.rule_out(visit)
+            dead_s = () if visit.is_cut_short else self.rule_out(visit)
             found = {item.timestamp_s for item in visit.evidence}
-            report = {
-                "path": list(visit.region.path),
-                "interval_s": interval_s(visit.region),
-                "stop": visit.stop,
-                **shift_data(visit.region),
-                "kept": [item.to_json() for item in self.scratchpad if item.timestamp_s in found],
-                "marked": [list(grid.path) for grid in visit.marked],
-                "dead_s": dead_s,
-                "is_open": visit.is_cut_short,
-            }
-            reports.append(report)
+            report = events.Report(
+                round=self.rounds,
+                worker=worker,
+                path=visit.region.path,
+                interval_s=(visit.region.start_s, visit.region.end_s),
+                shift=visit.region.shift,
+                stop=visit.stop,
+                kept=tuple(item for item in self.scratchpad if item.timestamp_s in found),
+                marked=tuple(grid.path for grid in visit.marked),
+                dead_s=dead_s,
+                is_open=visit.is_cut_short,
+            )
+            self.run.log(report)
         self.frontier.drop(self.dead_zones)
-        for worker, data in enumerate(reports):
-            self.master.log("report", data, worker)
 
-    def rule_out(self, visit: Visit) -> list[Seconds]:
+    def rule_out(self, visit: Visit) -> tuple[Span, ...]:
         """Make a visit's unmarked parts dead if they hold no evidence; return what is new."""
-        new = list[Seconds]()
+        new: tuple[Span, ...] = ()
         if not len(self.scratchpad.within(*visit.explored_s)):
             for start_s, end_s in visit.unmarked_s:
-                new += [list(span) for span in self.dead_zones.outside(start_s, end_s)]
+                new += self.dead_zones.outside(start_s, end_s)
                 self.dead_zones = self.dead_zones.add(start_s, end_s)
         return new
 
@@ -345,30 +333,32 @@ class Loop:
         left_out, cells = len(pad) - len(sheet.scratchpad), self.frontier.cells
         call = ReviewCall(self.run.question, self.search_task, sheet, root, cells, between, left_out, recalled)
         outcome = self.master.ask(call.request())
-        data: dict[str, Any] = {"view": None if recalled else view_data(root), "sheet": sheet_data(sheet)}
+        shown = {"view": None if recalled else ViewRecord.of(root), "sheet": SheetRecord.of(sheet)}
         self.is_sufficient = False
         if isinstance(outcome, ModelError):
-            self.master.record("review", outcome, data)
+            self.master.record(events.Review, outcome, shown)
             return
         answer, erased = outcome.answer, labels_to_erase(outcome.answer)
         self.is_sufficient = is_sufficient(answer)
         self.judged = tuple(label for label in sheet.scratchpad.labels if label not in erased)
         self.scratchpad = pad.erase(erased)
-        dead_s = [span for visit in self.visits for span in self.rule_out(visit)] if erased else []
+        dead_s = [span for visit in self.visits for span in self.rule_out(visit)] if erased else ()
         root_cells, regions = places_to_explore(answer, atlas.root, atlas.rules.max_depth, self.dead_zones)
         self.frontier.rank(dict.fromkeys(root_cells, 1.0))
         queued = self.frontier.suggest(regions)
         self.frontier.drop(self.dead_zones)
-        data |= {
-            "reasoning": answer.reasoning,
-            "choices": [choice.model_dump() for choice in getattr(answer, "choices", ())],
-            "conclusion": answer.conclusion.model_dump(),
-            "sufficient": self.is_sufficient,
-            "erased": erased,
-            "dead_s": dead_s,
-            "queued": [list(grid.path) for grid in queued],
-        }
-        self.master.record("review", outcome, data)
+        self.master.record(
+            events.Review,
+            outcome,
+            shown,
+            reasoning=answer.reasoning,
+            choices=[choice.model_dump() for choice in getattr(answer, "choices", ())],
+            conclusion=answer.conclusion.model_dump(),
+            sufficient=self.is_sufficient,
+            erased=tuple(erased),
+            dead_s=tuple(dead_s),
+            queued=tuple(grid.path for grid in queued),
+        )
 
     def look_again(self) -> bool:
         """Open what was ruled out again, half a cell later; return whether there is any.
@@ -390,25 +380,9 @@ class Loop:
         dead = [span for grid in finest for span in self.dead_zones.within(grid.start_s, grid.end_s).intervals]
         self.dead_zones, self.has_scores = DeadZones().add_all(dead), False
         grids = self.frontier.reopen(again)
-        zones_s = [list(span) for span in self.dead_zones.intervals]
-        self.master.log("reopen", {"paths": [list(grid.path) for grid in grids], "dead_zones_s": zones_s})
+        paths, zones_s = tuple(grid.path for grid in grids), self.dead_zones.intervals
+        self.run.log(events.Reopen(round=self.rounds, paths=paths, dead_zones_s=zones_s))
         return True
-
-    def cite(self, cells: Sequence[int]) -> None:
-        """Make evidence of the root cells that a decision without evidence rests on.
-
-        Cells whose frame is dead or cannot be decoded are left out.
-        """
-        state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
-        for cell in cells:
-            try:
-                state = self.atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
-            except IllegalAction:
-                continue  # the grid itself shows that the cell is dead or unreadable
-        self.scratchpad = state.scratchpad
-        found = [item.to_json() for item in self.scratchpad]
-        data = {"view": view_data(self.root()), "interval_s": interval_s(self.atlas.root), "found": found}
-        self.run.log(Event("cite", data=data))
 
     def root(self) -> Observation:
         """Return the root grid, masked by the current dead zones."""

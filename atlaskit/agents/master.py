@@ -6,21 +6,24 @@ A call is made by `ask`, which changes nothing, so that a probe can run beside t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from atlaskit.agents.answers import can_change, support
+from atlaskit.agents.answers import can_change, cited_cells, support
 from atlaskit.agents.prompts import DecisionCall, GlanceCall
 from atlaskit.agents.run import Run
 from atlaskit.agents.worker import Visit
+from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
+from atlaskit.environment.mdp import State
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.observation import Observation
+from atlaskit.errors import IllegalAction
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Reply, Request
-from atlaskit.runs.events import Event, call_data, failure_data, sheet_data, view_data
+from atlaskit.runs.events import Call, Cite, Decision, Failure, SheetRecord, ViewRecord, Vote, paid
 
 MAX_UNANSWERED = 3
 """The run ends after so many failed calls of the master in a row, or after so many rounds in a row
@@ -47,20 +50,23 @@ class Master:
             raise outcome
         return outcome
 
-    def record(self, kind: str, outcome: Reply | ModelError, data: dict[str, Any]) -> None:
-        """Add the event of a call to the trace, and count failures."""
+    def record(self, kind: type[Call], outcome: Reply | ModelError, shown: Mapping[str, Any], **fields: Any) -> None:
+        """Add the event of a call to the trace, and count failures.
+
+        Args:
+            kind: The class of the event that a reply becomes.
+            outcome: What came of the call.
+            shown: The `view` and the `sheet` that it showed, which a failure records too.
+            **fields: The fields of the event that the reply tells.
+        """
         if isinstance(outcome, Reply):
             self.failures = 0
-            self.log(kind, {**data, **call_data(outcome)})
+            self.run.log(kind(round=self.round, **shown, **fields, **paid(outcome)))
             return
         # An unreachable server was retried long enough; another failure that is not final may pass.
         self.failures += MAX_UNANSWERED if outcome.is_final or isinstance(outcome, Unreachable) else 1
         self.run.failure = str(outcome)
-        self.log("failure", failure_data(kind, outcome, view=data.get("view"), sheet=data.get("sheet")))
-
-    def log(self, kind: str, data: dict[str, Any], worker: int | None = None) -> None:
-        """Add an event of the current round to the trace."""
-        self.run.log(Event(kind, self.round, worker, data))
+        self.run.log(Failure.of("decision" if kind is Vote else kind.kind, outcome, round=self.round, **shown))
 
     def silence(self, visits: Sequence[Visit] = ()) -> Literal["seconds", "model"] | None:
         """Return why no replies come: the "model", or the "seconds" are over; None if they come.
@@ -73,7 +79,7 @@ class Master:
             self.run.failure, self.failures = refusal, MAX_UNANSWERED
         elif visits and all(visit.is_silent for visit in visits):
             self.silent.append(visits[0].region)
-            self.run.failure = str(visits[-1].events[-1]["reason"])
+            self.run.failure = next(event.reason for event in reversed(visits[-1].events) if isinstance(event, Failure))
         elif visits:
             self.silent = []
         if self.failures < MAX_UNANSWERED and len(set(self.silent)) < MAX_UNANSWERED:
@@ -100,12 +106,12 @@ class Master:
         if self.run.is_hopeless or not meter.can_decide():
             return None
         call: DecisionCall | GlanceCall = GlanceCall(question, root)
-        data = {"view": view_data(root), "sheet": None}
+        shown: dict[str, Any] = {"view": ViewRecord.of(root), "sheet": None}
         if len(scratchpad):
             sheet = atlas.sheet(scratchpad)
             left_out = len(scratchpad) - len(sheet.scratchpad)
             call = DecisionCall(question, atlas.rules.duration_s, sheet, left_out)
-            data = {"view": None, "sheet": sheet_data(sheet)}
+            shown = {"view": None, "sheet": SheetRecord.of(sheet)}
         request = call.request()
         outcomes = [self.ask(replace(request, sample=sample))]
         while can_change(question, outcomes, votes) and meter.can_decide():
@@ -113,10 +119,31 @@ class Master:
         agreeing = support(question, outcomes)
         winner = outcomes[agreeing.index(max(agreeing))]
         for other in outcomes:
-            if isinstance(other, Reply) and other is not winner:
-                self.record("vote", other, {"step": "decision", "answer": other.answer.model_dump()})
-            elif other is not winner:
-                self.record("decision", other, {})
-        answer = {"answer": winner.answer.model_dump()} if isinstance(winner, Reply) else {}
-        self.record("decision", winner, {**data, **answer})
+            if other is not winner:
+                self.record(Vote, other, {}, **_answer(other), step="decision")
+        self.record(Decision, winner, shown, **_answer(winner))
         return winner if isinstance(winner, Reply) else None
+
+    def cite(self, decision: Reply, atlas: Atlas, state: State) -> Scratchpad:
+        """Return the evidence of a decision without evidence: the root cells that it rests on.
+
+        Cells whose frame is dead or cannot be decoded are left out.
+
+        Args:
+            decision: The decision, made from the root grid.
+            atlas: The environment.
+            state: The state at the root, with the dead zones. Its empty scratchpad knows which
+                labels were given and erased, so that no label is given twice.
+        """
+        for cell in cited_cells(decision.answer):
+            try:
+                state = atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
+            except IllegalAction:
+                continue  # the grid itself shows that the cell is dead or unreadable
+        view, found = ViewRecord.of(atlas.observe(state)), state.scratchpad.items
+        self.run.log(Cite(view=view, interval_s=(atlas.root.start_s, atlas.root.end_s), found=found))
+        return state.scratchpad
+
+
+def _answer(decision: Reply | ModelError) -> dict[str, Any]:
+    return {"answer": decision.answer.model_dump()} if isinstance(decision, Reply) else {}

@@ -24,7 +24,7 @@ from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model, Reply, Request
 from atlaskit.models.usage import Usage
 from atlaskit.runs.archive import save_manifest
-from atlaskit.runs.events import Event
+from atlaskit.runs.events import Event, Start, Stop
 from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace
@@ -91,7 +91,7 @@ class Run:
             **settings,
             **({} if self.budget is None else {"budget": self.budget.to_json()}),
         }
-        self.log(Event("start", data={"question": self.question.to_json(), "settings": self.settings}))
+        self.log(Start(question=self.question.to_json(), settings=self.settings))
 
     def complete(self, request: Request, max_attempts: int | None = None) -> Reply | ModelError:
         """Make a call and charge it; return the reply, or the error if it failed.
@@ -144,7 +144,7 @@ class Run:
             dead_zones: The dead zones (M−).
             sheet: The evidence as an image; None for one without frames.
         """
-        self.log(Event("stop", data={"stop": stop, "rounds": rounds, "calls": self.meter.total.calls}))
+        self.log(Stop(stop=stop, rounds=rounds, calls=self.meter.total.calls))
         calls = tuple(self.model.calls)
         live = sum((call.usage for call in calls if call.live), Usage())
         result = Result(

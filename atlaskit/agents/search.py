@@ -21,7 +21,7 @@ from atlaskit.errors import check_whole
 from atlaskit.models.named import as_model
 from atlaskit.models.presets import Preset, cell_for, preset_for
 from atlaskit.models.protocol import Model
-from atlaskit.runs.events import Event, interval_s
+from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
 
@@ -135,7 +135,7 @@ def ask(
 
         survey = Survey(resolve_scouts(settings.scouts), preset_for(vlm).reads_hints, sight_of)
         own = _settings_of(settings, atlas, workers, survey)
-        run.begin("video-rlm", own if within is None else {**own, "within": interval_s(atlas.root)})
+        run.begin("video-rlm", own if within is None else {**own, "within": [atlas.root.start_s, atlas.root.end_s]})
         result = run.observer.result = Loop(Master(run), atlas, settings, workers, survey).answer()
     return result
 

@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from atlaskit.agents.budget import Allotment, larger
 from atlaskit.agents.prompts import StepCall, action_note, action_result
 from atlaskit.agents.run import Run
 from atlaskit.agents.schemas import ends_visit, to_action
-from atlaskit.agents.scouts.survey import Survey, hint_data
+from atlaskit.agents.scouts.survey import Survey, hint_records
 from atlaskit.agents.settings import Thrift
 from atlaskit.environment.actions import Action, Expand, Finished
 from atlaskit.environment.atlas import Atlas
@@ -31,7 +31,7 @@ from atlaskit.errors import IllegalAction, printable
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MAX_ATTEMPTS, MOST_IMAGES, Message, Reply
 from atlaskit.models.usage import Usage
-from atlaskit.runs.events import Event, action_data, call_data, failure_data, interval_s, shown_data, view_data
+from atlaskit.runs.events import ActionRecord, Event, Failure, ShownRecord, Step, ViewRecord, paid
 
 MAX_FAILURES_IN_A_ROW = 2
 """A worker gives up after so many failed calls in a row; its region stays open."""
@@ -88,7 +88,7 @@ class Visit:
     @property
     def is_cut_short(self) -> bool:
         """Whether the region was not fully explored, so that it stays open."""
-        has_failure = any(event.kind == "failure" for event in self.events)
+        has_failure = any(isinstance(event, Failure) for event in self.events)
         return self.stop in ("failed", "budget") or (self.stop in ("steps", "plateau") and has_failure)
 
     @property
@@ -145,6 +145,7 @@ class Worker:
         self.state = self.atlas.start(task.region, task.dead_zones, task.known_evidence, task.traversal)
         self.observation = self.atlas.observe(self.state)
         self.largest_call = task.allotment.largest_call
+        self.place: dict[str, Any] = {"round": task.round, "worker": task.worker}
 
     def explore(self) -> Visit:
         """Explore the region within the allotment of calls, tokens and time."""
@@ -198,7 +199,7 @@ class Worker:
         self.is_silent = self.is_silent and not isinstance(outcome, Refused)
         if isinstance(outcome, Refused | BadReply):  # the same messages would fail again
             self.conversation = ()
-        return self.event("failure", failure_data("step", outcome, view=view_data(self.observation)))
+        return Failure.of("step", outcome, view=ViewRecord.of(self.observation), **self.place)
 
     def next_call(self, steps_left: int) -> StepCall:
         """Return the next call: the conversation about this view, with the current legal set."""
@@ -243,25 +244,21 @@ class Worker:
         found = self.state.scratchpad.items[len(before.state.scratchpad) :]
         marked = self.state.marked[len(before.state.marked) :]
         self.steps_without_gain = 0 if found or marked else self.steps_without_gain + 1
-        data = {
-            "view": view_data(before),
-            "interval_s": interval_s(before.view.grid),
-            "depth": before.state.depth,
-            "action": action_data(action),
-            **({"then": "finished"} if ends and not problem else {}),
-            "problem": problem,
-            "shown": None if problem else shown_data(after),
-            "found": [item.to_json() for item in found],
-            "marked": [list(grid.path) for grid in marked],
-            "thought": reply.answer.thought,
-            **({"hints": hint_data(call.hints)} if call.hints and _is_opening(call.conversation) else {}),
-            **call_data(reply),
-        }
-        return self.event("step", data)
-
-    def event(self, kind: str, data: dict[str, object]) -> Event:
-        """Return an event of this visit."""
-        return Event(kind, self.task.round, self.task.worker, data)
+        return Step(
+            **self.place,
+            view=ViewRecord.of(before),
+            interval_s=(before.view.grid.start_s, before.view.grid.end_s),
+            depth=before.state.depth,
+            action=ActionRecord.of(action),
+            then="finished" if ends and not problem else "",
+            problem=problem,
+            shown=None if problem else ShownRecord.of(after),
+            found=found,
+            marked=tuple(grid.path for grid in marked),
+            thought=reply.answer.thought,
+            hints=hint_records(call.hints) if _is_opening(call.conversation) else (),
+            **paid(reply),
+        )
 
 
 def _is_opening(conversation: Sequence[Message]) -> bool:

@@ -16,7 +16,7 @@ from atlaskit.methods.clips import ClipSettings, clip_grids
 from atlaskit.methods.prompts import CaptionCall
 from atlaskit.methods.run import MethodRun, MethodSettings
 from atlaskit.models.protocol import Model, Request
-from atlaskit.runs.events import Event, call_data, interval_s
+from atlaskit.runs.events import Caption, paid
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
 
@@ -81,6 +81,6 @@ def captions(
     rows = []
     for grid, reply in run.answers(clip_grids(run.video, clip_s, k), caption, threads):
         text = reply.answer.caption
-        run.log(Event("caption", data={"interval_s": interval_s(grid), "caption": text, **call_data(reply)}))
+        run.log(Caption(interval_s=(grid.start_s, grid.end_s), caption=text, **paid(reply)))
         rows.append(f"{clock(grid.start_s)}–{clock(grid.end_s)}: {text}")
     return run.decide(run.text_request("\n".join(rows), context))

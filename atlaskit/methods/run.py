@@ -15,7 +15,7 @@ from atlaskit.methods.prompts import TextCall
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Reply, Request
 from atlaskit.models.usage import CHARACTERS_A_TOKEN
-from atlaskit.runs.events import Event, call_data, failure_data
+from atlaskit.runs.events import Decision, Failure, Turn, paid
 from atlaskit.runs.result import Result
 
 T = TypeVar("T")
@@ -103,16 +103,13 @@ class MethodRun(Run):
 
     def log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span] = (), told: str = "") -> None:
         """Record a call that got a reply, as a turn."""
-        spans = [list(span) for span in intervals_s]
         answer = reply.answer.model_dump(mode="json")
-        self.log(
-            Event("turn", data={"step": step, "intervals_s": spans, "told": told, "answer": answer, **call_data(reply)})
-        )
+        self.log(Turn(step=step, intervals_s=tuple(intervals_s), told=told, answer=answer, **paid(reply)))
 
     def log_failure(self, step: str, error: ModelError) -> None:
         """Record a call that failed."""
         self.failure = str(error)
-        self.log(Event("failure", data=failure_data(step, error)))
+        self.log(Failure.of(step, error))
 
     def text_request(self, text: str, context: int) -> Request:
         """Return the request to answer from text.
@@ -145,7 +142,7 @@ class MethodRun(Run):
                 self.log_failure("decision", outcome)
             else:
                 decision, answer = outcome, outcome.answer.model_dump(mode="json")
-                self.log(Event("decision", data={"view": None, "sheet": None, "answer": answer, **call_data(decision)}))
+                self.log(Decision(view=None, sheet=None, answer=answer, **paid(decision)))
         elif not self.meter.can_decide():
             self.limit = self.limit or self.meter.exhausted()
         return self.end(self.limit or ("model" if decision is None else "answered"), decision)

@@ -105,7 +105,7 @@ def test_a_video_is_captioned_once(world: World, cache: Cache) -> None:
     assert [result.spent.calls for result in results] == [clips + 1, 1]
     assert [result.total.calls for result in results] == [clips + 1] * 2
     assert sum(isinstance(request.facts, CaptionCall) for request in recorder.requests) == clips
-    spans = [event["interval_s"] for event in results[0].trace.of("caption")]
+    spans = [event.interval_s for event in results[0].trace.of("caption")]
     assert spans[0][0] == 0 and spans[-1][1] == world.drawn.duration_s
     assert all(one[1] == other[0] for one, other in zip(spans, spans[1:], strict=False))
     assert isinstance(recorder.requests[-1].facts, TextCall) and not recorder.requests[-1].images

@@ -32,7 +32,7 @@ class TestCustomStrategies:
         question = of_category(long_world, "S2A")
         result = search(long_world, question, shared_cache, traversal=from_the_end, budget=Budget(calls=500))
         assert result.is_right and result.settings["traversal"] == "from_the_end"
-        starts = [report["interval_s"][0] for report in result.trace.of("report")]
+        starts = [report.interval_s[0] for report in result.trace.of("report")]
         assert starts == sorted(starts, reverse=True)
 
     @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def various(world: World) -> list[int]:
 
 def check_spans(result: Any, duration_s: float) -> None:
     """Check that whatever a result's turns name lies inside the video."""
-    spans = [span for turn in result.trace.of("turn") for span in turn["intervals_s"]]
+    spans = [span for turn in result.trace.of("turn") for span in turn.intervals_s]
     assert all(0 <= start_s < end_s <= duration_s for start_s, end_s in spans)
 
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from atlaskit.agents.scouts import sight
 from atlaskit.agents.scouts.hints import CellHint, Said, best_hints, checked, priors
-from atlaskit.agents.scouts.sight import Scout, Sight
+from atlaskit.agents.scouts.sight import Sight
 from atlaskit.environment.grid import Grid
+from atlaskit.runs.events import HintRecord, Scout
 
 
 @dataclass(frozen=True)
 class Survey:
     """What the scouts of one run say. Of each grid it is computed once, when it is first needed."""
 
-    scouts: Mapping[str, Scout] = field(default_factory=dict)
+    scouts: Mapping[str, sight.Scout] = field(default_factory=dict)
     """The scouts by name; none by default."""
     are_told: bool = True
     """Whether prompts tell their hints. If not, they only rank the frontier."""
@@ -40,6 +42,12 @@ class Survey:
             self._said[search_task, grid] = said
         return self._said[search_task, grid]
 
+    def events(self, search_task: str, grid: Grid) -> Iterator[Scout]:
+        """Yield the event that records what each scout says of a grid."""
+        for said in self.look(search_task, grid):
+            hints = (CellHint(cell, hint.score, hint.reason) for cell, hint in said.hints.by_cell.items())
+            yield Scout(scout=said.scout, path=grid.path, hints=hint_records(hints), note=said.hints.note)
+
     def told(self, search_task: str, grid: Grid, cells: Collection[int]) -> tuple[CellHint, ...]:
         """Return the hints that a prompt tells of some cells of a grid, best first."""
         return best_hints(self.look(search_task, grid), cells) if self.are_told else ()
@@ -56,12 +64,6 @@ class Survey:
         return {"scouts": list(self.scouts), "hints_told": self.are_told} if self.scouts else {}
 
 
-def scout_data(grid: Grid, said: Said) -> dict[str, Any]:
-    """Return the data of the event that records what a scout said of a grid."""
-    hints = [CellHint(cell, hint.score, hint.reason) for cell, hint in said.hints.by_cell.items()]
-    return {"scout": said.scout, "path": list(grid.path), "hints": hint_data(hints), "note": said.hints.note}
-
-
-def hint_data(hints: Iterable[CellHint]) -> list[dict[str, Any]]:
+def hint_records(hints: Iterable[CellHint]) -> tuple[HintRecord, ...]:
     """Return hints as events hold them."""
-    return [vars(hint).copy() for hint in hints]
+    return tuple(HintRecord(**vars(hint)) for hint in hints)
