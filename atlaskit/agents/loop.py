@@ -24,10 +24,9 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, NamedTuple
 
-from atlaskit.agents.answers import is_sufficient, labels_to_erase, places_to_explore
 from atlaskit.agents.budget import Limit
 from atlaskit.agents.frontier import Frontier
-from atlaskit.agents.master import Master
+from atlaskit.agents.master import Master, is_sufficient, labels_to_erase, places_to_explore
 from atlaskit.agents.prompts import ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.thrift import Recalled
 from atlaskit.agents.scouts.survey import Survey
@@ -184,7 +183,7 @@ class Loop:
             strategy = STRATEGIES["dfs" if isinstance(outcome, ModelError) else outcome.answer.traversal]
         traversal = strategy_name(strategy)
         self.master.record(events.Task, outcome, {}, search_task=self.search_task, traversal=traversal)
-        for event in self.survey.events(self.search_task, self.atlas.root):
+        for event in self.survey.record(self.search_task, self.atlas.root):
             self.run.log(event)
         if self.survey.scouts:
             self.frontier.consult(partial(self.survey.prior, self.search_task))

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from atlaskit.agents.answers import prediction
 from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.settings import warn_if_unsuitable
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.question import Kind, Question, as_question
+from atlaskit.environment.question import Answered, Kind, Question, Span, as_question
 from atlaskit.environment.render import Sheet
+from atlaskit.environment.scoring import merged
 from atlaskit.models.cached import Cached
 from atlaskit.models.call_log import CallLog
 from atlaskit.models.clock import now_s
@@ -170,3 +170,21 @@ class Run:
         )
         save_manifest(result.trace, self.cache)
         return result
+
+
+def prediction(question: Question, decision: Any) -> Answered:
+    """Return what a decision predicts: a choice's index, interval(s), a number or words.
+
+    The ends of an interval are sorted, because no schema can force a model to give the start first.
+    Several intervals are in order of time, and one where they overlap or touch.
+    """
+    if question.several:
+        return merged(map(_ordered, decision.intervals))
+    if question.kind == "when":
+        return _ordered(decision)
+    return decision.answer.strip() if isinstance(decision.answer, str) else int(decision.answer)
+
+
+def _ordered(interval: Any) -> Span:
+    """Return the interval of a reply, its earlier end first."""
+    return min(interval.start_s, interval.end_s), max(interval.start_s, interval.end_s)

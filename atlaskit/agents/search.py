@@ -9,9 +9,8 @@ from atlaskit.agents.budget import Budget, check_budget
 from atlaskit.agents.loop import Loop
 from atlaskit.agents.master import Master
 from atlaskit.agents.run import Run
-from atlaskit.agents.scouts.registry import resolve_scouts
 from atlaskit.agents.scouts.sight import Sight
-from atlaskit.agents.scouts.survey import Survey
+from atlaskit.agents.scouts.survey import Survey, resolve_scouts
 from atlaskit.agents.settings import Named, Search, fit_for, recorded_fit, resolve_search
 from atlaskit.agents.strategies import resolve_strategy, strategy_name
 from atlaskit.caching.cache import Cache, default_cache

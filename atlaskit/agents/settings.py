@@ -14,8 +14,8 @@ from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args
 
-from atlaskit.agents.scouts.registry import resolve_scouts
 from atlaskit.agents.scouts.sight import Scout
+from atlaskit.agents.scouts.survey import resolve_scouts
 from atlaskit.agents.strategies import Strategy, resolve_strategy
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.observation import Cells

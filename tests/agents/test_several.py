@@ -21,7 +21,7 @@ from support.stand_ins import Flat
 
 import atlaskit as ak
 from atlaskit.agents import schemas
-from atlaskit.agents.answers import prediction
+from atlaskit.agents.run import prediction
 from atlaskit.agents.verbalize import ANSWER_FORMS, question_text
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.tenhour import ten_hour

@@ -7,8 +7,8 @@ from typing import Any, Unpack
 import pytest
 from support.searches import of_category, search
 
-from atlaskit.agents.answers import agree
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.master import agree
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question

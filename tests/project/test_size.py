@@ -22,7 +22,7 @@ NOT_YET = {
     "video": 5272,
     "models": 4772,
     "runs": 1257,
-    "agents": 2616,
+    "agents": 2603,
     "methods": 2555,
     "benchmarks": 4319,
     "evaluation": 1587,
@@ -32,7 +32,7 @@ NOT_YET = {
     "cli": 1665,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
-MODULES_ENTERED = {"paper": 68, "best": 66}
+MODULES_ENTERED = {"paper": 66, "best": 64}
 """In how many modules of atlaskit a function runs while an oracle is asked one question: 40 is the
 plan. Whoever brings a number down lowers it here."""
 
