@@ -68,12 +68,25 @@ class MethodRun(Run):
         return outcome.answer
 
     def answers(
-        self, items: Sequence[T], request: Callable[[T], Request], threads: int = 4
-    ) -> Iterator[tuple[T, Reply]]:
-        """Make a call about each item in parallel; yield the items that got a reply, in order.
+        self,
+        items: Sequence[T],
+        request: Callable[[T], Request],
+        intervals_s: Callable[[T], Sequence[Span]],
+        threads: int = 4,
+        told: Callable[[T], str] = lambda item: "",
+    ) -> Iterator[tuple[T, Any]]:
+        """Make a call about each item in parallel; yield the items with their answers, in order.
 
-        Failures are logged and left out. With a budget, calls are made in groups of `threads`, and
-        the budget is checked between groups, so that the outcome does not depend on timing.
+        Each is recorded as a turn. Failures are recorded and left out. With a budget, calls are
+        made in groups of `threads`, and the budget is checked between groups, so that the outcome
+        does not depend on timing.
+
+        Args:
+            items: What the calls are about.
+            request: Returns what the model is asked about an item.
+            intervals_s: Returns the parts of the video that it is shown or told of.
+            threads: Calls that are made at the same time.
+            told: Returns what the request tells the model beyond the turns before.
 
         Raises:
             Unreachable: If the first MAX_UNANSWERED calls of the run fail because the server is
@@ -90,7 +103,8 @@ class MethodRun(Run):
                 for item, call, outcome in zip(items[start : start + room], requests, outcomes, strict=True):
                     if not isinstance(outcome, ModelError):
                         has_reply = True
-                        yield item, outcome
+                        self.log_turn(call.step, outcome, intervals_s(item), told(item))
+                        yield item, outcome.answer
                         continue
                     self.log_failure(call.step, outcome)
                     unreachable += isinstance(outcome, Unreachable)
@@ -101,7 +115,7 @@ class MethodRun(Run):
                         raise outcome
                 start += room
 
-    def log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span] = (), told: str = "") -> None:
+    def log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span], told: str) -> None:
         """Record a call that got a reply, as a turn."""
         answer = reply.answer.model_dump(mode="json")
         self.log(Turn(step=step, intervals_s=tuple(intervals_s), told=told, answer=answer, **paid(reply)))

@@ -319,13 +319,6 @@ class Cite(Event):
     found: tuple[Evidence, ...]
 
 
-class Caption(Call):
-    """A clip was captioned, for an answer from captions."""
-
-    interval_s: Span
-    caption: str
-
-
 class Turn(Call):
     """A method other than Video-RLM made a call before its decision."""
 

@@ -18,7 +18,6 @@ from atlaskit.runs.events import (
     ActionRecord,
     Assign,
     Call,
-    Caption,
     Cite,
     Decision,
     Event,
@@ -58,7 +57,6 @@ TITLES: dict[str, str] = {
     "vote": "the master votes",
     "decision": "the question is answered",
     "cite": "the frames that the answer cites become evidence",
-    "caption": "a clip is captioned",
     "turn": "a method makes a call",
     "failure": "a call fails",
     "stop": "the run ends",
@@ -151,8 +149,6 @@ def summary(event: Event) -> str:
             return f"a vote: {_answer_text(answer)}"
         case Cite(found=found_s):
             return f"cited {_labels(found_s)}"
-        case Caption(interval_s=span, caption=caption):
-            return f"{span_text(span)}: {caption}"
         case Turn(step=step, intervals_s=spans, answer=answer):
             return f"{step}{f' ({spans_text(spans)})' if spans else ''}: {value_text(answer)}"
         case Failure(step=step, reason=reason):
@@ -183,8 +179,6 @@ def request(event: Event, task: str) -> str:
             return "Answer the question, as one vote of several."
         case Decision(sheet=shown):
             return f"Answer the question{' from the evidence frames' if shown else ''}."
-        case Caption(interval_s=span):
-            return f"Describe what happens in {span_text(span)}."
         case Turn(step=step, intervals_s=spans, told=told):
             where = f" about {spans_text(spans)}" if spans else ""
             return " ".join(filter(None, [f"{step.capitalize()}{where}.", told]))

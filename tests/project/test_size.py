@@ -21,7 +21,7 @@ NOT_YET = {
     "caching": 789,
     "video": 5272,
     "models": 4772,
-    "runs": 1257,
+    "runs": 1248,
     "agents": 2603,
     "methods": 2555,
     "benchmarks": 4319,

@@ -30,7 +30,7 @@ from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError
 from atlaskit.models.usage import Usage
 from atlaskit.runs import narrate
-from atlaskit.runs.events import KINDS, Caption, Decision, Failure, Review, Task
+from atlaskit.runs.events import KINDS, Decision, Failure, Review, Task, Turn
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
@@ -187,8 +187,8 @@ def test_a_trace_shows_two_hundred_events_and_how_many_are_omitted(run: Result) 
 def test_every_kind_of_event_has_a_summary() -> None:
     assert set(narrate.TITLES) == set(KINDS)
     paid: Any = {"usage": Usage(calls=1, prompt_tokens=1_000, completion_tokens=234), "reasoning_text": ""}
-    row = trace._event_row(0, Caption(interval_s=(0, 4), caption="a sea", **paid))
-    assert "0:00.0–0:04.0: a sea" in row[4] and row[5] == 1234  # type: ignore[operator]
+    row = trace._event_row(0, Turn(step="caption", intervals_s=((0, 4),), told="", answer={"caption": "a sea"}, **paid))
+    assert "caption (0:00.0–0:04.0)" in row[4] and "a sea" in row[4] and row[5] == 1234  # type: ignore[operator]
     when = {"start_s": 1.0, "end_s": 2.0, "reasoning": "so"}
     row = trace._event_row(0, Decision(view=None, sheet=None, answer=when, **paid))
     assert "answered 0:01.0–0:02.0: so" in row[4]  # type: ignore[operator]

@@ -15,7 +15,6 @@ from atlaskit.errors import InputError
 from atlaskit.runs.events import (
     Assign,
     Call,
-    Caption,
     Cite,
     Decision,
     Event,
@@ -105,7 +104,7 @@ def _action(event: Event) -> dict[str, str]:
 def _spans(event: Event) -> Sequence[Sequence[float]]:
     """Return the intervals of the video that an event is about, in seconds."""
     match event:
-        case Step() | Report() | Cite() | Caption():
+        case Step() | Report() | Cite():
             return [event.interval_s]
         case Turn(intervals_s=spans):
             return spans
