@@ -110,8 +110,9 @@ class Loop:
         stop = self.explore()
         votes, sample = self.search.votes, self.search.sample
         # Samples of several votes, in all runs with as many votes, are different ones.
-        decision = self.master.decide(self.atlas, self.scratchpad, self.root(), votes, sample * (votes - 1))
-        if decision is not None and not len(self.scratchpad):
+        root = None if len(self.scratchpad) else self.root()
+        decision = self.master.decide(self.atlas, self.scratchpad, root, votes, sample * (votes - 1))
+        if decision is not None and root is not None:
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
             self.scratchpad = self.master.cite(decision, self.atlas, state)
         atlas = self.atlas

@@ -90,7 +90,9 @@ class Master:
             return None
         return "seconds" if self.run.meter.is_out_of_time() else "model"
 
-    def decide(self, atlas: Atlas, scratchpad: Scratchpad, root: Observation, votes: int, sample: int) -> Reply | None:
+    def decide(
+        self, atlas: Atlas, scratchpad: Scratchpad, root: Observation | None, votes: int, sample: int
+    ) -> Reply | None:
         """Answer from the evidence, or from the root grid if there is none (paper §3.2).
 
         With votes, the answer that most replies give counts; later ones are only asked for while
@@ -99,7 +101,7 @@ class Master:
         Args:
             atlas: The environment.
             scratchpad: The evidence.
-            root: The masked root grid.
+            root: The masked root grid, to answer from it; None if there is evidence.
             votes: The most decisions that are asked for.
             sample: Number of the first one's sample; each further one has the next.
 
@@ -109,13 +111,15 @@ class Master:
         meter, question = self.run.meter, self.run.question
         if self.run.is_hopeless or not meter.can_decide():
             return None
-        call: DecisionCall | GlanceCall = GlanceCall(question, root)
-        shown: dict[str, Any] = {"view": ViewRecord.of(root), "sheet": None}
-        if len(scratchpad):
+        call: DecisionCall | GlanceCall
+        shown: dict[str, Any]
+        if root is None:
             sheet = atlas.sheet(scratchpad)
             left_out = len(scratchpad) - len(sheet.scratchpad)
             call = DecisionCall(question, atlas.rules.duration_s, sheet, left_out)
             shown = {"view": None, "sheet": SheetRecord.of(sheet)}
+        else:
+            call, shown = GlanceCall(question, root), {"view": ViewRecord.of(root), "sheet": None}
         request = call.request()
         outcomes = [self.ask(replace(request, sample=sample))]
         while can_change(question, outcomes, votes) and meter.can_decide():
