@@ -127,7 +127,7 @@ def eventful(world: World, shared_cache: Cache) -> Result:
     for seed in range(3, 100):
         model = Flaky(Babbler(seed), 0.1, 3, MASTER_AND_WORKER)
         result = run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40))
-        if any(len(step["view"]["path"]) > 1 for step in result.trace.of("step") if step["view"]):
+        if any(len(step.view.path) > 1 for step in result.trace.of("step") if step.view):
             return result
     raise AssertionError("no seed of Babbler leads to a grid at depth 2")
 

@@ -24,9 +24,9 @@ import httpx
 
 import atlaskit as ak
 from atlaskit.agents.budget import Allotment
+from atlaskit.agents.run import Run
 from atlaskit.agents.schemas import Confidence, one_of, reply_model
-from atlaskit.agents.task import Task
-from atlaskit.agents.worker import Worker
+from atlaskit.agents.worker import Task, Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.dialect import HOSTED, VLLM
@@ -126,7 +126,8 @@ def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -
     atlas = ak.Atlas(world.drawn, cache=cache)
     model = ScriptedModel(vlm)
     task = Task("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
-    Worker(atlas, model, world.questions[0]).explore(task)
+    run = Run(world.drawn, world.questions[0], None, model, cache=ak.Cache(None))
+    Worker(run, atlas, task).explore()
     assert len(model.usages) == STEPS
     return model
 

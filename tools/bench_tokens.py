@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import atlaskit as ak
-from atlaskit.agents.thrift import ALL, MEASURES
+from atlaskit.agents.settings import ALL, MEASURES
 from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval

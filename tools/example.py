@@ -113,7 +113,7 @@ def quotes(world: World, result: Result) -> dict[str, str]:
     )
     (task,), (decision,) = trace.of("task"), trace.of("decision")
     frames, seen, black = round(video.duration_s * video.fps), frames_seen(result), len(black_cells(result))
-    visits, is_ahead = trace.of("report"), trace.of("probe")[-1]["ahead"]
+    visits, is_ahead = trace.of("report"), trace.of("probe")[-1].ahead
     return {
         "question": QUESTION,
         "world_seed": str(WORLD_SEED),
@@ -125,12 +125,12 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "fps": f"{video.fps:g}",
         "root_cell_s": f"{root.resolution_s:.1f}",
         "opened_cell_s": f"{deep.resolution_s:.2f}",
-        "task": task["search_task"],
-        "traversal": task["traversal"],
+        "task": task.search_task,
+        "traversal": task.traversal,
         "log": "\n".join(["", "```text", *log(result), "```", ""]),
         "rounds": str(result.rounds),
         "visits": str(len(visits)),
-        "empty_visits": str(sum(not visit["kept"] for visit in visits)),
+        "empty_visits": str(sum(not visit.kept for visit in visits)),
         "black": f"{black} of {root.size}",
         "unused": "The last probe was made for a round that did not take place." if is_ahead else "",
         "overlooked": overlooked(world, result),
@@ -138,8 +138,8 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "kept": str(len(result.evidence)),
         "lie": lie(world, result),
         "twice": twice(world, result),
-        "reasoning": decision["answer"]["reasoning"],
-        "cited": ", ".join(f"[{label}]" for label in decision["answer"]["supporting"]),
+        "reasoning": decision.answer["reasoning"],
+        "cited": ", ".join(f"[{label}]" for label in decision.answer["supporting"]),
         "answer": str(result.answer),
         "truth": str(result.question.answer),
         "verdict": "right" if result.is_right else "wrong",
@@ -167,7 +167,7 @@ def percent(share: float) -> str:
 
 def grids_seen(result: Result) -> set[tuple[int, ...]]:
     """Return the grids that an agent saw, each as the path of cells from the root grid."""
-    return {tuple(event["view"]["path"]) for event in result.trace if event.kind in ("probe", "step", "review")}
+    return {event.view.path for event in result.trace if event.kind in ("probe", "step", "review")}
 
 
 def frames_seen(result: Result) -> int:
@@ -183,7 +183,7 @@ def frames_seen(result: Result) -> int:
 def evidence_table(world: World, result: Result) -> str:
     """Return the scratchpad as a Markdown table with the number of the star in each frame."""
     spans = sorted(world.question(QUESTION).positions_s)
-    rounds = {item["label"]: report.round for report in result.trace.of("report") for item in report["kept"]}
+    rounds = {item.label: report.round for report in result.trace.of("report") for item in report.kept}
     rows = ["| label | time | round | star | description |", "|---|---|---|---|---|"]
     for item in result.evidence:
         star = next(n for n, (start_s, end_s) in enumerate(spans, 1) if start_s <= item.timestamp_s < end_s)

@@ -1,66 +1,52 @@
-"""`Run`: what a run does (paper §3.2): plan, probe, hand regions to workers, merge, review,
-look again, decide; and what each of these adds to the trace.
+"""The loop of Video-RLM (paper §3.2), from top to bottom: plan, probe, choose, explore, merge,
+review, decide.
 
-A round ends when its last worker is back. A probe has two halves: `probe` makes the call and
-changes nothing, so that the one for the next round can run beside the workers; `apply_scores`
-applies the reply, at a fixed point of the round.
+`Loop.explore` is the loop; each of its steps is a method below it, in this order. When the workers
+of a round are back, `merge` takes what they found.
 
 Three promises rest on this module:
 
 * **Order does not matter.** What each worker of a round may know and spend is fixed before the
-  round's workers start, and so is what the probe beside them sees. Results are merged in the order
+  round's workers start, and so is what the probe beside them sees. Visits are merged in the order
   in which the regions were handed out. With a deterministic model, the outcome does not depend on
   the number of threads or on their timing.
 * **A failure costs a step, not a region.** A failed call counts against the budget. The evidence
   found before is kept, and the region or the next round can try again.
-* **Budgets are hard.** The search checks the budget before each call, and keeps enough of it for
-  the decision.
+* **Budgets are hard.** The loop checks the budget before each call, and keeps enough of it for the
+  decision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
-from atlaskit.agents.budget import Allotment, Meter
-from atlaskit.agents.dispatch import Dispatcher, assign_data
-from atlaskit.agents.event_log import EventLog
+from atlaskit.agents.budget import Limit
 from atlaskit.agents.frontier import Frontier
-from atlaskit.agents.master import Master
-from atlaskit.agents.master_calls import MasterCall, MasterCalls, spent
+from atlaskit.agents.master import Master, is_sufficient, labels_to_erase, places_to_explore
+from atlaskit.agents.prompts import ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.thrift import Recalled
-from atlaskit.agents.review import (
-    cells_to_explore,
-    choices_weighed,
-    intervals_to_explore,
-    is_sufficient,
-    labels_to_erase,
-)
-from atlaskit.agents.scouts.survey import Survey, scout_data
+from atlaskit.agents.scouts.survey import Survey
 from atlaskit.agents.settings import Search
-from atlaskit.agents.state import SearchState
-from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, plan_round, resolve_strategy, strategy_name
-from atlaskit.agents.task import Task, WorkerResult
-from atlaskit.agents.votes import Votes
+from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, choose, resolve_strategy, strategy_name
+from atlaskit.agents.worker import Task, Visit, Worker
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import SUB_SECOND
+from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
 from atlaskit.environment.observation import Observation
+from atlaskit.environment.question import Span
+from atlaskit.environment.render import Sheet
+from atlaskit.models.errors import ModelError
 from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import Reply
-from atlaskit.runs.events import Event, sheet_data, view_data
+from atlaskit.runs import events
+from atlaskit.runs.events import SheetRecord, ViewRecord
+from atlaskit.runs.result import Result
 
-Stop = Literal[
-    "sufficient",
-    "explored",
-    "depth",
-    "rounds",
-    "calls",
-    "tokens",
-    "effective_tokens",
-    "usd",
-    "seconds",
-    "model",
-]
+Stop = Literal["sufficient", "explored", "depth", "rounds", "model"] | Limit
 """Why a search ended.
 
 * Master: the evidence is "sufficient"; or "depth", because no root cell may be expanded.
@@ -69,154 +55,140 @@ Stop = Literal[
 """
 
 
-@dataclass(frozen=True)
-class Plan:
-    """What the search looks for, and which strategy chooses its regions."""
+class Probe(NamedTuple):
+    """A probe that was made, and what the master was shown."""
 
-    search_task: str
-    strategy: Strategy
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What the last review concluded."""
-
-    is_sufficient: bool = False
-    labels: tuple[str, ...] = ()
-    """The evidence it leaves: with just this evidence, another review would judge the same."""
-
-
-@dataclass(frozen=True)
-class Probe:
-    """A probe that was made, and the part of its event's data that is known without the reply."""
-
-    call: MasterCall
-    data: dict[str, Any]
+    root: Observation
+    offered: tuple[int, ...]
+    """The root cells that the master could name."""
+    ahead: bool
+    """Whether it ran beside the workers, for the next round."""
+    outcome: Reply | ModelError
 
 
 @dataclass
-class Run:
-    """One run: its rounds, and the decision.
-
-    The first group of fields never changes; the second is what the rounds change.
-    """
+class Loop:
+    """One search: its settings, its memory, its rounds. The first group of fields never changes."""
 
     master: Master
-    dispatcher: Dispatcher
-    settings: Search
+    atlas: Atlas
+    search: Search
     """With a grid, steps and a plateau."""
     workers: int
     """The most regions that are explored in a round."""
-    meter: Meter
-    log: EventLog
     survey: Survey = Survey()
 
-    calls: MasterCalls = field(init=False)
-    state: SearchState = field(init=False)
-    strategy: Strategy | None = field(init=False)
-    """The strategy that the caller chose; None lets the master choose."""
-    plan: Plan = field(init=False)
-    """Made by the first call of the run."""
+    frontier: Frontier = field(init=False)
+    """The regions that are open."""
+    scratchpad: Scratchpad = Scratchpad()
+    """M+: the evidence."""
+    dead_zones: DeadZones = DeadZones()
+    """M−: the time that was explored and holds nothing."""
+    visits: list[Visit] = field(default_factory=list)
+    """Those that were not cut short: what they left without evidence may become dead."""
+    search_task: str = ""
     rounds: int = 0
     """The number of the current round; 0 before the first."""
     has_scores: bool = False
     """Whether the probe for the next round has been made."""
-    verdict: Verdict = Verdict()
+    is_sufficient: bool = False
+    """What the last review concluded."""
+    judged: tuple[str, ...] = ()
+    """Labels that it left: with just this evidence, another review would judge the same."""
     recalled: Recalled | None = None
     """What the last answered probe said, if reviews show that in place of the root grid."""
+    has_reopened: bool = False
+    """Whether the second look has begun."""
 
     def __post_init__(self) -> None:
-        root = self.master.atlas.start()
-        self.calls = MasterCalls(self.meter, self.log)
-        frontier = Frontier(root.grid.expand(cell) for cell in root.legal["expand"])
-        self.state = SearchState(frontier)
-        self.strategy = resolve_strategy(self.settings.traversal)
+        root = self.atlas.start()
+        self.run = self.master.run
+        self.frontier = Frontier(root.grid.expand(cell) for cell in root.legal["expand"])
 
-    @property
-    def failure(self) -> str:
-        """The last failure of the master or of a whole round; empty if there was none."""
-        return self.calls.health.failure
-
-    @property
-    def is_last_round(self) -> bool:
-        """Whether no round may follow the current one."""
-        return self.settings.max_rounds is not None and self.rounds >= self.settings.max_rounds
+    def answer(self) -> Result:
+        """Explore, decide, and return the result."""
+        stop = self.explore()
+        votes, sample = self.search.votes, self.search.sample
+        # Samples of several votes, in all runs with as many votes, are different ones.
+        root = None if len(self.scratchpad) else self.root()
+        decision = self.master.decide(self.atlas, self.scratchpad, root, votes, sample * (votes - 1))
+        if decision is not None and root is not None:
+            state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
+            self.scratchpad = self.master.cite(decision, self.atlas, state)
+        atlas = self.atlas
+        return self.run.end(
+            stop,
+            decision,
+            rounds=self.rounds,
+            evidence=self.scratchpad,
+            dead_zones=self.dead_zones,
+            sheet=Sheet(atlas.video, self.scratchpad, atlas.cell, atlas.fit, atlas.cache, atlas.patch),
+        )
 
     def explore(self) -> Stop:
         """Explore in rounds until something ends the search; return what did."""
-        if not self.state.frontier.open:
+        meter, frontier, search = self.run.meter, self.frontier, self.search
+        if not frontier.open:
             return "depth"
-        if (limit := self.meter.exhausted()) is not None:
+        if limit := meter.exhausted():
             return limit
-        self.plan = self.make_plan()
-        self.consult_scouts()
+        strategy = self.plan()
         while True:
-            stop = self.run_round() if self.state.frontier.open else "explored"
-            if stop == "explored" and self.can_look_again():
-                self.has_scores = False
-            elif stop is not None:
+            # May there be another round?
+            if not frontier.open and not self.look_again():
+                return "explored"
+            if self.rounds == search.max_rounds:
+                return "rounds"
+            if stop := meter.exhausted() or self.master.silence():
                 return stop
-
-    def run_round(self) -> Stop | None:
-        """Probe, send workers, merge their results and review; return a stop, or None to go on."""
-        if self.is_last_round:
-            return "rounds"
-        if (stop := self.meter.exhausted() or self.silence()) is not None:
-            return stop
-        self.rounds += 1
-        if not (self.has_scores and self.state.frontier.scored):
-            self.has_scores = self.apply_scores(self.probe())
-            if (stop := self.silence() or self.meter.exhausted()) is not None:
+            self.rounds = self.master.round = self.rounds + 1
+            # Probe the root grid, unless the last round's probe looked ahead.
+            if not (self.has_scores and frontier.scored):
+                self.has_scores = self.rank(self.probe())
+                if stop := self.master.silence() or meter.exhausted():
+                    return stop
+            # Choose regions, by the priority queue with virtual loss.
+            chosen = choose(strategy, frontier, workers=self.workers, steps=search.steps or Preset.steps)
+            if not chosen and not self.look_again():
+                return "explored"
+            if not chosen:
+                continue
+            # Explore them in parallel, a worker each, with the next probe beside them.
+            visits, probe = self.send(chosen)
+            # Merge what the workers found, in the order in which they were sent.
+            self.merge(visits)
+            self.has_scores = self.rank(probe) if probe else self.has_scores and self.keeps_scores()
+            if stop := self.master.silence(visits):
                 return stop
-        workers, steps = self.workers, self.settings.steps or Preset.steps
-        assignments = plan_round(self.plan.strategy, self.state.frontier, workers=workers, steps=steps)
-        if not assignments:
-            return "explored"
-        self.calls.health.record_round(self.send(assignments))
-        if (stop := self.silence()) is not None:
-            return stop
-        if self.shown_labels() == self.verdict.labels:
-            return self.conclusion()  # no new evidence to judge
-        limit = self.meter.exhausted()
-        if limit in (None, "calls"):  # one of the calls reserved from workers is for this review
-            self.review()
-            return self.conclusion()
-        return limit
+            # Review new evidence: does it suffice, where to look next, what to erase?
+            if self.atlas.sheet(self.scratchpad).scratchpad.labels != self.judged:
+                if (limit := meter.exhausted()) not in (None, "calls"):  # a call is kept for this review
+                    return limit
+                self.review()
+            if self.is_sufficient and self.rounds >= search.min_rounds:
+                return "sufficient"
 
-    def silence(self) -> Stop | None:
-        """Return why no replies come: the "model", or the "seconds" are over; None if they come."""
-        if not self.calls.health.is_lost:
-            return None
-        return "seconds" if self.meter.is_out_of_time() else "model"
-
-    def make_plan(self) -> Plan:
+    def plan(self) -> Strategy:
         """Extract the search task and, unless it is given, choose the strategy (paper §3.2).
 
         A summary needs what happens in order of time, so the master has no choice there: the search
         is breadth-first. If the call fails, the question itself is the search task, and the search
-        is depth-first.
+        is depth-first. Then scouts say where to look first.
         """
-        question, strategy = self.master.question, self.strategy
+        question, strategy = self.run.question, resolve_strategy(self.search.traversal)
         if strategy is None and question.kind == "summary":
             strategy = STRATEGIES["bfs"]
-        chooses = strategy is None
-        call = self.calls.attempt("task", lambda attempts: self.master.extract_task(chooses, attempts))
-        answer = call.reply.answer if call.reply else None
-        plan = Plan(
-            search_task=answer.search_task if answer else question.text,
-            strategy=strategy or STRATEGIES[answer.traversal if answer else "dfs"],
-        )
-        data = {"search_task": plan.search_task, "traversal": strategy_name(plan.strategy)} if answer else {}
-        self.calls.settle(call, self.rounds, data)
-        return plan
-
-    def consult_scouts(self) -> None:
-        """Record what scouts say of the root grid, and rank the frontier by it."""
-        if not self.survey.scouts:
-            return
-        for said in self.survey.look(self.plan.search_task, self.master.atlas.root):
-            self.log.add(Event("scout", self.rounds, data=scout_data(self.master.atlas.root, said)))
-        self.state.frontier.consult(partial(self.survey.prior, self.plan.search_task))
+        outcome = self.master.ask(TaskCall(question, strategy is None))
+        self.search_task = question.text if isinstance(outcome, ModelError) else outcome.answer.search_task
+        if strategy is None:
+            strategy = STRATEGIES["dfs" if isinstance(outcome, ModelError) else outcome.answer.traversal]
+        traversal = strategy_name(strategy)
+        self.master.record(events.Task, outcome, {}, search_task=self.search_task, traversal=traversal)
+        for event in self.survey.record(self.search_task, self.atlas.root):
+            self.run.log(event)
+        if self.survey.scouts:
+            self.frontier.consult(partial(self.survey.prior, self.search_task))
+        return strategy
 
     def probe(self, ahead: bool = False) -> Probe:
         """Ask the master to score cells of the masked root grid; this changes nothing here.
@@ -224,160 +196,194 @@ class Run:
         Args:
             ahead: Whether the probe is for the next round and runs beside the workers of this one.
         """
-        cells, scratchpad, task = self.state.frontier.cells, self.state.scratchpad, self.plan.search_task
-        root = self.observe_root()
+        task, cells, root = self.search_task, self.frontier.cells, self.root()
         hints = self.survey.told(task, root.view.grid, cells)
-        top, data = 2 * self.workers, {"view": view_data(root), "offered": list(cells), "ahead": ahead}
-        complete = partial(self.master.probe, task, root, cells, top, scratchpad, hints=hints)
-        return Probe(self.calls.attempt("probe", complete), data)
+        most, thrift = 2 * self.workers, self.search.thrift
+        call = ProbeCall(self.run.question, task, root, cells, most, self.scratchpad, thrift, hints)
+        return Probe(root, cells, ahead, self.master.ask(call))
 
-    def apply_scores(self, probe: Probe) -> bool:
+    def rank(self, probe: Probe) -> bool:
         """Rank the frontier by the scores of a probe; return whether it got any."""
-        reply, offered, frontier = probe.call.reply, probe.data["offered"], self.state.frontier
-        data: dict[str, Any] = {}
-        if reply is not None:
-            scores: dict[int, float] = {}
-            for ranked in reply.answer.top:
+        outcome, frontier, scores, reasoning = probe.outcome, self.frontier, dict[int, float](), ""
+        if isinstance(outcome, Reply):
+            for ranked in outcome.answer.top:
                 scores.setdefault(ranked.cell, ranked.score)  # the first score of a cell named twice counts
-            frontier.rank(scores, offered)
-            data["scores"] = {str(cell): score for cell, score in sorted(scores.items())}
-            data["reasoning"] = reply.answer.reasoning
-            self.recalled = Recalled.of(reply.answer) if "review" in self.master.thrift else None
+            frontier.rank(scores, probe.offered)
+            reasoning = outcome.answer.reasoning
+            self.recalled = Recalled.of(outcome.answer) if "review" in self.search.thrift else None
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
-            frontier.rank(dict.fromkeys(offered, 0.0))
-        self.calls.settle(probe.call, self.rounds, {**probe.data, **data})
-        return reply is not None
+            frontier.rank(dict.fromkeys(probe.offered, 0.0))
+        self.master.record(
+            events.Probe,
+            outcome,
+            {"view": ViewRecord.of(probe.root)},
+            offered=probe.offered,
+            scores=dict(sorted(scores.items())),
+            reasoning=reasoning,
+            ahead=probe.ahead,
+        )
+        return isinstance(outcome, Reply)
 
-    def send(self, assignments: Sequence[Assignment]) -> list[WorkerResult]:
-        """Run a round's workers, with the next probe beside them, and merge what they return."""
-        steps, frontier = [assignment.steps for assignment in assignments], self.state.frontier
-        looks_ahead = self.settings.look_ahead and "probe" not in self.master.thrift
-        ahead = looks_ahead and not self.is_last_round and self.meter.can_look_ahead(steps)
-        tasks = self.tasks(assignments, self.meter.allot(steps, ahead))
-        for task in tasks:
-            frontier.hand_out(task.region)
-        self.log.add(Event("assign", self.rounds, data=assign_data(tasks, self.state.dead_zones)))
-        beside = partial(self.probe, ahead=True) if ahead and frontier.cells else None
-        results, probe = self.dispatcher.run(tasks, beside)
-        self.merge(results)
-        self.has_scores = self.apply_scores(probe) if probe else self.has_scores and self.keeps_scores
-        return results
+    def keeps_scores(self) -> bool:
+        """Return whether scores are used up before the next probe, with the thrift "probe"."""
+        return "probe" in self.search.thrift and any(region.score for region in self.frontier.scored)
 
-    def tasks(self, assignments: Sequence[Assignment], allotments: Sequence[Allotment]) -> list[Task]:
-        """Return the tasks of some assignments: fewer where there are fewer allotments."""
-        return [
+    def send(self, chosen: Sequence[Assignment]) -> tuple[list[Visit], Probe | None]:
+        """Send a worker to each region; return their visits, and the probe that ran beside them.
+
+        What a worker may know and spend is fixed before any starts. An interrupt (Ctrl-C) does not
+        wait for calls that are in flight.
+        """
+        search, meter, steps = self.search, self.run.meter, [assignment.steps for assignment in chosen]
+        looks_ahead = search.look_ahead and "probe" not in search.thrift and self.rounds != search.max_rounds
+        ahead = looks_ahead and meter.can_look_ahead(steps)
+        tasks = [
             Task(
-                search_task=self.plan.search_task,
+                search_task=self.search_task,
                 region=assignment.region,
-                dead_zones=self.state.dead_zones,
+                dead_zones=self.dead_zones,
                 allotment=allotment,
                 round=self.rounds,
-                worker=number,
+                worker=worker,
                 traversal=assignment.traversal,
-                plateau=min(self.settings.plateau or 0, assignment.steps - 1),
-                known_evidence=self.state.scratchpad.within(assignment.region.start_s, assignment.region.end_s),
+                plateau=min(search.plateau or 0, assignment.steps - 1),
+                known_evidence=self.scratchpad.within(assignment.region.start_s, assignment.region.end_s),
             )
-            for number, (assignment, allotment) in enumerate(zip(assignments, allotments, strict=False))
+            for worker, (assignment, allotment) in enumerate(zip(chosen, meter.allot(steps, ahead), strict=False))
         ]
+        for task in tasks:
+            self.frontier.hand_out(task.region)
+        sorties = tuple(
+            events.SortieRecord(
+                path=task.region.path,
+                interval_s=(task.region.start_s, task.region.end_s),
+                traversal=task.traversal,
+                calls=task.allotment.calls,
+                had_evidence=task.known_evidence.labels,
+                shift=task.region.shift,
+            )
+            for task in tasks
+        )
+        self.run.log(events.Assign(round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals))
+        ahead = ahead and bool(self.frontier.cells)
+        with ThreadPoolExecutor((search.threads or self.workers) + ahead) as pool:
+            try:
+                probe = pool.submit(self.probe, ahead=True) if ahead else None
+                visits = list(pool.map(self.visit, tasks))
+                return visits, probe.result() if probe else None
+            except BaseException:
+                meter.cancel.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
 
-    def merge(self, results: Sequence[WorkerResult]) -> None:
-        """Merge the results of workers, in the order in which the regions were handed out."""
-        for result in results:
-            self.log.events.extend(result.events)  # already emitted by the worker
-            self.meter.charge("worker", result.charge, result.largest, result.longest_s)
-        for worker, data in enumerate(self.state.merge(results)):
-            self.log.add(Event("report", self.rounds, worker, data))
+    def visit(self, task: Task) -> Visit:
+        """Let a worker explore a region; this changes nothing here."""
+        return Worker(self.run, self.atlas, task, self.search.thrift, self.survey).explore()
 
-    @property
-    def keeps_scores(self) -> bool:
-        """Whether scores are used up before the next probe, with the thrift "probe"."""
-        return "probe" in self.master.thrift and any(region.score for region in self.state.frontier.scored)
+    def merge(self, visits: Sequence[Visit]) -> None:
+        """Merge visits, in the order in which their regions were handed out.
+
+        All evidence is merged first, so that a region in which another worker found some is not
+        dead. A region that was cut short opens again; of one that was explored to the end, what the
+        worker did not mark goes black if it holds no evidence.
+        """
+        for visit in visits:
+            self.run.events.extend(visit.events)  # emitted when they happened
+            self.scratchpad = self.scratchpad.add(visit.evidence)
+        for worker, visit in enumerate(visits):
+            self.frontier.take_back(visit.region, is_searched=not visit.is_cut_short)
+            self.frontier.mark(visit.marked, visit.region)
+            self.visits += [] if visit.is_cut_short else [visit]
+            dead_s = () if visit.is_cut_short else self.rule_out(visit)
+            found = {item.timestamp_s for item in visit.evidence}
+            report = events.Report(
+                round=self.rounds,
+                worker=worker,
+                path=visit.region.path,
+                interval_s=(visit.region.start_s, visit.region.end_s),
+                shift=visit.region.shift,
+                stop=visit.stop,
+                kept=tuple(item for item in self.scratchpad if item.timestamp_s in found),
+                marked=tuple(grid.path for grid in visit.marked),
+                dead_s=dead_s,
+                is_open=visit.is_cut_short,
+            )
+            self.run.log(report)
+        self.frontier.drop(self.dead_zones)
+
+    def rule_out(self, visit: Visit) -> tuple[Span, ...]:
+        """Make a visit's unmarked parts dead if they hold no evidence; return what is new."""
+        new: tuple[Span, ...] = ()
+        if not len(self.scratchpad.within(*visit.explored_s)):
+            for start_s, end_s in visit.unmarked_s:
+                new += self.dead_zones.outside(start_s, end_s)
+                self.dead_zones = self.dead_zones.add(start_s, end_s)
+        return new
 
     def review(self) -> None:
         """Judge the evidence; erase what does not belong, and queue what to explore next (§3.2).
 
-        If the call failed, nothing changes, and the next review judges again.
+        If the call fails, nothing changes, and the next review judges again.
         """
-        state, root, judged, recalled = self.state, self.observe_root(), self.verdict.labels, self.recalled
-        sheet = self.master.review_sheet(state.scratchpad, judged)
-        views = {"view": None if recalled else view_data(root), "sheet": sheet_data(sheet)}
-        shown = self.plan.search_task, root, state.frontier.cells, state.scratchpad
-        call = self.calls.attempt("review", partial(self.master.review, *shown, recalled=recalled, judged=judged))
-        if call.reply is None:
-            self.verdict = Verdict(False, judged)
-            self.calls.settle(call, self.rounds, views)
+        root, atlas, pad, recalled = self.root(), self.atlas, self.scratchpad, self.recalled
+        sheet = atlas.sheet(pad)
+        if "evidence" in self.search.thrift:  # what was judged before is drawn small
+            sheet = replace(sheet, halved=frozenset(self.judged) & frozenset(sheet.scratchpad.labels))
+        between = gaps(sheet.scratchpad, self.dead_zones, (atlas.root.start_s, atlas.root.end_s))
+        left_out, cells = len(pad) - len(sheet.scratchpad), self.frontier.cells
+        call = ReviewCall(self.run.question, self.search_task, sheet, root, cells, between, left_out, recalled)
+        outcome = self.master.ask(call)
+        shown = {"view": None if recalled else ViewRecord.of(root), "sheet": SheetRecord.of(sheet)}
+        self.is_sufficient = False
+        if isinstance(outcome, ModelError):
+            self.master.record(events.Review, outcome, shown)
             return
-        answer = call.reply.answer
-        erased = labels_to_erase(answer)
-        dead_s = state.erase(erased)
-        atlas = self.master.atlas
-        regions = intervals_to_explore(answer, atlas.root, atlas.rules.max_depth, state.dead_zones)
-        # An interval as long as a root cell means that cell; a shorter one is a region.
-        root_cells = [*cells_to_explore(answer), *(grid.path[0] for grid in regions if grid.depth == 1)]
-        queued = state.suggest(root_cells, (grid for grid in regions if grid.depth > 1))
-        left = tuple(label for label in sheet.scratchpad.labels if label not in erased)
-        self.verdict = Verdict(is_sufficient(answer), left)
-        data = {
-            **views,
-            "reasoning": answer.reasoning,
-            "choices": [choice.model_dump() for choice in choices_weighed(answer)],
-            "conclusion": answer.conclusion.model_dump(),
-            "sufficient": self.verdict.is_sufficient,
-            "erased": erased,
-            "dead_s": dead_s,
-            "queued": [list(grid.path) for grid in queued],
-        }
-        self.calls.settle(call, self.rounds, data)
+        answer, erased = outcome.answer, labels_to_erase(outcome.answer)
+        self.is_sufficient = is_sufficient(answer)
+        self.judged = tuple(label for label in sheet.scratchpad.labels if label not in erased)
+        self.scratchpad = pad.erase(erased)
+        dead_s = [span for visit in self.visits for span in self.rule_out(visit)] if erased else ()
+        root_cells, regions = places_to_explore(answer, atlas.root, atlas.rules.max_depth, self.dead_zones)
+        self.frontier.rank(dict.fromkeys(root_cells, 1.0))
+        queued = self.frontier.suggest(regions)
+        self.frontier.drop(self.dead_zones)
+        self.master.record(
+            events.Review,
+            outcome,
+            shown,
+            reasoning=answer.reasoning,
+            choices=[choice.model_dump() for choice in getattr(answer, "choices", ())],
+            conclusion=answer.conclusion.model_dump(),
+            sufficient=self.is_sufficient,
+            erased=tuple(erased),
+            dead_s=tuple(dead_s),
+            queued=tuple(grid.path for grid in queued),
+        )
 
-    def conclusion(self) -> Stop | None:
-        """Return "sufficient" if the last review said so and there were enough rounds."""
-        return "sufficient" if self.verdict.is_sufficient and self.rounds >= self.settings.min_rounds else None
+    def look_again(self) -> bool:
+        """Open what was ruled out again, half a cell later; return whether there is any.
 
-    def can_look_again(self) -> bool:
-        """Open again what was ruled out, between the frames that were seen; return whether any is.
-
-        This happens once in a run. What it rules out a second time stays so.
+        This happens once in a run. What was seen as finely as the run can see stays ruled out:
+        nothing lies between frames that are less than a second apart, or at the greatest depth. All
+        else is no longer dead: what a coarse look did not show, a look between its frames may. What
+        is ruled out a second time stays so.
         """
-        if not self.settings.second_look or self.state.has_reopened or self.verdict.is_sufficient:
+        if not self.search.second_look or self.has_reopened or self.is_sufficient:
             return False
-        grids = self.state.reopen(self.master.atlas.rules.max_depth)
-        if grids:
-            zones_s = [list(span) for span in self.state.dead_zones.intervals]
-            data = {"paths": [list(grid.path) for grid in grids], "dead_zones_s": zones_s}
-            self.log.add(Event("reopen", self.rounds, data=data))
-        return bool(grids)
+        visits, self.visits, self.has_reopened = self.visits, [], True
+        max_depth = self.atlas.rules.max_depth
+        seen = [grid for visit in visits for grid in (visit.region, *visit.opened)]
+        finest = [grid for grid in seen if grid.depth >= max_depth or grid.resolution_s < SUB_SECOND]
+        again = [visit.region.between() for visit in visits if visit.region not in finest]
+        if not again:
+            return False
+        dead = [span for grid in finest for span in self.dead_zones.within(grid.start_s, grid.end_s).intervals]
+        self.dead_zones, self.has_scores = DeadZones().add_all(dead), False
+        grids = self.frontier.reopen(again)
+        paths, zones_s = tuple(grid.path for grid in grids), self.dead_zones.intervals
+        self.run.log(events.Reopen(round=self.rounds, paths=paths, dead_zones_s=zones_s))
+        return True
 
-    def decide(self) -> Reply | None:
-        """Answer from the evidence, or from the root grid if there is none (paper §3.2).
-
-        With votes, the answer that most replies give counts; later ones are only asked for while
-        they can change it.
-
-        Returns:
-            The reply; None if the call failed, must fail, or the budget has no call left.
-        """
-        if self.calls.health.is_hopeless or not self.meter.can_decide():
-            return None
-        scratchpad = self.state.scratchpad
-        root, sheet = (None, self.master.sheet(scratchpad)) if len(scratchpad) else (self.observe_root(), None)
-        views = {"view": root and view_data(root), "sheet": sheet and sheet_data(sheet)}
-        votes = Votes(self.master.question, self.settings.votes)
-        left = self.meter.calls_left()
-        while votes.is_open and (not votes.calls or self.meter.can_decide(spent(votes.calls))):
-            vote, allowed = len(votes.calls), None if left is None else left - spent(votes.calls).calls
-            complete = partial(self.master.decide, scratchpad, root, vote=vote)
-            votes.calls.append(self.calls.attempt("decision", complete, allowed))
-        for other in votes.others:
-            self.calls.settle(other, self.rounds, is_vote=True)
-        call = votes.winner
-        answer = {"answer": call.reply.answer.model_dump()} if call.reply else {}
-        self.calls.settle(call, self.rounds, {**views, **answer})
-        return call.reply
-
-    def observe_root(self) -> Observation:
+    def root(self) -> Observation:
         """Return the root grid, masked by the current dead zones."""
-        return self.master.observe_root(self.state.dead_zones)
-
-    def shown_labels(self) -> tuple[str, ...]:
-        """Return the labels of the evidence that a review would show."""
-        return self.master.sheet(self.state.scratchpad).scratchpad.labels
+        return self.atlas.observe(self.atlas.start(dead_zones=self.dead_zones))

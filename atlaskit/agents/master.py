@@ -1,173 +1,223 @@
-"""`Master`: the calls that plan, probe, review and decide (paper §3.2), and the sheet they show."""
+"""`Master`: makes the master's calls, records them, decides by votes, notices silence; and what its
+answers say.
+
+A call is made by `ask`, which changes nothing, so that a probe can run beside the workers;
+`record` adds its event at a fixed point of the round.
+"""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from atlaskit.agents.prompts import Call, DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall, request_for
-from atlaskit.agents.prompts.thrift import Recalled
-from atlaskit.agents.scouts.hints import CellHint
-from atlaskit.agents.thrift import Thrift
+from atlaskit.agents import prompts
+from atlaskit.agents.prompts import DecisionCall, GlanceCall, request_for
+from atlaskit.agents.run import Run, prediction
+from atlaskit.agents.worker import Visit
 from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
+from atlaskit.environment.grid import Grid, regions_over
+from atlaskit.environment.mdp import State
+from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.observation import Observation
-from atlaskit.environment.question import Answered, Question, Span
-from atlaskit.environment.render import Sheet
-from atlaskit.environment.scoring import merged
+from atlaskit.environment.question import Answered, Question, spans_of
+from atlaskit.environment.scoring import intervals_iou
 from atlaskit.errors import IllegalAction
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
+from atlaskit.models.errors import ModelError, Unreachable
+from atlaskit.models.protocol import Reply
+from atlaskit.runs.events import Call, Cite, Decision, Failure, SheetRecord, ViewRecord, Vote, paid
+
+MAX_UNANSWERED = 3
+"""The run ends after so many failed calls of the master in a row, or after so many rounds in a row
+in which no worker got a reply, in different regions: a server may refuse the frames of one."""
+SAME_IOU = 0.5
+"""Two answers in intervals agree from this IoU on."""
 
 
 @dataclass
 class Master:
-    """The agent with the global view: it plans, probes, reviews and decides.
+    """The agent with the global view, as the run hears it."""
 
-    Each method makes one call and changes nothing here; the search applies the replies. The
-    methods that make a call raise ModelError when it fails.
-    """
+    run: Run
+    round: int = 0
+    """The number of the current round; 0 before the first."""
+    failures: int = 0
+    """Failed calls in a row."""
+    silent: list[Grid] = field(default_factory=list)
+    """One region for each round in a row in which no worker got a reply."""
 
-    atlas: Atlas
-    model: Model
-    question: Question
-    deadline_s: float | None = None
-    """When retries must end, by `clock.now_s`."""
-    cancel: threading.Event | None = None
-    """Set when the run is interrupted."""
-    first_sample: int = 0
-    """Number of the sample of the first vote; each further vote has the next one."""
-    thrift: Thrift = frozenset()
+    def ask(self, call: prompts.Call, sample: int = 0) -> Reply | ModelError:
+        """Make a call; raise Unreachable if nobody answers the first call of the run."""
+        is_first = not self.run.model.calls
+        outcome = self.run.complete(replace(request_for(self.run.vlm, call), sample=sample))
+        if is_first and isinstance(outcome, Unreachable):
+            raise outcome
+        return outcome
 
-    def extract_task(self, chooses_traversal: bool, max_attempts: int = MAX_ATTEMPTS) -> Reply:
-        """Turn the question into a search task, and choose a traversal if asked to.
-
-        The call has no images, so it decodes no frame.
-        """
-        return self._complete(TaskCall(self.question, chooses_traversal), max_attempts)
-
-    def probe(
-        self,
-        search_task: str,
-        root: Observation,
-        cells: Sequence[int],
-        top: int,
-        scratchpad: Scratchpad,
-        max_attempts: int = MAX_ATTEMPTS,
-        hints: tuple[CellHint, ...] = (),
-    ) -> Reply:
-        """Score at most `top` of these cells of the masked root grid, told the scouts' hints."""
-        call = ProbeCall(self.question, search_task, root, tuple(cells), top, scratchpad, self.thrift, hints)
-        return self._complete(call, max_attempts)
-
-    def review(
-        self,
-        search_task: str,
-        root: Observation,
-        cells: Sequence[int],
-        scratchpad: Scratchpad,
-        max_attempts: int = MAX_ATTEMPTS,
-        recalled: Recalled | None = None,
-        judged: Collection[str] = (),
-    ) -> Reply:
-        """Judge the evidence: whether it suffices, where to look next, what to erase.
+    def record(self, kind: type[Call], outcome: Reply | ModelError, shown: Mapping[str, Any], **fields: Any) -> None:
+        """Add the event of a call to the trace, and count failures.
 
         Args:
-            search_task: What the run looks for.
-            root: The masked root grid.
-            cells: The root cells that can still be searched.
-            scratchpad: The evidence.
-            max_attempts: The most attempts of the call.
-            recalled: What stands in place of the root grid; None shows the grid.
-            judged: Labels of the evidence that an earlier review judged.
+            kind: The class of the event that a reply becomes.
+            outcome: What came of the call.
+            shown: The `view` and the `sheet` that it showed, which a failure records too.
+            **fields: The fields of the event that the reply tells.
         """
-        sheet = self.review_sheet(scratchpad, judged)
-        between = gaps(sheet.scratchpad, root.state.dead_zones, (self.atlas.root.start_s, self.atlas.root.end_s))
-        left_out = len(scratchpad) - len(sheet.scratchpad)
-        call = ReviewCall(self.question, search_task, sheet, root, tuple(cells), between, left_out, recalled)
-        return self._complete(call, max_attempts)
+        if isinstance(outcome, Reply):
+            self.failures = 0
+            self.run.log(kind(round=self.round, **shown, **fields, **paid(outcome)))
+            return
+        # An unreachable server was retried long enough; another failure that is not final may pass.
+        self.failures += MAX_UNANSWERED if outcome.is_final or isinstance(outcome, Unreachable) else 1
+        self.run.failure = str(outcome)
+        self.run.log(Failure.of("decision" if kind is Vote else kind.kind, outcome, round=self.round, **shown))
+
+    def silence(self, visits: Sequence[Visit] = ()) -> Literal["seconds", "model"] | None:
+        """Return why no replies come: the "model", or the "seconds" are over; None if they come.
+
+        Args:
+            visits: Those of a round that just ended.
+        """
+        refusal = next((visit.refusal for visit in visits if visit.refusal), "")
+        if refusal:
+            self.run.failure, self.failures = refusal, MAX_UNANSWERED
+        elif visits and all(visit.is_silent for visit in visits):
+            self.silent.append(visits[0].region)
+            self.run.failure = next(event.reason for event in reversed(visits[-1].events) if isinstance(event, Failure))
+        elif visits:
+            self.silent = []
+        if self.failures < MAX_UNANSWERED and len(set(self.silent)) < MAX_UNANSWERED:
+            return None
+        return "seconds" if self.run.meter.is_out_of_time() else "model"
 
     def decide(
-        self,
-        scratchpad: Scratchpad,
-        root: Observation | None = None,
-        max_attempts: int = MAX_ATTEMPTS,
-        vote: int = 0,
-    ) -> Reply:
-        """Answer from the evidence frames, or from the masked root grid if `root` is given.
+        self, atlas: Atlas, scratchpad: Scratchpad, root: Observation | None, votes: int, sample: int
+    ) -> Reply | None:
+        """Answer from the evidence, or from the root grid if there is none (paper §3.2).
+
+        With votes, the answer that most replies give counts; later ones are only asked for while
+        they can change it.
 
         Args:
+            atlas: The environment.
             scratchpad: The evidence.
-            root: The masked root grid, to answer from it instead.
-            max_attempts: The attempts that the call may take.
-            vote: Number of the vote, from 0; a model with a temperature may answer each otherwise.
-        """
-        if root is not None:
-            return self._complete(GlanceCall(self.question, root), max_attempts, self.first_sample + vote)
-        sheet, duration_s = self.sheet(scratchpad), self.atlas.rules.duration_s
-        left_out = len(scratchpad) - len(sheet.scratchpad)
-        call = DecisionCall(self.question, duration_s, sheet, left_out)
-        return self._complete(call, max_attempts, self.first_sample + vote)
+            root: The masked root grid, to answer from it; None if there is evidence.
+            votes: The most decisions that are asked for.
+            sample: Number of the first one's sample; each further one has the next.
 
-    def cite(self, cells: Sequence[int], dead_zones: DeadZones, scratchpad: Scratchpad) -> Scratchpad:
-        """Return a scratchpad with the root cells that an answer cites as evidence.
+        Returns:
+            The reply; None if the call failed, must fail, or the budget has no call left.
+        """
+        meter, question = self.run.meter, self.run.question
+        if self.run.is_hopeless or not meter.can_decide():
+            return None
+        call: DecisionCall | GlanceCall
+        shown: dict[str, Any]
+        if root is None:
+            sheet = atlas.sheet(scratchpad)
+            left_out = len(scratchpad) - len(sheet.scratchpad)
+            call = DecisionCall(question, atlas.rules.duration_s, sheet, left_out)
+            shown = {"view": None, "sheet": SheetRecord.of(sheet)}
+        else:
+            call, shown = GlanceCall(question, root), {"view": ViewRecord.of(root), "sheet": None}
+        outcomes = [self.ask(call, sample)]
+        while can_change(question, outcomes, votes) and meter.can_decide():
+            outcomes.append(self.ask(call, sample + len(outcomes)))
+        agreeing = support(question, outcomes)
+        winner = outcomes[agreeing.index(max(agreeing))]
+        for other in outcomes:
+            if other is not winner:
+                self.record(Vote, other, {}, **_answer(other), step="decision")
+        self.record(Decision, winner, shown, **_answer(winner))
+        return winner if isinstance(winner, Reply) else None
+
+    def cite(self, decision: Reply, atlas: Atlas, state: State) -> Scratchpad:
+        """Return the evidence of a decision without evidence: the root cells that it rests on.
 
         Cells whose frame is dead or cannot be decoded are left out.
 
         Args:
-            cells: Indices of the cited cells.
-            dead_zones: The run's dead zones.
-            scratchpad: An empty scratchpad. It still knows which labels were given and erased, so
-                that no label is given twice.
+            decision: The decision, made from the root grid.
+            atlas: The environment.
+            state: The state at the root, with the dead zones. Its empty scratchpad knows which
+                labels were given and erased, so that no label is given twice.
         """
-        state = self.atlas.start(dead_zones=dead_zones, scratchpad=scratchpad)
-        for cell in dict.fromkeys(cells):
+        for cell in cited_cells(decision.answer):
             try:
-                state = self.atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
+                state = atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
             except IllegalAction:
                 continue  # the grid itself shows that the cell is dead or unreadable
+        view, found = ViewRecord.of(atlas.observe(state)), state.scratchpad.items
+        self.run.log(Cite(view=view, interval_s=(atlas.root.start_s, atlas.root.end_s), found=found))
         return state.scratchpad
 
-    def observe_root(self, dead_zones: DeadZones) -> Observation:
-        """Return the root grid, masked by dead zones."""
-        return self.atlas.observe(self.atlas.start(dead_zones=dead_zones))
 
-    def sheet(self, scratchpad: Scratchpad) -> Sheet:
-        """Return the image of the evidence: at most MAX_SHEET_ITEMS items, the most confident."""
-        return self.atlas.sheet(scratchpad)
-
-    def review_sheet(self, scratchpad: Scratchpad, judged: Collection[str]) -> Sheet:
-        """Return the sheet of a review: with "evidence", halved where it was judged before."""
-        sheet = self.sheet(scratchpad)
-        halved = frozenset(judged) & frozenset(sheet.scratchpad.labels) if "evidence" in self.thrift else frozenset()
-        return replace(sheet, halved=halved)
-
-    def _complete(self, call: Call, max_attempts: int, sample: int = 0) -> Reply:
-        request = replace(request_for(self.model, call), sample=sample)
-        return self.model.complete(request, max_attempts=max_attempts, deadline_s=self.deadline_s, cancel=self.cancel)
+def _answer(decision: Reply | ModelError) -> dict[str, Any]:
+    return {"answer": decision.answer.model_dump()} if isinstance(decision, Reply) else {}
 
 
-def prediction(question: Question, answer: Any) -> Answered:
-    """Return what a validated decision predicts: a choice's index, interval(s), a number or words.
+def is_sufficient(review: Any) -> bool:
+    """Return whether a review declares the evidence sufficient, and its judgement supports that.
 
-    The ends of an interval are sorted, because no schema can force a model to give the start first.
-    Several intervals are in order of time, and one where they overlap or touch.
+    For a question with choices, exactly one choice must be judged proven, and the conclusion must
+    name evidence that supports it.
     """
-    if question.several:
-        return merged(map(_ordered, answer.intervals))
+    if review.conclusion.action != "final_decision":
+        return False
+    choices = getattr(review, "choices", ())
+    proven = {choice.choice: set(choice.supporting) for choice in choices if choice.sufficient}
+    return not choices or (len(proven) == 1 and not set(review.conclusion.supporting).isdisjoint(*proven.values()))
+
+
+def labels_to_erase(review: Any) -> list[str]:
+    """Return the labels that a review erases, but for those that it also uses as support."""
+    needed = {label for choice in getattr(review, "choices", ()) for label in choice.supporting}
+    needed |= set(getattr(review.conclusion, "supporting", ()))
+    return [label for label in dict.fromkeys(review.erase) if label not in needed]
+
+
+def places_to_explore(review: Any, root: Grid, max_depth: int, dead_zones: DeadZones) -> tuple[list[int], list[Grid]]:
+    """Return the root cells, and the regions below them, that a review names to be searched next.
+
+    Of the intervals that it names, what is dead is left out. One as long as a root cell means that
+    cell. The ends are sorted, because no schema can force a model to give the start first.
+    """
+    ends = [sorted((span.start_s, span.end_s)) for span in getattr(review.conclusion, "intervals", ())]
+    over = [grid for start_s, end_s in ends for grid in regions_over(root, start_s, end_s, max_depth)]
+    regions = [grid for grid in over if not dead_zones.covers(grid.start_s, grid.end_s)]
+    cells = [*getattr(review.conclusion, "explore", ()), *(grid.path[0] for grid in regions if grid.depth == 1)]
+    return cells, [grid for grid in regions if grid.depth > 1]
+
+
+def cited_cells(decision: Any) -> list[int]:
+    """Return the root cells that a decision made from the root grid rests on, each once."""
+    weighed = [each for each in getattr(decision, "weighed", ()) if each.choice == decision.answer] or [decision]
+    return list(dict.fromkeys(cell for each in weighed for cell in getattr(each, "supporting", ())))
+
+
+def can_change(question: Question, decisions: Sequence[Reply | ModelError], votes: int) -> bool:
+    """Return whether another of at most so many votes can change which decision wins.
+
+    What a summary says is not compared: no two are alike. No more are asked for after a failure.
+    """
+    if len(decisions) >= votes or question.kind == "summary" or isinstance(decisions[-1], ModelError):
+        return False
+    return 2 * max(support(question, decisions)) <= votes
+
+
+def support(question: Question, decisions: Sequence[Reply | ModelError]) -> list[int]:
+    """Return how many of some decisions agree with each; 0 for one that failed."""
+    given = [None if isinstance(each, ModelError) else prediction(question, each.answer) for each in decisions]
+    return [
+        0 if one is None else sum(other is not None and agree(question, one, other) for other in given) for one in given
+    ]
+
+
+def agree(question: Question, one: Answered, other: Answered) -> bool:
+    """Return whether two answers to a question are the same answer."""
     if question.kind == "when":
-        return _ordered(answer)
-    return answer.answer.strip() if isinstance(answer.answer, str) else int(answer.answer)
-
-
-def _ordered(interval: Any) -> Span:
-    """Return the interval of a reply, its earlier end first."""
-    return min(interval.start_s, interval.end_s), max(interval.start_s, interval.end_s)
-
-
-def cited_cells(answer: Any) -> list[int]:
-    """Return the root cells that a decision made from the root grid rests on."""
-    judged = [weighed for weighed in getattr(answer, "weighed", ()) if weighed.choice == answer.answer] or [answer]
-    return [cell for each in judged for cell in getattr(each, "supporting", ())]
+        return intervals_iou(spans_of(one), spans_of(other)) >= SAME_IOU
+    if isinstance(one, str) and isinstance(other, str):
+        return one.casefold().split() == other.casefold().split()
+    return one == other

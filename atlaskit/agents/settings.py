@@ -1,4 +1,4 @@
-"""`Search`: the settings of a search, their two named values, and what suits a model.
+"""`Search`: the settings of a search, their two named values, and what suits a model and a video.
 
 "paper" is the search of the paper; "best" is what measured best on development seeds (see How the
 search works), as far as a model can do it.
@@ -8,28 +8,62 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args
 
-from atlaskit.agents.scouts.registry import resolve_scouts
 from atlaskit.agents.scouts.sight import Scout
+from atlaskit.agents.scouts.survey import resolve_scouts
 from atlaskit.agents.strategies import Strategy, resolve_strategy
-from atlaskit.agents.thrift import Measure, check_thrift, resolve_thrift
-from atlaskit.agents.votes import can_vote, check_votes
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.observation import Cells
+from atlaskit.environment.question import Question
 from atlaskit.environment.render import check_cells
 from atlaskit.environment.tiles import PATCH_PX, Fit
-from atlaskit.errors import InputError, check_whole
+from atlaskit.errors import InputError, ModelWarning, check_whole, printable
 from atlaskit.models.families import family_of
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Model
-from atlaskit.video.video import SAMPLINGS, Sampling
+from atlaskit.video.playlist import Playlist
+from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Named = Literal["paper", "best"]
 """The names that a search has."""
+Measure = Literal["steps", "review", "probe", "evidence"]
+"""What a run may save on.
+
+* steps: a worker may end its visit with the reply that keeps evidence or marks cells.
+* review: a review does not show the root sheet again, but what the master made of it.
+* probe: the master probes again only when no cell that it scored is left, and never ahead.
+* evidence: a review shows frames that an earlier review judged at half the size, in short rows;
+  a probe lists all evidence in short rows.
+"""
+Thrift = Collection[str]
+"""The measures of a run, by their names."""
+
+MEASURES: tuple[Measure, ...] = get_args(Measure)
+ALL = "all"
+SAME_PROMPTS: Thrift = ("probe",)
+"""The measures that change which calls are made, but no prompt."""
+MARK = re.compile(r"film-[0-9a-f]{16}-\d+|drawn-[0-9a-f]{16}")
+"""Fingerprints that `atlasworld` gives its videos. They come from the script, not from the file."""
+NAME = re.compile(r"atlasworld-\d+-[\d.e+]+s-\d+x\d+-\d+fps\b.*")
+"""Names of the files that `atlasworld` writes. The cache remembers them with the fingerprint."""
+USUAL_FORMAT = ((640, 360), 12.0)
+"""Size and frame rate of a world, unless the caller chooses others. Hardly any camera has twelve
+frames in a second, so this tells a world whose file was renamed."""
+
+
+def _measures(thrift: object) -> tuple[Measure, ...]:
+    """Return measures in one order; raise InputError for a name that is none of them."""
+    names = MEASURES if thrift == ALL else thrift
+    if isinstance(names, str) or not isinstance(names, Sequence):
+        raise InputError(f"thrift must be a tuple of names, or {ALL!r}; got {thrift!r:.80}.")
+    if unknown := [name for name in names if name not in MEASURES]:
+        raise InputError(f"thrift knows {', '.join(MEASURES)}, and {ALL!r}; got {unknown[0]!r:.80}.")
+    return tuple(name for name in MEASURES if name in names)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,7 +134,7 @@ class Search:
         self._check_grid()
         self._check_limits()
         resolve_strategy(self.traversal)
-        resolve_thrift(self.thrift)
+        object.__setattr__(self, "thrift", _measures(self.thrift))
         resolve_scouts(self.scouts)
         check_whole("votes", self.votes)
         check_whole("sample", self.sample, least=0)
@@ -201,7 +235,7 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
         chosen = chosen if can_vote(vlm) else replace(chosen, votes=1)
     chosen = replace(chosen, **changes)
     check_votes(vlm, chosen.votes)
-    check_thrift(resolve_thrift(chosen.thrift), vlm)
+    check_thrift(chosen.thrift, vlm)
     if chosen.cells == "full" and preset_for(vlm).words:
         raise InputError(
             f'{getattr(vlm, "name", vlm)!s:.60} was taught prompts with cells="compact", and knows no others.'
@@ -238,3 +272,71 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
 def recorded_fit(fit: Fit, patch: int) -> dict[str, Any]:
     """Return the settings that a run records of `fit_for`: the patch only where it counts."""
     return {"fit": fit, "patch": patch} if fit == "native" else {"fit": fit}
+
+
+def check_thrift(thrift: Thrift, model: Any) -> None:
+    """Raise InputError if a measure changes prompts that the model was taught without it."""
+    changing = [name for name in thrift if name not in SAME_PROMPTS]
+    if changing and preset_for(model).words:
+        raise InputError(
+            f"thrift {changing[0]!r} changes prompts, and {printable(model.name, 60)} was taught those without it: "
+            f"leave out all but {', '.join(sorted(SAME_PROMPTS))}, or name another model."
+        )
+
+
+def can_vote(vlm: object) -> bool:
+    """Return whether a model's replies to the same request vary: at temperature 0 all are equal."""
+    parameters = getattr(vlm, "parameters", None)  # a function that makes models has none
+    return not isinstance(parameters, Mapping) or parameters.get("temperature") != 0
+
+
+def check_votes(vlm: Any, votes: int) -> None:
+    """Raise InputError if several votes of a model are one vote."""
+    if votes > 1 and not can_vote(vlm):
+        raise InputError(
+            f"votes={votes} asks {vlm.name} the same several times, and at temperature 0 each reply is the same. "
+            "Open the model with a temperature, for instance ak.VLM(…, temperature=0.7), or leave votes at 1."
+        )
+
+
+def is_atlasworld(video: Video) -> bool:
+    """Return whether a video is an AtlasWorld, as far as can be told without decoding a frame.
+
+    A playlist is one if all its videos are. The files carry no mark, so a world of unusual size or
+    frame rate whose file was renamed counts as another video.
+    """
+    if isinstance(video, Playlist):
+        return all(map(is_atlasworld, video.parts))
+    is_marked = MARK.fullmatch(video.fingerprint) or NAME.fullmatch(video.name)
+    return bool(is_marked) or (video.size, round(video.fps, 3)) == USUAL_FORMAT
+
+
+def warn_if_unsuitable(model: Model, video: Video, question: Question) -> None:
+    """Warn, once for each line of code that asks, if the model was not taught what it is asked.
+
+    That is another kind of video, or an answer of several intervals.
+    """
+    preset, name = preset_for(model), printable(model.name, 60)
+    if preset.only_atlasworlds and not is_atlasworld(video):
+        warnings.warn(
+            f"{name} knows only AtlasWorlds, the synthetic videos of this kit, and is used on another video: its "
+            f"answers mean nothing there. Name another model.",
+            ModelWarning,
+            stacklevel=4,
+        )
+    if preset.only_one_interval and question.several:
+        warnings.warn(
+            f"{name} was taught to answer with one interval, and is asked for several: its answers mean little. Name "
+            f"another model, or ask for one interval.",
+            ModelWarning,
+            stacklevel=4,
+        )
+
+
+def check_writes_freely(model: Model, method: str) -> None:
+    """Raise InputError if a method needs free words of a model that was taught fixed forms only."""
+    if preset_for(model).words:
+        raise InputError(
+            f"{method} needs a model that writes free text, and {printable(model.name, 60)} was taught the calls of "
+            f"Video-RLM alone: name another model, or use video-rlm, uniform or composite."
+        )

@@ -60,10 +60,6 @@ class Assignment:
             raise InputError(f'The traversal of an assignment must be "dfs" or "bfs"; got {self.traversal!r:.80}.')
 
 
-Sortie = Assignment
-"""The name of `Assignment` in 0.1.0, for strategies that were written for it."""
-
-
 class Strategy(Protocol):
     """Any function that plans a round.
 
@@ -163,7 +159,7 @@ def strategy_name(strategy: Strategy) -> str:
     return str(getattr(strategy, "__name__", type(strategy).__name__))
 
 
-def plan_round(strategy: Strategy, frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
+def choose(strategy: Strategy, frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
     """Ask a strategy for the assignments of a round, and check them.
 
     Raises:

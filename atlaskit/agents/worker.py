@@ -3,149 +3,236 @@
 
 A failed call costs a step, not the region: the worker goes on, evidence it found before is kept,
 and a region whose visit was cut short stays open.
+
+A conversation is about one view. It only grows while the view stays the same, so that the server's
+prefix cache can reuse it; on another view a new conversation begins.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from atlaskit.agents.budget import Allotment, Charge, PeakUsage
-from atlaskit.agents.prompts import StepCall, request_for
-from atlaskit.agents.scouts.survey import Survey
-from atlaskit.agents.task import Task, WorkerResult, WorkerStop
-from atlaskit.agents.thrift import Thrift
-from atlaskit.agents.visit import Visit
+from atlaskit.agents.budget import Allotment, larger
+from atlaskit.agents.prompts import StepCall, Turn, request_for
+from atlaskit.agents.prompts.worker import opened_paths
+from atlaskit.agents.run import Run
+from atlaskit.agents.schemas import ends_visit, to_action
+from atlaskit.agents.scouts.survey import Survey, hint_records
+from atlaskit.agents.settings import Thrift
+from atlaskit.environment.actions import Finished
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.question import Question
-from atlaskit.models.clock import now_s
+from atlaskit.environment.mdp import Traversal
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.question import Span
+from atlaskit.errors import IllegalAction
 from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, Model, Reply
-from atlaskit.runs.events import Event, failure_data, view_data
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
+from atlaskit.models.usage import Usage
+from atlaskit.runs.events import ActionRecord, Event, Failure, ShownRecord, Step, ViewRecord, paid
 
 MAX_FAILURES_IN_A_ROW = 2
 """A worker gives up after so many failed calls in a row; its region stays open."""
 
+WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
+"""Why a visit ended.
+
+* finished: the worker declared its region explored.
+* plateau: too many steps in a row brought nothing new.
+* steps: the worker used all the steps its strategy planned.
+* budget: the budget of the run cut the visit short.
+* failed: too many calls in a row failed, or one in a way in which all calls must fail.
+"""
+
+
+@dataclass(frozen=True)
+class Task:
+    """One region handed to one worker: all that the worker may know, fixed before it starts."""
+
+    search_task: str
+    region: Grid
+    dead_zones: DeadZones
+    allotment: Allotment
+    round: int
+    worker: int
+    """The worker's index within the round."""
+    traversal: Traversal = "dfs"
+    plateau: int = 0
+    """Steps in a row without new evidence or marks that end the visit; 0 means never."""
+    known_evidence: Scratchpad = Scratchpad()
+    """Evidence that was found in the region before."""
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What a worker returns from its region."""
+
+    region: Grid
+    stop: WorkerStop
+    evidence: tuple[Evidence, ...]
+    """The evidence that this visit found, without what was known before."""
+    marked: tuple[Grid, ...]
+    """The cells that the worker marked as promising, in that order."""
+    opened: tuple[Grid, ...]
+    """The grids that the worker opened in its region."""
+    events: tuple[Event, ...]
+    is_silent: bool
+    """Whether no call of the visit reached the model; a call that the server refused did."""
+    refusal: str
+    """The failure after which no call of the run can succeed; empty if there was none."""
+
+    @property
+    def is_cut_short(self) -> bool:
+        """Whether the region was not fully explored, so that it stays open."""
+        has_failure = any(isinstance(event, Failure) for event in self.events)
+        return self.stop in ("failed", "budget") or (self.stop in ("steps", "plateau") and has_failure)
+
+    @property
+    def explored_s(self) -> Span:
+        """What the visit explored, [start, end) in seconds.
+
+        It is the region; of a shifted one, it is the region together with what it was shifted from.
+        """
+        seen = (self.region, replace(self.region, shift=0))
+        return min(grid.start_s for grid in seen), max(grid.end_s for grid in seen)
+
+    @property
+    def unmarked_s(self) -> tuple[Span, ...]:
+        """The parts of what was explored without marked cells, [start, end) in seconds.
+
+        Without evidence in the region, these are dead.
+        """
+        marked = DeadZones().add_all((grid.start_s, grid.end_s) for grid in self.marked)
+        return marked.outside(*self.explored_s)
+
 
 @dataclass
 class Worker:
-    """An agent that explores a region.
+    """An agent in its region.
 
     With traversal "dfs" it opens cells until it sees the evidence; with "bfs" it scans one level
     and marks the cells that later rounds should open.
     """
 
+    run: Run
     atlas: Atlas
-    model: Model
-    question: Question
-    emit: Callable[[Event], None] = lambda event: None
-    """Called with each event as it happens, from the worker's thread."""
-    thrift: Thrift = frozenset()
+    task: Task
+    thrift: Thrift = ()
     survey: Survey = Survey()
-
-    def explore(self, task: Task) -> WorkerResult:
-        """Explore a region within its allotment of calls, tokens and time."""
-        visit = Visit(self.atlas, task, self.question, self.thrift, self.survey)
-        account = _Account.of(task.allotment)
-        while (stop := _stop_of(visit, account)) is None:
-            self._step(visit, account)
-        return WorkerResult(
-            region=task.region,
-            evidence=visit.evidence,
-            stop=stop,
-            charge=account.charge,
-            events=tuple(account.events),
-            longest_s=account.longest_s,
-            marked=visit.state.marked,
-            largest=account.largest,
-            got_no_reply=account.is_silent and bool(account.events),
-            final_failure=account.final_failure,
-            opened=_grids(task.region, visit.opened),
-        )
-
-    def _step(self, visit: Visit, account: _Account) -> None:
-        """Make one call and take the action it returns; a failed call changes no state."""
-        left, started_s = account.calls_left, now_s()
-        call = visit.next_call(left)
-        try:
-            reply = self._complete(call, left, visit.task.allotment)
-        except ModelError as error:
-            account.add_failure(error)
-            if isinstance(error, Refused | BadReply):  # the same messages would fail again
-                visit.restart_conversation()
-            shown = {"view": view_data(visit.observation)}
-            event = visit.event("failure", failure_data("step", error, Charge.of(error).usage, shown))
-        else:
-            account.add_reply(reply, now_s() - started_s)
-            event = visit.act(reply, call)
-        account.events.append(event)
-        self.emit(event)
-
-    def _complete(self, call: StepCall, calls_left: int, allotment: Allotment) -> Reply:
-        return self.model.complete(
-            request_for(self.model, call),
-            max_attempts=min(calls_left, MAX_ATTEMPTS),
-            deadline_s=allotment.deadline_s,
-            cancel=allotment.cancel,
-        )
-
-
-def _grids(region: Grid, paths: Iterable[tuple[int, ...]]) -> tuple[Grid, ...]:
-    """Return the grids at some paths of a region, in order of their paths."""
-    return tuple(replace(region, path=path) for path in sorted(paths))
-
-
-@dataclass
-class _Account:
-    """What a visit has cost so far, and which of its calls failed."""
-
-    allotment: Allotment
-    charge: Charge = Charge()
-    largest: PeakUsage = PeakUsage()
-    longest_s: float = 0.0
+    turns: tuple[Turn, ...] = ()
+    """The turns so far."""
+    begin: int = 0
+    """How many turns came before the current conversation."""
+    steps_without_gain: int = 0
+    """Steps since the last new evidence or marked cell."""
+    used: Usage = Usage()
+    """What the visit has cost so far."""
     failures_in_a_row: int = 0
     is_silent: bool = True
-    """Whether no call has reached the model so far."""
-    final_failure: str = ""
-    """The failure after which no call of the run can succeed; empty if there was none."""
+    refusal: str = ""
     events: list[Event] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, allotment: Allotment) -> _Account:
-        """Return the account of a visit before its first call."""
-        return cls(allotment, largest=PeakUsage(prices=allotment.expected_call.prices))
+    def __post_init__(self) -> None:
+        task = self.task
+        self.state = self.atlas.start(task.region, task.dead_zones, task.known_evidence, task.traversal)
+        self.observation = self.atlas.observe(self.state)
+        self.largest_call = task.allotment.largest_call
+        self.place: dict[str, Any] = {"round": task.round, "worker": task.worker}
+
+    def explore(self) -> Visit:
+        """Explore the region within the allotment of calls, tokens and time."""
+        while (stop := self.stop()) is None:
+            event = self.step()
+            self.events.append(event)
+            self.run.observer.on_event(event)
+        return Visit(
+            region=self.task.region,
+            stop=stop,
+            evidence=self.state.scratchpad.items[len(self.task.known_evidence) :],
+            marked=self.state.marked,
+            opened=tuple(replace(self.task.region, path=path) for path in sorted(opened_paths(self.turns))),
+            events=tuple(self.events),
+            is_silent=self.is_silent and bool(self.events),
+            refusal=self.refusal,
+        )
 
     @property
     def calls_left(self) -> int:
-        return self.allotment.calls - self.charge.usage.calls
+        """Calls that the allotment still allows."""
+        return self.task.allotment.calls - self.used.calls
 
-    @property
-    def is_spent(self) -> bool:
-        """Whether another call would exceed the allotment's tokens or time."""
-        return self.allotment.is_spent(self.charge.usage, self.largest, self.longest_s)
+    def stop(self) -> WorkerStop | None:
+        """Return why the visit ends before its next call, None if it goes on."""
+        allotment = self.task.allotment
+        if self.refusal or self.failures_in_a_row == MAX_FAILURES_IN_A_ROW:
+            return "failed"
+        if self.state.finished:
+            return "finished"
+        if self.steps_without_gain == self.task.plateau > 0:
+            return "plateau"
+        if self.calls_left <= 0:
+            return "steps" if allotment.is_full else "budget"
+        spent = self.run.meter.budget.amounts(self.used)
+        is_spent = any(spent[name] + self.largest_call[name] > share for name, share in allotment.tokens.items())
+        return "budget" if is_spent or self.run.meter.is_out_of_time() else None
 
-    def add_failure(self, error: ModelError) -> None:
-        cost = Charge.of(error)
-        self.charge, self.largest = self.charge + cost, self.largest | cost.usage
+    def step(self) -> Event:
+        """Make one call and take the action it returns; a failed call changes no state."""
+        left = self.calls_left
+        call = self.next_call(left)
+        outcome = self.run.complete(request_for(self.run.vlm, call), min(left, MAX_ATTEMPTS))
+        self.used += outcome.usage
+        self.largest_call = larger(self.largest_call, self.run.meter.budget.amounts(outcome.usage))
+        if not isinstance(outcome, ModelError):
+            self.failures_in_a_row, self.is_silent = 0, False
+            return self.act(outcome, call)
         self.failures_in_a_row += 1
-        self.final_failure = str(error) if error.is_final else ""
-        self.is_silent = self.is_silent and not isinstance(error, Refused)
+        self.refusal = str(outcome) if outcome.is_final else ""
+        self.is_silent = self.is_silent and not isinstance(outcome, Refused)
+        if isinstance(outcome, Refused | BadReply):  # the same messages would fail again
+            self.begin = len(self.turns)
+        return Failure.of("step", outcome, view=ViewRecord.of(self.observation), **self.place)
 
-    def add_reply(self, reply: Reply, seconds: float) -> None:
-        self.charge, self.largest = self.charge + Charge.of(reply), self.largest | reply.usage
-        self.longest_s = max(self.longest_s, seconds)
-        self.failures_in_a_row, self.is_silent = 0, False
+    def next_call(self, steps_left: int) -> StepCall:
+        """Return the next call: the turns so far, and what the worker sees now."""
+        task, seen = self.task.search_task, self.observation
+        open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
+        hints = self.survey.told(task, self.state.grid, open_cells)
+        return StepCall(self.run.question, task, seen, self.turns, steps_left, self.begin, self.thrift, hints)
 
+    def act(self, reply: Reply, call: StepCall) -> Event:
+        """Take the action that the model chose; return the event of this step.
 
-def _stop_of(visit: Visit, account: _Account) -> WorkerStop | None:
-    """Return why a visit ends before its next call, None if it goes on."""
-    if account.final_failure or account.failures_in_a_row == MAX_FAILURES_IN_A_ROW:
-        return "failed"
-    if visit.state.finished:
-        return "finished"
-    if visit.has_plateaued:
-        return "plateau"
-    if account.calls_left <= 0:
-        return "steps" if account.allotment.is_full else "budget"
-    return "budget" if account.is_spent else None
+        An illegal action changes nothing: it costs the step, and the model is told why.
+        """
+        before, action, problem = self.observation, to_action(reply.answer), ""
+        ends = ends_visit(reply.answer)
+        try:
+            self.state = self.atlas.act(self.state, action)
+            if ends:
+                self.state = self.atlas.act(self.state, Finished())
+        except IllegalAction as error:
+            problem = str(error)
+        after = self.observation = self.atlas.observe(self.state)
+        self.turns += (Turn(before, call.steps_left, reply.text, reply.answer.thought, action, problem),)
+        if after.view.grid != before.view.grid:
+            self.begin = len(self.turns)
+        found = self.state.scratchpad.items[len(before.state.scratchpad) :]
+        marked = self.state.marked[len(before.state.marked) :]
+        self.steps_without_gain = 0 if found or marked else self.steps_without_gain + 1
+        return Step(
+            **self.place,
+            view=ViewRecord.of(before),
+            interval_s=(before.view.grid.start_s, before.view.grid.end_s),
+            depth=before.state.depth,
+            action=ActionRecord.of(action),
+            then="finished" if ends and not problem else "",
+            problem=problem,
+            shown=None if problem else ShownRecord.of(after),
+            found=found,
+            marked=tuple(grid.path for grid in marked),
+            thought=reply.answer.thought,
+            hints=hint_records(call.hints) if call.begins else (),
+            **paid(reply),
+        )

@@ -32,6 +32,7 @@ class Evidence:
         InputError: The confidence lies outside [0, 1], or the timestamp outside the cell.
     """
 
+    __pydantic_config__ = {"extra": "forbid", "strict": True}  # noqa: RUF012  # how traces read it
     timestamp_s: float
     start_s: float
     """Start of the cell in seconds."""

@@ -100,7 +100,7 @@ def case_row(
         "checks": len(result.trace.of("review")),
         "evidence": len(result.evidence),
         "coverage": result.coverage,
-        "depth": max((event["depth"] for event in result.trace.of("step")), default=0),
+        "depth": max((step.depth for step in result.trace.of("step")), default=0),
         "k": result.settings.get("k"),
         "frames_decoded": result.spent.frames_decoded,
         "calls_paid": result.spent.calls,

@@ -16,7 +16,6 @@ from atlaskit.methods.clips import ClipSettings, clip_grids
 from atlaskit.methods.prompts import CaptionCall
 from atlaskit.methods.run import MethodRun, MethodSettings
 from atlaskit.models.protocol import Model, Request
-from atlaskit.runs.events import Event, call_data, interval_s
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
 
@@ -79,10 +78,7 @@ def captions(
         return CaptionCall(shown.view(run, grid), shown.lines(run, (grid.start_s, grid.end_s))).request()
 
     rows = []
-    for grid, reply in run.answers(clip_grids(run.video, clip_s, k), caption, threads):
-        text = reply.answer.caption
-        run.log(Event("caption", data={"interval_s": interval_s(grid), "caption": text, **call_data(reply)}))
-        rows.append(f"{clock(grid.start_s)}–{clock(grid.end_s)}: {text}")
-    if run.refusal is not None and not rows:
-        return run.end()
+    grids = clip_grids(run.video, clip_s, k)
+    for grid, answer in run.answers(grids, caption, lambda grid: [(grid.start_s, grid.end_s)], threads):
+        rows.append(f"{clock(grid.start_s)}–{clock(grid.end_s)}: {answer.caption}")
     return run.decide(run.text_request("\n".join(rows), context))

@@ -86,10 +86,9 @@ def _same(
         return CharactersCall(first, second).request()
 
     same = {}
-    for (one, other), reply in run.answers(pairs, request, threads):
-        run.log_turn("characters", reply, [one.span, other.span])
+    for (one, other), answer in run.answers(pairs, request, lambda pair: [each.span for each in pair], threads):
         first, both = one.listed, (*one.listed, *other.listed)
-        same[one.span] = [(first[pair.first], both[pair.second]) for pair in reply.answer.same]
+        same[one.span] = [(first[pair.first], both[pair.second]) for pair in answer.same]
     return same
 
 

@@ -136,16 +136,14 @@ def describe_clips(run: MethodRun, settings: ClipSettings, *, threads: int = 4) 
         Unreachable: If the model never answers.
     """
     check_whole("threads", threads)
-    numbered = list(enumerate(settings.grids(run)))
+    grids, spans = settings.grids(run), settings.spans(run)
 
-    def request(numbered: tuple[int, Grid]) -> Request:
-        grid = numbered[1]
-        return ClipCall(settings.view(run, grid), settings.lines(run, (grid.start_s, grid.end_s))).request()
+    def request(index: int) -> Request:
+        return ClipCall(settings.view(run, grids[index]), settings.lines(run, spans[index])).request()
 
     clips = []
-    for (index, grid), reply in run.answers(numbered, request, threads):
-        answer, span = reply.answer, (grid.start_s, grid.end_s)
-        run.log_turn("clip", reply, [span])
+    for index, answer in run.answers(range(len(grids)), request, lambda index: [spans[index]], threads):
+        span = spans[index]
         subjects = tuple((each.name, each.appearance) for each in answer.subjects)
         clips.append(Clip(index, *span, answer.caption, subjects, answer.on_screen_text, settings.lines(run, span)))
     return clips

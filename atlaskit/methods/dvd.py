@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Unpack
 
-from atlaskit.agents.suitability import check_writes_freely
+from atlaskit.agents.settings import check_writes_freely
 from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.tiles import Fit

@@ -16,7 +16,7 @@ from atlaskit.models.cached_embedding import embed
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.usage import Usage
-from atlaskit.runs.events import Event, failure_data
+from atlaskit.runs.events import Failure
 
 Search: TypeAlias = Literal["words", "paraphrases"] | Embedder
 """How clips are found: "words" compares the words of the question and its choices with those of the
@@ -78,6 +78,6 @@ def _nearest(run: MethodRun, index: Index[Clip], embedder: Embedder, query: str,
         raise  # the address, the key or the name is wrong: no other question can be searched either
     except ModelError as error:
         run.failure = f"{str(error).rstrip('.')}; the clips were searched by words instead."
-        run.log(Event("failure", data=failure_data("embedding", error, Usage())))
+        run.log(Failure.of("embedding", ModelError(str(error), Usage())))
         return None
     return nearest(clips, vectors[:-1], vectors[-1], k)

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
-from atlaskit.agents.suitability import check_writes_freely
+from atlaskit.agents.settings import check_writes_freely
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.question import Question
+from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
@@ -197,9 +197,11 @@ class _Question:
 
         chunks = [tuple(scenes[start : start + PER_CHUNK]) for start in range(0, len(scenes), PER_CHUNK)]
         findings = []
-        for chunk, reply in self.run.answers(chunks, request, self.threads):
-            answer = reply.answer
-            self.run.log_turn("map", reply, [(chunk[0].span[0], chunk[-1].span[1])])
+
+        def span(chunk: tuple[Scene, ...]) -> list[Span]:
+            return [(chunk[0].span[0], chunk[-1].span[1])]
+
+        for chunk, answer in self.run.answers(chunks, request, span, self.threads):
             named = tuple(sorted(set(answer.segments)))
             findings.append(Finding(chunk, answer.reasoning, named, answer.confidence))
         return findings
@@ -229,9 +231,11 @@ class _Question:
             return SceneLookCall(self.run.question, goal.local_question, scene.row, self._views(scene)).request()
 
         seen = {}
-        for scene, reply in self.run.answers(chosen, request, self.threads):
-            self.run.log_turn("look", reply, [scene.span], goal.local_question)
-            seen[scene.index] = reply.answer.seen
+        told = goal.local_question
+        for scene, answer in self.run.answers(
+            chosen, request, lambda scene: [scene.span], self.threads, lambda _: told
+        ):
+            seen[scene.index] = answer.seen
         if not is_global:
             return seen, ""
         (sheet,) = middle_frames(self.run, self.shown, chosen)

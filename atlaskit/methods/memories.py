@@ -106,10 +106,10 @@ def _level(run: MethodRun, parts: Sequence[Part], length_s: float, threads: int)
     def request(some: tuple[Part, ...]) -> Request:
         return SummaryCall(*Stretch.of(some).span, tuple(part.row for part in some)).request()
 
-    for some, reply in run.answers([each for each in groups if len(each) > 1], request, threads):
+    several = [each for each in groups if len(each) > 1]
+    for some, answer in run.answers(several, request, lambda some: [Stretch.of(some).span], threads):
         stretch = Stretch.of(some)
-        run.log_turn("summary", reply, [stretch.span])
-        made[stretch.start_s] = Summary(stretch, reply.answer.summary)
+        made[stretch.start_s] = Summary(stretch, answer.summary)
     return [made[start_s] for start_s in sorted(made)]
 
 
@@ -167,10 +167,8 @@ def _gathered(run: MethodRun, clips: Sequence[Clip], threads: int) -> list[list[
         return FactsCall(tuple(clip.row for clip in ten)).request()
 
     gathered = []
-    for ten, reply in run.answers(tens, request, threads):
-        stretch = Stretch.of(ten)
-        run.log_turn("facts", reply, [stretch.span])
-        gathered.append([Fact(text, (stretch,)) for text in dict.fromkeys(reply.answer.facts)])
+    for ten, answer in run.answers(tens, request, lambda ten: [Stretch.of(ten).span], threads):
+        gathered.append([Fact(text, (Stretch.of(ten),)) for text in dict.fromkeys(answer.facts)])
     return gathered
 
 
@@ -191,11 +189,13 @@ def _replaced(run: MethodRun, gathered: Sequence[Sequence[Fact]], threads: int) 
         earlier, newer = (tuple(all_facts[number].text for number in some) for some in numbers)
         return ConsolidateCall(earlier, newer).request()
 
+    def spans(numbers: tuple[list[int], list[int]]) -> list[Span]:
+        seen = {stretch for some in numbers for number in some for stretch in all_facts[number].stretches}
+        return [stretch.span for stretch in sorted(seen)]
+
     replaced = dict[int, int]()
-    for (earlier, newer), reply in run.answers(compared, request, threads):
+    for (earlier, newer), answer in run.answers(compared, request, spans, threads):
         both = [*earlier, *newer]
-        stretches = sorted({stretch for number in both for stretch in all_facts[number].stretches})
-        run.log_turn("consolidate", reply, [stretch.span for stretch in stretches])
-        for pair in reply.answer.replaced:
+        for pair in answer.replaced:
             replaced.setdefault(both[pair.earlier], both[pair.by])
     return replaced

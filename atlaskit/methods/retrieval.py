@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from atlaskit.agents.index import Index
-from atlaskit.agents.suitability import check_writes_freely
+from atlaskit.agents.settings import check_writes_freely
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.tiles import Fit

@@ -122,9 +122,8 @@ def _continued(run: MethodRun, settings: ClipSettings, clips: Sequence[Clip], th
         return ContinuesCall(view, before.caption, after.caption).request()
 
     continued = set()
-    for cut, reply in run.answers(cuts, request, threads):
-        run.log_turn("continues", reply, [_around(cut)])
-        if reply.answer.continues:
+    for cut, answer in run.answers(cuts, request, lambda cut: [_around(cut)], threads):
+        if answer.continues:
             continued.add(cut[1].index)
     return continued
 
@@ -160,10 +159,9 @@ def _described(
         return SceneCall(view, tuple(clip.row for clip in group)).request()
 
     described = {}
-    for group, reply in run.answers(groups, request, threads):
-        run.log_turn("scene", reply, [(group[0].start_s, group[-1].end_s)])
-        characters = tuple((each.name, each.appearance) for each in reply.answer.characters)
-        described[group[0].index] = reply.answer.caption, characters
+    for group, answer in run.answers(groups, request, lambda group: [(group[0].start_s, group[-1].end_s)], threads):
+        characters = tuple((each.name, each.appearance) for each in answer.characters)
+        described[group[0].index] = answer.caption, characters
     return described
 
 

@@ -113,9 +113,9 @@ class Album:
             return StillCall(self.settings.frame(self.run, time_s), self.settings.lines(self.run, time_s)).request()
 
         missing_s = [time_s for time_s in wanted_s if time_s not in self.notes]
-        for time_s, reply in self.run.answers(missing_s, request, self.threads):
-            self.run.log_turn("frame", reply, [moment_of(self.run.video, time_s)])
-            self.notes[time_s] = Note(time_s, reply.answer.caption, self.settings.lines(self.run, time_s))
+        video = self.run.video
+        for time_s, answer in self.run.answers(missing_s, request, lambda s: [moment_of(video, s)], self.threads):
+            self.notes[time_s] = Note(time_s, answer.caption, self.settings.lines(self.run, time_s))
         return [self.notes[time_s] for time_s in wanted_s if time_s in self.notes]
 
 

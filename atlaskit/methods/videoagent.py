@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Unpack
 
-from atlaskit.agents.suitability import check_writes_freely
+from atlaskit.agents.settings import check_writes_freely
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
@@ -160,7 +160,7 @@ def _pick(run: MethodRun, shown: StillSettings, wanted: Sequence[Wanted], thread
         return PickCall(run.question, segment.wanted.look_for, segment.view, segment.cells).request()
 
     picked_s = []
-    for segment, reply in run.answers(segments, request, threads):
-        run.log_turn("pick", reply, [segment.wanted.segment], segment.wanted.look_for)
-        picked_s.append(segment.view.moments[reply.answer.cell])
+    spans, told = (lambda each: [each.wanted.segment]), (lambda each: each.wanted.look_for)
+    for segment, answer in run.answers(segments, request, spans, threads, told):
+        picked_s.append(segment.view.moments[answer.cell])
     return picked_s

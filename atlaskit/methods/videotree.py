@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Unpack
 
-from atlaskit.agents.suitability import check_writes_freely
+from atlaskit.agents.settings import check_writes_freely
 from atlaskit.environment.question import Question
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole
@@ -162,8 +162,8 @@ class Tree:
             return RelevanceCall(self.run.question, self.run.video.duration_s, rows).request()
 
         by_time = dict[float, int]()
-        for group, reply in self.run.answers(groups, request, self.album.threads):
-            self.run.log_turn("relevance", reply, moments_of(self.run.video, group))
-            for rating in reply.answer.relevance:
+        video, threads = self.run.video, self.album.threads
+        for group, answer in self.run.answers(groups, request, lambda group: moments_of(video, group), threads):
+            for rating in answer.relevance:
                 by_time.setdefault(group[rating.frame].time_s, rating.relevance)
         return {cluster: by_time.get(cluster.time_s, 1) for cluster in clusters}

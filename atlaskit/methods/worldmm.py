@@ -11,7 +11,7 @@ from pydantic import Field
 
 from atlaskit.agents.index import Index
 from atlaskit.agents.schemas import Words
-from atlaskit.agents.suitability import check_writes_freely
+from atlaskit.agents.settings import check_writes_freely
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View

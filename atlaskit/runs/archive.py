@@ -15,6 +15,7 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_outdated, is_recorded, kind_of
 from atlaskit.errors import CacheError, InputError
 from atlaskit.runs import recording
+from atlaskit.runs.events import Start
 from atlaskit.runs.result import Result, Run, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.records import ASKED, LINES, parse_lines
@@ -213,19 +214,19 @@ def _manifest(cache: Cache) -> dict[str, str]:
 
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
     """Return the entry with this run's subtitles of the video; a later run may have used others."""
-    video = trace.of("start")[0]["settings"].get("video")
+    video = trace.of(Start)[0].settings.get("video")
     tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
     return {ASKED.key(video=video): canonical_json(track.fingerprint).encode() for track in tracks if track is not None}
 
 
 def _image_keys(trace: Trace) -> set[str]:
     """Return the keys of the images that a run showed."""
-    recorded = ((event.data or {}).get(name) for event in trace for name in ("view", "shown", "sheet"))
-    return {str(image["key"]) for image in recorded if image}
+    images = (getattr(event, name, None) for event in trace for name in ("view", "shown", "sheet"))
+    return {image.key for image in images if image}
 
 
 def _run_key(trace: Trace) -> str:
-    starts = trace.of("start")
+    starts = trace.of(Start)
     if len(starts) != 1:
         raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
     return RUN.key(trace=trace.to_json())

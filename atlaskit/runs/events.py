@@ -1,111 +1,106 @@
-"""The kinds of events and the fields of each (pydantic), and functions that make them.
+"""The kinds of events of a run: a frozen dataclass each, which is emitted, saved and read.
 
 The events suffice to walk through a run without a model and to draw each of its images again: a
 view is identified by its key and by what it takes to render it. They hold no wall-clock times, so
-the trace of a replay equals the trace of the run, byte for byte.
+the trace of a replay equals the trace of the run, byte for byte. Intervals are [start, end) in
+seconds; `runs/narrate` tells an event in words.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass, fields
+from typing import Annotated, Any, ClassVar, Literal, dataclass_transform
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from atlaskit.environment.actions import ACTIONS, Action, cells_of, name_of
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import Evidence
 from atlaskit.environment.observation import Observation
+from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.errors import InputError, first_fault
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import Reply
 from atlaskit.models.usage import Usage
 
-
-@dataclass(frozen=True)
-class Event:
-    """One entry of a run's record."""
-
-    kind: str
-    """One of the keys of DATA_CLASSES."""
-    round: int = 0
-    """The round, from 1; 0 before and after the rounds."""
-    worker: int | None = None
-    """The worker's number in its round, from 0; None for the master."""
-    data: dict[str, Any] | None = None
-    """The fields of the kind: those of its class in DATA_CLASSES."""
-
-    def __getitem__(self, name: str) -> Any:
-        return (self.data or {})[name]
+Cell = Annotated[int, Field(ge=0)]
+Path = tuple[Cell, ...]
+"""The cells that lead from the root grid to a grid, which it identifies."""
+Paid = Annotated[Usage, BeforeValidator(Usage.from_json)]
+"""What a call cost, retries included."""
 
 
-class EventData(BaseModel):
-    """Base of the data of all kinds; it forbids extra fields.
+@dataclass_transform(frozen_default=True, kw_only_default=True)
+class Record:
+    """Base of events and of what they hold: each class is a frozen dataclass of keywords.
 
-    Intervals are [start, end) in seconds.
+    As JSON, a field that has its default is left out.
     """
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+    __dataclass_fields__: ClassVar[dict[str, Any]]
+    __pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
+
+    def __init_subclass__(cls) -> None:
+        dataclass(frozen=True, kw_only=True)(cls)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields as plain JSON values."""
+        pairs = ((each, getattr(self, each.name)) for each in fields(self))
+        return {each.name: _plain(value) for each, value in pairs if value != each.default}
 
 
-Seconds = Annotated[list[float], Field(min_length=2, max_length=2)]
-"""An interval, [start, end)."""
-Cell = Annotated[int, Field(ge=0)]
-Path = list[Cell]
-"""The cells that lead from the root grid to a grid, which it identifies."""
+def _plain(value: Any) -> Any:
+    if isinstance(value, Record | Evidence | Usage):
+        return value.to_json()
+    if isinstance(value, dict):
+        return {str(name): _plain(inner) for name, inner in value.items()}
+    return [_plain(inner) for inner in value] if isinstance(value, list | tuple) else value
 
 
-Shift = Annotated[int, Field(description="depth whose half cell the grid is moved by; 0 if it is not")]
-"""The `shift` of a grid, which its path does not tell."""
-
-
-class ViewData(EventData):
+class ViewRecord(Record):
     """The view of a grid that an agent was shown."""
 
     key: str
     path: Path
-    dead: list[Cell] = Field(description="indices of the black cells")
-    shift: Shift = 0
+    dead: tuple[Cell, ...]
+    """Indices of the black cells."""
+    shift: int = 0
+    """Depth whose half cell the grid is moved by; 0 if it is not."""
+
+    @classmethod
+    def of(cls, observation: Observation) -> ViewRecord:
+        """Return the record of an observation's view."""
+        view, grid = observation.view, observation.view.grid
+        return cls(key=view.key, path=grid.path, dead=tuple(sorted(view.dead)), shift=grid.shift)
 
 
-class ShownData(EventData):
+class ShownRecord(Record):
     """A still or a context scan that a worker was shown beside a view."""
 
     key: str
-    dead: list[Cell] = Field(description="indices of the black frames of a scan")
+    dead: tuple[Cell, ...]
+    """Indices of the black frames of a scan."""
+
+    @classmethod
+    def of(cls, observation: Observation) -> ShownRecord | None:
+        """Return the record of what is shown beside a view; None if there is nothing."""
+        image = observation.looking_at
+        dead = tuple(sorted(image.dead)) if isinstance(image, View) else ()
+        return None if image is None else cls(key=image.key, dead=dead)
 
 
-class SheetData(EventData):
+class SheetRecord(Record):
     """The sheet of the scratchpad that the master was shown."""
 
     key: str
-    labels: list[str]
-    halved: list[str] = Field(default=[], description="labels of the frames drawn at half the size")
+    labels: tuple[str, ...]
+    halved: tuple[str, ...] = ()
+    """Labels of the frames drawn at half the size."""
 
-
-class EvidenceData(EventData):
-    """An item of evidence (M+); its image is the frame at `timestamp_s`."""
-
-    timestamp_s: float
-    start_s: float
-    end_s: float
-    description: str
-    confidence: float
-    subtitle: str
-    label: str
-
-
-class UsageData(EventData):
-    """The usage of a call, retries included."""
-
-    calls: int
-    prompt_tokens: int
-    cached_tokens: int
-    image_tokens: int
-    completion_tokens: int
-    reasoning_tokens: int = Field(0, description="completion tokens that the model spent on its thought")
-    estimated: bool
+    @classmethod
+    def of(cls, sheet: Sheet) -> SheetRecord:
+        """Return the record of a sheet."""
+        labels = sheet.scratchpad.labels
+        return cls(key=sheet.key, labels=labels, halved=tuple(label for label in labels if label in sheet.halved))
 
 
 def _known_action(name: str) -> str:
@@ -117,38 +112,27 @@ def _known_action(name: str) -> str:
 ACTION_NAMES = {"type": "string", "enum": [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]}
 
 
-class ActionData(EventData):
+class ActionRecord(Record):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
     name: Annotated[str, AfterValidator(_known_action), WithJsonSchema(ACTION_NAMES)]
     cell: Cell | None = None
-    cells: list[Cell] | None = None
+    cells: tuple[Cell, ...] | None = None
     direction: Literal["before", "after"] | None = None
 
+    @classmethod
+    def of(cls, action: Action) -> ActionRecord:
+        """Return the record of an action."""
+        is_plural = ACTIONS[name_of(action)].takes in ("cells", "claims")
+        return cls(name=type(action).__name__, **({"cells": cells_of(action)} if is_plural else vars(action)))
 
-class CallData(EventData):
-    """Fields of every event that records a call with a reply."""
-
-    usage: UsageData
-    reasoning_text: str = Field(description="the separate reasoning of a model that thinks before it answers")
-    answered_by: str = Field("", description="the model that answered in place of the one that was asked")
-
-
-class StartData(EventData):
-    """The run began."""
-
-    question: dict[str, Any]
-    settings: dict[str, Any]
+    @property
+    def all_cells(self) -> tuple[int, ...]:
+        """The cells that it names."""
+        return (self.cells or ()) if self.cell is None else (self.cell,)
 
 
-class TaskData(CallData):
-    """The master made the search task and, if it had to, chose the traversal."""
-
-    search_task: str
-    traversal: str = Field(description="the strategy of the run")
-
-
-class HintData(EventData):
+class HintRecord(Record):
     """What a scout says of one cell."""
 
     cell: Cell
@@ -156,143 +140,219 @@ class HintData(EventData):
     reason: str
 
 
-class ScoutData(EventData):
+class SortieRecord(Record):
+    """A region assigned to one worker."""
+
+    path: Path
+    interval_s: Span
+    traversal: Literal["dfs", "bfs"]
+    calls: int
+    """The calls that the worker may make."""
+    had_evidence: tuple[str, ...]
+    """Labels of the evidence found there before."""
+    shift: int = 0
+
+
+class Event(Record):
+    """Base of all kinds of events: one entry of a run's record."""
+
+    kind: ClassVar[str]
+    """The name of the kind: that of its class, in lower case."""
+    round: int = 0
+    """The round, from 1; 0 before and after the rounds."""
+    worker: int | None = None
+    """The worker's number in its round, from 0; None for the master."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.kind = cls.__name__.lower()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the event as plain JSON values: and as `data` the fields of the kind."""
+        data = {name: value for name, value in super().to_json().items() if name not in ("round", "worker")}
+        return {"kind": self.kind, "round": self.round, "worker": self.worker, "data": data}
+
+
+class Call(Event):
+    """Base of events that record a call with a reply."""
+
+    usage: Paid
+    reasoning_text: str
+    """The separate reasoning of a model that thinks before it answers."""
+    answered_by: str = ""
+    """The model that answered in place of the one that was asked."""
+
+
+def paid(reply: Reply) -> dict[str, Any]:
+    """Return the fields of a Call for a reply."""
+    answered_by = reply.model if reply.is_substitute else ""
+    return {"usage": reply.usage, "reasoning_text": reply.reasoning, "answered_by": answered_by}
+
+
+class Start(Event):
+    """The run began."""
+
+    question: dict[str, Any]
+    settings: dict[str, Any]
+
+
+class Task(Call):
+    """The master made the search task and, if it had to, chose the traversal."""
+
+    search_task: str
+    traversal: str
+    """The strategy of the run."""
+
+
+class Scout(Event):
     """A scout said which cells of a grid to look at first, before any frame was seen."""
 
     scout: str
     path: Path
-    hints: list[HintData] = Field(description="its hints, in the order of the cells")
-    note: str = Field(description="why there are none, if the scout could not look")
+    hints: tuple[HintRecord, ...]
+    """Its hints, in the order of the cells."""
+    note: str
+    """Why there are none, if the scout could not look."""
 
 
-class ProbeData(CallData):
+class Probe(Call):
     """The master scored cells of the masked root grid."""
 
-    view: ViewData
-    offered: list[Cell] = Field(description="the cells that the master could name")
-    scores: dict[str, float]
+    view: ViewRecord
+    offered: tuple[Cell, ...]
+    """The cells that the master could name."""
+    scores: dict[int, float]
     reasoning: str
-    ahead: bool = Field(description="whether the probe ran in parallel with the workers of this round")
+    ahead: bool
+    """Whether the probe ran in parallel with the workers of this round."""
 
 
-class AssignmentData(EventData):
-    """A region assigned to one worker."""
-
-    path: Path
-    interval_s: Seconds
-    traversal: Literal["dfs", "bfs"]
-    calls: int = Field(description="the calls that the worker may make")
-    had_evidence: list[str] = Field(description="labels of the evidence found there before")
-    shift: Shift = 0
-
-
-class AssignData(EventData):
+class Assign(Event):
     """Regions were assigned to workers; a worker's number is its index in the list."""
 
-    sorties: list[AssignmentData]
-    dead_zones_s: list[Seconds] = Field(description="the dead zones that all workers were given")
+    sorties: tuple[SortieRecord, ...]
+    dead_zones_s: tuple[Span, ...]
+    """The dead zones that all workers were given."""
 
 
-class StepData(CallData):
+class Step(Call):
     """A worker made a call and took an action."""
 
-    view: ViewData
-    interval_s: Seconds
+    view: ViewRecord
+    interval_s: Span
     depth: int
-    action: ActionData
-    then: Literal["", "finished"] = Field("", description="what the same reply did after the action")
-    problem: str = Field(description="why the action was not possible; empty if it was")
-    shown: ShownData | None
-    found: list[EvidenceData] = Field(description="the evidence that the worker added, labelled as it saw it")
-    marked: list[Path]
+    action: ActionRecord
+    then: Literal["", "finished"] = ""
+    """What the same reply did after the action."""
+    problem: str
+    """Why the action was not possible; empty if it was."""
+    shown: ShownRecord | None
+    found: tuple[Evidence, ...]
+    """The evidence that the worker added, labelled as it saw it."""
+    marked: tuple[Path, ...]
     thought: str
-    hints: list[HintData] = Field([], description="the hints of scouts that the conversation about the view began with")
+    hints: tuple[HintRecord, ...] = ()
+    """The hints of scouts that the conversation about the view began with."""
 
 
-class ReportData(EventData):
+class Report(Event):
     """A worker finished, and its result was merged into M+ and M−."""
 
     path: Path
-    interval_s: Seconds
+    interval_s: Span
     stop: Literal["finished", "plateau", "steps", "budget", "failed"]
-    shift: Shift = 0
-    kept: list[EvidenceData] = Field(description="the worker's evidence, as M+ now holds it")
-    marked: list[Path]
-    dead_s: list[Seconds] = Field(description="intervals that became dead zones")
-    is_open: bool = Field(description="whether the region was not explored to the end")
+    shift: int = 0
+    kept: tuple[Evidence, ...]
+    """The worker's evidence, as M+ now holds it."""
+    marked: tuple[Path, ...]
+    dead_s: tuple[Span, ...]
+    """Intervals that became dead zones."""
+    is_open: bool
+    """Whether the region was not explored to the end."""
 
 
-class ReviewData(CallData):
+class Review(Call):
     """The master judged whether the evidence suffices (uncertainty analysis, paper §3.2)."""
 
-    view: ViewData | None = Field(description="null if the master was not shown the root grid again")
-    sheet: SheetData
+    view: ViewRecord | None
+    """None if the master was not shown the root grid again."""
+    sheet: SheetRecord
     reasoning: str
-    choices: list[dict[str, Any]] = Field(description="the judgement of each choice; empty for other questions")
+    choices: list[dict[str, Any]]
+    """The judgement of each choice; empty for other questions."""
     conclusion: dict[str, Any]
-    sufficient: bool = Field(description="whether the evidence counts as sufficient")
-    erased: list[str] = Field(description="labels of the evidence removed from M+")
-    dead_s: list[Seconds] = Field(description="intervals that thereby became dead zones")
-    queued: list[Path] = Field(description="paths of the regions added to the frontier")
+    sufficient: bool
+    """Whether the evidence counts as sufficient."""
+    erased: tuple[str, ...]
+    """Labels of the evidence removed from M+."""
+    dead_s: tuple[Span, ...]
+    """Intervals that thereby became dead zones."""
+    queued: tuple[Path, ...]
+    """Paths of the regions added to the frontier."""
 
 
-class VoteData(CallData):
+class Vote(Call):
     """A decision that was outvoted, or that agrees with the one that counts."""
 
     step: Literal["decision"]
     answer: dict[str, Any]
 
 
-class ReopenData(EventData):
+class Reopen(Event):
     """Ruled-out regions were opened again, half a cell shifted, for a second look."""
 
-    paths: list[Path] = Field(description="paths of the regions")
-    dead_zones_s: list[Seconds] = Field(description="the dead zones that remain")
+    paths: tuple[Path, ...]
+    """Paths of the regions."""
+    dead_zones_s: tuple[Span, ...]
+    """The dead zones that remain."""
 
 
-class DecisionData(CallData):
+class Decision(Call):
     """The master answered, from the evidence or, if there is none, from the masked root grid."""
 
-    view: ViewData | None
-    sheet: SheetData | None
+    view: ViewRecord | None
+    sheet: SheetRecord | None
     answer: dict[str, Any]
 
 
-class CiteData(EventData):
+class Cite(Event):
     """The cells behind an answer from the root grid became evidence."""
 
-    view: ViewData
-    interval_s: Seconds
-    found: list[EvidenceData]
+    view: ViewRecord
+    interval_s: Span
+    found: tuple[Evidence, ...]
 
 
-class CaptionData(CallData):
-    """A clip was captioned, for an answer from captions."""
-
-    interval_s: Seconds
-    caption: str
-
-
-class TurnData(CallData):
+class Turn(Call):
     """A method other than Video-RLM made a call before its decision."""
 
-    step: str = Field(description="what the call is for, such as clip, search or inspect")
-    intervals_s: list[Seconds] = Field(description="the parts of the video that the model was shown or told of")
-    told: str = Field(description="what the model was told beyond the turns before")
+    step: str
+    """What the call is for, such as clip, search or inspect."""
+    intervals_s: tuple[Span, ...]
+    """The parts of the video that the model was shown or told of."""
+    told: str
+    """What the model was told beyond the turns before."""
     answer: dict[str, Any]
 
 
-class FailureData(EventData):
+class Failure(Event):
     """A call failed for good, which costs a step and no evidence."""
 
-    step: str = Field(description="the kind of event that the call would have become")
+    step: str
+    """The kind of event that the call would have become."""
     reason: str
-    view: ViewData | None = Field(description="the view that the call showed")
-    sheet: SheetData | None
-    usage: UsageData
+    view: ViewRecord | None
+    """The view that the call showed."""
+    sheet: SheetRecord | None
+    usage: Paid
+
+    @classmethod
+    def of(cls, step: str, error: ModelError, **fields: Any) -> Failure:
+        """Return the event of a call that failed; `fields` are others, and None where left out."""
+        return cls(step=step, reason=str(error), usage=error.usage, **{"view": None, "sheet": None, **fields})
 
 
-class StopData(EventData):
+class Stop(Event):
     """The run ended."""
 
     stop: str
@@ -300,95 +360,7 @@ class StopData(EventData):
     calls: int
 
 
-DATA_CLASSES: dict[str, type[EventData]] = {
-    "start": StartData,
-    "task": TaskData,
-    "scout": ScoutData,
-    "probe": ProbeData,
-    "assign": AssignData,
-    "step": StepData,
-    "report": ReportData,
-    "review": ReviewData,
-    "vote": VoteData,
-    "reopen": ReopenData,
-    "decision": DecisionData,
-    "cite": CiteData,
-    "caption": CaptionData,
-    "turn": TurnData,
-    "failure": FailureData,
-    "stop": StopData,
+KINDS: dict[str, type[Event]] = {
+    each.kind: each for each in (*Event.__subclasses__(), *Call.__subclasses__()) if each is not Call
 }
-"""The class of the data of each kind of event."""
-
-
-def data_of(event: Event) -> EventData:
-    """Return an event's data, validated.
-
-    Raises:
-        InputError: If the kind is unknown, or the data does not have the fields of the kind.
-    """
-    if event.kind not in DATA_CLASSES:
-        raise InputError(f"{event.kind[:40]!r} is not a kind of event that this atlaskit knows.")
-    try:
-        return DATA_CLASSES[event.kind].model_validate(event.data)
-    except ValidationError as error:
-        field, fault = first_fault(error)
-        raise InputError(f"The data of this {event.kind!r} is invalid: {field or 'data'}: {fault}.") from error
-
-
-def view_data(observation: Observation) -> dict[str, Any]:
-    """Return the fields of ViewData for the view of an observation."""
-    view = observation.view
-    return {"key": view.key, "path": list(view.grid.path), "dead": sorted(view.dead), **shift_data(view.grid)}
-
-
-def shown_data(observation: Observation) -> dict[str, Any] | None:
-    """Return the fields of ShownData for the still or scan beside a view; None if there is none."""
-    match observation.looking_at:
-        case None:
-            return None
-        case View() as scan:
-            return {"key": scan.key, "dead": sorted(scan.dead)}
-        case still:
-            return {"key": still.key, "dead": []}
-
-
-def sheet_data(sheet: Sheet) -> dict[str, Any]:
-    """Return the fields of SheetData for a sheet: its key, its labels, those at half the size."""
-    halved = {"halved": [label for label in sheet.scratchpad.labels if label in sheet.halved]} if sheet.halved else {}
-    return {"key": sheet.key, "labels": list(sheet.scratchpad.labels), **halved}
-
-
-def shift_data(grid: Grid) -> dict[str, int]:
-    """Return the shift of a grid as a field of an event; no field if the grid is not shifted."""
-    return {"shift": grid.shift} if grid.shift else {}
-
-
-def interval_s(grid: Grid) -> Seconds:
-    """Return the interval of a grid as a list."""
-    return [grid.start_s, grid.end_s]
-
-
-def action_data(action: Action) -> dict[str, Any]:
-    """Return the fields of ActionData for an action; claims about cells are in the evidence."""
-    is_plural = ACTIONS[name_of(action)].takes in ("cells", "claims")
-    return {"name": type(action).__name__, **({"cells": list(cells_of(action))} if is_plural else vars(action))}
-
-
-def call_data(reply: Reply) -> dict[str, Any]:
-    """Return the fields of CallData for a reply."""
-    answered_by = {"answered_by": reply.model} if reply.is_substitute else {}
-    return {"usage": reply.usage.to_json(), "reasoning_text": reply.reasoning, **answered_by}
-
-
-def failure_data(step: str, error: ModelError, usage: Usage, shown: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """Return the fields of FailureData for a call that failed for good.
-
-    Args:
-        step: The kind of event that the call would have become.
-        error: Why it failed.
-        usage: What it cost.
-        shown: Fields of that event; the `view` and the `sheet` among them are recorded.
-    """
-    images = {name: (shown or {}).get(name) for name in ("view", "sheet")}
-    return {"step": step, "reason": str(error), "usage": usage.to_json(), **images}
+"""The class of each kind of event."""

@@ -25,22 +25,16 @@ from atlaskit.environment.render import Sheet, View
 from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError, first_fault, printable
 from atlaskit.runs.events import (
-    ActionData,
-    CiteData,
-    DecisionData,
+    ActionRecord,
+    Cite,
     Event,
-    EventData,
-    EvidenceData,
-    FailureData,
-    ProbeData,
-    ReopenData,
-    ReportData,
-    ReviewData,
-    SheetData,
-    StartData,
-    StepData,
-    ViewData,
-    data_of,
+    Reopen,
+    Report,
+    Review,
+    SheetRecord,
+    Start,
+    Step,
+    ViewRecord,
 )
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
@@ -120,7 +114,7 @@ def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:
     current = Memory()
     for index, event in enumerate(trace.events[:upto]):
         with _named(index, event):
-            current = after(data_of(event), current)
+            current = after(event, current)
         yield current
 
 
@@ -150,10 +144,9 @@ def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
     current = Memory()
     for index, event in enumerate(trace):
         with _named(index, event):
-            data = data_of(event)
             # Before the event changes the memory: a review saw the evidence that it then erased.
-            shown = [ShownImage(index, event, what, image) for what, image in _images(data, current, atlas)]
-            current = after(data, current)
+            shown = [ShownImage(index, event, what, image) for what, image in _images(event, current, atlas)]
+            current = after(event, current)
         yield from shown
 
 
@@ -192,7 +185,7 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     Raises:
         InputError: If the trace is of another video, or does not have exactly one valid start.
     """
-    starts = [data for data in map(data_of, trace.of("start")) if isinstance(data, StartData)]
+    starts = trace.of(Start)
     if len(starts) != 1:
         raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
     try:
@@ -218,19 +211,17 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     )
 
 
-def _images(data: EventData, current: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:
+def _images(event: Event, current: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:
     """Yield the images that an event records."""
-    if (
-        isinstance(data, ProbeData | StepData | ReviewData | DecisionData | CiteData | FailureData)
-        and data.view is not None
-    ):
-        yield "view", _checked(_view(data.view, atlas), data.view.key)
-    if isinstance(data, StepData) and data.shown is not None:
-        still_or_scan = _still_or_scan(data.view, data.action, atlas)
-        image = _masked(still_or_scan, data.shown.dead) if isinstance(still_or_scan, View) else still_or_scan
-        yield "shown", _checked(image, data.shown.key)
-    if isinstance(data, ReviewData | DecisionData | FailureData) and data.sheet is not None:
-        yield "sheet", _checked(_sheet(data.sheet, current.scratchpad, atlas), data.sheet.key)
+    view, sheet = getattr(event, "view", None), getattr(event, "sheet", None)
+    if view is not None:
+        yield "view", _checked(_view(view, atlas), view.key)
+    if isinstance(event, Step) and event.shown is not None:
+        still_or_scan = _still_or_scan(event.view, event.action, atlas)
+        image = _masked(still_or_scan, event.shown.dead) if isinstance(still_or_scan, View) else still_or_scan
+        yield "shown", _checked(image, event.shown.key)
+    if sheet is not None:
+        yield "sheet", _checked(_sheet(sheet, current.scratchpad, atlas), sheet.key)
 
 
 def _checked(image: LazyImage, key: str) -> LazyImage:
@@ -240,16 +231,16 @@ def _checked(image: LazyImage, key: str) -> LazyImage:
     return image
 
 
-def _view(view: ViewData, atlas: Atlas) -> View:
+def _view(view: ViewRecord, atlas: Atlas) -> View:
     return _masked(_observation(view, atlas).view, view.dead)
 
 
-def _still_or_scan(view: ViewData, action: ActionData, atlas: Atlas) -> LazyImage:
+def _still_or_scan(view: ViewRecord, action: ActionRecord, atlas: Atlas) -> LazyImage:
     """Return the still or scan that an action asked for."""
     match action:
-        case ActionData(name="Zoom", cell=int(cell)):
+        case ActionRecord(name="Zoom", cell=int(cell)):
             looking_at: Zoom | Investigate = Zoom(cell)
-        case ActionData(name="Investigate", cell=int(cell), direction="before" | "after" as direction):
+        case ActionRecord(name="Investigate", cell=int(cell), direction="before" | "after" as direction):
             looking_at = Investigate(cell, direction)
         case _:
             raise InputError(f"{action.name} with these fields shows no image.")
@@ -259,7 +250,7 @@ def _still_or_scan(view: ViewData, action: ActionData, atlas: Atlas) -> LazyImag
     return image
 
 
-def _observation(view: ViewData, atlas: Atlas, looking_at: Zoom | Investigate | None = None) -> Observation:
+def _observation(view: ViewRecord, atlas: Atlas, looking_at: Zoom | Investigate | None = None) -> Observation:
     """Return the observation of a grid, without dead cells."""
     if len(view.path) > atlas.rules.max_depth:
         raise InputError(f"its path leads to depth {len(view.path)}; max_depth of the run is {atlas.rules.max_depth}.")
@@ -278,7 +269,7 @@ def _check_cells(cells: Sequence[int], grid: Grid) -> None:
         grid.expand(cell)
 
 
-def _sheet(recorded: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
+def _sheet(recorded: SheetRecord, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
     sheet = atlas.sheet(scratchpad)
     shown = sheet.scratchpad
     if tuple(recorded.labels) != shown.labels:
@@ -296,38 +287,37 @@ def _sheet(recorded: SheetData, scratchpad: Scratchpad, atlas: Atlas) -> Sheet:
     return sheet
 
 
-def after(data: EventData, before: Memory) -> Memory:
+def after(event: Event, before: Memory) -> Memory:
     """Return the master's memory after an event.
 
     Args:
-        data: The event's data.
+        event: The event.
         before: The memory before it.
 
     Raises:
         InputError: If the event contradicts the memory.
     """
     scratchpad, zones = before
-    match data:
-        case ReportData(kept=items, dead_s=dead_s):
+    match event:
+        case Report(kept=items, dead_s=dead_s):
             return Memory(_with_evidence(items, scratchpad), zones.add_all(dead_s))
-        case ReviewData(erased=labels, dead_s=dead_s):
+        case Review(erased=labels, dead_s=dead_s):
             missing = [label for label in labels if label not in scratchpad.labels]
             if missing:
                 raise InputError(f"it erases the evidence {missing[0]!r}, which the scratchpad does not hold.")
             return Memory(scratchpad.erase(labels), zones.add_all(dead_s))
-        case ReopenData(dead_zones_s=dead_zones_s):
+        case Reopen(dead_zones_s=dead_zones_s):
             return Memory(scratchpad, DeadZones().add_all(dead_zones_s))
-        case CiteData(found=items):
+        case Cite(found=items):
             return Memory(_with_evidence(items, scratchpad), zones)
     return before
 
 
-def _with_evidence(items: Sequence[EvidenceData], scratchpad: Scratchpad) -> Scratchpad:
+def _with_evidence(items: Sequence[Evidence], scratchpad: Scratchpad) -> Scratchpad:
     """Return the scratchpad with the items added; raise InputError if that changes one of them."""
-    recorded = [Evidence(**item.model_dump()) for item in items]
-    extended = scratchpad.add(recorded)
+    extended = scratchpad.add(items)
     held = set(extended)
-    conflicting = [item for item in recorded if item not in held]
+    conflicting = [item for item in items if item not in held]
     if conflicting:
         raise InputError(f"its evidence {conflicting[0].label[:40]!r} conflicts with the scratchpad.")
     return extended

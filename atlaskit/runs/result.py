@@ -23,6 +23,7 @@ from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.call_log import Call
 from atlaskit.models.protocol import Role
 from atlaskit.models.usage import Usage
+from atlaskit.runs.events import Report
 from atlaskit.runs.trace import Trace, parse_line
 
 RESULT_VERSION = 3
@@ -191,7 +192,7 @@ class Result:
     @property
     def stops(self) -> Stops:
         """What stopped the run at each of the paper's three levels (§3.2)."""
-        visits = Counter(event["stop"] for event in self.trace.of("report"))
+        visits = Counter(report.stop for report in self.trace.of(Report))
         is_global = self.stop not in MASTER_STOPS + WORKER_STOPS
         return Stops(
             worker=dict(sorted(visits.items())),
@@ -207,7 +208,7 @@ class Result:
     @property
     def coverage(self) -> float:
         """The share of what was searched that workers explored, in [0, 1]."""
-        visited = DeadZones().add_all(event["interval_s"] for event in self.trace.of("report"))
+        visited = DeadZones().add_all(report.interval_s for report in self.trace.of(Report))
         return visited.coverage(*self.within)
 
     @property

@@ -105,7 +105,7 @@ def test_a_video_is_captioned_once(world: World, cache: Cache) -> None:
     assert [result.spent.calls for result in results] == [clips + 1, 1]
     assert [result.total.calls for result in results] == [clips + 1] * 2
     assert sum(isinstance(request.facts, CaptionCall) for request in recorder.requests) == clips
-    spans = [event["interval_s"] for event in results[0].trace.of("caption")]
+    spans = [event.intervals_s[0] for event in results[0].trace.of("turn")]
     assert spans[0][0] == 0 and spans[-1][1] == world.drawn.duration_s
     assert all(one[1] == other[0] for one, other in zip(spans, spans[1:], strict=False))
     assert isinstance(recorder.requests[-1].facts, TextCall) and not recorder.requests[-1].images
@@ -148,7 +148,7 @@ def test_a_failed_caption_costs_a_clip_and_a_failed_decision_the_answer(world: W
     none = Failing(ak.Oracle(world), error=Refused, steps=("decision",))
     result = baselines.captions(world.drawn, world.questions[0], vlm=none, size=32, cache=cache)
     assert result.prediction is None and result.stop == "model"
-    assert len(result.trace.of("caption")) == 20
+    assert len(result.trace.of("turn")) == 20
 
 
 def test_methods_that_show_more_answer_more(world: World, cache: Cache) -> None:

@@ -68,7 +68,7 @@ def test_usd_are_counted_by_the_prices_and_reserved_for_the_decision(
 
 
 def test_a_budget_without_usd_is_recorded_as_ever() -> None:
-    assert Budget(calls=5).recorded() == {"calls": 5, "tokens": None, "seconds": None, "effective_tokens": None}
+    assert Budget(calls=5).to_json() == {"calls": 5, "tokens": None, "seconds": None, "effective_tokens": None}
 
 
 def test_evidence_of_a_cut_short_visit_is_never_in_a_dead_zone(small_world: World) -> None:

@@ -97,7 +97,7 @@ def test_native_cells_cost_less_for_the_same_actions(world: World, shared_cache:
         for fit in ("native", "contain")
     )
     seen = [
-        [(event.kind, (event.data or {}).get("action"), (event.data or {}).get("found")) for event in result.trace]
+        [(event.kind, getattr(event, "action", None), getattr(event, "found", None)) for event in result.trace]
         for result in (native, square)
     ]
     assert seen[0] == seen[1] and native.total.calls == square.total.calls

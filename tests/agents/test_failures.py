@@ -89,7 +89,7 @@ def test_a_failure_costs_a_step_and_no_evidence(world: World, cache: Cache) -> N
     found = [{world.script.event_at(item.timestamp_s) for item in each.evidence} for each in (clean, result)]
     assert found[0] == found[1] == set(world.targets(question))
     assert result.is_right
-    assert all(event["stop"] == "failed" for event in result.trace.of("report"))
+    assert all(event.stop == "failed" for event in result.trace.of("report"))
     assert result.dead_zones.intervals == ()
 
 
@@ -145,7 +145,7 @@ def test_a_failure_for_good_ends_the_search_and_the_decision_is_still_tried(
     result = search_small(world, of_category(world, "SSS"), model, cache, workers=3, min_rounds=9)
     failures = result.trace.of("failure")
     assert result.stop == "model" and "at most 1 image" in result.failure and result.prediction is not None
-    assert {failure["step"] for failure in failures} == {step}
+    assert {failure.step for failure in failures} == {step}
     assert len(failures) == (3 if step == "step" else 1), "each worker of the round learns it once"
 
 

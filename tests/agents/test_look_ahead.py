@@ -37,7 +37,7 @@ class TestLookAhead:
         seen: list[str] = []
         question = of_category(long_world, "S2A")
         result = search(long_world, question, cache, Overlapping(long_world), workers=1, min_rounds=2)
-        assert has_met.is_set() and [event["ahead"] for event in result.trace.of("probe")][:2] == [False, True]
+        assert has_met.is_set() and [event.ahead for event in result.trace.of("probe")][:2] == [False, True]
 
     def test_it_does_not_offer_cells_being_explored(self, long_world: World, shared_cache: Cache) -> None:
         result = search(
@@ -45,23 +45,23 @@ class TestLookAhead:
         )
         events, ahead = list(result.trace), 0
         for place, event in enumerate(events):
-            if event.kind == "probe" and event["ahead"]:
+            if event.kind == "probe" and event.ahead:
                 ahead += 1
                 sent = next(e for e in reversed(events[:place]) if e.kind == "assign")
                 assert sent.round == event.round
-                assert not {sortie["path"][0] for sortie in sent["sorties"]} & set(event["offered"])
-                black = {cell for span in sent["dead_zones_s"] for cell in covered(span)}
-                assert set(event["view"]["dead"]) == black, "it sees the same dead zones as the workers"
+                assert not {sortie.path[0] for sortie in sent.sorties} & set(event.offered)
+                black = {cell for span in sent.dead_zones_s for cell in covered(span)}
+                assert set(event.view.dead) == black, "it sees the same dead zones as the workers"
         assert ahead > 1 and ahead + 1 >= result.rounds > 2
 
     def test_it_happens_only_with_ample_budget(self, long_world: World, shared_cache: Cache) -> None:
         question, oracle = of_category(long_world, "SSS"), Oracle(long_world, 0.6)
         for options in ({"look_ahead": False}, {"budget": Budget(tokens=10**6)}, {"budget": Budget(calls=15)}):
             result = search(long_world, question, shared_cache, oracle, max_rounds=3, **options)
-            assert not any(event["ahead"] for event in result.trace.of("probe"))
+            assert not any(event.ahead for event in result.trace.of("probe"))
             assert len(result.trace.of("probe")) == result.rounds
         last = search(long_world, question, shared_cache, oracle, max_rounds=2)
-        assert [event["ahead"] for event in last.trace.of("probe")] == [False, True], (
+        assert [event.ahead for event in last.trace.of("probe")] == [False, True], (
             "no probe for a round that cannot follow"
         )
 
@@ -77,5 +77,5 @@ class TestLookAhead:
                 return super().complete(request, **control)
 
         result = search(long_world, of_category(long_world, "S2A"), cache, FailsOnce(long_world), min_rounds=2)
-        assert [event["step"] for event in result.trace.of("failure")] == ["probe"]
-        assert [event["ahead"] for event in result.trace.of("probe")][:2] == [False, False] and result.is_right
+        assert [event.step for event in result.trace.of("failure")] == ["probe"]
+        assert [event.ahead for event in result.trace.of("probe")][:2] == [False, False] and result.is_right

@@ -233,9 +233,9 @@ def test_a_probe_that_names_no_cell_ranks_all_equally(world: World, cache: Cache
     nothing = Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": []})
     options = {"workers": 2, "look_ahead": False, "min_rounds": 2, "max_rounds": 2}
     result = search_small(world, CHOICE, nothing, cache, fit="contain", **options)  # other images draw other replies
-    assert [event["scores"] for event in result.trace.of("probe")] == [{}, {}]
-    sent = [sortie["path"] for event in result.trace.of("assign") for sortie in event["sorties"]]
-    assert sent == [[0], [15], [1], [14]], "far from each other, because of virtual loss"
+    assert [event.scores for event in result.trace.of("probe")] == [{}, {}]
+    sent = [sortie.path for event in result.trace.of("assign") for sortie in event.sorties]
+    assert sent == [(0,), (15,), (1,), (14,)], "far from each other, because of virtual loss"
     assert len(result.trace.of("failure")) == 0
     check_search(result)
 
@@ -258,14 +258,14 @@ def test_dead_zones_are_visible_to_all_agents_and_offered_to_none(world: World, 
     question = next(q for q in world.questions if q.category == "COUNT")
     result = ask(world.drawn, question, vlm=Oracle(world, miss=0.5), cache=cache, cell=48, max_rounds=4)
     assert result.rounds == 4 and result.stops.overall == "rounds"
-    dead = [span for event in result.trace.of("report") for span in event["dead_s"]]
+    dead = [span for event in result.trace.of("report") for span in event.dead_s]
     assert dead and result.dead_zones.coverage(0, 600) == pytest.approx(sum(b - a for a, b in dead) / 600)
     check_search(result)
     for event in result.trace.of("probe"):
-        black = event["view"]["dead"]
-        assert not set(event["offered"]) & set(black) and set(event["offered"]) >= {int(c) for c in event["scores"]}
-    known = [event["dead_zones_s"] for event in result.trace.of("assign")]
-    assert [] in known and known[-1] != [], "workers know the dead zones of earlier visits"
+        black = event.view.dead
+        assert not set(event.offered) & set(black) and set(event.offered) >= set(event.scores)
+    known = [event.dead_zones_s for event in result.trace.of("assign")]
+    assert () in known and known[-1] != (), "workers know the dead zones of earlier visits"
 
 
 def test_there_is_an_answer_even_if_everything_is_dead(world: World, cache: Cache) -> None:

@@ -49,7 +49,7 @@ class TestReview:
 
         model = Overruled(Oracle(long_world), review=judge_nothing_proven)
         result = search(long_world, of_category(long_world, "S2A"), cache, model, max_rounds=3)
-        assert result.stop == "rounds" and not any(event["sufficient"] for event in result.trace.of("review"))
+        assert result.stop == "rounds" and not any(event.sufficient for event in result.trace.of("review"))
 
     def test_min_rounds_delays_sufficiency(self, long_world: World, shared_cache: Cache) -> None:
         for least in (1, 3):
@@ -74,10 +74,10 @@ class TestReview:
         result = search(
             long_world, of_category(long_world, "S2A"), cache, model, max_rounds=2, workers=3, traversal="dfs"
         )
-        queued = result.trace.of("review")[0]["queued"]
-        assert queued[:4] == [[3, 35], [3, 36], [0, 63], [1, 0]], "the smallest regions, on both sides of a cell border"
+        queued = result.trace.of("review")[0].queued
+        assert queued[:4] == ((3, 35), (3, 36), (0, 63), (1, 0)), "the smallest regions, on both sides of a cell border"
         assert len(queued) == 4, "an interval of hours means root cells, not a region"
-        second = [sortie["path"] for sortie in result.trace.of("assign")[1]["sorties"]]
+        second = [sortie.path for sortie in result.trace.of("assign")[1].sorties]
         assert len(second) == 3 and all(path in queued or 53 <= path[0] <= 63 for path in second)
 
     def test_a_region_whose_evidence_is_erased_becomes_dead(self, long_world: World, cache: Cache) -> None:
@@ -90,8 +90,8 @@ class TestReview:
         model = Overruled(Oracle(long_world), review=erase)
         result = search(long_world, of_category(long_world, "S2A"), cache, model, max_rounds=1, traversal="dfs")
         (review,) = result.trace.of("review")
-        assert review["erased"] == ["A"] and "A" not in result.evidence.labels, "no label is given twice"
-        assert review["dead_s"] == [result.trace.of("report")[0]["interval_s"]]
+        assert review.erased == ("A",) and "A" not in result.evidence.labels, "no label is given twice"
+        assert review.dead_s == (result.trace.of("report")[0].interval_s,)
 
     def test_supporting_evidence_is_not_erased(self, long_world: World, cache: Cache) -> None:
         def erase(request: Request, answer: dict[str, Any]) -> dict[str, Any]:

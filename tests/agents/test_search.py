@@ -77,8 +77,8 @@ def test_searches_take_every_action(long_world: World, shared_cache: Cache) -> N
         for question in long_world.questions:
             oracle = Oracle(long_world, miss=0.2)
             result = search(long_world, question, shared_cache, oracle, traversal=traversal, k=4, max_rounds=5)
-            taken.setdefault(traversal, Counter()).update(step["action"]["name"] for step in result.trace.of("step"))
-            assert all(not step["problem"] for step in result.trace.of("step"))
+            taken.setdefault(traversal, Counter()).update(step.action.name for step in result.trace.of("step"))
+            assert all(not step.problem for step in result.trace.of("step"))
     both = {"Zoom", "Investigate", "AddToScratchpad", "Finished"}
     assert set(taken["dfs"]) == {"Expand", "Backtrack", *both}
     assert set(taken["bfs"]) == {"MarkPromising", *both}
@@ -100,10 +100,10 @@ def test_the_traversal_is_chosen_from_the_question_alone(long_world: World, cach
         result = ask(video, of_category(long_world, category), vlm=Recording(long_world), cache=cache, cell=32)
         assert requests[0].step == "task" and not requests[0].images and decoded[0] == before
         before = video.frames_decoded
-        assert result.settings["traversal"] == "auto" and result.trace.of("task")[0]["traversal"] == chosen
-        assert {sortie["traversal"] for event in result.trace.of("assign") for sortie in event["sorties"]} == {chosen}
+        assert result.settings["traversal"] == "auto" and result.trace.of("task")[0].traversal == chosen
+        assert {sortie.traversal for event in result.trace.of("assign") for sortie in event.sorties} == {chosen}
     fixed = search(long_world, of_category(long_world, "S2A"), cache, traversal="bfs")
-    assert fixed.trace.of("task")[0]["traversal"] == "bfs"
+    assert fixed.trace.of("task")[0].traversal == "bfs"
     with pytest.raises(ValidationError):
         requests[0].schema.model_validate({"search_task": "Find it.", "traversal": "beam"})
 
@@ -112,7 +112,7 @@ def test_a_summary_is_always_searched_breadth_first(long_world: World, cache: Ca
     oracle = RecordingOracle(long_world)
     result = search(long_world, of_category(long_world, "SUM"), cache, oracle)
     assert "traversal" not in oracle.requests[0].schema.model_fields and oracle.requests[0].step == "task"
-    assert result.trace.of("task")[0]["traversal"] == "bfs" and len(result.evidence) > 1
+    assert result.trace.of("task")[0].traversal == "bfs" and len(result.evidence) > 1
     assert result.answer and result.answer.startswith("There is a")
 
 
@@ -120,7 +120,7 @@ def test_max_depth_bounds_every_search(long_world: World, shared_cache: Cache) -
     bottom = deepest(36_000, long_world.drawn.fps, 8)
     for depth in range(bottom + 1):
         result = search(long_world, of_category(long_world, "S2O"), shared_cache, max_depth=depth)
-        assert max((step["depth"] for step in result.trace.of("step")), default=0) <= depth
+        assert max((step.depth for step in result.trace.of("step")), default=0) <= depth
         assert (result.stop == "depth") == (depth == 0) and (depth < 2 or result.is_right)
     with pytest.raises(InputError, match=rf"max_depth.* 0 to .*\b{bottom}\b"):
         search(long_world, of_category(long_world, "S2O"), shared_cache, max_depth=bottom + 1)
@@ -129,7 +129,7 @@ def test_max_depth_bounds_every_search(long_world: World, shared_cache: Cache) -
 def test_a_single_worker_suffices(long_world: World, shared_cache: Cache) -> None:
     for question in long_world.questions[::4]:
         result = search(long_world, question, shared_cache, workers=1)
-        assert result.is_right and {len(event["sorties"]) for event in result.trace.of("assign")} == {1}
+        assert result.is_right and {len(event.sorties) for event in result.trace.of("assign")} == {1}
 
 
 def test_a_second_visit_knows_the_evidence_of_the_first(long_world: World, cache: Cache) -> None:
@@ -146,8 +146,8 @@ def test_a_second_visit_knows_the_evidence_of_the_first(long_world: World, cache
     question = of_category(long_world, "S2A")
     result = search(long_world, question, cache, FailsTwice(long_world), workers=1, traversal="dfs", min_rounds=2)
     first, second = result.trace.of("assign")[:2]
-    assert first["sorties"][0]["path"] == second["sorties"][0]["path"]
-    assert second["sorties"][0]["had_evidence"] == ["A"] and result.trace.of("report")[0]["is_open"]
+    assert first.sorties[0].path == second.sorties[0].path
+    assert second.sorties[0].had_evidence == ("A",) and result.trace.of("report")[0].is_open
     text = text_of(requests[3])
     assert "Evidence kept, in order of time:\n[A]" in text
     assert result.is_right and len(result.evidence) == 1
@@ -172,8 +172,8 @@ def test_workers_see_the_dead_zones_of_earlier_visits(long_world: World, shared_
         patch.setattr(Frontier, "__init__", begin_with_inside)
         oracle, question = Oracle(long_world, miss=1.0), of_category(long_world, "S2A")
         result = search(long_world, question, shared_cache, oracle, workers=1, traversal=inner_first)
-    steps = [step for step in result.trace.of("step") if step["view"]["path"] == [5]]
-    assert steps and all(step["view"]["dead"] == [7] for step in steps)
+    steps = [step for step in result.trace.of("step") if step.view.path == (5,)]
+    assert steps and all(step.view.dead == (7,) for step in steps)
 
 
 @pytest.mark.long

@@ -54,9 +54,9 @@ def test_it_finds_what_lies_between_the_frames(small_world: World, question: Que
     assert (once.stop, once.is_right) == ("explored", False)
     assert (found.stop, found.is_right) == ("sufficient", True)
     (reopened,) = found.trace.of("reopen")
-    assert len(reopened["paths"]) == 16 and len(reopened["dead_zones_s"]) == 1, "one grid was opened to the end"
-    shifted = [event for event in found.trace.of("step") if event["view"].get("shift")]
-    assert shifted and all(event["interval_s"][0] % 37.5 for event in shifted), "cells of the root last 37.5 s"
+    assert len(reopened.paths) == 16 and len(reopened.dead_zones_s) == 1, "one grid was opened to the end"
+    shifted = [event for event in found.trace.of("step") if event.view.shift]
+    assert shifted and all(event.interval_s[0] % 37.5 for event in shifted), "cells of the root last 37.5 s"
     check_grounded(found)
     check_memory(found)
     check_search(found)
@@ -70,7 +70,7 @@ def test_what_is_ruled_out_twice_stays_so(small_world: World, question: Question
     result = search(small_world, question, Cache(None), Blind(small_world), traversal=traversal, **AGAIN)
     assert (result.stop, result.dead_zones.intervals) == ("explored", ((0.0, 600.0),))
     assert len(result.trace.of("reopen")) == 1
-    visits = [(s["path"], s.get("shift", 0)) for e in result.trace.of("assign") for s in e["sorties"]]
+    visits = [(s.path, s.shift) for e in result.trace.of("assign") for s in e.sorties]
     assert all(visits.count(visit) == 1 for visit in visits) and len(visits) >= 32
     check_memory(result)
 

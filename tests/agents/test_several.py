@@ -20,7 +20,7 @@ from support.stand_ins import Flat
 
 import atlaskit as ak
 from atlaskit.agents import schemas
-from atlaskit.agents.master import prediction
+from atlaskit.agents.run import prediction
 from atlaskit.agents.verbalize import ANSWER_FORMS, question_text
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.tenhour import ten_hour
@@ -34,10 +34,10 @@ from atlaskit.models.completion import Completion
 from atlaskit.models.protocol import Request
 from atlaskit.models.schema import json_schema
 from atlaskit.models.usage import Usage
+from atlaskit.runs.narrate import summary
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz import plots
-from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.reprs import result as result_repr
 from atlaskit.viz.walk.source import open_run
 
@@ -144,9 +144,10 @@ def test_a_saved_run_reads_back_its_intervals(found: Result, recurring: Question
         source = open_run(run)
         assert source.question == recurring and source.answer == found.answer_in_words and source.is_right
     (decision,) = found.trace.of("decision")
-    assert event_summary(decision).count("–") == 3
-    broken = {**(decision.data or {}), "answer": {"intervals": [{"start_s": 1.0}], "reasoning": ""}}
-    events = tuple(replace(each, data=broken) if each is decision else each for each in found.trace)
+    assert summary(decision).count("–") == 3
+    broken = replace(decision, answer={"intervals": [{"start_s": 1.0}], "reasoning": ""})
+    events = tuple(broken if each is decision else each for each in found.trace)
+    assert "start_s" in summary(broken)
     assert open_run(Trace(events)).answer is None
 
 

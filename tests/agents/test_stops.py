@@ -47,7 +47,7 @@ def test_a_model_that_answers_only_the_master_ends_the_run(long_world: World, ca
     result = search(long_world, of_category(long_world, "T2O"), cache, Flaky(Oracle(long_world), 1.0))
     assert result.stop == result.stops.overall == "model" and set(result.stops.worker) == {"failed"}
     assert result.rounds <= 6 and result.dead_zones.intervals == ()
-    assert len({tuple(report["path"]) for report in result.trace.of("report")}) >= 3, (
+    assert len({tuple(report.path) for report in result.trace.of("report")}) >= 3, (
         "one silent region does not end the run"
     )
 
@@ -100,8 +100,8 @@ def test_steps_without_new_evidence_are_a_plateau(long_world: World, cache: Cach
     assert set(result.stops.worker) == {"plateau"}
     for report in result.trace.of("report"):
         steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
-        is_odd = report["path"][0] % 2
-        assert len(steps) == (5 if is_odd else 3) and bool(report["dead_s"]) != bool(is_odd)
+        is_odd = report.path[0] % 2
+        assert len(steps) == (5 if is_odd else 3) and bool(report.dead_s) != bool(is_odd)
     for plateau, message in ((0, "at least 1"), (12, "less than the 12 steps")):
         with pytest.raises(InputError, match=message):
             search(long_world, of_category(long_world, "S2A"), cache, model, plateau=plateau)

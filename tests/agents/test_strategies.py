@@ -27,12 +27,12 @@ class TestCustomStrategies:
     def test_a_function_is_a_strategy(self, long_world: World, shared_cache: Cache) -> None:
         def from_the_end(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
             last = sorted((region.grid for region in frontier.open), key=lambda grid: -grid.start_s)
-            return [ak.strategies.Sortie(grid, "dfs", steps) for grid in last[:workers]]  # its name in 0.1.0
+            return [ak.strategies.Assignment(grid, "dfs", steps) for grid in last[:workers]]
 
         question = of_category(long_world, "S2A")
         result = search(long_world, question, shared_cache, traversal=from_the_end, budget=Budget(calls=500))
         assert result.is_right and result.settings["traversal"] == "from_the_end"
-        starts = [report["interval_s"][0] for report in result.trace.of("report")]
+        starts = [report.interval_s[0] for report in result.trace.of("report")]
         assert starts == sorted(starts, reverse=True)
 
     @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from support.model_doubles import Babbler
 from support.stand_ins import Flat
 
 import atlaskit as ak
-from atlaskit.agents.suitability import USUAL_FORMAT, is_atlasworld
+from atlaskit.agents.settings import USUAL_FORMAT, is_atlasworld
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, ModelWarning

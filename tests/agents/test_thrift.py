@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Unpack
 
 import pytest
@@ -22,7 +23,7 @@ from atlaskit.agents.prompts.thrift import (
     SMALL_FRAMES,
     short_evidence_text,
 )
-from atlaskit.agents.thrift import ALL, MEASURES, SAME_PROMPTS, check_thrift, recorded_thrift, resolve_thrift
+from atlaskit.agents.settings import ALL, MEASURES, SAME_PROMPTS, check_thrift
 from atlaskit.agents.verbalize import evidence_text
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
@@ -33,7 +34,6 @@ from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import CallControl, Request
 from atlaskit.models.schema import json_schema
 from atlaskit.runs import replay
-from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 
@@ -55,12 +55,11 @@ class TestTheOption:
         question = of_category(long_world, "S2A")
         off, empty = (search(long_world, question, shared_cache, **given) for given in ({}, {"thrift": ()}))
         assert "thrift" not in off.settings and off.to_json() == empty.to_json()
-        assert not any({"then", "halved"} & set(json.dumps(event.data)) for event in off.trace if event.data)
+        assert not {"then", "halved"} & set(json.dumps(off.trace.to_json()).split('"'))
         on = search(long_world, question, shared_cache, thrift=("probe", "steps", "probe"))
         assert on.settings["thrift"] == ["steps", "probe"], "each once, in the order of the registry"
         whole = search(long_world, question, shared_cache, thrift=ALL)
         assert whole.settings["thrift"] == list(MEASURES)
-        assert recorded_thrift(frozenset()) == {}
 
     @pytest.mark.parametrize(
         ("given", "message"),
@@ -80,8 +79,8 @@ class TestTheOption:
         model = Babbler()
         model.name = "nano@1f0c"
         with pytest.raises(InputError, match=f"thrift '{name}' changes prompts, and nano@1f0c .* all but probe, or"):
-            check_thrift(frozenset((name, "probe")), model)
-        check_thrift(resolve_thrift(("probe",)), model)
+            check_thrift((name, "probe"), model)
+        check_thrift(("probe",), model)
 
 
 class TestTheSameSight:
@@ -152,11 +151,11 @@ class TestSteps:
             search(long_world, question, shared_cache, oracle, thrift=thrift, traversal="dfs")
             for thrift in ((), ("steps",))
         )
-        ending = [event for event in on.trace.of("step") if event.data and "then" in event.data]
-        assert ending and all(event["then"] == "finished" for event in ending)
-        assert {event["action"]["name"] for event in ending} == {"AddToScratchpad"}
+        ending = [event for event in on.trace.of("step") if event.then]
+        assert ending and all(event.then == "finished" for event in ending)
+        assert {event.action.name for event in ending} == {"AddToScratchpad"}
         assert on.total.calls + len(ending) == off.total.calls
-        assert [event["stop"] for event in on.trace.of("report")] == [event["stop"] for event in off.trace.of("report")]
+        assert [event.stop for event in on.trace.of("report")] == [event.stop for event in off.trace.of("report")]
 
     def test_the_worker_is_told_and_the_cells_are_the_same(self, long_world: World, cache: Cache) -> None:
         oracle, question = RecordingOracle(long_world), of_category(long_world, "SSS")
@@ -186,10 +185,8 @@ class TestSteps:
         for broken, stop in (((0.0, 4.0), "plateau"), ((8.0, 9.0), "finished")):
             result = ask(Flat(broken=broken), CHOICE, vlm=first, cache=cache, **given_)
             (report,) = result.trace.of("report")
-            assert report["stop"] == stop
-            assert all(
-                bool(event["problem"]) == ("then" not in (event.data or {})) for event in result.trace.of("step")
-            )
+            assert report.stop == stop
+            assert all(bool(event.problem) == (not event.then) for event in result.trace.of("step"))
 
 
 class TestReview:
@@ -197,7 +194,7 @@ class TestReview:
         oracle = RecordingOracle(long_world, miss=0.3)
         result = search(long_world, of_category(long_world, "SSS"), cache, oracle, thrift=("review",))
         reviews, events = of_step(oracle.requests, "review"), result.trace.of("review")
-        assert len(reviews) > 1 and all(event["view"] is None for event in events)
+        assert len(reviews) > 1 and all(event.view is None for event in events)
         for request in reviews:
             call = request.facts
             assert isinstance(call, ReviewCall) and request.images == (call.sheet,) and call.recalled
@@ -208,7 +205,7 @@ class TestReview:
         probes = [event for event in result.trace if event.kind in ("probe", "review")]
         for before, event in zip(probes, probes[1:], strict=False):
             if event.kind == "review" and before.kind == "probe":
-                assert event["sheet"]["key"], "what it recalls is the probe before it"
+                assert event.sheet.key, "what it recalls is the probe before it"
 
     def test_a_master_that_has_not_seen_it_is_shown_it(self, long_world: World, cache: Cache) -> None:
         class Blind(RecordingOracle):
@@ -222,7 +219,7 @@ class TestReview:
         result = search(long_world, question, cache, oracle, thrift=("review",), max_rounds=2)
         reviews = of_step(oracle.requests, "review")
         assert reviews and all(len(request.images) == 2 for request in reviews)
-        assert all(event["view"] for event in result.trace.of("review"))
+        assert all(event.view for event in result.trace.of("review"))
 
 
 class TestProbe:
@@ -232,8 +229,8 @@ class TestProbe:
             search(long_world, question, shared_cache, oracle, thrift=thrift, max_rounds=6, traversal="dfs")
             for thrift in ((), ("probe",))
         )
-        assert any(event["ahead"] for event in off.trace.of("probe"))
-        assert not any(event["ahead"] for event in on.trace.of("probe"))
+        assert any(event.ahead for event in off.trace.of("probe"))
+        assert not any(event.ahead for event in on.trace.of("probe"))
         assert on.rounds > 2 and len(on.trace.of("probe")) < on.rounds
         check_search(on)
 
@@ -246,7 +243,7 @@ class TestProbe:
     def test_a_failed_probe_is_repeated(self, world: World, cache: Cache) -> None:
         model = Flaky(Babbler(3), 1.0, 3, ("probe",))
         result = search_small(world, CHOICE, model, cache, workers=2, max_rounds=2, min_rounds=2, thrift=("probe",))
-        assert [event["step"] for event in result.trace.of("failure")][:2] == ["probe", "probe"]
+        assert [event.step for event in result.trace.of("failure")][:2] == ["probe", "probe"]
 
 
 class TestEvidence:
@@ -261,12 +258,12 @@ class TestEvidence:
             call = request.facts
             assert isinstance(call, ReviewCall)
             labels = call.sheet.scratchpad.labels
-            assert call.sheet.halved == judged & set(labels) == set(event["sheet"].get("halved", ()))
+            assert call.sheet.halved == judged & set(labels) == set(event.sheet.halved)
             assert (SMALL_FRAMES in text_of(request)) == bool(call.sheet.halved)
             assert request.schema.values[0] == ("labels", labels), "all of them can be named"  # type: ignore[union-attr]
-            judged = set(labels) - set(event["erased"])
-        assert events[-1]["sheet"]["halved"]
-        assert not any(event["sheet"] and "halved" in event["sheet"] for event in result.trace.of("decision"))
+            judged = set(labels) - set(event.erased)
+        assert events[-1].sheet.halved
+        assert not any(event.sheet and event.sheet.halved for event in result.trace.of("decision"))
 
     def test_rows_are_short(self) -> None:
         found = [Evidence(t, t - 1, t + 1, f"thing {t}", 0.5, "said") for t in (9.0, 3.0, 6.0)]
@@ -291,13 +288,12 @@ def test_a_stranger_trace_cannot_name_cells_or_frames_that_are_not_there(small_w
     drawn = {shown.what for shown in replay.pictures(result.trace, small_world.drawn, cache)}
     assert drawn >= {"view", "sheet"}
     for kind, part, wrong, message in (
-        ("probe", "view", {"dead": [99]}, "cell"),
-        ("probe", "view", {"dead": [1]}, "differs from the one"),
-        ("review", "sheet", {"halved": ["ZZ"]}, "halved frame 'ZZ' is not among"),
+        ("probe", "view", {"dead": (99,)}, "cell"),
+        ("probe", "view", {"dead": (1,)}, "differs from the one"),
+        ("review", "sheet", {"halved": ("ZZ",)}, "halved frame 'ZZ' is not among"),
     ):
         events = list(result.trace)
         place = next(index for index, event in enumerate(events) if event.kind == kind)
-        data = dict(events[place].data or {})
-        events[place] = Event(kind, 1, None, {**data, part: {**data[part], **wrong}})
+        events[place] = replace(events[place], **{part: replace(getattr(events[place], part), **wrong)})
         with pytest.raises(InputError, match=message):
             list(replay.pictures(Trace(tuple(events)), small_world.drawn, cache))

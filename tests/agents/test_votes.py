@@ -8,12 +8,13 @@ import pytest
 from support.searches import of_category, search
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.votes import agree
+from atlaskit.agents.master import agree
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 
 
@@ -53,8 +54,8 @@ def test_each_vote_is_recorded_and_charged(long_world: World) -> None:
     result, _ = vote(long_world, {0}, 3)
     kinds = [event.kind for event in result.trace if event.kind in ("vote", "decision")]
     assert kinds == ["vote", "vote", "decision"] and result.settings["votes"] == 3
-    assert result.trace.of("decision")[0]["answer"]["reasoning"] == result.reasoning
-    calls = sum(event["usage"]["calls"] for event in result.trace if event.data and "usage" in event.data)
+    assert result.trace.of("decision")[0].answer["reasoning"] == result.reasoning
+    calls = sum(event.usage.calls for event in result.trace if isinstance(event, Call | Failure))
     assert result.total.calls == calls
     plain, _ = vote(long_world, set(), 1)
     assert "votes" not in plain.settings and not plain.trace.of("vote")

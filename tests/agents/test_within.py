@@ -57,7 +57,7 @@ def test_nothing_outside_is_opened_or_becomes_evidence(
     oracle = Oracle(small_world, error_rate)
     result = search(small_world, question, Cache(None), oracle, k=4, within=(start_s, end_s), second_look=True)
     for event in (*result.trace.of("step"), *result.trace.of("report")):
-        assert start_s <= event["interval_s"][0] + 1e-6 and event["interval_s"][1] <= end_s + 1e-6
+        assert start_s <= event.interval_s[0] + 1e-6 and event.interval_s[1] <= end_s + 1e-6
     assert all(start_s <= item.timestamp_s <= end_s for item in result.evidence)
     assert 0 <= result.coverage <= 1
 

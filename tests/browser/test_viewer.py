@@ -20,7 +20,7 @@ from support.stand_ins import with_hostile_text
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.runs.events import Event
+from atlaskit.runs.events import Start
 from atlaskit.runs.replay import pictures
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
@@ -254,13 +254,11 @@ def test_the_static_result_replaces_a_viewer_without_a_kernel(
 def hostile(saved: SavedRuns) -> Path:
     """The file of a run whose texts are all hostile."""
     result = saved.runs[1]
-    events = [
-        Event(e.kind, e.round, e.worker, attacked(with_hostile_text(json.loads(json.dumps(e.data)))))
-        for e in result.trace
-    ]
+    hostile = (attacked(with_hostile_text(event).to_json()) for event in result.trace)
+    events = list(Trace.of_rows("it", list(hostile)))
     question = replace(result.question, text=ATTACK, choices=(*[f"{n} {ATTACK}" for n in range(4)],))
-    settings = {**events[0]["settings"], "method": ATTACK, ATTACK: ATTACK}
-    events[0] = Event("start", data={"question": question.to_json(), "settings": settings})
+    settings = {**events[0].settings, "method": ATTACK, ATTACK: ATTACK}
+    events[0] = Start(question=question.to_json(), settings=settings)
     path = saved.folder / "hostile.json"
     replace(result, question=question, reasoning=ATTACK, failure=ATTACK, trace=Trace(tuple(events))).save(path)
     return path

@@ -14,7 +14,7 @@ from support.loopback import loopback
 from support.media import make_sound_file
 
 from atlaskit.__main__ import main
-from atlaskit.agents.thrift import MEASURES
+from atlaskit.agents.settings import MEASURES
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.evaluation import tables
 

@@ -48,8 +48,8 @@ def test_the_oracle_browses_for_the_whole_and_searches_for_a_moment(tiny: World,
     first = {}
     for category in ("COUNT", "SSS", "SUM", "OCR", "S2A", "T2O"):
         result = run(tiny, Oracle(tiny), cache, of_category(tiny, category))
-        turn = next(event for event in result.trace.of("turn") if event["step"] == "dvd")
-        first[category] = turn["answer"]["action"]["action"]
+        turn = next(event for event in result.trace.of("turn") if event.step == "dvd")
+        first[category] = turn.answer["action"]["action"]
     assert first == {
         **dict.fromkeys(("COUNT", "SSS", "SUM"), "global_browse"),
         **dict.fromkeys(("OCR", "S2A", "T2O"), "clip_search"),
@@ -154,8 +154,8 @@ def test_a_close_look_shows_frames_of_the_named_clips_alone(tiny: World, cache: 
     moments = [moment for view in call.views for moment in view.moments]
     assert moments == sorted(moments) and 40 <= len(moments) <= 50
     assert {int(moment // 10) for moment in moments} == {0, 1, 2, 3, 8, 11}
-    turn = next(event for event in result.trace.of("turn") if event["step"] == "inspect")
-    assert turn["intervals_s"] == [[0, 40], [80, 90], [110, 120]]
+    turn = next(event for event in result.trace.of("turn") if event.step == "inspect")
+    assert turn.intervals_s == ((0, 40), (80, 90), (110, 120))
 
 
 def test_browsing_reads_the_best_captions_in_order_of_time(tiny: World, cache: Cache) -> None:

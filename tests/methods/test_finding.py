@@ -86,8 +86,8 @@ def test_paraphrases_cost_one_call_a_question(world: World, cache: Cache) -> Non
     result = asked(world, cache, "paraphrases", model, threads=1)
     assert model.calls == ["clip"] * n_clips + ["queries", "decision"]
     assert result.per_question.calls == 2 and result.settings["search"] == "paraphrases"
-    (turn,) = [event for event in result.trace.of("turn") if event["step"] == "queries"]
-    assert 1 <= len(turn["answer"]["queries"]) <= 4
+    (turn,) = [event for event in result.trace.of("turn") if event.step == "queries"]
+    assert 1 <= len(turn.answer["queries"]) <= 4
     model.calls.clear()
     again = asked(world, cache, "paraphrases", model, replay=True)
     assert model.calls == [] and again.to_json() == result.to_json()
@@ -106,7 +106,7 @@ def test_without_paraphrases_the_question_is_searched_for(world: World) -> None:
     without = asked(world, Cache(None), "paraphrases", flaky)
     plain = asked(world, Cache(None), "words")
     assert without.prediction == plain.prediction is not None and without.failure == "the network is down"
-    views = [[event["intervals_s"] for event in each.trace.of("turn")] for each in (without, plain)]
+    views = [[event.intervals_s for event in each.trace.of("turn")] for each in (without, plain)]
     assert views[0] == views[1]
 
 
@@ -145,7 +145,7 @@ def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(
     assert result.prediction is not None and result.failure.startswith("m at http://127.0.0.1")
     assert result.failure.endswith("(4 attempts); the clips were searched by words instead.")
     assert result.prediction == asked(world, Cache(None), "words").prediction
-    assert [event["step"] for event in result.trace.of("failure")] == ["embedding"]
+    assert [event.step for event in result.trace.of("failure")] == ["embedding"]
     again = asked(world, cache, Embedder(server.url, "m"), replay=True)
     assert again.to_json() == result.to_json() and len(server.bodies) == 4
 

@@ -126,7 +126,7 @@ def test_each_character_has_one_name_in_all_scenes(film: World, subjects: list[l
 def test_names_take_as_many_rounds_as_the_logarithm_of_the_scenes(film: World, cache: Cache) -> None:
     scenes = clips_as_scenes([clip(index, ("circle", "red")) for index in range(12)])
     _, run = named(film, cache, scenes)
-    spans = [event["intervals_s"] for event in run.events if event.kind == "turn"]
+    spans = [event.intervals_s for event in run.events if event.kind == "turn"]
     assert len(spans) == 11
     assert [len(some) for some in _rounds(spans)] == [6, 3, 1, 1]
 

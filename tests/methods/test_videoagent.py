@@ -67,9 +67,9 @@ def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, ca
     assert len(second.segments) == 8 and all(pick.cells == tuple(range(16)) for pick in picks)
     assert taken_steps(result) == {"frame": 9, "videoagent": 2, "pick": 4}, "the third round answers"
     assert all(len(call.views) <= 1 for call in result.calls)
-    told = [event for event in result.trace.of("turn") if event["step"] == "pick"]
-    assert [event["told"] for event in told][:2] == ["a red circle", "a star"]
-    assert told[0]["intervals_s"] == [[0.0, 12.0]]
+    told = [event for event in result.trace.of("turn") if event.step == "pick"]
+    assert [event.told for event in told][:2] == ["a red circle", "a star"]
+    assert told[0].intervals_s == ((0.0, 12.0),)
     (answered,) = model.of(TextCall)
     assert len(answered.text.split("\n")) == 9
 

@@ -58,7 +58,7 @@ def test_nothing_is_paid_before_the_first_turn(tiny: World, cache: Cache) -> Non
 def test_the_oracle_looks_from_coarse_to_fine_and_listens_for_a_quotation(tiny: World, cache: Cache) -> None:
     def actions(category: str) -> list[str]:
         result = run(tiny, Oracle(tiny), cache, of_category(tiny, category))
-        turns = [event["answer"] for event in result.trace.of("turn") if event["step"] == "videoarm"]
+        turns = [event.answer for event in result.trace.of("turn") if event.step == "videoarm"]
         assert result.is_right
         return [turn["action"]["action"] for turn in turns]
 
@@ -128,8 +128,8 @@ def test_only_the_latest_snapshot_is_shown_and_its_sentence_outlasts_it(tiny: Wo
     assert isinstance(call, EvidenceCall) and [view.grid.start_s for view in call.views] == [20, 60]
     for text in (first_note, second_note, "thought: Turn 0.", "thought: Turn 3."):
         assert text in call.text
-    spans = [event["intervals_s"] for event in result.trace.of("turn") if event["step"] == "snapshot"]
-    assert spans == [[[0, 120]], [[20, 30], [60, 80]]]
+    spans = [event.intervals_s for event in result.trace.of("turn") if event.step == "snapshot"]
+    assert spans == [((0, 120),), ((20, 30), (60, 80))]
 
 
 def test_a_snapshot_is_described_once_for_all_questions(tiny: World, cache: Cache) -> None:

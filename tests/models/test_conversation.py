@@ -16,8 +16,8 @@ from support.model_doubles import Babbler
 
 from atlaskit.agents.budget import Allotment, Budget
 from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall, Turn
-from atlaskit.agents.task import Task
-from atlaskit.agents.worker import Worker
+from atlaskit.agents.run import Run
+from atlaskit.agents.worker import Task, Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Backtrack, Expand
@@ -62,7 +62,7 @@ class Zooming(Babbler):
 def explore(world: World, cache: Cache, model: Recording, steps: int) -> list[Request]:
     atlas = Atlas(world.drawn, k=4, cell=32, max_depth=3, cache=cache)
     task = Task("Find it.", atlas.root.expand(3), DeadZones(), Allotment(steps), 1, 0)
-    Worker(atlas, model, QUESTION).explore(task)
+    Worker(Run(world.drawn, QUESTION, None, model, cache=Cache(None)), atlas, task).explore()
     return model.requests
 
 

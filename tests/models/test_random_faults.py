@@ -26,6 +26,7 @@ from atlaskit.errors import AtlasError
 from atlaskit.models.client import VLM
 from atlaskit.models.http import Endpoint, HttpFailure
 from atlaskit.models.usage import Usage
+from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 
 RUNS = int(os.environ.get("ATLASKIT_SOAK_RUNS", "200"))
@@ -130,7 +131,7 @@ def one_run(seed: int, world: World, cache: Cache, loop: Loop, unanswered: Unans
 
 def event_costs(result: Result) -> list[Usage]:
     """Return the cost of each event of the trace that has one."""
-    return [Usage(**event["usage"]) for event in result.trace if event.data and "usage" in event.data]
+    return [event.usage for event in result.trace if isinstance(event, Call | Failure)]
 
 
 def check_budget(run: Run, result: Result) -> None:
@@ -180,16 +181,16 @@ def check_nothing_is_lost(result: Result) -> None:
         match event.kind:
             case "step":
                 of_worker = carried.setdefault(event.worker, {})
-                of_worker.update(dict.fromkeys(item["timestamp_s"] for item in event["found"]))
+                of_worker.update(dict.fromkeys(item.timestamp_s for item in event.found))
             case "report":
-                reported = {item["label"]: item["timestamp_s"] for item in event["kept"]}
+                reported = {item.label: item.timestamp_s for item in event.kept}
                 assert sorted(reported.values()) == sorted(carried.pop(event.worker, {}))
                 times_by_label |= reported
             case "review":
-                for label in event["erased"]:
+                for label in event.erased:
                     del times_by_label[label]
             case "cite":
-                times_by_label = {item["label"]: item["timestamp_s"] for item in event["found"]}
+                times_by_label = {item.label: item.timestamp_s for item in event.found}
     assert not carried
     assert {item.label: item.timestamp_s for item in result.evidence} == times_by_label
 
@@ -197,7 +198,7 @@ def check_nothing_is_lost(result: Result) -> None:
 def check_messages(outcome: Result | Exception) -> None:
     """Check that every message is one line, without a traceback."""
     if isinstance(outcome, Result):
-        messages = [outcome.failure, *(event["reason"] for event in outcome.trace.of("failure"))]
+        messages = [outcome.failure, *(event.reason for event in outcome.trace.of("failure"))]
         outcome.to_json().encode()
     else:
         messages = [str(outcome)]

@@ -96,7 +96,7 @@ def test_teacher_answers_most_questions_correctly(duration_s: float, least: floa
         for question in world.questions:
             if question.kind == "choice":
                 result = ask(world.drawn, question, vlm=Expert(world.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
-                assert not any(event["problem"] for event in result.trace.of("step"))
+                assert not any(event.problem for event in result.trace.of("step"))
                 scores.append(question.score(result.prediction))
     assert sum(scores) / len(scores) >= least
 

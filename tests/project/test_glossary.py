@@ -54,7 +54,7 @@ def test_the_places_of_a_term_exist(term: str, where: str) -> None:
             pytest.fail(f"{term} is not defined in {place}: {error}")
 
 
-@pytest.mark.parametrize("place", ["agents/absent", "environment/grid.Absent", "ak.absent", "agents/worker.Task"])
+@pytest.mark.parametrize("place", ["agents/absent", "environment/grid.Absent", "ak.absent", "agents/worker.Run"])
 def test_a_wrong_place_is_found(place: str) -> None:
     with pytest.raises((ImportError, AttributeError, KeyError, AssertionError)):
         defined(place)

@@ -6,9 +6,9 @@ import copy
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Unpack, get_args
+from typing import Any, Unpack, get_args, get_type_hints
 
 import pytest
 from hypothesis import given, settings
@@ -21,12 +21,14 @@ from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import FrameError, InputError
 from atlaskit.models.protocol import CallControl, Image, Model, Reply, Request
+from atlaskit.models.usage import Usage
 from atlaskit.runs import replay
-from atlaskit.runs.events import DATA_CLASSES, Event, EventData, data_of
+from atlaskit.runs.events import KINDS, Event, Record
 from atlaskit.runs.trace import TRACE_VERSION, Trace, schema
 from atlaskit.video.readers import Pixels
 
@@ -86,9 +88,9 @@ class HalfUnreadable(Flat):
 def matches(event: Event, case: str) -> bool:
     """Return whether an event is of a kind, or of one of the special cases in CASES."""
     if case == "evidence":
-        return event.kind == "report" and bool(event["kept"])
+        return event.kind == "report" and bool(event.kept)
     if case in ACTIONS:
-        return event.kind == "step" and event["action"]["name"] == ACTIONS[case] and event["shown"] is not None
+        return event.kind == "step" and event.action.name == ACTIONS[case] and event.shown is not None
     return event.kind == case
 
 
@@ -106,8 +108,8 @@ def eventful_run(world: World, shared_cache: Cache) -> Eventful:
     for seed in range(100):
         model = RecordingModel(Flaky(Babbler(seed), 0.1, seed, MASTER_AND_WORKER))
         trace = run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40)).trace
-        has_dead_zone = any(event["dead_s"] for event in trace.of("report"))
-        has_erasure = any(event["erased"] for event in trace.of("review"))
+        has_dead_zone = any(event.dead_s for event in trace.of("report"))
+        has_erasure = any(event.erased for event in trace.of("review"))
         if has_dead_zone and has_erasure and all(any(matches(event, case) for event in trace) for case in CASES):
             return Eventful(trace, model.images)
     raise AssertionError("no babbler's run has every case")
@@ -125,7 +127,7 @@ def save_to(trace: Trace, directory: Path) -> Path:
 
 
 def recorded_keys(event: Event) -> list[str]:
-    return [event[what]["key"] for what in ("view", "shown", "sheet") if what in event.data and event[what]]
+    return [image.key for what in ("view", "shown", "sheet") if (image := getattr(event, what, None))]
 
 
 @settings(max_examples=30)
@@ -159,8 +161,7 @@ def test_replay_draws_every_image_of_a_run(
     assert shown and model.images.keys() <= {each.picture.key for each in shown}, "images of failed calls are included"
     assert world.drawn.frames_decoded == decoded, "nothing is decoded until an image is looked at"
     assert replay.memory(trace) == (result.evidence, result.dead_zones)
-    for event in trace:
-        assert isinstance(data_of(event), DATA_CLASSES[event.kind])
+    assert all(type(event) is KINDS[event.kind] for event in trace)
 
 
 def test_replayed_images_have_the_same_bytes(world: World, cache: Cache, eventful_run: Eventful) -> None:
@@ -188,13 +189,13 @@ def test_a_run_on_native_cells_is_replayed(name: str, cache: Cache, tmp_path: Pa
     result = run(Flat((1920, 1080)), model, cache, **options)
     trace = Trace.load(save_to(result.trace, tmp_path))
     (start,) = trace.of("start")
-    assert start["settings"]["fit"] == "native" and start["settings"]["patch"] == {"babbler": 32}.get(name, 48)
+    assert start.settings["fit"] == "native" and start.settings["patch"] == {"babbler": 32}.get(name, 48)
     shown = {each.picture.key: each.picture for each in replay.pictures(trace, Flat((1920, 1080)), cache)}
     assert {key: image.size for key, image in model.images.items()}.items() <= {
         key: image.size for key, image in shown.items()
     }.items()
     assert {type(image) for image in model.images.values()} == {View, Still, Sheet}
-    assert result.sheet.fit == "native" and result.sheet.patch == start["settings"]["patch"]
+    assert result.sheet.fit == "native" and result.sheet.patch == start.settings["patch"]
     with pytest.raises(InputError, match="the image differs"):
         list(replay.pictures(changed(trace, "start", "settings.patch", 128), Flat((1920, 1080)), cache))
 
@@ -202,7 +203,7 @@ def test_a_run_on_native_cells_is_replayed(name: str, cache: Cache, tmp_path: Pa
 def test_traces_from_before_native_cells_are_replayed(cache: Cache) -> None:
     result = run(Flat(), Babbler(3), cache, k=4, cell=32, fit="contain", max_rounds=1)
     (start,) = result.trace.of("start")
-    assert "patch" not in start["settings"], "such settings are those of earlier versions"
+    assert "patch" not in start.settings, "such settings are those of earlier versions"
     assert list(replay.pictures(result.trace, Flat(), cache))
 
 
@@ -210,9 +211,9 @@ def test_an_impossible_action_shows_nothing(cache: Cache) -> None:
     """Zooming into an unreadable frame shows no image, and not the one before it either."""
     video = HalfUnreadable()
     result = run(video, Zoomer(), cache, traversal="dfs", steps=20, plateau=19, workers=1, max_rounds=1)
-    done = [event for event in result.trace.of("step") if event["action"]["name"] == "Zoom"]
-    assert {bool(event["problem"]) for event in done} == {True, False}
-    assert all((event["shown"] is None) == bool(event["problem"]) for event in done)
+    done = [event for event in result.trace.of("step") if event.action.name == "Zoom"]
+    assert {bool(event.problem) for event in done} == {True, False}
+    assert all((event.shown is None) == bool(event.problem) for event in done)
     assert len(list(replay.pictures(result.trace, video, cache))) > len(done)
 
 
@@ -220,13 +221,13 @@ def test_the_memory_at_every_moment(eventful: Trace) -> None:
     for index, event in enumerate(eventful):
         before, after = (replay.memory(eventful, upto=upto) for upto in (index, index + 1))
         if event.kind == "review":
-            assert event["sheet"]["labels"] == list(before.scratchpad.labels)
-            assert set(before.scratchpad.labels) - set(after.scratchpad.labels) == set(event["erased"])
+            assert event.sheet.labels == before.scratchpad.labels
+            assert set(before.scratchpad.labels) - set(after.scratchpad.labels) == set(event.erased)
         elif event.kind == "assign":
-            assert tuple(map(tuple, event["dead_zones_s"])) == before.dead_zones.intervals
-            for assignment in event["sorties"]:
-                labels = before.scratchpad.within(*assignment["interval_s"]).labels
-                assert tuple(assignment["had_evidence"]) == labels
+            assert event.dead_zones_s == before.dead_zones.intervals
+            for assignment in event.sorties:
+                labels = before.scratchpad.within(*assignment.interval_s).labels
+                assert assignment.had_evidence == labels
         elif event.kind not in ("report", "cite"):
             assert before == after
     assert replay.memory(eventful, upto=0) == replay.Memory()
@@ -241,9 +242,10 @@ def test_a_trace_of_another_video_is_refused_at_once(world: World, cache: Cache,
 
 
 def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
-    """Return the trace with one field of the first event of a case changed."""
-    events = copy.deepcopy(list(trace.events))
-    data = next(event for event in events if matches(event, case)).data
+    """Return the trace as it is read with one field of the first event of a case changed."""
+    rows = json.loads(json.dumps(trace.to_json()))
+    place = next(place for place, event in enumerate(trace) if matches(event, case))
+    data = rows[place]["data"]
     *path, last = (int(name) if name.isdigit() else name for name in field.split("."))
     for name in path:
         data = data[name]
@@ -251,7 +253,7 @@ def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
         del data[last]
     else:
         data[last] = value
-    return Trace(tuple(events))
+    return Trace.of_rows("The trace", rows)
 
 
 @pytest.mark.parametrize(
@@ -287,18 +289,18 @@ def changed(trace: Trace, case: str, field: str, value: object) -> Trace:
         ("confidence lies in", "evidence", "kept.0.confidence", 7.0),
         ("is not an interval", "report", "dead_s", [[5.0, 5.0]]),
         ("erases the evidence 'NO'", "review", "erased", ["NO"]),
-        ("view.path: Input should be a valid list", "step", "view.path", "abc"),
-        ("Input should be a valid dictionary", "step", "view", None),
+        ("view.path: Input should be a valid array", "step", "view.path", "abc"),
+        ("view: Input should be an object", "step", "view", None),
     ],
 )
 def test_a_trace_that_contradicts_itself(
     world: World, shared_cache: Cache, eventful: Trace, sentence: str, case: str, field: str, value: object
 ) -> None:
-    trace = changed(eventful, case, field, value)
     with pytest.raises(InputError, match=re.escape(sentence)) as caught:
-        list(replay.pictures(trace, world.drawn, shared_cache))
+        list(replay.pictures(changed(eventful, case, field, value), world.drawn, shared_cache))
     check_sentence(caught.value)
-    assert case == "start" or re.match(r"Event \d+, '\w+', cannot be replayed: ", str(caught.value))
+    place = r"(The trace, event \d+: |Event \d+, '\w+', cannot be replayed: )"
+    assert case == "start" or re.match(place, str(caught.value))
 
 
 def test_a_sheet_that_is_too_large_is_refused(
@@ -428,7 +430,7 @@ STOP = b'{"data":{"calls":1,"rounds":0,"stop":"calls"},"kind":"stop","round":0,"
         ("line 2, has a round or a worker", HEAD + STOP.replace(b'"round":0', b'"round":true')),
         ("line 2, has a round or a worker", HEAD + STOP.replace(b"null", b"false")),
         (
-            "line 2: The data of this 'stop' is invalid: colour: Extra",
+            "line 2: The data of this 'stop' is invalid: colour: Unexpected",
             HEAD + STOP.replace(b'"calls":', b'"colour":3,"calls":'),
         ),
         ("line 2: The data of this 'stop' is invalid: calls: Field", HEAD + STOP.replace(b'"calls":1,', b"")),
@@ -481,26 +483,26 @@ def test_the_schema_accepts_what_the_reader_accepts(eventful: Trace) -> None:
         assert not validator.is_valid(row)
 
 
-def data_classes_in(data: type[EventData]) -> Iterator[type[EventData]]:
-    """Yield a class of event data and those of its fields."""
-    yield data
-    pending = [field.annotation for field in data.model_fields.values()]
+def records_in(kind: type[Any]) -> Iterator[type[Any]]:
+    """Yield the classes of the fields of a kind of event, and of theirs."""
+    pending = list(get_type_hints(kind).values())
     while pending:
         annotation = pending.pop()
         pending += get_args(annotation)
-        if isinstance(annotation, type) and issubclass(annotation, EventData):
-            yield from data_classes_in(annotation)
+        if isinstance(annotation, type) and issubclass(annotation, Record | Evidence | Usage):
+            yield annotation
+            yield from records_in(annotation)
 
 
 def test_the_page_names_every_kind_and_field() -> None:
     rows = dict(re.findall(r"^\| `(\w+)` \| (.+)$", page := (DOCS / "trace.md").read_text(), re.MULTILINE))
     nested = page[page.index("| within them |") :]
     shared = page[page.index("hold besides:") : page.index("| within them |")]
-    for kind, data in DATA_CLASSES.items():
-        for field in data.model_fields:
+    for kind, event in KINDS.items():
+        for field in {each.name for each in fields(event)} - {"round", "worker"}:
             assert f"`{field}`" in rows[kind] + shared, f"{kind}.{field}"
-        for inner in set(data_classes_in(data)) - {data}:
-            assert all(f"`{field}`" in nested for field in inner.model_fields), inner
+        for inner in records_in(event):
+            assert all(f"`{field.name}`" in nested for field in fields(inner)), inner
     assert f'`{{"atlaskit_trace":{TRACE_VERSION}}}`' in page
 
 

@@ -96,7 +96,7 @@ def test_a_whole_search_at_64_cells(vlm: VLM, family: TinyFamily, models: Path, 
     longest = max(request.max_tokens for request, _ in model.pairs)
     repeated = [call.usage.completion_tokens for call in result.calls if call.retries]
     assert all(tokens > longest for tokens in repeated), "only for random texts that were cut off"
-    assert not any(event["problem"] for event in result.trace.of("step"))
+    assert not any(event.problem for event in result.trace.of("step"))
 
     total = result.total
     assert (server.prompt_tokens, server.completion_tokens) == (total.prompt_tokens, total.completion_tokens)
@@ -158,7 +158,7 @@ def test_native_cells_cost_less(vlm: VLM, family: TinyFamily, world: World) -> N
     square, native = (
         ask(world.drawn, world.questions[0], cache=Cache(None), fit=fit, **given) for fit in ("contain", "native")
     )
-    actions = [[event["action"] for event in result.trace.of("step")] for result in (square, native)]
+    actions = [[event.action for event in result.trace.of("step")] for result in (square, native)]
     assert actions[0] == actions[1] != []
     assert native.total.image_tokens <= 0.57 * square.total.image_tokens
     assert native.total.prompt_tokens <= 0.65 * square.total.prompt_tokens
@@ -220,7 +220,7 @@ def test_a_method_ends_with_a_result_whatever_the_model_writes(name: str, vlm: V
     assert not result.total.estimated and all(call.usage.tokens > 0 for call in result.calls if not call.failure)
     assert any(call.usage.image_tokens > 0 for call in result.calls) == any(call.views for call in result.calls)
     for turn in result.trace.of("turn"):
-        assert all(0 <= start_s < end_s <= 60 for start_s, end_s in turn["intervals_s"])
+        assert all(0 <= start_s < end_s <= 60 for start_s, end_s in turn.intervals_s)
 
     before = vlm.counters()
     again = answered_by(name, answers.minute, vlm, answers.cache)

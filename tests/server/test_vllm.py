@@ -61,7 +61,7 @@ def test_a_run_agrees_with_the_servers_counters(vlm: VLM, world: World, cache: C
     check_grounded(result)
     check_books(result, BUDGET)
     steps = result.trace.of("step")
-    assert len(steps) > 3 and not any(event["problem"] for event in steps)
+    assert len(steps) > 3 and not any(event.problem for event in steps)
     assert result.trace.of("failure") == () and all(call.retries == 0 for call in result.calls)
 
     total = result.total
@@ -173,7 +173,7 @@ def test_a_dead_server_costs_no_evidence_and_a_new_one_completes_the_run(
     def kill_after_evidence(event: Event) -> None:
         if event.kind == "step":
             steps.append(event)
-            found.extend(event["found"])
+            found.extend(event.found)
             if found and len(steps) > 2 and not killed.is_set():
                 assert server._process is not None
                 os.killpg(children(server._process.supervisor.pid)[0], signal.SIGKILL)
@@ -184,7 +184,7 @@ def test_a_dead_server_costs_no_evidence_and_a_new_one_completes_the_run(
         cut = run(world, question, vlm, cache, workers=1, on_event=kill_after_evidence)
         assert killed.is_set() and cut.prediction is None
         assert cut.failure.startswith(f"No model answers at {vlm.base_url}")
-        assert found and {item.timestamp_s for item in cut.evidence} == {item["timestamp_s"] for item in found}
+        assert found and {item.timestamp_s for item in cut.evidence} == {item.timestamp_s for item in found}
         with pytest.raises(Unreachable):
             run(world, question, vlm, Cache(cache.directory / "other"))
         whole = run(world, question, server.start(), cache, workers=1)

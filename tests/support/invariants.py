@@ -6,21 +6,22 @@ from atlaskit.agents.budget import Budget
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.usage import Usage
-from atlaskit.runs.events import DATA_CLASSES
+from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
 
 
 def check_grounded(result: Result) -> None:
     """Check promise 4 in the trace: each item is a cell of the view that the agent saw."""
     named = {}
     for event in (*result.trace.of("step"), *result.trace.of("cite")):
-        for item in event["found"]:
-            start_s, end_s = event["interval_s"]
-            assert start_s <= item["start_s"] <= item["timestamp_s"] <= item["end_s"] <= end_s
-            named[item["timestamp_s"]] = item
+        for item in event.found:
+            start_s, end_s = event.interval_s
+            assert start_s <= item.start_s <= item.timestamp_s <= item.end_s <= end_s
+            named[item.timestamp_s] = item
     for item in result.evidence:
         assert 0 <= item.timestamp_s < result.sheet.video.duration_s
-        assert named[item.timestamp_s]["start_s"] == item.start_s
+        assert named[item.timestamp_s].start_s == item.start_s
 
 
 def check_books(result: Result, budget: Budget, largest: int = 3200, workers: int = 4) -> None:
@@ -32,11 +33,11 @@ def check_books(result: Result, budget: Budget, largest: int = 3200, workers: in
         largest: Maximum tokens of one call; calls in flight may exceed the budget.
         workers: Maximum number of calls in flight.
     """
-    calls = sum(event["usage"]["calls"] for event in result.trace if event.data and "usage" in event.data)
+    calls = sum(event.usage.calls for event in result.trace if isinstance(event, Call | Failure))
     tokens = sum(
-        event["usage"]["prompt_tokens"] + event["usage"]["completion_tokens"]
+        event.usage.prompt_tokens + event.usage.completion_tokens
         for event in result.trace
-        if event.data and "usage" in event.data
+        if isinstance(event, Call | Failure)
     )
     assert result.total.tokens == tokens
     assert result.total.calls == calls
@@ -58,17 +59,17 @@ def check_memory(result: Result) -> None:
     for index, event in enumerate(result.trace):
         if event.kind != "report":
             continue
-        start_s, end_s = event["interval_s"]
-        if event["is_open"]:
-            assert event["stop"] != "finished" and event["dead_s"] == []
+        start_s, end_s = event.interval_s
+        if event.is_open:
+            assert event.stop != "finished" and event.dead_s == ()
             continue
         explored = explored.add(start_s, end_s)
-        if event.data.get("shift"):  # what it was shifted from is ruled out with it
-            explored = explored.add_all([grid_s(result, event["path"])])
+        if event.shift:  # what it was shifted from is ruled out with it
+            explored = explored.add_all([grid_s(result, event.path)])
         if any(index < later for later in reopened):
             continue  # the second look may have opened it again
         if not len(result.evidence.within(start_s, end_s)):
-            unmarked = DeadZones(tuple(sorted(grid_s(result, path) for path in event["marked"])))
+            unmarked = DeadZones(tuple(sorted(grid_s(result, path) for path in event.marked)))
             assert all(result.dead_zones.covers(a, b) for a, b in unmarked.outside(start_s, end_s))
     for start_s, end_s in result.dead_zones.intervals:
         assert explored.covers(start_s, end_s)
@@ -77,23 +78,22 @@ def check_memory(result: Result) -> None:
 
 def check_search(result: Result) -> None:
     """Check that assigned regions are distinct and not dead, and that events fit their forms."""
-    for event in result.trace:
-        DATA_CLASSES[event.kind].model_validate(event.data)
+    assert Trace.of_rows("it", result.trace.to_json()) == result.trace
     visits: dict[tuple[int, ...], int] = {}
     rounds = [event.round for event in result.trace.of("assign")]
     assert len(set(rounds)) == len(rounds), "each assignment has a round of its own"
     for event in result.trace.of("assign"):
-        zones = DeadZones(tuple(tuple(span) for span in event["dead_zones_s"]))
-        paths = [(assignment.get("shift", 0), *assignment["path"]) for assignment in event["sorties"]]
+        zones = DeadZones(event.dead_zones_s)
+        paths = [(assignment.shift, *assignment.path) for assignment in event.sorties]
         assert 1 <= len(set(paths)) == len(paths) <= result.settings["workers"]
-        for assignment in event["sorties"]:
-            assert not zones.covers(*assignment["interval_s"])
-            assert len(assignment["path"]) <= result.settings["max_depth"]
+        for assignment in event.sorties:
+            assert not zones.covers(*assignment.interval_s)
+            assert len(assignment.path) <= result.settings["max_depth"]
         for path in paths:
             visits[path] = visits.get(path, 0) + 1
     repeated = {path: count for path, count in visits.items() if count > 1}
     reports = result.trace.of("report")
-    left_open = {(event.data.get("shift", 0), *event["path"]) for event in reports if event["is_open"]}
+    left_open = {(event.shift, *event.path) for event in reports if event.is_open}
     assert set(repeated.values()) <= {2}, "no region is visited more than twice"
     assert repeated.keys() <= left_open, "only a region that stayed open is visited twice"
 

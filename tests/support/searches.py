@@ -50,7 +50,7 @@ def text_of(request: Request) -> str:
 
 def taken_steps(result: Result) -> Counter[str]:
     """Return how many turns of each step a result's trace has."""
-    return Counter(event["step"] for event in result.trace.of("turn"))
+    return Counter(event.step for event in result.trace.of("turn"))
 
 
 def paid_steps(result: Result) -> Counter[str]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import base64
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, replace
 from html.parser import HTMLParser
 from typing import Any, Literal
 
@@ -15,9 +16,11 @@ from pydantic import BaseModel
 
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.models.protocol import Message, Model, Request
+from atlaskit.runs.events import Record
 from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.subtitles import Line, Subtitles
@@ -190,11 +193,17 @@ def strings(value: Any) -> list[str]:
 
 
 def with_hostile_text(value: Any) -> Any:
-    """Return a reply's data with hostile text in every field that a model words itself."""
+    """Return an event with hostile text in every field that a model words itself."""
     worded = {"reasoning", "thought", "reasoning_text", "description", "subtitle", "search_task", "problem", "reason"}
+
+    def attacked(items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+        return {name: ALL_HOSTILE if name in worded else with_hostile_text(item) for name, item in items}
+
+    if isinstance(value, Record | Evidence):
+        return replace(value, **attacked((each.name, getattr(value, each.name)) for each in fields(value)))
     if isinstance(value, dict):
-        return {name: ALL_HOSTILE if name in worded else with_hostile_text(item) for name, item in value.items()}
-    return [with_hostile_text(item) for item in value] if isinstance(value, list) else value
+        return attacked(value.items())
+    return type(value)(map(with_hostile_text, value)) if isinstance(value, list | tuple) else value
 
 
 class Pick(BaseModel):

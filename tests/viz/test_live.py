@@ -375,4 +375,4 @@ def test_a_run_in_a_notebook_equals_one_outside(executed_notebook: Path, cache: 
 def test_a_step_before_its_assignment_raises(cache: Cache) -> None:
     step = next(event for event in random_run(cache).trace if event.kind == "step")
     with pytest.raises(InputError, match="An event of worker 0 must follow its assignment"):
-        reduce(Snapshot.after_event, [Event(step.kind, 1, 0, step.data)], Snapshot())
+        reduce(Snapshot.after_event, [step], Snapshot())

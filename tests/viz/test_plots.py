@@ -98,10 +98,10 @@ def test_rounds_show_scores_visits_and_conclusions(result: Result, world: World)
     assert ax.get_xlim() == (0, 600) and "min:s" in ax.get_xlabel() and ax.get_ylabel() == "round"
     bars = Counter(to_hex(patch.get_facecolor()) for patch in ax.patches)
     reports = result.trace.of("report")
-    assert bars[runs.FOUND.lower()] == sum(bool(report["kept"]) for report in reports) > 0
-    assert bars[runs.DEAD] == sum(bool(report["dead_s"]) for report in reports)
+    assert bars[runs.FOUND.lower()] == sum(bool(report.kept) for report in reports) > 0
+    assert bars[runs.DEAD] == sum(bool(report.dead_s) for report in reports)
     used = [probe for number in range(1, result.rounds + 1) for probe in runs.probes_for(number, result)]
-    assert bars[runs.SCORED] == sum(len(probe["scores"]) for probe in used) > 0
+    assert bars[runs.SCORED] == sum(len(probe.scores) for probe in used) > 0
     assert world.drawn.frames_decoded == decoded
 
 

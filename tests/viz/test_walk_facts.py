@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -21,13 +21,14 @@ from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.evaluation import baselines
+from atlaskit.models.usage import Usage
 from atlaskit.runs import replay
-from atlaskit.runs.events import DATA_CLASSES, ActionData, Event, StepData, data_of
+from atlaskit.runs.events import ActionRecord, Decision, HintRecord, Reopen, Report, Scout, Start, Step, Stop, Vote
+from atlaskit.runs.narrate import STOPS, action_text, action_verb
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.marks import ACTED, CITED, TRUE, Mark
-from atlaskit.viz.walk.phrasing import STOP_WORDS, action_text, action_verb
 from atlaskit.viz.walk.pictures import pictures
 from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.schedule import schedule
@@ -37,10 +38,7 @@ from atlaskit.viz.walk.steps import steps
 from atlaskit.viz.walk.summary import summarize
 from atlaskit.viz.walk.truth import truth_rows
 
-USAGE = {
-    "calls": 1, "prompt_tokens": 7, "cached_tokens": 0, "image_tokens": 0, "completion_tokens": 2, "estimated": False
-}  # fmt: skip
-CALL = {"usage": USAGE, "reasoning_text": ""}
+CALL: Any = {"usage": Usage(calls=1, prompt_tokens=7, completion_tokens=2), "reasoning_text": ""}
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +66,10 @@ def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) 
     for result in (wrong, eventful):
         found = pictures(open_run(result))
         for shown in replay.pictures(result.trace, result.sheet.video, result.sheet.cache):
-            data, view = data_of(shown.event), shown.picture
-            if shown.what != "view" or not isinstance(data, StepData) or not isinstance(view, View):
+            event, view = shown.event, shown.picture
+            if shown.what != "view" or not isinstance(event, Step) or not isinstance(view, View):
                 continue
-            action = data.action
-            cells = [action.cell] if action.cell is not None else action.cells or []
+            cells = event.action.all_cells
             acted = [mark for mark in found.marks[shown.place][0] if mark[5] == ACTED]
             assert len(acted) == len(cells)
             whole = replace(view, dead=frozenset(), labels="none").image
@@ -88,8 +85,7 @@ def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) 
 def test_every_scored_cell_is_listed_and_framed(wrong: Result) -> None:
     place, probe = next((place, event) for place, event in enumerate(wrong.trace) if event.kind == "probe")
     for count, told in ((8, "7 (0.1)"), (14, "11 (0.1), and 2 more")):
-        scores = {str(cell): 0.1 for cell in range(count)}
-        event = Event("probe", probe.round, data={**(probe.data or {}), "scores": scores})
+        event = replace(probe, scores=dict.fromkeys(range(count), 0.1))
         result = replace(wrong, trace=Trace((*wrong.trace.events[:place], event)))
         framed = [mark[:2] for mark in pictures(open_run(result)).marks[place][0] if mark[5] == ACTED]
         assert sorted(framed) == sorted((cell % 4 / 4, cell // 4 / 4) for cell in range(count))
@@ -101,10 +97,10 @@ def test_a_picture_that_is_older_than_its_step_says_what_it_does_not_show(wrong:
     root, older = replay.atlas_of(wrong.trace, wrong.sheet.video, wrong.sheet.cache).root, 0
     for run in (open_run(wrong), open_run(wrong.trace)):
         for place, (event, step) in enumerate(zip(wrong.trace, steps(run), strict=True)):
-            if event.worker is not None or not (event.data or {}).get("view"):
+            if event.worker is not None or not getattr(event, "view", None):
                 assert step["older"] == ""
                 continue
-            late = dead_cells(root, replay.memory(wrong.trace, upto=place).dead_zones) - set(event["view"]["dead"])
+            late = dead_cells(root, replay.memory(wrong.trace, upto=place).dead_zones) - set(event.view.dead)
             assert bool(step["older"]) == bool(late), (place, late)
             if late:
                 since = [at for at in range(place) if set(late) & ruled_out(wrong, at, root)]
@@ -112,10 +108,10 @@ def test_a_picture_that_is_older_than_its_step_says_what_it_does_not_show(wrong:
                     f"ruled out {'cell' if len(late) == 1 else 'cells'} {listed(sorted(late))}, which" in step["older"]
                 )
                 assert [int(number) for number in re.findall(r"\d+", step["older"].split(" ruled")[0])] == since
-                assert event["ahead"], "it was scored while workers explored"
+                assert event.ahead, "it was scored while workers explored"
                 older += 1
     assert older > 2
-    odd = replace(eventful.trace.events[-2], kind="report")
+    odd = replace(eventful.trace.of(Report)[-1], dead_s=((5.0, 5.0),))
     assert all(step["older"] == "" for step in steps(open_run(Trace((odd, *wrong.trace.events[1:])))))
 
 
@@ -161,11 +157,9 @@ def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown
     assert missed
     brief = replace(wrong, question=replace(wrong.question, positions_s=((410.0, 410.001),)))
     ((text, step),) = truth_rows(open_run(brief), FindingSteps(brief.trace))
-    deepest = max(
-        event["depth"] for event in wrong.trace.of("step") if event["interval_s"][0] <= 410 < event["interval_s"][1]
-    )
+    deepest = max(event.depth for event in wrong.trace.of("step") if event.interval_s[0] <= 410 < event.interval_s[1])
     assert f"no frame of it was shown; the deepest grid over it is at depth {deepest} " in text and step is not None
-    assert wrong.trace.events[step]["depth"] == deepest
+    assert wrong.trace.events[step].depth == deepest
     uniform = baselines.uniform(world.drawn, wrong.question, vlm=Oracle(world), cache=shared_cache)
     assert summarize(open_run(uniform))["found"] == [], "a method without evidence and grids misses no moment"
     unknown = replace(wrong, question=replace(wrong.question, positions_s=()))
@@ -259,25 +253,26 @@ def test_every_setting_of_a_run_has_a_plain_name(answered: Result) -> None:
 
 def test_actions_and_stops_are_in_plain_words() -> None:
     names = {kind.type.__name__ for kind in ACTIONS.values()}
-    assert all(action_verb(name) and action_text(ActionData(name=name, cell=3)) for name in names)
-    assert action_text(ActionData(name="Investigate", cell=3, direction="after")) == "looks just after cell 3"
-    assert action_text(ActionData(name="Expand", cell=14)) == "opens cell 14"
-    assert action_text(ActionData(name="AddToScratchpad", cells=[1, 2])) == "adds evidence from cells 1, 2"
-    assert action_text(ActionData(name="MarkPromising", cells=[*range(20)])).endswith("10, 11 and 8 more as promising")
-    stops = DATA_CLASSES["report"].model_fields["stop"].annotation.__args__  # type: ignore[union-attr]
-    assert set(stops) == set(STOP_WORDS)
+    assert all(action_verb(name) and action_text(ActionRecord(name=name, cell=3)) for name in names)
+    assert action_text(ActionRecord(name="Investigate", cell=3, direction="after")) == "looks just after cell 3"
+    assert action_text(ActionRecord(name="Expand", cell=14)) == "opens cell 14"
+    assert action_text(ActionRecord(name="AddToScratchpad", cells=(1, 2))) == "adds evidence from cells 1, 2"
+    assert action_text(ActionRecord(name="MarkPromising", cells=(*range(20),))).endswith(
+        "10, 11 and 8 more as promising"
+    )
+    assert set(get_args(get_type_hints(Report)["stop"])) == set(STOPS)
 
 
 def test_scouts_votes_and_second_looks_are_told_in_words() -> None:
     question = Question("Which?", ("a cat", "a dog"), answer=1, positions_s=((2.0, 3.0),))
-    hints = [{"cell": 3, "score": 0.5, "reason": "a bark"}]
+    hints = (HintRecord(cell=3, score=0.5, reason="a bark"),)
     events = (
-        Event("start", data={"question": question.to_json(), "settings": {"k": 2}}),
-        Event("scout", 1, data={"scout": "words", "path": [], "hints": hints, "note": ""}),
-        Event("reopen", 2, data={"paths": [[3], [2, 1]], "dead_zones_s": []}),
-        Event("vote", 2, data={"step": "decision", "answer": {"answer": 0, "reasoning": "I see it"}, **CALL}),
-        Event("decision", 2, data={"view": None, "sheet": None, "answer": {"answer": 1}, **CALL}),
-        Event("stop", data={"stop": "explored", "rounds": 2, "calls": 2}),
+        Start(question=question.to_json(), settings={"k": 2}),
+        Scout(round=1, scout="words", path=(), hints=hints, note=""),
+        Reopen(round=2, paths=((3,), (2, 1)), dead_zones_s=()),
+        Vote(round=2, step="decision", answer={"answer": 0, "reasoning": "I see it"}, **CALL),
+        Decision(round=2, view=None, sheet=None, answer={"answer": 1}, **CALL),
+        Stop(stop="explored", rounds=2, calls=2),
     )
     shown = list(steps(open_run(Trace(events))))
     text = [" ".join(" ".join(row[:2]) for row in (*step["said"], *step["memory"])) for step in shown]
@@ -296,10 +291,9 @@ def test_regions_are_in_the_order_of_their_numbers(wrong: Result) -> None:
 
 def test_a_trace_from_elsewhere_cannot_ask_for_endless_outlines(answered: Result) -> None:
     place, event = next((place, event) for place, event in enumerate(answered.trace) if event.kind == "step")
-    for view in ({"dead": [10**9, 5]}, {"path": [10**9]}, {"path": [0] * 900}, {"shift": 40}):
-        data = {**(event.data or {}), "view": {**event["view"], **view}}
+    for view in ({"dead": (10**9, 5)}, {"path": (10**9,)}, {"path": (0,) * 900}, {"shift": 40}):
         start = answered.trace.events[0]
-        trace = Trace((start, Event("step", 1, 0, data)))
+        trace = Trace((start, replace(event, view=replace(event.view, **view))))
         marks = pictures(open_run(trace)).marks[1][0]
         assert all(0 <= number <= 1 for mark in marks for number in mark[:4])
         assert len(list(steps(open_run(trace)))) == 2 and summarize(open_run(trace))["count"] == 2

@@ -8,7 +8,7 @@ from atlaskit.agents.prompts.conversation import DECIDE, brief
 from atlaskit.agents.prompts.thrift import SMALL_FRAMES, Recalled, recalled_text, short_evidence_text
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
 from atlaskit.agents.scouts.hints import CellHint
-from atlaskit.agents.thrift import Thrift
+from atlaskit.agents.settings import Thrift
 from atlaskit.agents.verbalize import (
     evidence_text,
     gaps_text,

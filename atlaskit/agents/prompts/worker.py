@@ -10,7 +10,7 @@ from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.prompts.thrift import MAY_FINISH
 from atlaskit.agents.schemas import step_schema
 from atlaskit.agents.scouts.hints import CellHint
-from atlaskit.agents.thrift import Thrift
+from atlaskit.agents.settings import Thrift
 from atlaskit.agents.verbalize import evidence_text, hints_text, opened_cells_text, question_text, sheet_parts
 from atlaskit.environment.actions import ACTIONS, Action, Expand, cells_of, name_of, word_of
 from atlaskit.environment.mdp import LegalSet, Traversal

@@ -17,8 +17,8 @@ from atlaskit.agents.scouts.by_change import change
 from atlaskit.agents.scouts.by_likeness import likeness
 from atlaskit.agents.scouts.by_words import words
 from atlaskit.agents.scouts.hints import Hint, Hints
-from atlaskit.agents.scouts.registry import SCOUTS
 from atlaskit.agents.scouts.sight import Scout, Sight
+from atlaskit.agents.scouts.survey import SCOUTS
 
 __all__ = ["SCOUTS", "Hint", "Hints", "Scout", "Sight", "change", "likeness", "words"]
 

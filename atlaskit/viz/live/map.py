@@ -14,7 +14,7 @@ from atlaskit.environment.drawing import DEAD, burn, font
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.errors import AtlasError, printable, reason
-from atlaskit.viz.html.phrases import counted, span_text
+from atlaskit.runs.narrate import counted, span_text
 from atlaskit.viz.live.snapshots import ActiveVisit, Snapshot
 
 Colour = tuple[int, int, int]

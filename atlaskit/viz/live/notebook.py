@@ -16,13 +16,13 @@ from IPython.display import display
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.notation import clock
+from atlaskit.runs.narrate import span_text
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz import html
 from atlaskit.viz.html.markup import Html, card, image, paragraph, table, tag, untrusted
-from atlaskit.viz.html.phrases import span_text
 from atlaskit.viz.live.map import RunMap
 from atlaskit.viz.live.snapshots import Snapshot
 

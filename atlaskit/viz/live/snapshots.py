@@ -12,26 +12,23 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
 
-from atlaskit.environment.memory import Scratchpad
+from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
 from atlaskit.models.usage import Usage
 from atlaskit.runs.events import (
-    AssignData,
+    Assign,
+    Call,
     Event,
-    EventData,
-    EvidenceData,
-    FailureData,
-    ReportData,
-    StartData,
-    StepData,
-    data_of,
+    Failure,
+    Report,
+    Start,
+    Step,
 )
+from atlaskit.runs.narrate import counted, percent, summary
 from atlaskit.runs.replay import Memory, after
 from atlaskit.runs.result import searched
-from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.html.phrases import counted, percent
 
 MAX_CHARS = 300
 """Characters of the text that says what an agent did last."""
@@ -47,7 +44,7 @@ class ActiveVisit:
     """The interval that the worker saw last; before its first step, the interval of its region."""
     activity: str
     """What the worker did last."""
-    found: tuple[EvidenceData, ...] = ()
+    found: tuple[Evidence, ...] = ()
     """Evidence that the worker found and the Master has not merged yet."""
 
 
@@ -55,7 +52,7 @@ class ActiveVisit:
 class Snapshot:
     """The state of a run after some of its events."""
 
-    start: Event | None = None
+    start: Start | None = None
     """The run's first event; None before it."""
     question: str = ""
     max_calls: int | None = None
@@ -93,7 +90,7 @@ class Snapshot:
             duration_s: Duration of the video in seconds.
         """
         pending = f" ({self.pending} more pending)" if self.pending else ""
-        settings = {} if self.start is None else self.start["settings"]
+        settings = {} if self.start is None else self.start.settings
         dead_share = percent(self.memory.dead_zones.coverage(*searched(settings, duration_s)))
         return (
             f"{self.progress_text} · {self.tokens:,} tokens · "
@@ -104,57 +101,50 @@ class Snapshot:
         """Return the snapshot after one more event.
 
         Raises:
-            InputError: The event cannot follow: its data is invalid, or its worker has no region.
+            InputError: If the event contradicts those before, or its worker has no region.
         """
-        data = data_of(event)
-        summary = plain_text(event_summary(event), MAX_CHARS)
-        snapshot = replace(self, round=max(self.round, event.round), memory=after(data, self.memory))._with_usage(data)
-        if event.worker is None and not isinstance(data, StartData | AssignData):
-            snapshot = replace(snapshot, master=f"{event.kind}: {summary}")
-        match data:
-            case StartData(question=question, settings=settings):
+        line = plain_text(summary(event), MAX_CHARS)
+        usage = event.usage if isinstance(event, Call | Failure) else Usage()
+        snapshot = replace(
+            self,
+            calls=self.calls + usage.calls,
+            tokens=self.tokens + usage.tokens,
+            round=max(self.round, event.round),
+            memory=after(event, self.memory),
+        )
+        if event.worker is None and not isinstance(event, Start | Assign):
+            snapshot = replace(snapshot, master=f"{event.kind}: {line}")
+        match event:
+            case Start(question=question, settings=settings):
                 text, max_calls = str(question.get("text", "")), _max_calls(settings)
                 return replace(snapshot, start=event, question=text, max_calls=max_calls)
-            case AssignData():
-                return replace(snapshot, visits=_assigned_visits(data))
-            case StepData() | FailureData() if event.worker is not None:
-                return snapshot._with_step(event.worker, data, summary)
-            case ReportData():
+            case Assign():
+                return replace(snapshot, visits=_assigned_visits(event))
+            case Step() | Failure() if event.worker is not None:
+                return snapshot._with_step(event.worker, event, line)
+            case Report():
                 visits = {worker: visit for worker, visit in self.visits.items() if worker != event.worker}
                 return replace(snapshot, visits=MappingProxyType(visits))
         return replace(snapshot, is_over=True) if event.kind == "stop" else snapshot
 
-    def _with_usage(self, data: EventData) -> Snapshot:
-        """Return the snapshot with an event's calls and tokens added, if it has any."""
-        recorded = getattr(data, "usage", None)
-        if recorded is None:
-            return self
-        usage = Usage.from_json(recorded.model_dump())
-        return replace(self, calls=self.calls + usage.calls, tokens=self.tokens + usage.tokens)
-
-    def _with_step(self, worker: int, data: StepData | FailureData, summary: str) -> Snapshot:
+    def _with_step(self, worker: int, event: Step | Failure, line: str) -> Snapshot:
         """Return the snapshot after a step of a worker, or after a failed call."""
         visit = self.visits.get(worker)
         if visit is None:
             raise InputError(f"An event of worker {worker} must follow its assignment; the trace has none before it.")
-        visit = replace(visit, activity=summary)
-        if isinstance(data, StepData):
-            visit = replace(visit, interval_s=_span(data.interval_s), found=(*visit.found, *data.found))
+        visit = replace(visit, activity=line)
+        if isinstance(event, Step):
+            visit = replace(visit, interval_s=event.interval_s, found=(*visit.found, *event.found))
         return replace(self, visits=MappingProxyType({**self.visits, worker: visit}))
 
 
-def _assigned_visits(data: AssignData) -> Mapping[int, ActiveVisit]:
+def _assigned_visits(event: Assign) -> Mapping[int, ActiveVisit]:
     return MappingProxyType(
         {
-            worker: ActiveVisit(tuple(assignment.path), _span(assignment.interval_s), "starts")
-            for worker, assignment in enumerate(data.sorties)
+            worker: ActiveVisit(assignment.path, assignment.interval_s, "starts")
+            for worker, assignment in enumerate(event.sorties)
         }
     )
-
-
-def _span(interval_s: list[float]) -> Span:
-    start_s, end_s = interval_s
-    return start_s, end_s
 
 
 def _max_calls(settings: Mapping[str, Any]) -> int | None:

@@ -7,8 +7,8 @@ import sys
 
 from atlaskit.environment.notation import clock
 from atlaskit.models.clock import is_stopped, now_s
+from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import Result
-from atlaskit.viz.html.phrases import counted
 from atlaskit.viz.live.snapshots import Snapshot
 
 

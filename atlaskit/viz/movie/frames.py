@@ -13,18 +13,17 @@ from atlaskit.environment.render import Sheet, View
 from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import AtlasError, printable
 from atlaskit.runs import replay
+from atlaskit.runs.events import Report
+from atlaskit.runs.narrate import TITLES, counted, summary
 from atlaskit.runs.replay import ShownImage
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, in_words, verdict
 from atlaskit.viz.html import timeline
-from atlaskit.viz.html.event_summaries import event_summary
-from atlaskit.viz.html.phrases import counted
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.live.map import EMPTY, WORKER_COLOURS, RunMap, draw_badge
 from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.movie.storyboard import Scene
 from atlaskit.viz.movie.text import write
 from atlaskit.viz.palette import DEAD, FOUND
-from atlaskit.viz.walk.details import EVENT_TITLES
 
 SIZE = (1280, 720)
 MARGIN, BODY_Y, MAP_PX, TIMELINE_Y = 24, 122, 432, 562
@@ -67,9 +66,8 @@ class FrameRenderer:
         for index in scene:
             event = self._result.trace.events[index]
             self._snapshot = self._snapshot.after_event(event)
-            if event.kind == "report":
-                start_s, end_s = event["interval_s"]
-                self._visited.append((start_s, end_s))
+            if isinstance(event, Report):
+                self._visited.append(event.interval_s)
         still, pen = self._draw_frame()
         if scene == [0]:
             self._draw_choices(pen)
@@ -133,14 +131,14 @@ class FrameRenderer:
         """Draw what agents see in a scene; if that is only the root grid, list the events."""
         seen, events = self._seen_by_agent(scene), [self._result.trace.events[index] for index in scene]
         kind = events[-1].kind
-        title = (WORKER_TITLES if len(events) > 1 else EVENT_TITLES).get(kind) or EVENT_TITLES.get(kind, kind)
+        title = (WORKER_TITLES if len(events) > 1 else TITLES).get(kind) or TITLES[kind]
         more = f" ({len(seen) - MAX_SEEN} more not shown)" if len(seen) > MAX_SEEN else ""
         y = write(pen, (RIGHT_X, BODY_Y - 4), title[:1].upper() + title[1:] + more, 16, RIGHT_PX, 1, MUTED_INK)
         for number, (worker, shown) in enumerate([*seen.items()][:MAX_SEEN]):
             self._draw_seen(still, pen, (RIGHT_X + number * (SEEN_PX + GAP), BODY_Y + 20), worker, shown)
         for event in events[:MAX_EVENTS] if not seen else ():
             agent = "" if event.worker is None else f"Worker {event.worker}: "
-            y = write(pen, (RIGHT_X, y + 6), agent + event_summary(event), 16, RIGHT_PX, 2)
+            y = write(pen, (RIGHT_X, y + 6), agent + summary(event), 16, RIGHT_PX, 2)
 
     def _draw_seen(
         self,

@@ -9,7 +9,7 @@ from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.notation import clock
 from atlaskit.errors import printable
-from atlaskit.runs.events import Event
+from atlaskit.runs.events import Probe, Report, Review, Step
 from atlaskit.runs.result import Result
 from atlaskit.viz.plots.runs import events_of_round, probes_for
 
@@ -21,13 +21,14 @@ def log(result: Result) -> Iterator[str]:
         yield f"round {number}"
         for probe in probes_for(number, result):
             yield f"  probe     {_probe_line(probe, number)}"
-        reports = events_of_round(result, "report", number)
-        reviews = events_of_round(result, "review", number)
+        reports = events_of_round(result, Report, number)
+        reviews = events_of_round(result, Review, number)
         for report in reports:
             yield f"  worker {report.worker}  {_visit_line(report, result)}"
         for review in reviews:
             yield f"  review    {_review_line(review)}"
-        dead_zones = dead_zones.add_all(span for event in (*reports, *reviews) for span in event["dead_s"])
+        dead_zones = dead_zones.add_all(span for report in reports for span in report.dead_s)
+        dead_zones = dead_zones.add_all(span for review in reviews for span in review.dead_s)
         yield f"  black     {len(black_cells(result, dead_zones))} of {size} cells"
 
 
@@ -37,28 +38,28 @@ def black_cells(result: Result, dead_zones: DeadZones | None = None) -> frozense
     return dead_cells(root, result.dead_zones if dead_zones is None else dead_zones)
 
 
-def _probe_line(probe: Event, round_number: int) -> str:
+def _probe_line(probe: Probe, round_number: int) -> str:
     """Return the scores of a probe, the highest first, and when the probe was made."""
-    ranked = sorted(probe["scores"].items(), key=lambda item: (-item[1], int(item[0])))
+    ranked = sorted(probe.scores.items(), key=lambda item: (-item[1], item[0]))
     scores = ", ".join(f"{cell}: {score:.2f}" for cell, score in ranked)
-    when = f"made during round {round_number - 1}" if probe["ahead"] else "made before the round"
+    when = f"made during round {round_number - 1}" if probe.ahead else "made before the round"
     return f"{scores}  ({when})"
 
 
-def _visit_line(report: Event, result: Result) -> str:
+def _visit_line(report: Report, result: Result) -> str:
     """Return the region of a visit, the actions in it, and what it changed in memory."""
-    steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
-    start_s, end_s = report["interval_s"]
-    region = f"cell {'/'.join(map(str, report['path'])):<3} {clock(start_s):>7}–{clock(end_s):<7}"
-    actions = " → ".join(step["action"]["name"] for step in steps)
-    evidence = ", ".join(f"[{item['label']}] {clock(item['timestamp_s'])}" for item in report["kept"])
-    outcome = f"kept {evidence}" if evidence else "ruled out" if report["dead_s"] else "nothing new"
+    steps = [s for s in result.trace.of(Step) if (s.round, s.worker) == (report.round, report.worker)]
+    start_s, end_s = report.interval_s
+    region = f"cell {'/'.join(map(str, report.path)):<3} {clock(start_s):>7}–{clock(end_s):<7}"
+    actions = " → ".join(step.action.name for step in steps)
+    evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in report.kept)
+    outcome = f"kept {evidence}" if evidence else "ruled out" if report.dead_s else "nothing new"
     return f"{region}  {actions:<26}  {outcome}"
 
 
-def _review_line(review: Event) -> str:
+def _review_line(review: Review) -> str:
     """Return the reasoning of a review, its conclusion, and the cells it sends workers to."""
-    conclusion = review["conclusion"]
+    conclusion = review.conclusion
     cells = ", ".join(map(str, conclusion.get("explore", ())))
     action = conclusion.get("action", "")
-    return printable(f"{review['reasoning']} {action}{f': look in {cells}' if cells else ''}")
+    return printable(f"{review.reasoning} {action}{f': look in {cells}' if cells else ''}")

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.notation import clock
 from atlaskit.errors import printable
-from atlaskit.runs.events import Event
+from atlaskit.runs.events import Event, Probe, Report, Review, Step
 from atlaskit.runs.result import Result
 from atlaskit.viz.palette import DEAD, DEAD_BEFORE, FOUND, GRID_LINE, INK, REFERENCE_LINE, SCORED, TRUTH, categorical
 from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
+
+E = TypeVar("E", bound=Event)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -42,7 +44,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
         >>> ax = ak.plots.path(result)
         >>> paths = ak.plots.save(ax, "figures", "path")
     """
-    reports, duration_s = result.trace.of("report"), result.sheet.video.duration_s
+    reports, duration_s = result.trace.of(Report), result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_LABELLED_ROWS
     visits = [f"round {r.round}, worker {r.worker}" if is_by_visit else f"round {r.round}" for r in reports]
     names = ["evidence", *dict.fromkeys(visits), "dead zones"]
@@ -94,14 +96,14 @@ def rounds(result: Result, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def events_of_round(result: Result, kind: str, number: int) -> list[Event]:
+def events_of_round(result: Result, kind: type[E], number: int) -> list[E]:
     """Return the events of one kind in a round; rounds count from 1."""
     return [event for event in result.trace.of(kind) if event.round == number]
 
 
-def probes_for(number: int, result: Result) -> list[Event]:
+def probes_for(number: int, result: Result) -> list[Probe]:
     """Return the probes whose scores a round uses: made in it, or ahead in the round before."""
-    return [event for event in result.trace.of("probe") if event.round + event["ahead"] == number]
+    return [event for event in result.trace.of(Probe) if event.round + event.ahead == number]
 
 
 def _merge_close_labels(labels: Iterable[tuple[float, str]], min_gap_s: float) -> list[tuple[list[float], str]]:
@@ -195,28 +197,31 @@ def _draw_round(ax: Axes, number: int, result: Result) -> None:
     ax.axhline(number + 0.5, color=GRID_LINE, lw=0.7, zorder=0.5)
     cells = Grid(*result.within, result.settings["k"]).cells
     for probe in probes_for(number, result):
-        for index, score in probe["scores"].items():
-            cell, height = cells[int(index)], 0.06 + 0.22 * score
+        for index, score in probe.scores.items():
+            cell, height = cells[index], 0.06 + 0.22 * score
             ax.bar(cell.start_s, height, cell.span_s, number - 0.12 - height, align="edge", color=SCORED, lw=0)
-    reports = events_of_round(result, "report", number)
+    reports = events_of_round(result, Report, number)
     for report in reports:
         _draw_region(ax, number, report, duration_s)
-    labels = [(item["timestamp_s"], item["label"]) for report in reports for item in report["kept"]]
+    labels = [(item.timestamp_s, item.label) for report in reports for item in report.kept]
     for times_s, label in _merge_close_labels(labels, min_gap_s=0.03 * duration_s):
         middle_s = sum(times_s) / len(times_s)
         ax.text(middle_s, number + 0.18, label, ha="center", va="top", fontsize=SMALL_PT)
-    reviews = events_of_round(result, "review", number)
-    for start_s, end_s in (span for event in (*reports, *reviews) for span in event["dead_s"]):
+    reviews = events_of_round(result, Review, number)
+    for start_s, end_s in [
+        *(span for each in reports for span in each.dead_s),
+        *(span for each in reviews for span in each.dead_s),
+    ]:
         rows_below = result.rounds - number
         span_s = end_s - start_s
         ax.bar(start_s, rows_below, span_s, number + 0.5, align="edge", color=DEAD_BEFORE, lw=0, zorder=0.4)
 
 
-def _draw_region(ax: Axes, number: int, report: Event, duration_s: float) -> None:
+def _draw_region(ax: Axes, number: int, report: Report, duration_s: float) -> None:
     """Draw the region of one visit in the row of its round."""
-    start_s, end_s = report["interval_s"]
-    is_ruled_out = report["dead_s"] and not report["is_open"]
-    colour = FOUND if report["kept"] else DEAD if is_ruled_out else "white"
+    start_s, end_s = report.interval_s
+    is_ruled_out = report.dead_s and not report.is_open
+    colour = FOUND if report.kept else DEAD if is_ruled_out else "white"
     is_wide = end_s - start_s > 0.005 * duration_s
     edge = DEAD if colour == "white" else "white" if is_wide else colour  # separates neighbours
     ax.barh(number + 0.03, end_s - start_s, 0.24, start_s, color=colour, edgecolor=edge, lw=0.6)
@@ -225,10 +230,10 @@ def _draw_region(ax: Axes, number: int, report: Event, duration_s: float) -> Non
 def _conclusion(number: int, result: Result) -> str:
     """Return how many frames the scratchpad held after a round, and what the review concluded."""
     events = [event for event in result.trace if event.round <= number]
-    labels = {item["label"] for event in events if event.kind == "report" for item in event["kept"]}
-    labels -= {label for event in events if event.kind == "review" for label in event["erased"]}
-    reviews = [event for event in events if event.kind == "review" and event.round == number]
-    conclusion = "nothing new" if not reviews else "sufficient" if reviews[-1]["sufficient"] else "continue"
+    labels = {item.label for event in events if isinstance(event, Report) for item in event.kept}
+    labels -= {label for event in events if isinstance(event, Review) for label in event.erased}
+    reviews = events_of_round(result, Review, number)
+    conclusion = "nothing new" if not reviews else "sufficient" if reviews[-1].sufficient else "continue"
     return f"{len(labels)} · {conclusion}"
 
 
@@ -240,16 +245,16 @@ def _action_summary(actions: Sequence[str]) -> str:
     return f"{', '.join(f'{count} {name}' for name, count in counts.items())} → {actions[-1]}"
 
 
-def _draw_visit(ax: Axes, row: int, report: Event, result: Result, has_text: bool) -> None:
+def _draw_visit(ax: Axes, row: int, report: Report, result: Result, has_text: bool) -> None:
     """Draw one row of `path`: the region, its evidence frames, and the worker's actions."""
-    start_s, end_s = report["interval_s"]
-    steps = [s for s in result.trace.of("step") if (s.round, s.worker) == (report.round, report.worker)]
+    start_s, end_s = report.interval_s
+    steps = [s for s in result.trace.of(Step) if (s.round, s.worker) == (report.round, report.worker)]
     ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=categorical(report.worker or 0))
-    for item in (item for step in steps for item in step["found"]):
-        ax.plot(item["timestamp_s"], row, "o", ms=3.5, color="black")
+    for item in (item for step in steps for item in step.found):
+        ax.plot(item.timestamp_s, row, "o", ms=3.5, color="black")
     if not has_text:
         return
-    summary = _action_summary([step["action"]["name"] for step in steps]) or report["stop"]
+    summary = _action_summary([step.action.name for step in steps]) or report.stop
     is_late = start_s > 0.55 * result.sheet.video.duration_s  # then there is more room on the left
     ax.annotate(
         summary,

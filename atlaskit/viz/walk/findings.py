@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from atlaskit.runs.events import CiteData, ReportData, StepData
+from atlaskit.runs.events import Cite, Report, Step
 from atlaskit.runs.trace import Trace
-from atlaskit.viz.walk.source import data_or_none
 
 
 class FindingSteps:
@@ -14,12 +13,11 @@ class FindingSteps:
         self._steps: dict[float, int] = {}
         self._times_s: dict[str, float] = {}
         for index, event in enumerate(trace):
-            data = data_or_none(event)
-            if isinstance(data, StepData | CiteData):
-                for item in data.found:
+            if isinstance(event, Step | Cite):
+                for item in event.found:
                     self._steps.setdefault(item.timestamp_s, index)
-            if isinstance(data, ReportData | CiteData):
-                added = data.kept if isinstance(data, ReportData) else data.found
+            if isinstance(event, Report | Cite):
+                added = event.kept if isinstance(event, Report) else event.found
                 self._times_s |= {item.label: item.timestamp_s for item in added}
 
     def of(self, time_s: float | None) -> int | None:

@@ -10,11 +10,11 @@ from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.notation import listed
 from atlaskit.errors import InputError
-from atlaskit.runs.events import EventData
+from atlaskit.runs.events import Event
+from atlaskit.runs.narrate import MAX_LISTED
 from atlaskit.runs.replay import memories
-from atlaskit.viz.html.phrases import MAX_LISTED
 from atlaskit.viz.walk.regions import grid_of, path_of
-from atlaskit.viz.walk.source import RunSource, data_or_none
+from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.truth import view_of
 
 MAX_CELLS = 1_024
@@ -34,7 +34,7 @@ def older_than(run: RunSource) -> dict[int, str]:
     try:
         for index, (event, memory) in enumerate(zip(run.trace, memories(run.trace), strict=False)):
             if event.worker is None and changes:
-                told[index] = _told(data_or_none(event), changes, run)
+                told[index] = _told(event, changes, run)
             if memory.dead_zones != before:
                 changes.append((index, memory.dead_zones))
             before = memory.dead_zones
@@ -43,9 +43,9 @@ def older_than(run: RunSource) -> dict[int, str]:
     return told
 
 
-def _told(data: EventData | None, changes: list[Change], run: RunSource) -> str:
+def _told(event: Event, changes: list[Change], run: RunSource) -> str:
     """Return the cells that are drawn in a picture although earlier steps ruled them out."""
-    view, grid = view_of(data), grid_of(path_of(data), run.within, run.k)
+    view, grid = view_of(event), grid_of(path_of(event), run.within, run.k)
     if view is None or grid is None or grid.size > MAX_CELLS:
         return ""
     drawn = set(range(grid.size)) - set(view.dead)

@@ -11,18 +11,18 @@ from collections.abc import Iterator
 
 from atlaskit.environment.layout import corners, squared
 from atlaskit.runs.events import (
-    CiteData,
-    DecisionData,
-    EventData,
-    ProbeData,
-    ReviewData,
-    SheetData,
-    StepData,
-    VoteData,
+    Cite,
+    Decision,
+    Event,
+    Probe,
+    Review,
+    SheetRecord,
+    Step,
+    Vote,
 )
+from atlaskit.runs.narrate import cited_labels
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
-from atlaskit.viz.walk.phrasing import labels_cited_by
 from atlaskit.viz.walk.regions import grid_of, path_of
 from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.truth import cells_over, moments_of, view_of
@@ -47,22 +47,22 @@ class Marker:
     def __init__(self, run: RunSource) -> None:
         self._run, self._moments, self._findings = run, moments_of(run), FindingSteps(run.trace)
 
-    def marks(self, data: EventData | None, what: str) -> list[Mark]:
+    def marks(self, event: Event, what: str) -> list[Mark]:
         """Return the outlines for one image of an event.
 
         Args:
-            data: The data of the event.
+            event: The event.
             what: The field of the event that records the image: view, shown or sheet.
         """
-        view, sheet = view_of(data), getattr(data, "sheet", None)
+        view, sheet = view_of(event), getattr(event, "sheet", None)
         if what == "view" and view is not None:
-            return list(self._of_view(data))[:MAX_MARKS]
-        if what == "sheet" and isinstance(sheet, SheetData):
-            return list(self._of_sheet(data, sheet))[:MAX_MARKS]
+            return list(self._of_view(event))[:MAX_MARKS]
+        if what == "sheet" and isinstance(sheet, SheetRecord):
+            return list(self._of_sheet(event, sheet))[:MAX_MARKS]
         return []
 
-    def _of_view(self, data: EventData | None) -> Iterator[Mark]:
-        k, grid = self._run.k, grid_of(path_of(data), self._run.within, self._run.k)
+    def _of_view(self, event: Event) -> Iterator[Mark]:
+        k, grid = self._run.k, grid_of(path_of(event), self._run.within, self._run.k)
         if k is None:
             return
         cells, side = range(min(k * k, MAX_CELLS)), 1 / k
@@ -74,38 +74,38 @@ class Marker:
         if grid is not None:
             over = dict.fromkeys(cell for moment in self._moments for cell in cells_over(moment, grid))
             yield from (box(cell, "", TRUE) for cell in over if cell in cells)
-        yield from (box(cell, text, ACTED) for cell, text in self._acted_on(data) if cell in cells)
+        yield from (box(cell, text, ACTED) for cell, text in self._acted_on(event) if cell in cells)
 
-    def _acted_on(self, data: EventData | None) -> Iterator[tuple[int, str]]:
+    def _acted_on(self, event: Event) -> Iterator[tuple[int, str]]:
         """Yield the cells that an event is about, each with a text."""
-        match data:
-            case StepData(action=action):
-                cells = [action.cell] if action.cell is not None else action.cells or []
-                labels = [f"[{item.label}]" for item in data.found]
+        match event:
+            case Step(action=action):
+                cells = action.all_cells
+                labels = [f"[{item.label}]" for item in event.found]
                 word = _WORDS.get(action.name, action.direction or "")
                 texts = labels if len(labels) == len(cells) else [word] * len(cells)
                 yield from zip(cells, texts, strict=True)
-            case ProbeData(scores=scores):
+            case Probe(scores=scores):
                 best = sorted(scores.items(), key=lambda scored: -scored[1])
-                yield from ((int(cell), f"{score:.2g}") for cell, score in best if cell.isdecimal() and len(cell) < 6)
-            case ReviewData(queued=paths):
+                yield from ((cell, f"{score:.2g}") for cell, score in best)
+            case Review(queued=paths):
                 yield from dict.fromkeys((path[0], "next") for path in paths if path)
-            case CiteData(found=found):
+            case Cite(found=found):
                 grid = grid_of([], self._run.within, self._run.k)
                 for item in found:
                     if grid is not None and grid.start_s <= item.timestamp_s < grid.end_s:
                         yield grid.cell_at(item.timestamp_s).index, f"[{item.label}]"
 
-    def _of_sheet(self, data: EventData | None, sheet: SheetData) -> Iterator[Mark]:
+    def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
         halved = [label for label in sheet.halved if label in sheet.labels]
         large = len(sheet.labels) - len(halved)
         columns, rows = squared(large, len(halved))
         places = corners(sheet.labels, halved, columns, (2, 2))
         about = [(label, "", TRUE) for label in sheet.labels if self._is_true(self._findings.time_of(label))]
-        if isinstance(data, ReviewData):
-            about += [(label, "erased", ERASED) for label in data.erased]
-        if isinstance(data, DecisionData | VoteData):
-            about += [(label, "cited", CITED) for label in dict.fromkeys(labels_cited_by(data.answer))]
+        if isinstance(event, Review):
+            about += [(label, "erased", ERASED) for label in event.erased]
+        if isinstance(event, Decision | Vote):
+            about += [(label, "cited", CITED) for label in dict.fromkeys(cited_labels(event.answer))]
         for label, text, why in about:
             if label in places:
                 left, top = places[label]

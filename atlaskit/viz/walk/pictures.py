@@ -19,14 +19,14 @@ from atlaskit.environment.notation import clock
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs import replay
-from atlaskit.runs.events import EventData, SheetData, ShownData, StepData, ViewData
+from atlaskit.runs.events import Event, SheetRecord, ShownRecord, Step, ViewRecord
+from atlaskit.runs.narrate import counted, spans_text
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text, shrink_jpeg
-from atlaskit.viz.html.phrases import counted, spans_text
 from atlaskit.viz.html.reprs.images import view_caption
 from atlaskit.viz.walk.marks import Mark, Marker
-from atlaskit.viz.walk.source import RunSource, data_or_none
+from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.truth import view_of
 
 Size = tuple[int, int]
@@ -91,7 +91,7 @@ def pictures(run: RunSource) -> Pictures:
         for shown in replay.pictures(run.trace, run.video, run.cache):
             picture = shown.picture
             image = found.add(picture.key, DrawnImage(picture.size, picture.jpeg))
-            marks = marker.marks(data_or_none(shown.event), shown.what)
+            marks = marker.marks(shown.event, shown.what)
             found.add_to(shown.place, image, _description(picture), marks)
             if labels and isinstance(picture, Sheet) and list(picture.scratchpad.labels) == labels:
                 found.sheet = image
@@ -107,15 +107,15 @@ def pictures(run: RunSource) -> Pictures:
 def _add_cached(found: Pictures, run: RunSource, marker: Marker) -> None:
     """Add the images that a trace names, which the cache may hold."""
     labels = [item.label for item in run.evidence]
-    for index, data in enumerate(map(data_or_none, run.trace)):
-        sheet = getattr(data, "sheet", None)
-        for what, key, description in _images_named_by(data):
+    for index, event in enumerate(run.trace):
+        sheet = getattr(event, "sheet", None)
+        for what, key, description in _images_named_by(event):
             image = found.add(key, DrawnImage(None, _cache_reader(key, run)))
-            found.add_to(index, image, description, marker.marks(data, what))
-            view = view_of(data)
+            found.add_to(index, image, description, marker.marks(event, what))
+            view = view_of(event)
             if what == "view" and view is not None and not (view.path or view.dead):
                 found.map = image
-            if what == "sheet" and labels and isinstance(sheet, SheetData) and sheet.labels == labels:
+            if what == "sheet" and labels and isinstance(sheet, SheetRecord) and list(sheet.labels) == labels:
                 found.sheet = image
 
 
@@ -141,21 +141,21 @@ def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:
     return read
 
 
-def _images_named_by(data: EventData | None) -> Iterator[tuple[str, str, str]]:
+def _images_named_by(event: Event) -> Iterator[tuple[str, str, str]]:
     """Yield each image that an event names: the field that records it, its key, a description."""
-    view, shown, sheet = (getattr(data, name, None) for name in ("view", "shown", "sheet"))
-    if isinstance(view, ViewData):
-        yield "view", view.key, _view_description(data, view)
-    if isinstance(shown, ShownData) and isinstance(data, StepData):
-        action = data.action
+    view, shown, sheet = (getattr(event, name, None) for name in ("view", "shown", "sheet"))
+    if isinstance(view, ViewRecord):
+        yield "view", view.key, _view_description(event, view)
+    if isinstance(shown, ShownRecord) and isinstance(event, Step):
+        action = event.action
         subjects = {"Zoom": "The frame", "Investigate": f"The time {action.direction} the frame"}
         yield "shown", shown.key, f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}."
-    if isinstance(sheet, SheetData):
+    if isinstance(sheet, SheetRecord):
         yield "sheet", sheet.key, sheet_description(sheet.labels)
 
 
-def _view_description(data: EventData | None, view: ViewData) -> str:
-    span = [data.interval_s] if isinstance(data, StepData) else []
+def _view_description(event: Event, view: ViewRecord) -> str:
+    span = [event.interval_s] if isinstance(event, Step) else []
     where = f" of {spans_text(span)}" if span else "" if view.path else " of the root grid"
     dead = f"; {counted(len(view.dead), 'dead cell')} (black)" if view.dead else ""
     return f"A contact sheet{where}, depth {len(view.path)}{dead}."

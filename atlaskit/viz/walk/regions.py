@@ -11,9 +11,9 @@ from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.events import AssignData, EventData, ReportData, ScoutData
-from atlaskit.viz.html.phrases import counted, span_text
-from atlaskit.viz.walk.source import RunSource, data_or_none
+from atlaskit.runs.events import Assign, Event, Report, Scout
+from atlaskit.runs.narrate import counted, span_text
+from atlaskit.viz.walk.source import RunSource
 
 MAX_REGIONS = 2_000
 MAX_DEPTH = 32
@@ -26,11 +26,11 @@ Path = tuple[int, ...]
 """The cells opened on the way from the root grid, and BETWEEN where the grids below are shifted."""
 
 
-def path_of(data: EventData | None) -> list[int] | None:
+def path_of(event: Event) -> list[int] | None:
     """Return the path of the grid that an event is about; None if it is about none."""
-    place = data if isinstance(data, ReportData) else getattr(data, "view", None)
-    if isinstance(data, ScoutData):
-        return list(data.path)
+    place = event if isinstance(event, Report) else getattr(event, "view", None)
+    if isinstance(event, Scout):
+        return list(event.path)
     return None if place is None else _path(place.path, place.shift)
 
 
@@ -47,18 +47,18 @@ def regions(run: RunSource, max_regions: int = MAX_REGIONS) -> list[dict[str, An
     (`holds`): evidence, a dead zone, or an empty string.
     """
     paths = set[Path]()
-    for data in map(data_or_none, run.trace):
-        for path in _paths_named_by(data):
+    for event in run.trace:
+        for path in _paths_named_by(event):
             paths |= {path[:depth] for depth in range(len(path) + 1)}
     dead_zones = _dead_zones(run)
     return [{"path": list(path), **_describe(path, run, dead_zones)} for path in islice(sorted(paths), max_regions)]
 
 
-def _paths_named_by(data: EventData | None) -> Iterable[Path]:
-    path = path_of(data)
+def _paths_named_by(event: Event) -> Iterable[Path]:
+    path = path_of(event)
     paths = [path] if path is not None else []
-    if isinstance(data, AssignData):
-        paths += [_path(assignment.path, assignment.shift) for assignment in data.sorties]
+    if isinstance(event, Assign):
+        paths += [_path(assignment.path, assignment.shift) for assignment in event.sorties]
     return [tuple(each) for each in paths if len(each) <= MAX_DEPTH]
 
 

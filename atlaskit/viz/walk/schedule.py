@@ -10,12 +10,12 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
-from atlaskit.runs.events import Event, EventData, FailureData, ProbeData, TurnData, UsageData
+from atlaskit.models.usage import Usage
+from atlaskit.runs.events import Call, Event, Failure, Probe, Turn, Vote
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
-from atlaskit.viz.walk.source import RunSource, data_or_none
+from atlaskit.viz.walk.source import RunSource
 
 Times = tuple[float, float]
 """Start and end of an event: seconds, or steps in their order."""
@@ -37,47 +37,40 @@ class Schedule:
 
 def schedule(run: RunSource) -> Schedule:
     """Return when each event of a run took place: in seconds where the run knows its calls."""
-    data = [data_or_none(event) for event in run.trace]
-    seconds = _seconds(run.record, data)
-    lengths = [1.0] * len(data) if seconds is None else seconds
-    return Schedule(tuple(_place(run.trace, data, lengths)), seconds is not None)
+    seconds = _seconds(run.record)
+    lengths = [1.0] * len(run.trace) if seconds is None else seconds
+    return Schedule(tuple(_place(run.trace, lengths)), seconds is not None)
 
 
-def _seconds(record: Result | Trace, data: list[EventData | None]) -> list[float] | None:
+def _seconds(record: Result | Trace) -> list[float] | None:
     """Return the seconds of each event's call; None unless all are known and one took time."""
     if not isinstance(record, Result):
         return None
-    logged = defaultdict[Any, deque[float]](deque)
+    log, seconds = defaultdict[tuple[str, Usage], deque[float]](deque), list[float]()
     for call in record.calls:
-        logged[call.step, *call.usage.to_json().items()].append(call.transit.wall_s)
-    seconds = list[float]()
-    for event, each in zip(record.trace, data, strict=True):
-        usage = getattr(each, "usage", None)
-        if not isinstance(usage, UsageData):
+        log[call.step, call.usage].append(call.transit.wall_s)
+    for event in record.trace:
+        if not isinstance(event, Call | Failure):
             seconds.append(0.0)
-            continue
-        counts = {name: count for name, count in usage.model_dump().items() if count or name != "reasoning_tokens"}
-        known = logged[_step_of_call(event, each), *counts.items()]
-        if not known:
+        elif known := log[_step_of_call(event), event.usage]:
+            seconds.append(known.popleft())
+        else:
             return None
-        seconds.append(known.popleft())
     return seconds if any(seconds) else None
 
 
-def _step_of_call(event: Event, data: EventData | None) -> str:
+def _step_of_call(event: Event) -> str:
     """Return the step of the call that an event records, as the log of calls names it."""
-    if isinstance(data, FailureData | TurnData):
-        return data.step
-    return "decision" if event.kind == "vote" else event.kind
+    return event.step if isinstance(event, Failure | Turn | Vote) else event.kind
 
 
-def _place(trace: Trace, data: list[EventData | None], lengths: list[float]) -> Iterator[Times]:
+def _place(trace: Trace, lengths: list[float]) -> Iterator[Times]:
     """Yield start and end of each event."""
     now = 0.0  # when the Master's last event ended
     # When the last event of each worker of this round ended; None: a probe beside them.
     busy = dict[int | None, float]()
-    for event, each, length in zip(trace, data, lengths, strict=True):
-        is_beside = isinstance(each, ProbeData) and each.ahead
+    for event, length in zip(trace, lengths, strict=True):
+        is_beside = isinstance(event, Probe) and event.ahead
         if event.worker is not None or is_beside:
             start = busy.get(event.worker, now)
             busy[event.worker] = start + length

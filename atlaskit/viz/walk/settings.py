@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from atlaskit.runs.narrate import value_text
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.html.phrases import value_text
 
 NAMES = {
     "method": "method",

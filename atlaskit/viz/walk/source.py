@@ -18,7 +18,7 @@ from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.events import Event, EventData, ReportData, StartData, StepData, data_of
+from atlaskit.runs.events import Decision, Report, Start, Step, Stop
 from atlaskit.runs.result import Result, in_words, searched, trace_of
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
@@ -106,7 +106,7 @@ def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSo
     prediction = _prediction(question, trace)
     settings = {} if start is None else start.settings
     k = _grid_side(settings.get("k"))
-    stops = trace.of("stop")
+    stops = trace.of(Stop)
     return RunSource(
         record=trace,
         trace=trace,
@@ -114,7 +114,7 @@ def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSo
         answer=None if question is None else in_words(question, prediction) or None,
         truth="" if question is None else in_words(question, question.answer),
         is_right=None if question is None or question.answer is None else question.is_right(prediction),
-        stop=plain_text((stops[-1].data or {}).get("stop", "") if stops else "", 80),
+        stop=plain_text(stops[-1].stop if stops else "", 80),
         evidence=_evidence(trace),
         k=k,
         within=_within(trace, settings, k, video),
@@ -123,24 +123,16 @@ def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSo
     )
 
 
-def start_of(trace: Trace) -> StartData | None:
-    """Return the data of a run's first event; None for a trace without a valid one."""
-    return next((data for data in map(data_or_none, trace.of("start")) if isinstance(data, StartData)), None)
-
-
-def data_or_none(event: Event) -> EventData | None:
-    """Return the data of an event; None if it does not have the form of its kind."""
-    try:
-        return data_of(event)
-    except InputError:
-        return None
+def start_of(trace: Trace) -> Start | None:
+    """Return a run's first event; None for a trace without one."""
+    return next(iter(trace.of(Start)), None)
 
 
 def _grid_side(k: object) -> int | None:
     return k if type(k) is int and k > 1 else None
 
 
-def _question(start: StartData) -> Question | None:
+def _question(start: Start) -> Question | None:
     try:
         return Question.from_json(start.question)
     except InputError:
@@ -149,10 +141,10 @@ def _question(start: StartData) -> Question | None:
 
 def _prediction(question: Question | None, trace: Trace) -> Answered | None:
     """Return the prediction of a trace's last decision; None if it is no answer to the question."""
-    decisions = trace.of("decision")
-    answer: Any = (decisions[-1].data or {}).get("answer") if decisions else None
-    if question is None or not isinstance(answer, dict):
+    decisions = trace.of(Decision)
+    if question is None or not decisions:
         return None
+    answer = decisions[-1].answer
     try:
         if question.kind == "when":
             spans = merged(map(_span, answer["intervals"] if question.several else [answer]))
@@ -190,10 +182,10 @@ def _root_span_s(trace: Trace, k: int | None) -> float | None:
     """Return the span of the root grid, which the interval and depth of any region determine."""
     if k is None:
         return None
-    for data in map(data_or_none, trace):
-        if isinstance(data, StepData | ReportData):
-            path = data.view.path if isinstance(data, StepData) else data.path
-            length_s = data.interval_s[1] - data.interval_s[0]
+    for event in trace:
+        if isinstance(event, Step | Report):
+            path = event.view.path if isinstance(event, Step) else event.path
+            length_s = event.interval_s[1] - event.interval_s[0]
             if length_s > 0 and len(path) < 32:
                 return round(length_s * float(k ** (2 * len(path))), 6)
     return None

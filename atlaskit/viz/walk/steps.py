@@ -9,41 +9,50 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.notation import clock
+from atlaskit.errors import InputError
 from atlaskit.runs.events import (
-    AssignData,
-    CaptionData,
-    CiteData,
-    DecisionData,
+    Assign,
+    Call,
+    Cite,
+    Decision,
     Event,
-    EventData,
-    ReopenData,
-    ReportData,
-    ReviewData,
-    StepData,
-    StopData,
-    TaskData,
-    TurnData,
-    UsageData,
+    Failure,
+    Reopen,
+    Report,
+    Review,
+    Step,
+    Stop,
+    Task,
+    Turn,
 )
-from atlaskit.viz.html.event_summaries import event_summary
-from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.html.phrases import counted
-from atlaskit.viz.walk.details import (
-    EVENT_TITLES,
+from atlaskit.runs.narrate import (
     MAX_ROWS,
-    Row,
-    ending_rows,
-    memory_changes,
-    memory_totals,
-    reply_rows,
-    request_text,
+    TITLES,
+    action_text,
+    action_verb,
+    agent,
+    cited_labels,
+    counted,
+    details,
+    item_text,
+    percent,
+    request,
+    spans_text,
+    summary,
 )
+from atlaskit.runs.replay import memories
+from atlaskit.runs.result import rests_on, verdict
+from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.lateness import older_than
-from atlaskit.viz.walk.phrasing import action_text, action_verb, labels_cited_by
 from atlaskit.viz.walk.regions import path_of
 from atlaskit.viz.walk.schedule import schedule
-from atlaskit.viz.walk.source import RunSource, data_or_none
+from atlaskit.viz.walk.source import RunSource, start_of
+
+Row = tuple[str, str, int | None]
+"""Name, text, and the index of the step that the row links to."""
 
 MAX_STEPS = 2_000
 MAX_CHARS, MIN_CHARS, TOTAL_CHARS = 4_000, 200, 400_000
@@ -64,64 +73,61 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
     findings, totals = FindingSteps(trace), memory_totals(run)
     task, times, older = _search_task(run), schedule(run).times, older_than(run)
     for index, (event, (start, end)) in enumerate(zip(trace.events[:max_steps], times, strict=False)):
-        data = data_or_none(event)
-        title = plain_text(EVENT_TITLES.get(event.kind, event.kind), 80)
-        ending = ending_rows(run) if isinstance(data, StopData) else []
+        told = [("summary", summary(event)), *details(event, run.question)]
+        ending = ending_rows(run) if isinstance(event, Stop) else []
         yield {
             "round": event.round,
-            "who": _agent(event),
-            **_action(data, title),
-            "path": path_of(data),
+            "who": agent(event),
+            **_action(event),
+            "path": path_of(event),
             "time": [round(start, 3), round(end, 3)],
-            "tokens": _tokens(data),
-            "spans": _rounded(_spans(data)),
+            "tokens": _tokens(event),
+            "spans": _rounded(_spans(event)),
             "older": older.get(index, ""),
-            "change": _change(data),
-            "touches": _memory_tags(data, findings),
-            "asked": plain_text(request_text(data, task), max_chars),
-            "said": _bounded(
-                [*ending, ("summary", event_summary(event), None), *reply_rows(data, run.question)], max_chars
-            ),
-            "memory": _bounded([*memory_changes(data, findings), *next(totals, ())], max_chars),
-            "cost": _cost(data),
+            "change": _change(event),
+            "touches": _memory_tags(event, findings),
+            "asked": plain_text(request(event, task), max_chars),
+            "said": _bounded([*ending, *((name, text, None) for name, text in told)], max_chars),
+            "memory": _bounded([*memory_changes(event, findings), *next(totals, ())], max_chars),
+            "cost": _cost(event),
         }
 
 
-def _action(data: EventData | None, title: str) -> dict[str, str]:
+def _action(event: Event) -> dict[str, str]:
     """Return what happens in a step in words, and the name and words that a filter has for it."""
-    if not isinstance(data, StepData):
-        return {"what": title, "does": title, "verb": title}
-    action = data.action
+    if not isinstance(event, Step):
+        return dict.fromkeys(("what", "does", "verb"), TITLES[event.kind])
+    action = event.action
     return {"what": action_text(action), "does": action.name, "verb": f"{action_verb(action.name)} ({action.name})"}
 
 
-def _spans(data: EventData | None) -> Sequence[Sequence[float]]:
+def _spans(event: Event) -> Sequence[Sequence[float]]:
     """Return the intervals of the video that an event is about, in seconds."""
-    match data:
-        case StepData() | ReportData() | CiteData() | CaptionData():
-            return [data.interval_s]
-        case TurnData(intervals_s=spans):
+    match event:
+        case Step() | Report() | Cite():
+            return [event.interval_s]
+        case Turn(intervals_s=spans):
             return spans
-        case AssignData(sorties=assignments):
+        case Assign(sorties=assignments):
             return [each.interval_s for each in assignments]
     return []
 
 
-def _change(data: EventData | None) -> dict[str, Any]:
+def _change(event: Event) -> dict[str, Any]:
     """Return what an event changes on the map: evidence, dead zones, and who is sent where."""
     change: dict[str, Any] = {}
-    if isinstance(data, ReportData | CiteData):
-        added = data.kept if isinstance(data, ReportData) else data.found
+    if isinstance(event, Report | Cite):
+        added = event.kept if isinstance(event, Report) else event.found
         change["add"] = [(plain_text(item.label, 8), round(item.timestamp_s, 3)) for item in added[:MAX_SPANS]]
-    if isinstance(data, ReviewData):
-        change["erase"] = [plain_text(label, 8) for label in data.erased]
-    if isinstance(data, ReportData | ReviewData):
-        change["dead"] = _rounded(data.dead_s)
-    if isinstance(data, ReopenData):
-        change["stays"] = _rounded(data.dead_zones_s)
-    if isinstance(data, AssignData):
+    if isinstance(event, Review):
+        change["erase"] = [plain_text(label, 8) for label in event.erased]
+    if isinstance(event, Report | Review):
+        change["dead"] = _rounded(event.dead_s)
+    if isinstance(event, Reopen):
+        change["stays"] = _rounded(event.dead_zones_s)
+    if isinstance(event, Assign):
         change["sent"] = [
-            (*_rounded([each.interval_s])[0], str(number)) for number, each in enumerate(data.sorties[:MAX_SPANS])
+            (*_rounded([each.interval_s])[0], str(number)) for number, each in enumerate(event.sorties[:MAX_SPANS])
         ]
     return {name: value for name, value in change.items() if value or name == "stays"}
 
@@ -130,42 +136,32 @@ def _rounded(spans: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
     return [(round(start_s, 3), round(end_s, 3)) for start_s, end_s in spans[:MAX_SPANS]]
 
 
-def _tokens(data: EventData | None) -> int:
-    usage = getattr(data, "usage", None)
-    return usage.prompt_tokens + usage.completion_tokens if isinstance(usage, UsageData) else 0
+def _tokens(event: Event) -> int:
+    return event.usage.tokens if isinstance(event, Call | Failure) else 0
 
 
 def _search_task(run: RunSource) -> str:
     """Return the search task of a run; the question where the Master set none."""
     question = "" if run.question is None else run.question.text
-    tasks = map(data_or_none, run.trace.of("task"))
-    return next((data.search_task for data in tasks if isinstance(data, TaskData)), question)
+    return next((event.search_task for event in run.trace.of(Task)), question)
 
 
-def _memory_tags(data: EventData | None, findings: FindingSteps) -> list[str]:
+def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
     """Return the changes of memory, by name, and the evidence that an event is about, by label."""
-    found = data.found if isinstance(data, StepData | CiteData) else []
-    added = data.kept if isinstance(data, ReportData) else []
-    erased = data.erased if isinstance(data, ReviewData) else []
+    found = event.found if isinstance(event, Step | Cite) else ()
+    added = event.kept if isinstance(event, Report) else ()
+    erased = event.erased if isinstance(event, Review) else ()
     changes = {
         FINDS: found,
-        CHANGES_EVIDENCE: added or erased or isinstance(data, CiteData),
-        ADDS_DEAD_ZONE: isinstance(data, ReportData | ReviewData) and data.dead_s,
+        CHANGES_EVIDENCE: added or erased or isinstance(event, Cite),
+        ADDS_DEAD_ZONE: isinstance(event, Report | Review) and event.dead_s,
     }
     labels = [label for item in found for label in findings.labels_at(item.timestamp_s)]
-    labels += [item.label for item in added] + erased
-    if isinstance(data, DecisionData):
-        labels += labels_cited_by(data.answer)
+    labels += [*(item.label for item in added), *erased]
+    if isinstance(event, Decision):
+        labels += cited_labels(event.answer)
     known = [label for label in dict.fromkeys(labels) if findings.of_label(label) is not None][:MAX_ROWS]
     return [name for name, applies in changes.items() if applies] + [f"[{plain_text(label, 8)}]" for label in known]
-
-
-def _agent(event: Event) -> str:
-    if event.worker is not None:
-        return f"Worker {event.worker}"
-    if event.kind == "scout":
-        return "Scout"
-    return "The run" if event.kind in ("start", "assign", "stop") else "Master"
 
 
 def _bounded(rows: Sequence[Row], max_chars: int) -> list[Row]:
@@ -175,13 +171,57 @@ def _bounded(rows: Sequence[Row], max_chars: int) -> list[Row]:
     return [*shown, ("", f"{len(rows) - MAX_ROWS:,} more are not shown.", None)] if len(rows) > MAX_ROWS else shown
 
 
-def _cost(data: EventData | None) -> str:
-    usage = getattr(data, "usage", None)
-    if not isinstance(usage, UsageData):
+def _cost(event: Event) -> str:
+    if not isinstance(event, Call | Failure):
         return ""
+    usage = event.usage
     about = "about " if usage.estimated else ""
     prompt = f"{about}{usage.prompt_tokens:,} prompt tokens"
     details = f"{usage.image_tokens:,} of images, {usage.cached_tokens:,} cached"
     thought = f" ({usage.reasoning_tokens:,} of them for its thought)" if usage.reasoning_tokens else ""
     completion = f"{usage.completion_tokens:,} completion tokens{thought}"
     return f"{counted(usage.calls, 'call')}, {prompt} ({details}), {completion}"
+
+
+def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
+    """Yield what an event adds to M+ and M−, and what it erases."""
+    if isinstance(event, Report | Cite):
+        for item in event.kept if isinstance(event, Report) else event.found:
+            yield "M+ added", item_text(item), findings.of(item.timestamp_s)
+    if isinstance(event, Review):
+        yield from (("M+ erased", f"[{label}]", findings.of_label(label)) for label in event.erased)
+    if isinstance(event, Report | Review) and event.dead_s:
+        yield "M− added", spans_text(event.dead_s), None
+    if isinstance(event, Reopen):
+        yield "M− removed", f"{counted(len(event.paths), 'region')} that had been ruled out", None
+
+
+def ending_rows(run: RunSource) -> list[Row]:
+    """Return how a run ended: answer and truth in words, and the evidence or what it rests on."""
+    start = start_of(run.trace)
+    in_time = sorted(run.evidence, key=lambda item: item.timestamp_s)[:MAX_ROWS]
+    labels = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in in_time)
+    nothing = "none" if run.answer is None else rests_on(start.settings.get("method") if start else None)
+    return [
+        ("answer", f"{'none' if run.answer is None else run.answer}{verdict(run.is_right)}", None),
+        ("truth", run.truth, None),
+        ("evidence", labels or nothing, None),
+    ]
+
+
+def memory_totals(run: RunSource) -> Iterator[tuple[Row, Row]]:
+    """Yield what M+ and M− hold after each event, up to one that contradicts those before it."""
+    try:
+        for scratchpad, dead_zones in memories(run.trace):
+            labels = ", ".join(f"[{label}]" for label in scratchpad.labels[:MAX_ROWS])
+            more = f" and {len(scratchpad) - MAX_ROWS} more" if len(scratchpad) > MAX_ROWS else ""
+            covered = _covered_text(dead_zones, run)
+            yield ("M+ total", f"{labels}{more}" or "empty", None), ("M− total", covered, None)
+    except InputError:
+        return
+
+
+def _covered_text(dead_zones: DeadZones, run: RunSource) -> str:
+    if run.within is not None:
+        return f"{percent(dead_zones.coverage(*run.within))} of the {run.scope}"
+    return f"{sum(end_s - start_s for start_s, end_s in dead_zones.intervals):,.1f} s"

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Span
-from atlaskit.runs.events import EventData, ReportData, ViewData
-from atlaskit.viz.html.phrases import span_text
+from atlaskit.runs.events import Event, Report, ViewRecord
+from atlaskit.runs.narrate import span_text
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.regions import grid_of, path_of
-from atlaskit.viz.walk.source import RunSource, data_or_none, start_of
+from atlaskit.viz.walk.source import RunSource, start_of
 
 MAX_MOMENTS = 64
 """Most moments that are told of."""
@@ -57,7 +57,7 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
 
 
 def _row(
-    moment: Span, run: RunSource, findings: FindingSteps, grids: list[tuple[Grid, ViewData, int, str]], is_exact: bool
+    moment: Span, run: RunSource, findings: FindingSteps, grids: list[tuple[Grid, ViewRecord, int, str]], is_exact: bool
 ) -> TruthRow:
     kept = [item for item in run.evidence if moment[0] <= item.timestamp_s < moment[1]]
     if kept:
@@ -81,26 +81,25 @@ def _row(
 
 def _reported(moment: Span, run: RunSource) -> str | None:
     """Return the label of a frame of a moment that was evidence once; None if there was none."""
-    reports = (data for data in map(data_or_none, run.trace) if isinstance(data, ReportData))
-    items = (item for data in reports for item in data.kept)
+    items = (item for report in run.trace.of(Report) for item in report.kept)
     return next((item.label for item in items if moment[0] <= item.timestamp_s < moment[1]), None)
 
 
-def _grids(run: RunSource) -> Iterator[tuple[Grid, ViewData, int, str]]:
+def _grids(run: RunSource) -> Iterator[tuple[Grid, ViewRecord, int, str]]:
     """Yield each grid that an agent was shown, with the step and the agent."""
-    for step, (event, data) in enumerate(zip(run.trace, map(data_or_none, run.trace), strict=True)):
-        view, grid = view_of(data), grid_of(path_of(data), run.within, run.k)
+    for step, event in enumerate(run.trace):
+        view, grid = view_of(event), grid_of(path_of(event), run.within, run.k)
         if view is not None and grid is not None:
             yield grid, view, step, "the Master" if event.worker is None else f"Worker {event.worker}"
 
 
-def view_of(data: EventData | None) -> ViewData | None:
+def view_of(event: Event) -> ViewRecord | None:
     """Return the view that an event records; None if it records none."""
-    view = getattr(data, "view", None)
-    return view if isinstance(view, ViewData) else None
+    view = getattr(event, "view", None)
+    return view if isinstance(view, ViewRecord) else None
 
 
-def _deepest(moment: Span, grids: list[tuple[Grid, ViewData, int, str]], is_exact: bool) -> Sighting | None:
+def _deepest(moment: Span, grids: list[tuple[Grid, ViewRecord, int, str]], is_exact: bool) -> Sighting | None:
     """Return the first of the deepest cells whose frame lies in a moment."""
     found: Sighting | None = None
     for grid, view, step, who in grids:

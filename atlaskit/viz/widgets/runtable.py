@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.errors import InputError, reason
+from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import WITHOUT_EVIDENCE
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import Html, card, guarded, paragraph, plain_text, table, untrusted
-from atlaskit.viz.html.phrases import counted, omitted
+from atlaskit.viz.html.phrases import omitted
 from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets import bridge
 from atlaskit.viz.widgets.channel import Channel

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.errors import printable
 from atlaskit.evaluation.statistics import accuracy
-from atlaskit.viz.html.phrases import counted
+from atlaskit.runs.narrate import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,6 +5,7 @@ from __future__ import annotations
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.notation import clock, listed
 from atlaskit.environment.render import Still, View
+from atlaskit.runs.narrate import span_text
 from atlaskit.viz.html.markup import (
     MAX_WIDTH_PX,
     SMALL_WIDTH_PX,
@@ -15,7 +16,7 @@ from atlaskit.viz.html.markup import (
     paragraph,
     untrusted,
 )
-from atlaskit.viz.html.phrases import duration_text, span_text
+from atlaskit.viz.html.phrases import duration_text
 
 
 def view(view: View, max_width_px: int = MAX_WIDTH_PX) -> Html:

@@ -9,6 +9,7 @@ from itertools import islice
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.render import Sheet
+from atlaskit.runs.narrate import MAX_LISTED, counted, percent, span_text, spans_text
 from atlaskit.viz.html import timeline
 from atlaskit.viz.html.markup import (
     SMALL_WIDTH_PX,
@@ -22,7 +23,7 @@ from atlaskit.viz.html.markup import (
     table,
     untrusted,
 )
-from atlaskit.viz.html.phrases import MAX_LISTED, counted, duration_text, omitted, percent, span_text, spans_text, title
+from atlaskit.viz.html.phrases import duration_text, omitted, title
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import DEAD
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.notation import listed
 from atlaskit.environment.observation import Observation
+from atlaskit.runs.narrate import MAX_LISTED, counted, percent, span_text
 from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, fact_table, guarded, paragraph, table, untrusted
-from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, span_text
+from atlaskit.viz.html.phrases import omitted
 from atlaskit.viz.html.reprs.images import lazy_image, view
 
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any
 
 from atlaskit.environment.memory import label_of
 from atlaskit.environment.notation import clock
+from atlaskit.runs.events import Decision, Report, Review
+from atlaskit.runs.narrate import MAX_LISTED, cited_frames, counted, percent, span_text
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.html.markup import Html, card, fact_table, guarded, paragraph, table, untrusted
-from atlaskit.viz.html.phrases import MAX_LISTED, counted, omitted, percent, span_text, title
+from atlaskit.viz.html.phrases import omitted, title
 from atlaskit.viz.html.reprs.memory import evidence_image, evidence_table, no_evidence, timeline_image
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import DEAD, FOUND, TRUTH
@@ -34,13 +35,6 @@ def result(result: Result) -> Html:
     )
 
 
-def cited_frames(cited: Any) -> str:
-    """Return the frames that a model cites: labels, or cells where it judged by the root grid."""
-    if not isinstance(cited, list):
-        return ""
-    return ", ".join(f"cell {each}" if isinstance(each, int) else str(each) for each in cited[:MAX_CHOICES])
-
-
 def _answer_rows(result: Result) -> list[tuple[str, object]]:
     words, truth = result.answer_in_words, result.truth_in_words
     mark = f" {WITHOUT_EVIDENCE}" if result.without_evidence else ""
@@ -61,10 +55,8 @@ def _answer_rows(result: Result) -> list[tuple[str, object]]:
 
 def _cited_by_decision(trace: Trace) -> str:
     """Return the frames that the last decision cites; empty if it cites none."""
-    for event in reversed(trace.of("decision")):
-        answer = (event.data or {}).get("answer")
-        return cited_frames(answer.get("supporting")) if isinstance(answer, dict) else ""
-    return ""
+    decisions = trace.of(Decision)
+    return cited_frames(decisions[-1].answer.get("supporting")) if decisions else ""
 
 
 def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
@@ -74,12 +66,10 @@ def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
     """
     judgements: dict[int, tuple[str, str, str]] = {}
     for event in trace:
-        data = event.data or {}
-        answer = data.get("answer")
-        judged = answer.get("weighed") if isinstance(answer, dict) else data.get("choices")
-        source = "decision" if event.kind == "decision" else f"review of round {event.round}"
-        if event.kind in ("review", "decision") and isinstance(judged, list):
-            for each in judged:
+        if isinstance(event, Review | Decision):
+            judged = event.choices if isinstance(event, Review) else event.answer.get("weighed")
+            source = "decision" if isinstance(event, Decision) else f"review of round {event.round}"
+            for each in judged if isinstance(judged, list) else ():
                 if isinstance(each, dict) and isinstance(each.get("choice"), int):
                     cited = (cited_frames(each.get(side)) or "none" for side in ("supporting", "contradicting"))
                     judgements[each["choice"]] = (*cited, source)  # type: ignore[assignment]
@@ -99,8 +89,8 @@ def _choice_table(result: Result) -> Html:
 
 def _path_timeline(result: Result) -> Html:
     """Return the timeline of the regions that workers explored, with evidence and dead zones."""
-    duration_s, reports = result.sheet.video.duration_s, result.trace.of("report")
-    added = sum(bool(event["kept"]) for event in reports)
+    duration_s, reports = result.sheet.video.duration_s, result.trace.of(Report)
+    added = sum(bool(event.kept) for event in reports)
     visits = f"{counted(len(reports), 'visit')} by workers, {added:,} of which added evidence"
     dead_share = percent(result.dead_zones.coverage(*result.within))
     part = "the video" if result.within == (0.0, duration_s) else span_text(result.within)
@@ -114,7 +104,7 @@ def _path_timeline(result: Result) -> Html:
 
 
 def _path_lanes(result: Result) -> list[Lane]:
-    reports, truth = result.trace.of("report"), result.question.evidence_s
+    reports, truth = result.trace.of(Report), result.question.evidence_s
     rounds = max((event.round for event in reports), default=0)
     rounds_per_lane = max(1, -(-rounds // MAX_ROUND_LANES))
     lanes = [Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])]
@@ -128,8 +118,8 @@ def _path_lanes(result: Result) -> list[Lane]:
         lanes.append(
             Lane(
                 f"round {first}" if first == last else f"rounds {first}–{last}",
-                filled=[event["interval_s"] for event in visits if event["kept"]],
-                outlined=[event["interval_s"] for event in visits if not event["kept"]],
+                filled=[event.interval_s for event in visits if event.kept],
+                outlined=[event.interval_s for event in visits if not event.kept],
                 colour=FOUND,
             )
         )

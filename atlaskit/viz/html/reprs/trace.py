@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from itertools import islice
 
-from atlaskit.models.usage import Usage
-from atlaskit.runs.events import Event
+from atlaskit.runs.events import Call, Event, Failure
+from atlaskit.runs.narrate import counted, summary
 from atlaskit.runs.trace import Trace
-from atlaskit.viz.html.event_summaries import event_summary
 from atlaskit.viz.html.markup import Html, card, table, untrusted
-from atlaskit.viz.html.phrases import counted, omitted, title
+from atlaskit.viz.html.phrases import omitted, title
 
 MAX_EVENTS = 200
 """Most rows of the table: half from the beginning of the trace, half from its end."""
@@ -21,7 +20,7 @@ def trace(trace: Trace) -> Html:
     events = list(enumerate(trace.events))
     if not events:
         return card(title("Trace", "no events"))
-    kinds = ", ".join(f"{count:,} {kind}" for kind, count in islice(Counter(str(e.kind) for e in trace).items(), 20))
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in islice(Counter(event.kind for event in trace).items(), 20))
     half = MAX_EVENTS // 2
     shown = events if len(events) <= MAX_EVENTS else [*events[:half], *events[-half:]]
     columns = ("event", "kind", "round", "worker", "summary", "tokens")
@@ -35,11 +34,6 @@ def trace(trace: Trace) -> Html:
 
 
 def _event_row(index: int, event: Event) -> tuple[object, ...]:
-    data = event.data if isinstance(event.data, dict) else {}
-    summary = event_summary(event)
-    try:
-        tokens: object = Usage.from_json(data["usage"]).tokens
-    except (KeyError, ValueError, TypeError):
-        tokens = ""
+    tokens = event.usage.tokens if isinstance(event, Call | Failure) else ""
     worker = "" if event.worker is None else event.worker
-    return index, untrusted(event.kind, 40), event.round, worker, untrusted(summary, 200), tokens
+    return index, event.kind, event.round, worker, untrusted(summary(event), 200), tokens

@@ -19,9 +19,9 @@ from atlaskit.environment.notation import clock
 from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
 from atlaskit.models.stoppable import Stopped
+from atlaskit.runs.narrate import counted, span_text
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.html.phrases import counted, span_text
 from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets.channel import Channel

@@ -14,9 +14,10 @@ from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.drawing import unreadable_tile
 from atlaskit.environment.question import Span
 from atlaskit.errors import FrameError, InputError
+from atlaskit.runs.narrate import span_text
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
-from atlaskit.viz.html.phrases import duration_text, span_text
+from atlaskit.viz.html.phrases import duration_text
 
 SHORTEST_S, LONGEST_S = 2.0, 10.0
 """Length of a clip: a shorter one is over before one sees it; a longer one takes long to make."""

@@ -13,9 +13,9 @@ from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.notation import clock, stamp
 from atlaskit.environment.render import View
+from atlaskit.runs.narrate import span_text
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.html.phrases import span_text
 from atlaskit.viz.html.reprs.images import view_caption
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_number
 

@@ -11,7 +11,7 @@ from PIL import Image
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.image import note_in
 from atlaskit.environment.notation import listed, stamp
-from atlaskit.viz.html.phrases import counted
+from atlaskit.runs.narrate import counted
 from atlaskit.viz.widgets.explorer.navigation import Shown
 
 MAX_NAME = 60

@@ -6,8 +6,8 @@ from typing import Any
 
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.notation import listed
+from atlaskit.runs.narrate import span_text
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, Html, card, guarded, jpeg_image, paragraph, untrusted
-from atlaskit.viz.html.phrases import span_text
 from atlaskit.viz.html.reprs.memory import timeline_image
 from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import DEAD, FOUND

@@ -11,8 +11,7 @@ from support.spoken import sight
 
 from atlaskit.agents.scouts import SCOUTS, Hint, Hints, change, likeness, words
 from atlaskit.agents.scouts.hints import LEAST, MOST_TOLD, CellHint, Said, Usual, best_hints, checked, priors
-from atlaskit.agents.scouts.registry import resolve_scouts
-from atlaskit.agents.scouts.survey import Survey
+from atlaskit.agents.scouts.survey import Survey, resolve_scouts
 from atlaskit.environment.grid import Grid
 from atlaskit.errors import InputError
 from atlaskit.models.embedding import Embedder

@@ -1,0 +1,190 @@
+"""`Run`: one run of a system on a question: its calls within the budget, its events, its result.
+
+Video-RLM and all other methods run on it. A call never raises ModelError: the failure is its
+outcome, which the system records and survives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from atlaskit.agents.budget import Budget, Meter, check_budget
+from atlaskit.agents.settings import warn_if_unsuitable
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.question import Answered, Kind, Question, Span, as_question
+from atlaskit.environment.render import Sheet
+from atlaskit.environment.scoring import merged
+from atlaskit.models.cached import Cached
+from atlaskit.models.call_log import CallLog
+from atlaskit.models.clock import now_s
+from atlaskit.models.errors import ModelError
+from atlaskit.models.named import as_model
+from atlaskit.models.protocol import Model, Reply, Request
+from atlaskit.models.usage import Usage
+from atlaskit.runs.archive import save_manifest
+from atlaskit.runs.events import Event, Start, Stop
+from atlaskit.runs.observer import RunObserver
+from atlaskit.runs.result import Result, Spent
+from atlaskit.runs.trace import Trace
+from atlaskit.video.opening import as_video
+from atlaskit.video.playlist import AnyVideo
+from atlaskit.video.records import remember_video
+
+
+class Run:
+    """One run: `begin`, calls and events, then `end`, which returns the result.
+
+    Attributes:
+        events: The events, in the order of the trace.
+        failure: The last failure that the result tells; empty if there was none.
+        refusal: The last failure after which every call must fail; None if there was none.
+    """
+
+    def __init__(
+        self,
+        video: AnyVideo,
+        question: str | Question,
+        choices: Sequence[str] | None,
+        vlm: Model | str,
+        *,
+        kind: Kind | None = None,
+        budget: Budget | None = None,
+        sample: int = 0,
+        replay: bool = False,
+        cache: Cache | None = None,
+        on_event: Callable[[Event], None] | None = None,
+        show: bool = False,
+    ) -> None:
+        """Set up the run; raise InputError for a question or settings that break a rule."""
+        self.question = as_question(question, choices, kind)
+        self.budget = budget
+        if budget is not None:
+            check_budget(budget)
+        store = cache or default_cache()
+        self.vlm = as_model(vlm, store, is_replay=replay)
+        self.video = as_video(video, store)
+        warn_if_unsuitable(self.vlm, self.video, self.question)
+        self.sample, self.is_replay, self.cache = sample, replay, store.watched()
+        self.model = CallLog(Cached(self.vlm, self.cache, sample=sample, replay=replay))
+        remember_video(self.video, self.cache)
+        self.events, self.settings, self.failure = list[Event](), dict[str, Any](), ""
+        self.refusal: ModelError | None = None
+        self.observer = RunObserver(self.video, store, show, on_event)
+        self.meter = Meter(budget or Budget())  # its clock starts here: opening the video is no part of the run
+        self.frames_before = self.video.frames_decoded
+
+    def begin(self, method: str, settings: dict[str, Any]) -> None:
+        """Record the start of the run.
+
+        Args:
+            method: Name of the method.
+            settings: The settings that this method has beside those of all.
+        """
+        self.settings = {
+            "method": method,
+            "model": self.vlm.name,
+            "parameters": dict(self.vlm.parameters),
+            "sample": self.sample,
+            "video": self.video.fingerprint,
+            **settings,
+            **({} if self.budget is None else {"budget": self.budget.to_json()}),
+        }
+        self.log(Start(question=self.question.to_json(), settings=self.settings))
+
+    def complete(self, request: Request, max_attempts: int | None = None) -> Reply | ModelError:
+        """Make a call and charge it; return the reply, or the error if it failed.
+
+        Calls may be made in parallel: the meter only adds up, so their order does not matter.
+
+        Args:
+            request: What the model is asked.
+            max_attempts: The most attempts; None for what the budget leaves.
+        """
+        outcome: Reply | ModelError
+        attempts, started_s = max_attempts or self.meter.attempts(request.step == "decision"), now_s()
+        try:
+            outcome = self.model.complete(
+                request, max_attempts=attempts, deadline_s=self.meter.deadline_s, cancel=self.meter.cancel
+            )
+        except ModelError as error:
+            outcome = error
+            self.refusal = error if error.is_final else self.refusal
+        self.meter.charge(request.role, outcome.usage, now_s() - started_s)
+        return outcome
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether no call got a reply, and one failed in a way in which all must fail."""
+        return self.refusal is not None and all(call.failure for call in self.model.calls)
+
+    def log(self, event: Event) -> None:
+        """Add an event to the trace, and emit it."""
+        self.events.append(event)
+        self.observer.on_event(event)
+
+    def end(
+        self,
+        stop: str,
+        decision: Reply | None,
+        *,
+        rounds: int = 0,
+        evidence: Scratchpad = Scratchpad(),
+        dead_zones: DeadZones = DeadZones(),
+        sheet: Sheet | None = None,
+    ) -> Result:
+        """Record the end of the run, and return its result.
+
+        Args:
+            stop: Why it ended.
+            decision: The reply that answers the question; None without an answer.
+            rounds: How many rounds it took.
+            evidence: The evidence (M+).
+            dead_zones: The dead zones (M−).
+            sheet: The evidence as an image; None for one without frames.
+        """
+        self.log(Stop(stop=stop, rounds=rounds, calls=self.meter.total.calls))
+        calls = tuple(self.model.calls)
+        live = sum((call.usage for call in calls if call.live), Usage())
+        result = Result(
+            question=self.question,
+            prediction=None if decision is None else prediction(self.question, decision.answer),
+            reasoning="" if decision is None else decision.answer.reasoning,
+            evidence=evidence,
+            dead_zones=dead_zones,
+            stop=stop,
+            failure=self.failure,
+            rounds=rounds,
+            usage=dict(self.meter.used),
+            settings=self.settings,
+            trace=Trace(tuple(self.events)),
+            sheet=sheet or Sheet(self.video, evidence, cache=self.cache),
+            calls=calls,
+            spent=Spent(
+                calls=live.calls,
+                tokens=live.tokens,
+                frames_decoded=self.video.frames_decoded - self.frames_before,
+                seconds=self.meter.seconds,
+            ),
+        )
+        save_manifest(result.trace, self.cache)
+        return result
+
+
+def prediction(question: Question, decision: Any) -> Answered:
+    """Return what a decision predicts: a choice's index, interval(s), a number or words.
+
+    The ends of an interval are sorted, because no schema can force a model to give the start first.
+    Several intervals are in order of time, and one where they overlap or touch.
+    """
+    if question.several:
+        return merged(map(_ordered, decision.intervals))
+    if question.kind == "when":
+        return _ordered(decision)
+    return decision.answer.strip() if isinstance(decision.answer, str) else int(decision.answer)
+
+
+def _ordered(interval: Any) -> Span:
+    """Return the interval of a reply, its earlier end first."""
+    return min(interval.start_s, interval.end_s), max(interval.start_s, interval.end_s)

@@ -1,0 +1,305 @@
+"""The narrator: an event in words, for walkthrough, log, terminal, movie and reprs.
+
+`title` says what happens, `agent` who does it, `summary` tells it in a line, `request` what the
+model was asked for, `details` what the event records, field by field. The text quotes videos,
+subtitles and models: it is of unknown origin, and not escaped.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from atlaskit.environment.actions import ACTIONS
+from atlaskit.environment.memory import Evidence
+from atlaskit.environment.notation import clock, interval
+from atlaskit.environment.question import Question
+from atlaskit.runs.events import (
+    ActionRecord,
+    Assign,
+    Call,
+    Cite,
+    Decision,
+    Event,
+    Failure,
+    HintRecord,
+    Path,
+    Probe,
+    Reopen,
+    Report,
+    Review,
+    Scout,
+    Start,
+    Step,
+    Stop,
+    Task,
+    Turn,
+    Vote,
+)
+
+MAX_LISTED = 12
+"""Most items of an enumeration in a sentence."""
+MAX_HINTS = 6
+"""Most hints of a scout in a line, the highest scores first."""
+MAX_ROWS = 64
+"""Most rows of one kind, and most frames, regions or hints in one row."""
+
+TITLES: dict[str, str] = {
+    "start": "the run starts",
+    "task": "the search task is set",
+    "scout": "a scout says where to look first",
+    "probe": "cells of the root grid are scored",
+    "assign": "workers are assigned regions",
+    "step": "a worker takes a step",
+    "report": "a worker reports",
+    "review": "the evidence is reviewed",
+    "reopen": "the search looks again",
+    "vote": "the master votes",
+    "decision": "the question is answered",
+    "cite": "the frames that the answer cites become evidence",
+    "turn": "a method makes a call",
+    "failure": "a call fails",
+    "stop": "the run ends",
+}
+"""What happens in an event, by its kind."""
+
+STOPS = {
+    "finished": "it was done",
+    "plateau": "it found nothing more (plateau)",
+    "steps": "it had no steps left",
+    "budget": "the budget was used up",
+    "failed": "its calls failed",
+}
+"""Why a worker's visit ended, by the stop of its report."""
+
+
+def agent(event: Event) -> str:
+    """Return who does what an event records."""
+    if event.worker is not None:
+        return f"Worker {event.worker}"
+    if isinstance(event, Scout):
+        return "Scout"
+    return "The run" if isinstance(event, Start | Assign | Stop) else "Master"
+
+
+def action_text(action: ActionRecord) -> str:
+    """Return what an agent does with an action on its cells: "opens cell 5"."""
+    cells = action.all_cells
+    more = f" and {len(cells) - MAX_LISTED} more" if len(cells) > MAX_LISTED else ""
+    named = f"cell{'' if len(cells) == 1 else 's'} {', '.join(map(str, cells[:MAX_LISTED]))}{more}"
+    kinds = [kind for kind in ACTIONS.values() if kind.type.__name__ == action.name]
+    for kind in kinds:
+        if kind.given in ({}, {"direction": action.direction}):
+            return kind.phrase.format(cells=named)
+    return f"{kinds[0].verb} of {named}"
+
+
+def action_verb(name: str) -> str:
+    """Return what an agent does with an action, as a filter names it; the action's name follows."""
+    return next(kind.verb for kind in ACTIONS.values() if kind.type.__name__ == name)
+
+
+def summary(event: Event) -> str:
+    """Return an event in one line."""
+    match event:
+        case Start(question=question):
+            return str(question.get("text", ""))
+        case Task(traversal=traversal, search_task=task):
+            return f"{traversal}: {task}"
+        case Scout(scout=scout, hints=hints, note=note):
+            best = sorted(hints, key=lambda hint: -hint.score)
+            words = _listed([f"cell {hint.cell} ({hint.score:.2g}) {hint.reason}" for hint in best], "; ", MAX_HINTS)
+            return f"{scout} named {counted(len(hints), 'cell')}: {words or note or 'nothing stands out'}"
+        case Probe(scores=scores):
+            ranked = sorted(scores.items(), key=lambda scored: -scored[1])
+            words = _listed([f"{cell} ({score:.2g})" for cell, score in ranked])
+            return f"scored {counted(len(ranked), 'cell')}: {words}"
+        case Assign(sorties=sorties):
+            return f"workers explore {spans_text([each.interval_s for each in sorties])}"
+        case Step(action=action):
+            direction = f" {action.direction}" if action.direction else ""
+            cells = f" cell {_listed(list(map(str, action.all_cells)))}" if action.all_cells else ""
+            found = f"; found {_labels(event.found)}" if event.found else ""
+            outcome = f"; rejected: {event.problem}" if event.problem else found
+            return f"{span_text(event.interval_s)}: {action.name}{direction}{cells}{outcome}"
+        case Report(interval_s=span, stop=stop, kept=kept, dead_s=dead_s):
+            dead = f"; dead zones {spans_text(dead_s, 3)}" if dead_s else ""
+            return f"{span_text(span)}: {stop}; added {_labels(kept)}{dead}"
+        case Review(erased=erased, reasoning=reasoning):
+            labels = f"; erased {_listed(erased)}" if erased else ""
+            return f"{'sufficient' if event.sufficient else 'continue'}{labels}: {reasoning}"
+        case Reopen(paths=paths):
+            return f"{counted(len(paths), 'region')} opened again, between the frames that were seen"
+        case Decision(answer=answer):
+            return _answer_text(answer)
+        case Vote(answer=answer):
+            return f"a vote: {_answer_text(answer)}"
+        case Cite(found=found_s):
+            return f"cited {_labels(found_s)}"
+        case Turn(step=step, intervals_s=spans, answer=answer):
+            return f"{step}{f' ({spans_text(spans)})' if spans else ''}: {value_text(answer)}"
+        case Failure(step=step, reason=reason):
+            return f"{step} failed: {reason}"
+        case Stop(stop=limit, rounds=rounds, calls=calls):
+            return f"{limit}, after {counted(rounds, 'round')} and {counted(calls, 'call')}"
+    return ""
+
+
+def request(event: Event, task: str) -> str:
+    """Return what a call asks the model for, in a sentence: a trace does not hold the prompt.
+
+    Args:
+        event: The event that the call led to.
+        task: The search task of the run.
+    """
+    match event:
+        case Task():
+            return "State the search task, and choose a traversal."
+        case Probe(offered=offered):
+            return f"Score these {counted(len(offered), 'cell')} of the root grid. Search task: {task}"
+        case Step(interval_s=span, depth=depth):
+            return f"Explore {span_text(span)} (depth {depth}) and choose an action. Search task: {task}"
+        case Review(sheet=sheet):
+            frames = counted(len(sheet.labels), "frame")
+            return f"Judge whether the evidence ({frames}) suffices, what to erase, and where to look next."
+        case Vote():
+            return "Answer the question, as one vote of several."
+        case Decision(sheet=shown):
+            return f"Answer the question{' from the evidence frames' if shown else ''}."
+        case Turn(step=step, intervals_s=spans, told=told):
+            where = f" about {spans_text(spans)}" if spans else ""
+            return " ".join(filter(None, [f"{step.capitalize()}{where}.", told]))
+        case Failure(step=step):
+            return f"The call that failed: {TITLES.get(step, step)}."
+    return ""
+
+
+def details(event: Event, question: Question | None = None) -> Iterator[tuple[str, str]]:
+    """Yield what an event records beyond its summary, by name; some texts may be empty.
+
+    Args:
+        event: The event.
+        question: The question of the run, whose choices an answer names by number.
+    """
+    match event:
+        case Start():
+            choices = event.question.get("choices")
+            yield "choices", "; ".join(map(str, choices)) if isinstance(choices, list) else ""
+        case Assign(sorties=sorties):
+            for number, each in enumerate(sorties):
+                again = ", between the frames that were seen" if each.shift else ""
+                calls = f"at most {counted(each.calls, 'call')}{again}"
+                yield f"worker {number}", f"{span_text(each.interval_s)}, {each.traversal}, {calls}"
+        case Step():
+            yield "thought", event.thought
+            yield from (("found", item_text(item)) for item in event.found)
+            yield "marked", f"{counted(len(event.marked), 'region')} as promising" if event.marked else ""
+            yield "hints", _hints_text(event.hints)
+            yield "then", "the worker leaves its region" if event.then else ""
+        case Report():
+            yield "it ended because", STOPS[event.stop]
+            yield "region", "not explored to the end" if event.is_open else "explored to the end"
+        case Reopen():
+            yield "opened again", _paths_text(event.paths)
+        case Scout():
+            yield f"hints of {event.scout}", _hints_text(event.hints) or event.note
+        case Probe():
+            yield "reasoning", event.reasoning
+            yield "meanwhile", "workers explore: the next round is scored ahead" if event.ahead else ""
+        case Review():
+            yield "reasoning", event.reasoning
+            for judged in event.choices:
+                sides = (cited_frames(judged.get(side)) or "none" for side in ("supporting", "contradicting"))
+                yield f"choice {judged.get('choice')}", "supporting: {}; contradicting: {}".format(*sides)
+            yield "sufficient", "yes" if event.sufficient else "no"
+            yield "to look at next", _paths_text(event.queued)
+        case Turn():
+            yield from ((name.replace("_", " "), value_text(value)) for name, value in event.answer.items())
+        case Decision(answer=answer) | Vote(answer=answer):
+            chosen = answer.get("answer")
+            if question is not None and type(chosen) is int and 0 <= chosen < len(question.choices):
+                yield "answered", question.choices[chosen]
+            yield "reasoning", str(answer.get("reasoning") or "")
+            yield "cited evidence", cited_frames(answer.get("supporting"))
+    if isinstance(event, Call):
+        yield "model's reasoning", event.reasoning_text
+        yield "answered by another model", event.answered_by
+
+
+def cited_frames(cited: Any) -> str:
+    """Return the frames that a model cites: labels, or cells where it judged by the root grid."""
+    if not isinstance(cited, list):
+        return ""
+    return ", ".join(f"cell {each}" if isinstance(each, int) else str(each) for each in cited[:MAX_ROWS])
+
+
+def cited_labels(answer: dict[str, Any]) -> list[str]:
+    """Return the evidence that a decision cites for its answer as a whole or for its choice."""
+    weighed = answer.get("weighed")
+    judged = [each for each in weighed if isinstance(each, dict)] if isinstance(weighed, list) else []
+    chosen = [each for each in judged if each.get("choice") == answer.get("answer")]
+    cited = [each.get("supporting") for each in (answer, *chosen)]
+    return [label for labels in cited if isinstance(labels, list) for label in labels if isinstance(label, str)]
+
+
+def item_text(item: Evidence) -> str:
+    """Return an item of evidence in words."""
+    subtitle = f" – subtitle: {item.subtitle}" if item.subtitle else ""
+    sure = f"(confidence {percent(item.confidence)})"
+    return f"[{item.label}] {clock(item.timestamp_s)} {item.description} {sure}{subtitle}"
+
+
+def counted(count: int, noun: str) -> str:
+    """Return a count with its noun in the singular or plural: 1 frame, 1,200 frames."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def percent(share: float) -> str:
+    """Return a share in [0, 1] in whole percent: 38 %."""
+    return f"{100 * share:.0f} %"
+
+
+def span_text(span: Sequence[float]) -> str:
+    """Return the interval [start, end), in seconds, as clock times."""
+    return interval(span[0], span[1])
+
+
+def spans_text(spans: Sequence[Sequence[float]], max_listed: int = MAX_LISTED) -> str:
+    """Return intervals in seconds as clock times: the first ones, and how many more there are."""
+    return _listed([span_text(span) for span in spans], most=max_listed) or "nothing"
+
+
+def value_text(value: Any, longest: int = 300) -> str:
+    """Return a value of a model's answer as text: a text as it is, anything else as JSON; cut."""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= longest else f"{text[:longest]}…"
+
+
+def _listed(texts: Sequence[str], between: str = ", ", most: int = MAX_LISTED) -> str:
+    """Return the first texts, and how many more there are."""
+    more = [f"and {len(texts) - most:,} more"] if len(texts) > most else []
+    return between.join([*texts[:most], *more])
+
+
+def _labels(items: Sequence[Evidence]) -> str:
+    return _listed([f"[{item.label}]" for item in items]) or "no evidence"
+
+
+def _answer_text(answer: dict[str, Any]) -> str:
+    given = answer.get("answer", answer.get("intervals", [answer]))
+    try:
+        words = spans_text([(each["start_s"], each["end_s"]) for each in given]) if isinstance(given, list) else given
+    except (KeyError, TypeError):  # a trace from elsewhere may hold any answer
+        words = value_text(given)
+    return f"answered {words}: {answer.get('reasoning', '')}"
+
+
+def _paths_text(paths: Sequence[Path]) -> str:
+    """Return regions by the cells that lead to them: "cell 3; cell 14 of cell 2"."""
+    named = [" of ".join(f"cell {cell}" for cell in reversed(path)) or "the whole video" for path in paths[:MAX_ROWS]]
+    return "; ".join(named)
+
+
+def _hints_text(hints: Sequence[HintRecord]) -> str:
+    return "; ".join(f"cell {hint.cell} ({hint.score:.2g}): {hint.reason}" for hint in hints[:MAX_ROWS])
