@@ -22,7 +22,7 @@ NOT_YET = {
     "video": 5272,
     "models": 4772,
     "runs": 1248,
-    "agents": 2603,
+    "agents": 2602,
     "methods": 2555,
     "benchmarks": 4319,
     "evaluation": 1587,
