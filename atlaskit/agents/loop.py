@@ -115,15 +115,9 @@ class Loop:
         if decision is not None and root is not None:
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
             self.scratchpad = self.master.cite(decision, self.atlas, state)
-        atlas = self.atlas
-        return self.run.end(
-            stop,
-            decision,
-            rounds=self.rounds,
-            evidence=self.scratchpad,
-            dead_zones=self.dead_zones,
-            sheet=Sheet(atlas.video, self.scratchpad, atlas.cell, atlas.fit, atlas.cache, atlas.patch),
-        )
+        atlas, pad, zones = self.atlas, self.scratchpad, self.dead_zones
+        sheet = Sheet(atlas.video, pad, atlas.cell, atlas.fit, atlas.cache, atlas.patch)
+        return self.run.end(stop, decision, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet)
 
     def explore(self) -> Stop:
         """Explore in rounds until something ends the search; return what did."""
@@ -149,10 +143,10 @@ class Loop:
                     return stop
             # Choose regions, by the priority queue with virtual loss.
             chosen = choose(strategy, frontier, workers=self.workers, steps=search.steps or Preset.steps)
-            if not chosen and not self.look_again():
-                return "explored"
             if not chosen:
-                continue
+                if self.look_again():
+                    continue
+                return "explored"
             # Explore them in parallel, a worker each, with the next probe beside them.
             visits, probe = self.send(chosen)
             # Merge what the workers found, in the order in which they were sent.

@@ -410,7 +410,7 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
 
     def record(event: Event) -> None:
         if event.kind == "start":
-            start_settings.append(event.data["settings"])
+            start_settings.append(event.settings)
 
     with pytest.raises(Unrecorded):
         ask(world.drawn, world.questions[0], vlm=server, cache=cache, replay=True, on_event=record)
