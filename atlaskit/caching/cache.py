@@ -173,7 +173,6 @@ class Cache:
             fits: Whether stored bytes are valid; if not, as a cache from elsewhere may hold
                 anything, they are made again.
             go_on: Called while another caller makes the bytes; True means to make them too.
-            paid: Whether the entry costs model calls, so that it is evicted last.
 
         Raises:
             CacheError: The cache cannot be read or written.
