@@ -32,9 +32,9 @@ NOT_YET = {
     "cli": 1665,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
-MODULES_ENTERED = {"paper": 66, "best": 64}
-"""In how many modules of atlaskit a function runs while an oracle is asked one question: 40 is the
-plan. Whoever brings a number down lowers it here."""
+MODULES_ENTERED = {"paper": 68, "best": 71}
+"""In how many modules of atlaskit a function runs while an oracle is asked one question, in a new
+process: 40 is the plan. Whoever brings a number down lowers it here."""
 
 
 @pytest.fixture(scope="module")
