@@ -94,8 +94,9 @@ def test_a_whole_search_at_64_cells(vlm: VLM, family: TinyFamily, models: Path, 
     check_books(result, BUDGET)
     assert result.trace.of("failure") == ()
     longest = max(request.max_tokens for request, _ in model.pairs)
-    repeated = [call.usage.completion_tokens for call in result.calls if call.retries]
-    assert all(tokens > longest for tokens in repeated), "only for random texts that were cut off"
+    repeated = [call for call in result.calls if call.retries]
+    are_random = [call.completion_tokens > longest or call.reasoning_tokens > 0 for call in repeated]
+    assert all(are_random), f"only for random texts that were cut off, or thoughts without an answer: {repeated}"
     assert not any(event.problem for event in result.trace.of("step"))
 
     total = result.total
