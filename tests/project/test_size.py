@@ -21,7 +21,7 @@ NOT_YET = {
     "video": 5272,
     "models": 4782,
     "runs": 1235,
-    "agents": 2547,
+    "agents": 2541,
     "methods": 2552,
     "environment": 1401,
     "benchmarks": 4316,
