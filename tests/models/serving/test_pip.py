@@ -80,7 +80,7 @@ def test_make_installs_with_progress_before_anything_is_installed(tmp_path: Path
     (site,) = folder.glob("lib/python*/site-packages")
     (site / "pip").mkdir()
     (site / "pip" / "__main__.py").write_text(FAKE_PIP)
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV"))}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV", "NEWEST"))}
 
     def install(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(folder / "bin" / "python"), str(ROOT / "tools" / "install"), *arguments]
