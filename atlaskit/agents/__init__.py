@@ -1,5 +1,5 @@
-"""Video-RLM: the master and the workers that search a video (paper §3.2), and the baselines (§4.1).
+"""Video-RLM: the master and the workers that search a video (paper §3.2).
 
-`search.ask` sets a run up as `settings.Search` says, `loop.Run` runs its rounds, `baselines` holds
-the other methods.
+`search.ask` sets a run up as `settings.Search` says, and `loop.Loop` is its rounds. `run.Run` is
+the run object of all systems; the others lie in `atlaskit.methods`.
 """

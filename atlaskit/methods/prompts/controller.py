@@ -24,7 +24,6 @@ from atlaskit.models.protocol import Image, Message, Request
 
 FINISH = "finish"
 """The action that ends a conversation. It is always legal."""
-ENOUGH = "You know enough to answer, or nothing more can be found."
 
 
 @dataclass(frozen=True)
