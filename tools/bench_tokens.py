@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import atlaskit as ak
-from atlaskit.agents.settings import ALL, MEASURES
+from atlaskit.agents.settings import MEASURES
 from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
@@ -42,7 +42,7 @@ VARIANTS: dict[str, dict[str, Any]] = {
     OFF: {},
     "`look_ahead=False`": {"look_ahead": False},
     **{f"`{name}`": {"thrift": (name,)} for name in MEASURES},
-    f"`{ALL}`": {"thrift": ALL},
+    "both": {"thrift": MEASURES},
 }
 BLOCK = 16
 """Tokens of a block of the prefix cache, as on a GPU."""

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal, NamedTuple
 
@@ -28,8 +28,7 @@ from atlaskit.agents.budget import Limit
 from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master, is_sufficient, labels_to_erase, places_to_explore
 from atlaskit.agents.prompts import ProbeCall, ReviewCall, TaskCall
-from atlaskit.agents.prompts.thrift import Recalled
-from atlaskit.agents.scouts.survey import Survey
+from atlaskit.agents.scouts import Survey
 from atlaskit.agents.settings import Search
 from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, choose, resolve_strategy, strategy_name
 from atlaskit.agents.worker import Task, Visit, Worker
@@ -95,8 +94,6 @@ class Loop:
     """What the last review concluded."""
     judged: tuple[str, ...] = ()
     """Labels that it left: with just this evidence, another review would judge the same."""
-    recalled: Recalled | None = None
-    """What the last answered probe said, if reviews show that in place of the root grid."""
     has_reopened: bool = False
     """Whether the second look has begun."""
 
@@ -192,8 +189,7 @@ class Loop:
         """
         task, cells, root = self.search_task, self.frontier.cells, self.root()
         hints = self.survey.told(task, root.view.grid, cells)
-        most, thrift = 2 * self.workers, self.search.thrift
-        call = ProbeCall(self.run.question, task, root, cells, most, self.scratchpad, thrift, hints)
+        call = ProbeCall(self.run.question, task, root, cells, 2 * self.workers, self.scratchpad, hints)
         return Probe(root, cells, ahead, self.master.ask(call))
 
     def rank(self, probe: Probe) -> bool:
@@ -204,7 +200,6 @@ class Loop:
                 scores.setdefault(ranked.cell, ranked.score)  # the first score of a cell named twice counts
             frontier.rank(scores, probe.offered)
             reasoning = outcome.answer.reasoning
-            self.recalled = Recalled.of(outcome.answer) if "review" in self.search.thrift else None
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(probe.offered, 0.0))
         self.master.record(
@@ -272,7 +267,7 @@ class Loop:
 
     def visit(self, task: Task) -> Visit:
         """Let a worker explore a region; this changes nothing here."""
-        return Worker(self.run, self.atlas, task, self.search.thrift, self.survey).explore()
+        return Worker(self.run, self.atlas, task, "steps" in self.search.thrift, self.survey).explore()
 
     def merge(self, visits: Sequence[Visit]) -> None:
         """Merge visits, in the order in which their regions were handed out.
@@ -319,15 +314,13 @@ class Loop:
 
         If the call fails, nothing changes, and the next review judges again.
         """
-        root, atlas, pad, recalled = self.root(), self.atlas, self.scratchpad, self.recalled
+        root, atlas, pad = self.root(), self.atlas, self.scratchpad
         sheet = atlas.sheet(pad)
-        if "evidence" in self.search.thrift:  # what was judged before is drawn small
-            sheet = replace(sheet, halved=frozenset(self.judged) & frozenset(sheet.scratchpad.labels))
         between = gaps(sheet.scratchpad, self.dead_zones, (atlas.root.start_s, atlas.root.end_s))
         left_out, cells = len(pad) - len(sheet.scratchpad), self.frontier.cells
-        call = ReviewCall(self.run.question, self.search_task, sheet, root, cells, between, left_out, recalled)
+        call = ReviewCall(self.run.question, self.search_task, sheet, root, cells, between, left_out)
         outcome = self.master.ask(call)
-        shown = {"view": None if recalled else ViewRecord.of(root), "sheet": SheetRecord.of(sheet)}
+        shown = {"view": ViewRecord.of(root), "sheet": SheetRecord.of(sheet)}
         self.is_sufficient = False
         if isinstance(outcome, ModelError):
             self.master.record(events.Review, outcome, shown)

@@ -9,8 +9,7 @@ from atlaskit.agents.budget import Budget, check_budget
 from atlaskit.agents.loop import Loop
 from atlaskit.agents.master import Master
 from atlaskit.agents.run import Run
-from atlaskit.agents.scouts.sight import Sight
-from atlaskit.agents.scouts.survey import Survey, resolve_scouts
+from atlaskit.agents.scouts import Sight, Survey, resolve_scouts
 from atlaskit.agents.settings import Named, Search, fit_for, recorded_fit, resolve_search
 from atlaskit.agents.strategies import resolve_strategy, strategy_name
 from atlaskit.caching.cache import Cache, default_cache
@@ -79,7 +78,7 @@ def ask(
     Raises:
         InputError: If an argument breaks a rule.
         Unreachable: If the model never answers. A model that fails later costs steps; the result
-            says so. Or if no embedder answers that a scout asks.
+            says so.
         Unrecorded: If a replay needs a reply that is not in the cache.
 
     Examples:
@@ -129,8 +128,7 @@ def ask(
         settings = settings.with_plateau(atlas.rules.max_depth)
 
         def sight_of(search_task: str) -> Sight:
-            deadline_s, cancel = run.meter.deadline_s, run.meter.cancel
-            return Sight(run.video, run.question, search_task, run.cache, subtitles, replay, deadline_s, cancel)
+            return Sight(run.video, run.question, search_task, run.cache, subtitles)
 
         survey = Survey(resolve_scouts(settings.scouts), not preset_for(vlm).words, sight_of)
         own = _settings_of(settings, atlas, workers, survey)

@@ -9,13 +9,12 @@ from __future__ import annotations
 import inspect
 import re
 import warnings
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache
 from typing import Any, Literal, get_args
 
-from atlaskit.agents.scouts.sight import Scout
-from atlaskit.agents.scouts.survey import resolve_scouts
+from atlaskit.agents.scouts import Scout, resolve_scouts
 from atlaskit.agents.strategies import Strategy, resolve_strategy
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.observation import Cells
@@ -31,22 +30,13 @@ from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Named = Literal["paper", "best"]
 """The names that a search has."""
-Measure = Literal["steps", "review", "probe", "evidence"]
-"""What a run may save on.
+Measure = Literal["steps", "probe"]
+"""How a run may make fewer calls.
 
 * steps: a worker may end its visit with the reply that keeps evidence or marks cells.
-* review: a review does not show the root sheet again, but what the master made of it.
 * probe: the master probes again only when no cell that it scored is left, and never ahead.
-* evidence: a review shows frames that an earlier review judged at half the size, in short rows;
-  a probe lists all evidence in short rows.
 """
-Thrift = Collection[str]
-"""The measures of a run, by their names."""
-
 MEASURES: tuple[Measure, ...] = get_args(Measure)
-ALL = "all"
-SAME_PROMPTS: Thrift = ("probe",)
-"""The measures that change which calls are made, but no prompt."""
 MARK = re.compile(r"film-[0-9a-f]{16}-\d+|drawn-[0-9a-f]{16}")
 """Fingerprints that `atlasworld` gives its videos. They come from the script, not from the file."""
 NAME = re.compile(r"atlasworld-\d+-[\d.e+]+s-\d+x\d+-\d+fps\b.*")
@@ -58,12 +48,11 @@ frames in a second, so this tells a world whose file was renamed."""
 
 def _measures(thrift: object) -> tuple[Measure, ...]:
     """Return measures in one order; raise InputError for a name that is none of them."""
-    names = MEASURES if thrift == ALL else thrift
-    if isinstance(names, str) or not isinstance(names, Sequence):
-        raise InputError(f"thrift must be a tuple of names, or {ALL!r}; got {thrift!r:.80}.")
-    if unknown := [name for name in names if name not in MEASURES]:
-        raise InputError(f"thrift knows {', '.join(MEASURES)}, and {ALL!r}; got {unknown[0]!r:.80}.")
-    return tuple(name for name in MEASURES if name in names)
+    if isinstance(thrift, str) or not isinstance(thrift, Sequence):
+        raise InputError(f"thrift must be a tuple of names; got {thrift!r:.80}.")
+    if unknown := [name for name in thrift if name not in MEASURES]:
+        raise InputError(f"thrift knows {', '.join(MEASURES)}; got {unknown[0]!r:.80}.")
+    return tuple(name for name in MEASURES if name in thrift)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,13 +106,12 @@ class Search:
     votes: int = 1
     """The most decisions that are asked for; the answer of the majority counts. Above 1 the model
     needs a temperature."""
-    thrift: Sequence[Measure] | Literal["all"] = ()
-    """Measures that spend fewer tokens on the same sight: steps, review, probe, evidence, or all.
-    nano, which was taught fixed prompts, can have probe."""
+    thrift: Sequence[Measure] = ()
+    """Measures that make fewer calls: steps, probe. nano, which was taught fixed prompts, can have
+    probe."""
     scouts: Sequence[str | Scout] = ()
     """What says, without the model, where to look first: words (what is said shares words with the
-    question), change (much changes there) or, in Python, `ak.scouts.likeness(embedder)` and
-    functions."""
+    question) or, in Python, functions."""
     threads: int | None = None
     """Workers that run at the same time; no result depends on it. None: all of a round."""
     sample: int = 0
@@ -235,11 +223,9 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
         chosen = chosen if can_vote(vlm) else replace(chosen, votes=1)
     chosen = replace(chosen, **changes)
     check_votes(vlm, chosen.votes)
-    check_thrift(chosen.thrift, vlm)
-    if chosen.cells == "full" and preset_for(vlm).words:
-        raise InputError(
-            f'{getattr(vlm, "name", vlm)!s:.60} was taught prompts with cells="compact", and knows no others.'
-        )
+    if preset_for(vlm).words and (chosen.cells == "full" or "steps" in chosen.thrift):
+        name = printable(str(getattr(vlm, "name", vlm)), 60)
+        raise InputError(f'{name} was taught prompts with cells="compact" and without thrift "steps", and no others.')
     return chosen.suited_to(vlm)
 
 
@@ -272,16 +258,6 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
 def recorded_fit(fit: Fit, patch: int) -> dict[str, Any]:
     """Return the settings that a run records of `fit_for`: the patch only where it counts."""
     return {"fit": fit, "patch": patch} if fit == "native" else {"fit": fit}
-
-
-def check_thrift(thrift: Thrift, model: Any) -> None:
-    """Raise InputError if a measure changes prompts that the model was taught without it."""
-    changing = [name for name in thrift if name not in SAME_PROMPTS]
-    if changing and preset_for(model).words:
-        raise InputError(
-            f"thrift {changing[0]!r} changes prompts, and {printable(model.name, 60)} was taught those without it: "
-            f"leave out all but {', '.join(sorted(SAME_PROMPTS))}, or name another model."
-        )
 
 
 def can_vote(vlm: object) -> bool:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from atlaskit.agents.scouts.hints import CellHint
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
 from atlaskit.environment.notation import listed
 from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
+from atlaskit.runs.events import HintRecord
 from atlaskit.video.subtitles import Line
 
 MOST_SUBTITLES = 24_000
@@ -156,7 +156,7 @@ def opened_cells_text(cells: Collection[int]) -> str:
     return f"Opened before, marked {OPENED_MARK}: {', '.join(f'{cell}{OPENED_MARK}' for cell in sorted(cells))}."
 
 
-def hints_text(hints: Sequence[CellHint]) -> str:
+def hints_text(hints: Sequence[HintRecord]) -> str:
     """Return what scouts say, one row for each hint: the cell, then why."""
     heading = "Hints where to look, made without seeing a frame; they may be wrong, and prove nothing:"
     return "\n".join([heading, *(f"cell {hint.cell}: {hint.reason}" for hint in hints)])

@@ -18,8 +18,7 @@ from atlaskit.agents.prompts import StepCall, Turn, request_for
 from atlaskit.agents.prompts.worker import opened_paths
 from atlaskit.agents.run import Run
 from atlaskit.agents.schemas import ends_visit, to_action
-from atlaskit.agents.scouts.survey import Survey, hint_records
-from atlaskit.agents.settings import Thrift
+from atlaskit.agents.scouts import Survey
 from atlaskit.environment.actions import Finished
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
@@ -118,7 +117,8 @@ class Worker:
     run: Run
     atlas: Atlas
     task: Task
-    thrift: Thrift = ()
+    may_finish: bool = False
+    """Whether the reply that keeps evidence or marks cells may end the visit."""
     survey: Survey = Survey()
     turns: tuple[Turn, ...] = ()
     """The turns so far."""
@@ -199,7 +199,7 @@ class Worker:
         task, seen = self.task.search_task, self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
         hints = self.survey.told(task, self.state.grid, open_cells)
-        return StepCall(self.run.question, task, seen, self.turns, steps_left, self.begin, self.thrift, hints)
+        return StepCall(self.run.question, task, seen, self.turns, steps_left, self.begin, self.may_finish, hints)
 
     def act(self, reply: Reply, call: StepCall) -> Event:
         """Take the action that the model chose; return the event of this step.
@@ -233,6 +233,6 @@ class Worker:
             found=found,
             marked=tuple(grid.path for grid in marked),
             thought=reply.answer.thought,
-            hints=hint_records(call.hints) if call.begins else (),
+            hints=call.hints if call.begins else (),
             **paid(reply),
         )

@@ -7,6 +7,7 @@ are images with a key, a size and JPEG bytes.
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, get_args
 
@@ -17,7 +18,6 @@ from atlaskit.caching.keys import Kind, canonical_json, is_json, microseconds
 from atlaskit.environment.drawing import DEAD, burn, font, points_for, unreadable_tile, wrap
 from atlaskit.environment.grid import Cell, Grid
 from atlaskit.environment.image import WIDEST_PX, LazyImage, is_jpeg
-from atlaskit.environment.layout import corners, squared
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.tiles import PATCH_PX, TILE, Fit, cell_size, read_tiles
@@ -177,8 +177,6 @@ class Sheet(LazyImage):
     cache: Cache = field(default_factory=default_cache, compare=False)
     patch: int = PATCH_PX
     """Side of a model's image token in pixels; native cells are rounded to it."""
-    halved: frozenset[str] = frozenset()
-    """Labels of the items that are drawn at half the size, without subtitle, below the others."""
 
     def __repr__(self) -> str:
         return f"<sheet of {self.video!r}, evidence: {len(self.scratchpad)}>"
@@ -188,9 +186,8 @@ class Sheet(LazyImage):
         """Hash of everything that the image is made of: of each item, only what it shows."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
         cell = self.cell_size if self.fit == "native" else self.cell
-        halved = {"halved": sorted(self.halved)} if self.halved else {}
         video = self.video.fingerprint
-        return SHEET.key(tiles=TILE.version, video=video, items=items, cell=cell, fit=self.fit, **halved)
+        return SHEET.key(tiles=TILE.version, video=video, items=items, cell=cell, fit=self.fit)
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -206,20 +203,18 @@ class Sheet(LazyImage):
 
     @property
     def _shape(self) -> tuple[int, int]:
-        """How many columns and rows of frames there are; four small ones take a place."""
-        return squared(len(self.scratchpad) - len(self.halved), len(self.halved))
+        """How many columns and rows of frames there are."""
+        return squared(len(self.scratchpad))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         times_s = [item.timestamp_s for item in self.scratchpad]
         tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
-        image = Image.new("RGB", self.size, LETTERBOX)
-        places = corners(self.scratchpad.labels, self.halved, self._shape[0], self.cell_size)
-        for item, tile in zip(self.scratchpad, tiles, strict=True):
+        image, (width, height) = Image.new("RGB", self.size, LETTERBOX), self.cell_size
+        for place, (item, tile) in enumerate(zip(self.scratchpad, tiles, strict=True)):
+            row, column = divmod(place, self._shape[0])
             shown = tile or unreadable_tile(self.cell_size)
-            if item.label in self.halved:
-                shown = shown.resize((max(1, shown.width // 2), max(1, shown.height // 2)), Image.Resampling.LANCZOS)
             self._annotate(shown, item)
-            image.paste(shown, places[item.label])
+            image.paste(shown, (column * width, row * height))
         return image, {"items": len(self.scratchpad), "passing": is_passing}
 
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
@@ -229,8 +224,6 @@ class Sheet(LazyImage):
         high, whose frame they would hide. Prompts hold the whole subtitle.
         """
         burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, points_for(tile.size, 14)))
-        if item.label in self.halved:
-            return
         points, most = max(10, points_for(tile.size, 18)), max(1, min(3, 3 * tile.height // tile.width))
         lines = wrap(item.subtitle, font(points), tile.width - points)
         if len(lines) > most and self.fit == "native":  # square sheets of earlier runs have no such mark
@@ -350,6 +343,12 @@ def view(
     video = as_video(video, cache)
     root = Grid(0.0, video.duration_s, k)
     return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache(), patch=patch)
+
+
+def squared(count: int) -> tuple[int, int]:
+    """Return how many columns and rows of frames a sheet has that is about as high as wide."""
+    columns = max(1, math.ceil(math.sqrt(count)))
+    return columns, max(1, math.ceil(count / columns))
 
 
 def check_cells(k: int, cell: int, fit: str, patch: int) -> None:

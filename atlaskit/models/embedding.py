@@ -99,7 +99,7 @@ class Embedder:
             query_prefix: Text before each query, for a model that was trained with one, such as
                 "query: ". What is searched has none.
             image_prompt: Text that goes with each image, for a model that was trained with one,
-                such as "Represent the given image.". Only `scouts.likeness` sends images.
+                such as "Represent the given image.".
             api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
                 sent to a server on this machine.
             timeout_s: Most seconds one attempt may take.

@@ -93,14 +93,11 @@ class SheetRecord(Record):
 
     key: str
     labels: tuple[str, ...]
-    halved: tuple[str, ...] = ()
-    """Labels of the frames drawn at half the size."""
 
     @classmethod
     def of(cls, sheet: Sheet) -> SheetRecord:
         """Return the record of a sheet."""
-        labels = sheet.scratchpad.labels
-        return cls(key=sheet.key, labels=labels, halved=tuple(label for label in labels if label in sheet.halved))
+        return cls(key=sheet.key, labels=sheet.scratchpad.labels)
 
 
 def _known_action(name: str) -> str:
@@ -158,9 +155,9 @@ class Event(Record):
 
     kind: ClassVar[str]
     """The name of the kind: that of its class, in lower case."""
-    round: int = 0
+    round: Annotated[int, Field(ge=0)] = 0
     """The round, from 1; 0 before and after the rounds."""
-    worker: int | None = None
+    worker: Annotated[int, Field(ge=0)] | None = None
     """The worker's number in its round, from 0; None for the master."""
 
     def __init_subclass__(cls) -> None:
@@ -168,9 +165,8 @@ class Event(Record):
         cls.kind = cls.__name__.lower()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the event as plain JSON values: and as `data` the fields of the kind."""
-        data = {name: value for name, value in super().to_json().items() if name not in ("round", "worker")}
-        return {"kind": self.kind, "round": self.round, "worker": self.worker, "data": data}
+        """Return the kind and the fields as plain JSON values."""
+        return {"kind": self.kind, **super().to_json()}
 
 
 class Call(Event):
@@ -274,8 +270,7 @@ class Report(Event):
 class Review(Call):
     """The master judged whether the evidence suffices (uncertainty analysis, paper §3.2)."""
 
-    view: ViewRecord | None
-    """None if the master was not shown the root grid again."""
+    view: ViewRecord
     sheet: SheetRecord
     reasoning: str
     choices: list[dict[str, Any]]

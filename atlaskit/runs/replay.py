@@ -277,11 +277,6 @@ def _sheet(recorded: SheetRecord, scratchpad: Scratchpad, atlas: Atlas) -> Sheet
         raise InputError(f"its sheet shows the evidence {actual!r}, but the scratchpad then held {expected!r}.")
     for item in shown:
         atlas.video.check_time(item.timestamp_s)
-    halved = frozenset(recorded.halved)
-    if halved:
-        if missing := sorted(halved - set(shown.labels)):
-            raise InputError(f"its halved frame {missing[0][:40]!r} is not among those of its sheet.")
-        sheet = replace(sheet, halved=halved)
     if max(sheet.size) > WIDEST_SHEET_PX:
         raise InputError(f"its sheet would be {max(sheet.size)} pixels wide; the limit is {WIDEST_SHEET_PX}.")
     return sheet

@@ -26,7 +26,7 @@ from atlaskit.models.usage import Usage
 from atlaskit.runs.events import Report
 from atlaskit.runs.trace import Trace, parse_line
 
-RESULT_VERSION = 3
+RESULT_VERSION = 4
 
 MASTER_STOPS = ("sufficient", "depth")
 WORKER_STOPS = ("explored",)

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
@@ -22,7 +22,7 @@ from atlaskit.errors import InputError, first_fault, reason
 from atlaskit.runs.events import KINDS, Event
 
 E = TypeVar("E", bound=Event)
-TRACE_VERSION = 2
+TRACE_VERSION = 3
 MAX_NESTING = 32
 """The most levels of lists and objects in one event; a run's own events have fewer."""
 
@@ -105,29 +105,16 @@ class Trace:
         return cls(tuple(_event(f"{where}, event {number}", row) for number, row in enumerate(rows)))
 
 
-_MODE: Literal["validation"] = "validation"
-
-
 def schema() -> dict[str, Any]:
     """Return the JSON Schema of the line of one event, which docs/trace.schema.json holds."""
-    adapters = [(kind, _MODE, _adapter(kind)) for kind in KINDS]
-    references, definitions = TypeAdapter.json_schemas(adapters, schema_generator=_UntitledFields)
-    for definition in definitions["$defs"].values():  # of an event, round and worker stand beside its data
-        for name in ("round", "worker"):
-            definition["properties"].pop(name, None)
-    lines = [_line_schema(kind, references[kind, _MODE]) for kind in KINDS]
+    adapters = [(kind, "validation", _adapter(kind)) for kind in KINDS]
+    references, definitions = TypeAdapter.json_schemas(adapters, schema_generator=_UntitledFields)  # type: ignore[arg-type]
+    for kind, event in KINDS.items():
+        fields = definitions["$defs"][event.__name__]
+        fields["properties"] = {"kind": {"const": kind}, **fields["properties"]}
+        fields["required"] = ["kind", *fields.get("required", ())]
     header = {"$schema": GenerateJsonSchema.schema_dialect, "title": f"An event of an atlaskit trace, v{TRACE_VERSION}"}
-    return {**header, "oneOf": lines, **definitions}
-
-
-def _line_schema(kind: str, data: Any) -> dict[str, Any]:
-    fields = {
-        "kind": {"const": kind},
-        "round": {"type": "integer", "minimum": 0},
-        "worker": {"type": ["integer", "null"], "minimum": 0},
-        "data": data,
-    }
-    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+    return {**header, "oneOf": list(references.values()), **definitions}
 
 
 class _UntitledFields(GenerateJsonSchema):
@@ -181,23 +168,15 @@ def _is_nested_too_deeply(value: Any) -> bool:
 
 def _event(where: str, row: Any) -> Event:
     """Return the event of a row; raise InputError, which names the place, if it is none."""
-    if not isinstance(row, dict) or row.keys() != {"kind", "round", "worker", "data"}:
-        raise InputError(f"{where}, is not an event of atlaskit: {str(row)[:80]!r}.")
-    if not isinstance(row["kind"], str):
-        raise InputError(f"{where}, has a kind that is not a string: {str(row['kind'])[:40]!r}.")
-    counts = [row["round"]] if row["worker"] is None else [row["round"], row["worker"]]
-    if not all(type(count) is int and count >= 0 for count in counts):
-        raise InputError(f"{where}, has a round or a worker that is not a whole number from 0.")
-    kind, data, place = row["kind"], row["data"], {name: row[name] for name in ("round", "worker")}
-    if kind not in KINDS:
-        raise InputError(f"{where}: {kind[:40]!r} is not a kind of event that this atlaskit knows.")
+    kind = row.pop("kind", None) if isinstance(row, dict) else None
+    if not isinstance(kind, str) or kind not in KINDS:
+        found = f"is of the kind {str(kind)[:40]!r}" if kind is not None else f"has no kind: {str(row)[:80]!r}"
+        raise InputError(f"{where}, is no event that this atlaskit knows; it {found}.")
     try:
-        if not isinstance(data, dict) or data.keys() & place.keys():
-            raise ValueError("data: Input should be a valid dictionary")
-        event: Event = _adapter(kind).validate_json(canonical_json({**data, **place}))
-    except ValueError as error:
-        fault = ": ".join(filter(None, first_fault(error))) if isinstance(error, ValidationError) else str(error)
-        raise InputError(f"{where}: The data of this {kind!r} is invalid: {fault}.") from error
+        event: Event = _adapter(kind).validate_json(canonical_json(row))
+    except ValidationError as error:
+        fault = ": ".join(filter(None, first_fault(error)))
+        raise InputError(f"{where}: This {kind!r} is invalid: {fault}.") from error
     return event
 
 

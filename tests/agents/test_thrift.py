@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Unpack
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -17,28 +17,17 @@ from support.searches import CHOICE, RecordingOracle, of_category, search, searc
 from support.stand_ins import Flat
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.prompts import ProbeCall, ReviewCall
-from atlaskit.agents.prompts.thrift import (
-    MAY_FINISH,
-    SMALL_FRAMES,
-    short_evidence_text,
-)
-from atlaskit.agents.settings import ALL, MEASURES, SAME_PROMPTS, check_thrift
-from atlaskit.agents.verbalize import evidence_text
+from atlaskit.agents.prompts.worker import MAY_FINISH
+from atlaskit.agents.settings import MEASURES, Search, resolve_search
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.errors import InputError
-from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import CallControl, Request
+from atlaskit.models.protocol import Request
 from atlaskit.models.schema import json_schema
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
-
-SAME_REPLIES = tuple(name for name in MEASURES if name not in SAME_PROMPTS)
-"""The measures under which an oracle sees, finds and answers what it does without."""
 
 
 def outcome(result: Result) -> tuple[Any, ...]:
@@ -55,18 +44,16 @@ class TestTheOption:
         question = of_category(long_world, "S2A")
         off, empty = (search(long_world, question, shared_cache, **given) for given in ({}, {"thrift": ()}))
         assert "thrift" not in off.settings and off.to_json() == empty.to_json()
-        assert not {"then", "halved"} & set(json.dumps(off.trace.to_json()).split('"'))
+        assert "then" not in set(json.dumps(off.trace.to_json()).split('"'))
         on = search(long_world, question, shared_cache, thrift=("probe", "steps", "probe"))
         assert on.settings["thrift"] == ["steps", "probe"], "each once, in the order of the registry"
-        whole = search(long_world, question, shared_cache, thrift=ALL)
-        assert whole.settings["thrift"] == list(MEASURES)
 
     @pytest.mark.parametrize(
         ("given", "message"),
         [
-            (("steps", "nothing"), "steps, review, probe, evidence, and 'all'; got 'nothing'"),
-            ("steps", "a tuple of names, or 'all'; got 'steps'"),
-            (7, "a tuple of names, or 'all'; got 7"),
+            (("steps", "nothing"), "steps, probe; got 'nothing'"),
+            ("steps", "a tuple of names; got 'steps'"),
+            (7, "a tuple of names; got 7"),
             ((["steps"],), "got \\['steps'\\]"),
         ],
     )
@@ -74,27 +61,23 @@ class TestTheOption:
         with pytest.raises(InputError, match=message):
             ask(Flat(), CHOICE, vlm=Babbler(), cache=cache, thrift=given)
 
-    @pytest.mark.parametrize("name", SAME_REPLIES)
-    def test_a_model_of_fixed_prompts_refuses_what_changes_them(self, name: Any, cache: Cache) -> None:
+    def test_a_model_of_fixed_prompts_refuses_what_changes_them(self) -> None:
         model = Babbler()
         model.name = "nano@1f0c"
-        with pytest.raises(InputError, match=f"thrift '{name}' changes prompts, and nano@1f0c .* all but probe, or"):
-            check_thrift((name, "probe"), model)
-        check_thrift(("probe",), model)
+        with pytest.raises(InputError, match='nano@1f0c was taught prompts with .* without thrift "steps"'):
+            resolve_search(Search(thrift=("steps", "probe")), model)
+        assert resolve_search(Search(thrift=("probe",)), model).thrift == ("probe",)
 
 
 class TestTheSameSight:
     @pytest.mark.long
-    @pytest.mark.parametrize("name", SAME_REPLIES)
     @pytest.mark.parametrize("category", ["SSS", "O3O", "OCR", "WHEN", "TALLY"])
-    def test_an_oracle_finds_and_answers_the_same(
-        self, long_world: World, shared_cache: Cache, category: str, name: str
-    ) -> None:
+    def test_an_oracle_finds_and_answers_the_same(self, long_world: World, shared_cache: Cache, category: str) -> None:
         for rate in (0.0, 0.4):
             oracle, question = Oracle(long_world, rate, rate), of_category(long_world, category)
             off, on = (
                 search(long_world, question, shared_cache, oracle, thrift=thrift, max_rounds=4, budget=Budget())
-                for thrift in ((), (name,))
+                for thrift in ((), ("steps",))
             )
             assert outcome(on) == outcome(off)
             assert on.total.calls <= off.total.calls and on.total.image_tokens <= off.total.image_tokens
@@ -107,7 +90,7 @@ class TestTheSameSight:
     ) -> None:
         question = of_category(long_world, category)
         off, on = (
-            search(long_world, question, shared_cache, thrift=thrift, traversal=traversal) for thrift in ((), ALL)
+            search(long_world, question, shared_cache, thrift=thrift, traversal=traversal) for thrift in ((), MEASURES)
         )
         assert on.is_right and question.score(on.prediction) >= 0.99
         assert on.total.tokens < off.total.tokens
@@ -189,39 +172,6 @@ class TestSteps:
             assert all(bool(event.problem) == (not event.then) for event in result.trace.of("step"))
 
 
-class TestReview:
-    def test_the_root_sheet_is_not_shown_again(self, long_world: World, cache: Cache) -> None:
-        oracle = RecordingOracle(long_world, miss=0.3)
-        result = search(long_world, of_category(long_world, "SSS"), cache, oracle, thrift=("review",))
-        reviews, events = of_step(oracle.requests, "review"), result.trace.of("review")
-        assert len(reviews) > 1 and all(event.view is None for event in events)
-        for request in reviews:
-            call = request.facts
-            assert isinstance(call, ReviewCall) and request.images == (call.sheet,) and call.recalled
-            text = text_of(request)
-            assert "which you have seen, is not shown again" in text and "Cell 0 begins" not in text
-            assert all(f"{cell}: {score:.2f}" in text for cell, score in call.recalled.scores)
-            assert json.dumps(call.recalled.reasoning) in text
-        probes = [event for event in result.trace if event.kind in ("probe", "review")]
-        for before, event in zip(probes, probes[1:], strict=False):
-            if event.kind == "review" and before.kind == "probe":
-                assert event.sheet.key, "what it recalls is the probe before it"
-
-    def test_a_master_that_has_not_seen_it_is_shown_it(self, long_world: World, cache: Cache) -> None:
-        class Blind(RecordingOracle):
-            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-                if request.step == "probe":
-                    raise ModelError("the network is down")
-                return super().complete(request, **control)
-
-        # Without scores all cells are equally good, so give the search the region that holds it.
-        oracle, question = Blind(long_world, confuse=0.9), of_category(long_world, "S2A")
-        result = search(long_world, question, cache, oracle, thrift=("review",), max_rounds=2)
-        reviews = of_step(oracle.requests, "review")
-        assert reviews and all(len(request.images) == 2 for request in reviews)
-        assert all(event.view for event in result.trace.of("review"))
-
-
 class TestProbe:
     def test_a_score_is_used_before_the_master_is_asked_again(self, long_world: World, shared_cache: Cache) -> None:
         oracle, question = Oracle(long_world, 0.5, seed=2), of_category(long_world, "SSS")
@@ -246,51 +196,15 @@ class TestProbe:
         assert [event.step for event in result.trace.of("failure")][:2] == ["probe", "probe"]
 
 
-class TestEvidence:
-    def test_what_was_judged_is_small_in_the_next_review(self, long_world: World, cache: Cache) -> None:
-        oracle = RecordingOracle(long_world, 0.3, 0.3)
-        question = of_category(long_world, "SSS")
-        result = search(long_world, question, cache, oracle, thrift=("evidence",), min_rounds=4, max_rounds=4)
-        reviews, events = of_step(oracle.requests, "review"), result.trace.of("review")
-        assert len(reviews) == len(events) > 2
-        judged: set[str] = set()
-        for request, event in zip(reviews, events, strict=True):
-            call = request.facts
-            assert isinstance(call, ReviewCall)
-            labels = call.sheet.scratchpad.labels
-            assert call.sheet.halved == judged & set(labels) == set(event.sheet.halved)
-            assert (SMALL_FRAMES in text_of(request)) == bool(call.sheet.halved)
-            assert request.schema.values[0] == ("labels", labels), "all of them can be named"  # type: ignore[union-attr]
-            judged = set(labels) - set(event.erased)
-        assert events[-1].sheet.halved
-        assert not any(event.sheet and event.sheet.halved for event in result.trace.of("decision"))
-
-    def test_rows_are_short(self) -> None:
-        found = [Evidence(t, t - 1, t + 1, f"thing {t}", 0.5, "said") for t in (9.0, 3.0, 6.0)]
-        pad = Scratchpad().add(found)
-        whole, rows = evidence_text(pad, 2).split("\n"), short_evidence_text(pad, 2).split("\n")
-        assert (rows[0], rows[4]) == (whole[0], whole[4])
-        assert rows[1:4] == ["[B] thing 3.0 (3.0 s)", "[C] thing 6.0 (6.0 s)", "[A] thing 9.0 (9.0 s)"]
-        assert short_evidence_text(pad, 2, ["C"]).split("\n") == [*whole[:2], rows[2], *whole[3:]]
-        assert short_evidence_text(Scratchpad()) == evidence_text(Scratchpad())
-
-    def test_probes_list_it_in_short_rows(self, long_world: World, cache: Cache) -> None:
-        oracle = RecordingOracle(long_world, 0.3, 0.3)
-        search(long_world, of_category(long_world, "SSS"), cache, oracle, thrift=("evidence",), max_rounds=3)
-        last = of_step(oracle.requests, "probe")[-1]
-        assert isinstance(last.facts, ProbeCall) and len(last.facts.scratchpad) > 2
-        assert short_evidence_text(last.facts.scratchpad) in text_of(last) and "sure to" not in text_of(last)
-
-
 def test_a_stranger_trace_cannot_name_cells_or_frames_that_are_not_there(small_world: World, cache: Cache) -> None:
     oracle = Oracle(small_world, 0.6, 0.6)
-    result = search_small(small_world, small_world.questions[0], oracle, cache, thrift=ALL, max_rounds=5)
+    result = search_small(small_world, small_world.questions[0], oracle, cache, thrift=MEASURES, max_rounds=5)
     drawn = {shown.what for shown in replay.pictures(result.trace, small_world.drawn, cache)}
     assert drawn >= {"view", "sheet"}
     for kind, part, wrong, message in (
         ("probe", "view", {"dead": (99,)}, "cell"),
         ("probe", "view", {"dead": (1,)}, "differs from the one"),
-        ("review", "sheet", {"halved": ("ZZ",)}, "halved frame 'ZZ' is not among"),
+        ("review", "sheet", {"labels": ("ZZ",)}, "its sheet shows the evidence 'ZZ'"),
     ):
         events = list(result.trace)
         place = next(index for index, event in enumerate(events) if event.kind == kind)

@@ -102,7 +102,7 @@ def test_measures_of_thrift_are_options(film: World, in_tmp: Path, capsys: pytes
     with loopback() as server:
         asking = ["ask", str(film_path(film)), "What?", *CHOICES, "--cell", "32", "--calls", "4"]
         asking += ["--model", server.url, "loop", "--save", "result.json"]
-        for given, kept in (("steps,evidence", ["steps", "evidence"]), ("all", list(MEASURES))):
+        for given, kept in (("steps", ["steps"]), ("probe,steps", list(MEASURES))):
             assert main([*asking, "--thrift", given]) == 0
             assert json.loads(Path("result.json").read_text())["settings"]["thrift"] == kept
     assert main([*asking, "--thrift", "sleep"]) == 2
@@ -250,7 +250,7 @@ INPUT_ERRORS: list[tuple[list[str], str]] = [
         [*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "uniform", "--samples", "s.jsonl"],
         "--samples writes the answers of one method",
     ),
-    ([*EVALUATE, "atlasworld", "--oracle", "0", "--scouts", "words,wrds"], 'A scout is "words", "change"'),
+    ([*EVALUATE, "atlasworld", "--oracle", "0", "--scouts", "words,wrds"], 'A scout is "words" or a function'),
     (
         [*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "--scouts", "words"],
         "are for video-rlm and composite, not",
@@ -338,10 +338,10 @@ def test_scouts_are_named_on_the_command_line(film: World, in_tmp: Path, capsys:
             "result.json",
         ]
         arguments += ["--subtitles", str(film_path(film).with_suffix(".srt")), "--model", server.url, "loop"]
-        assert main([*arguments, "--scouts", "words,change"]) == 0, capsys.readouterr().err
+        assert main([*arguments, "--scouts", "words"]) == 0, capsys.readouterr().err
     result = json.loads(Path("result.json").read_text())
-    assert result["settings"]["scouts"] == ["words", "change"]
-    assert [event["data"]["scout"] for event in result["trace"] if event["kind"] == "scout"] == ["words", "change"]
+    assert result["settings"]["scouts"] == ["words"]
+    assert [event["scout"] for event in result["trace"] if event["kind"] == "scout"] == ["words"]
     arguments = [*EVALUATE, "atlasworld", "--minutes", "1", "--drawn", "--oracle", "0.1", "--first", "2"]
     assert main([*arguments, "--cell", "32", "--scouts", "words"]) == 0
     assert "'words'" in tables.load(Path("rows.csv")).attrs["settings"]["scouts"]

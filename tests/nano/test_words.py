@@ -14,7 +14,7 @@ from support.model_doubles import Babbler
 
 from atlaskit.agents import schemas, verbalize
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.prompts import conversation, master, request_for, thrift, worker
+from atlaskit.agents.prompts import conversation, master, request_for, worker
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import ACTIONS
@@ -109,7 +109,7 @@ def test_nano_is_asked_what_it_was_taught(requests: list[Request]) -> None:
 
 def test_other_prompts_may_change_without_nano(requests: list[Request], monkeypatch: pytest.MonkeyPatch) -> None:
     before = [content(request) for request in requests]
-    for module in (conversation, master, thrift, worker, verbalize):
+    for module in (conversation, master, worker, verbalize):
         for name, value in vars(module).copy().items():
             if name.isupper() and isinstance(value, (str, dict)) and value is not ACTIONS:
                 change: Any = CHANGED if isinstance(value, str) else dict.fromkeys(value, CHANGED)

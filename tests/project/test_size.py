@@ -18,16 +18,14 @@ import size
 
 NOT_YET = {
     "top": 188,
-    "video": 5272,
+    "video": 5271,
     "models": 4782,
-    "runs": 1235,
-    "agents": 2541,
-    "methods": 2552,
-    "environment": 1401,
+    "runs": 1210,
+    "methods": 2551,
     "benchmarks": 4316,
     "evaluation": 1587,
     "experiments": 728,
-    "viz": 5004,
+    "viz": 5000,
     "gym": 842,
     "cli": 1665,
 }

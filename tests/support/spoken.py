@@ -1,43 +1,28 @@
-"""A video of which only the lines and the activity are known: no frame of it can be decoded."""
+"""A video of which only the lines are known: no frame of it can be decoded."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from atlaskit.agents.scouts.sight import Sight
+from atlaskit.agents.scouts import Sight
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.errors import FrameError
-from atlaskit.video.activity import Activity
 from atlaskit.video.readers import Pixels
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video
 
 
 class Spoken(Video):
-    """A video of 64 seconds by default, with lines.
+    """A video of 64 seconds by default, with lines."""
 
-    Attributes:
-        reads: How often its activity was read.
-    """
-
-    def __init__(
-        self,
-        lines: Sequence[tuple[float, float, str]] = (),
-        duration_s: float = 64.0,
-        activity: Activity | None = None,
-    ) -> None:
+    def __init__(self, lines: Sequence[tuple[float, float, str]] = (), duration_s: float = 64.0) -> None:
         self.name, self.duration_s, self.fps, self.size = "spoken", duration_s, 25.0, (64, 36)
         self.fingerprint = f"spoken-{duration_s}"
         self.subtitles = Subtitles(tuple(Line(*line) for line in lines))
-        self.known, self.reads = activity, 0
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         raise AssertionError("a scout must not decode frames of this video")
-
-    def activity(self, cache: Cache | None = None) -> Activity | None:
-        self.reads += 1
-        return self.known
 
 
 RED = Question("red", kind="open")
@@ -50,9 +35,6 @@ def sight(
     *,
     subtitles: bool = True,
     duration_s: float = 64.0,
-    activity: Activity | None = None,
-    cache: Cache | None = None,
 ) -> Sight:
     """Return what a scout may look at in such a video."""
-    video = Spoken(lines, duration_s, activity)
-    return Sight(video, question, task, cache or Cache(None), subtitles)
+    return Sight(Spoken(lines, duration_s), question, task, Cache(None), subtitles)

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from atlaskit.agents.prompts.conversation import DECIDE, brief
-from atlaskit.agents.prompts.thrift import SMALL_FRAMES, Recalled, recalled_text, short_evidence_text
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
-from atlaskit.agents.scouts.hints import CellHint
-from atlaskit.agents.settings import Thrift
 from atlaskit.agents.verbalize import (
     evidence_text,
     gaps_text,
@@ -24,6 +21,7 @@ from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet
 from atlaskit.models.protocol import Message, Request
+from atlaskit.runs.events import HintRecord
 
 MASTER = (
     "You direct the search of a long video. You see it as a map: a contact sheet whose cells are read like a "
@@ -81,8 +79,7 @@ class ProbeCall:
     top: int
     """The most cells the model may name."""
     scratchpad: Scratchpad
-    thrift: Thrift = frozenset()
-    hints: tuple[CellHint, ...] = ()
+    hints: tuple[HintRecord, ...] = ()
     """What scouts say of these cells, best first."""
 
     @property
@@ -93,7 +90,7 @@ class ProbeCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        closed, pad = self.closed, self.scratchpad
+        closed = self.closed
         messages = brief(
             MASTER,
             *sheet_parts(self.observation),
@@ -102,7 +99,7 @@ class ProbeCall:
             "(hopeless) to 1 (certain).",
             question_text(self.question),
             f"What to look for: {self.search_task}",
-            short_evidence_text(pad) if "evidence" in self.thrift else evidence_text(pad),
+            evidence_text(self.scratchpad),
             *((opened_cells_text(closed),) if closed else ()),
             *((hints_text(self.hints),) if self.hints else ()),
             ranking_request(self.top, self.open_cells),
@@ -127,25 +124,18 @@ class ReviewCall:
     """The intervals between the evidence that are not dead."""
     left_out: int = 0
     """How many items of evidence the sheet leaves out, because there are too many."""
-    recalled: Recalled | None = None
-    """What stands in place of the root grid; None shows the grid."""
 
     def request(self) -> Request:
         """Return the request to the model."""
-        pad, halved = self.sheet.scratchpad, self.sheet.halved
-        shown = () if self.recalled else sheet_parts(self.observation)
-        first = "This" if self.recalled else "And this"
         messages = brief(
             MASTER,
-            *shown,
-            f"{first} is the evidence kept so far, each frame under its label, its time, and what was said:",
+            *sheet_parts(self.observation),
+            "And this is the evidence kept so far, each frame under its label, its time, and what was said:",
             self.sheet,
-            *((SMALL_FRAMES,) if halved else ()),
             REVIEW,
             question_text(self.question),
             f"What to look for: {self.search_task}",
-            short_evidence_text(pad, self.left_out, halved) if halved else evidence_text(pad, self.left_out),
-            *((recalled_text(self.observation, self.recalled),) if self.recalled else ()),
+            evidence_text(self.sheet.scratchpad, self.left_out),
             *([gaps_text(self.gaps)] if self.gaps else []),
             f"Cells that can still be searched: {listed(self.open_cells)}.",
         )

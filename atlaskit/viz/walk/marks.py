@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from atlaskit.environment.layout import corners, squared
+from atlaskit.environment.render import squared
 from atlaskit.runs.events import (
     Cite,
     Decision,
@@ -97,20 +97,16 @@ class Marker:
                         yield grid.cell_at(item.timestamp_s).index, f"[{item.label}]"
 
     def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
-        halved = [label for label in sheet.halved if label in sheet.labels]
-        large = len(sheet.labels) - len(halved)
-        columns, rows = squared(large, len(halved))
-        places = corners(sheet.labels, halved, columns, (2, 2))
+        columns, rows = squared(len(sheet.labels))
         about = [(label, "", TRUE) for label in sheet.labels if self._is_true(self._findings.time_of(label))]
         if isinstance(event, Review):
             about += [(label, "erased", ERASED) for label in event.erased]
         if isinstance(event, Decision | Vote):
             about += [(label, "cited", CITED) for label in dict.fromkeys(cited_labels(event.answer))]
         for label, text, why in about:
-            if label in places:
-                left, top = places[label]
-                side = 1 if label in halved else 2
-                yield left / (2 * columns), top / (2 * rows), side / (2 * columns), side / (2 * rows), text, why
+            if label in sheet.labels:
+                row, column = divmod(sheet.labels.index(label), columns)
+                yield column / columns, row / rows, 1 / columns, 1 / rows, text, why
 
     def _is_true(self, time_s: float | None) -> bool:
         """Return whether a time lies in a moment that holds the answer."""

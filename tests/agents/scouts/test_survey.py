@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any
 
 import pytest
@@ -9,39 +10,50 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.spoken import sight
 
-from atlaskit.agents.scouts import SCOUTS, Hint, Hints, change, likeness, words
-from atlaskit.agents.scouts.hints import LEAST, MOST_TOLD, CellHint, Said, Usual, best_hints, checked, priors
-from atlaskit.agents.scouts.survey import Survey, resolve_scouts
+from atlaskit.agents.scouts import (
+    LEAST,
+    MOST_TOLD,
+    SCOUTS,
+    Hint,
+    Hints,
+    Survey,
+    checked,
+    resolve_scouts,
+    standouts,
+    words,
+)
 from atlaskit.environment.grid import Grid
 from atlaskit.errors import InputError
-from atlaskit.models.embedding import Embedder
+from atlaskit.runs.events import HintRecord
 
 ROOT = Grid(0.0, 64.0, 4)
 
 
-def named(**scores: float) -> Said:
-    return Said("mine", Hints({int(cell[1:]): Hint(score, f"because of {cell}") for cell, score in scores.items()}))
+def hinting(scores: dict[int, float]) -> Any:
+    return lambda sight, grid: Hints({cell: Hint(score, f"because of {cell}") for cell, score in scores.items()})
+
+
+def record(cell: int, score: float, reason: str) -> HintRecord:
+    return HintRecord(cell=cell, score=score, reason=reason)
 
 
 def test_names_and_functions_become_scouts() -> None:
     def mine(sight: Any, grid: Grid) -> Hints:
         return Hints()
 
-    compare = likeness(Embedder("http://127.0.0.1:9/v1", "m"), 9)
-    found = resolve_scouts(["change", "words", mine, compare, "words"])
-    assert found == {"change": change, "words": words, "mine": mine, "likeness(m, 9)": compare}
-    assert resolve_scouts(()) == {} and list(SCOUTS) == ["words", "change"]
+    assert resolve_scouts(["words", mine, "words"]) == {"words": words, "mine": mine}
+    assert resolve_scouts(()) == {} and list(SCOUTS) == ["words"]
 
 
 @pytest.mark.parametrize(
     ("message", "scouts"),
     [
-        (r'A scout is "words", "change", ak\.scouts\.likeness\(…\) or a function; got \'word\'\.', ["word"]),
-        (r'A scout is "words", "change".*; got 3\.', [3]),
-        (r'A scout is "words", "change".*; got None\.', ["words", None]),
+        (r'A scout is "words" or a function; got \'word\'\.', ["word"]),
+        (r'A scout is "words" or a function; got 3\.', [3]),
+        (r'A scout is "words" or a function; got None\.', ["words", None]),
         (r"scouts is a list of scouts.*; got 'words'\.", "words"),
         ("scouts is a list of scouts.*; got None", None),
-        (r"must be callable as scout\(sight, grid\)", [lambda grid: Hints()]),
+        (r"is callable as scout\(sight, grid\)", [lambda grid: Hints()]),
         ("Two different scouts have the name <lambda>", [lambda a, b: Hints(), lambda a, b: Hints()]),
     ],
 )
@@ -69,29 +81,33 @@ def test_a_scout_must_return_hints_about_cells(hints: Any) -> None:
 
 def test_a_hint_without_a_reason_or_a_score() -> None:
     said = checked("mi\nne", Hints({4: Hint(1), 2: Hint(0.0, "no"), 1: Hint(0.5, "a\x1bb")}), ROOT)
-    assert dict(said.hints.by_cell) == {1: Hint(0.5, "a�b"), 4: Hint(1.0, "named by the scout mi�ne")}
-    assert list(said.hints.by_cell) == [1, 4]
+    assert dict(said.by_cell) == {1: Hint(0.5, "a�b"), 4: Hint(1.0, "named by the scout mi�ne")}
+    assert list(said.by_cell) == [1, 4]
 
 
 def test_the_best_hint_of_a_cell_counts() -> None:
-    said = [named(c3=0.9, c5=0.6, c6=LEAST, c7=LEAST - 0.01), named(c5=1.0, c9=0.7)]
-    assert priors(said) == {3: 0.9, 5: 1.0, 6: LEAST, 9: 0.7}
-    told = best_hints(said, {3, 5, 7})
-    assert told == (
-        CellHint(5, 1.0, "because of c5"),
-        CellHint(3, 0.9, "because of c3"),
-        CellHint(5, 0.6, "because of c5"),
+    both = {"mine": hinting({3: 0.9, 5: 0.6, 6: LEAST, 7: LEAST - 0.01}), "yours": hinting({5: 1.0, 9: 0.7})}
+    survey = Survey(both, True, lambda task: sight(task=task))
+    priors = [survey.prior("", ROOT.expand(cell)) for cell in (3, 5, 6, 7, 9)]
+    assert priors == [0.9, 1.0, LEAST, 0.0, 0.7]
+    because = "because of {}".format
+    assert survey.told("", ROOT, {3, 5, 7}) == (
+        record(5, 1.0, because(5)),
+        record(3, 0.9, because(3)),
+        record(5, 0.6, because(5)),
     )
-    many = [named(**{f"c{cell}": 0.6 + cell / 100 for cell in range(16)})]
-    assert [hint.cell for hint in best_hints(many, range(16))] == list(range(15, 15 - MOST_TOLD, -1))
+    many = Survey(
+        {"mine": hinting({cell: 0.6 + cell / 100 for cell in range(16)})}, True, lambda task: sight(task=task)
+    )
+    assert [hint.cell for hint in many.told("", ROOT, range(16))] == list(range(15, 15 - MOST_TOLD, -1))
 
 
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
 def test_a_value_stands_out_above_the_median(values: list[float], value: float, least: float) -> None:
-    usual = Usual.of(values, least)
-    assert 0 <= usual.standout(value) <= 1
-    assert usual.standout(usual.median) == 0 and usual.standout(usual.median + usual.reach * 1.001) == pytest.approx(1)
-    assert usual.standout(min(value, usual.median)) == 0
+    median = statistics.median(values)
+    reach = max(4 * statistics.median(abs(each - median) for each in values), least)
+    some, none, full, below = standouts([value, median, median + reach * 1.001, min(value, median)], values, least)
+    assert 0 <= some <= 1 and none == below == 0 and full == pytest.approx(1)
 
 
 def test_a_survey_looks_once_and_tells_only_models_that_read_hints() -> None:
@@ -103,7 +119,7 @@ def test_a_survey_looks_once_and_tells_only_models_that_read_hints() -> None:
 
     survey = Survey({"mine": mine}, True, lambda task: sight(task=task))
     for _ in range(2):
-        assert survey.told("Find it.", ROOT, range(16)) == (CellHint(2, 0.8, "here"),)
+        assert survey.told("Find it.", ROOT, range(16)) == (record(2, 0.8, "here"),)
         assert survey.told("Find it.", ROOT, (1, 3)) == ()
         assert [survey.prior("Find it.", ROOT.expand(cell)) for cell in (1, 2, 3)] == [0.0, 0.8, 0.0]
         assert survey.prior("Find it.", ROOT.expand(7).expand(2)) == 0.8

@@ -209,8 +209,11 @@ INVALID_RUNS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "empty": (lambda path: write_run(path, b""), "is not valid JSON"),
     "page": (lambda path: write_run(path, b"<!doctype html>"), "is not valid JSON"),
     "version": (lambda path: write_run(path, b'{"atlaskit_trace":99}\n'), "of version 99"),
-    "result": (lambda path: write_run(path, b'{"atlaskit_result":3,"trace":7}'), "has no valid trace"),
-    "event": (lambda path: write_run(path, b'{"atlaskit_trace":2}\n{"kind":"<b>"}\n'), "is not an event of atlaskit"),
+    "result": (lambda path: write_run(path, b'{"atlaskit_result":4,"trace":7}'), "has no valid trace"),
+    "event": (
+        lambda path: write_run(path, b'{"atlaskit_trace":3}\n{"kind":"<b>"}\n'),
+        "is no event that this atlaskit knows",
+    ),
     "number": (lambda path: 7, "A run must be a Result, a Trace, or the path"),
     "table": (lambda path: pd.DataFrame(), "A run must be a Result, a Trace, or the path"),
 }

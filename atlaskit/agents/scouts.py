@@ -1,0 +1,341 @@
+"""Scouts: cheap signals, made without the model, of where in a video to look first.
+
+`ak.Search(scouts=)` takes the name "words" (what is said shares words with the question), or any
+function of this form:
+
+    def late(sight, grid):
+        "Name the last cells, for a question about the end."
+        return Hints({cell.index: Hint(0.6, "near the end") for cell in grid.cells[-3:]})
+
+A scout says which cells of a grid to look at first, and why. It must depend on the sight and the
+grid alone. Its hints are never evidence: they go into prompts, and rank the regions of the root
+grid that the master does not score higher. Reasons hold text of unknown origin, such as subtitle
+lines; in a run they are printable and short.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from inspect import signature
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+from atlaskit.agents.index import K1, Index
+from atlaskit.agents.index import words as words_of
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError, printable
+from atlaskit.runs import events
+from atlaskit.runs.events import HintRecord
+from atlaskit.video.subtitles import Line
+from atlaskit.video.video import Video
+
+__all__ = ["SCOUTS", "Hint", "Hints", "Scout", "Sight", "words"]
+
+T = TypeVar("T")
+
+LEAST = 0.5
+"""Score from which a hint counts: it is told, and ranks a region. Weaker ones are recorded too."""
+MOST_TOLD = 8
+"""Hints in one prompt, the best ones."""
+LONGEST_REASON, LONGEST_QUOTE = 300, 120
+"""Characters of a reason, and of the text that it quotes."""
+SPREADS = 4.0
+"""Typical distances from the median at which a line stands out fully."""
+ENOUGH_WORDS = 4
+"""A line that shares so many rare words has all the relevance that a line can have. So a line that
+repeats the whole question counts no more than one that answers it."""
+NEIGHBOUR = 0.5
+"""Share of the scores of the lines before and after that a line gets: sentences span lines."""
+NEAR_S = 2.0
+"""Seconds between two lines that may be of one sentence."""
+STANDS_OUT = 0.15
+"""Relevance above the usual from which a line may stand out fully."""
+
+
+@dataclass(frozen=True)
+class Hint:
+    """What a scout says of one cell.
+
+    Raises:
+        InputError: If the score is not a number in [0, 1], or the reason is not a text.
+
+    Examples:
+        >>> ak.scouts.Hint(0.8, 'said there: "Goal!"')
+        Hint(score=0.8, reason='said there: "Goal!"')
+    """
+
+    score: float
+    """From 0 (nothing speaks for the cell) to 1."""
+    reason: str = ""
+    """Why, in a few words that go into prompts, such as `said there: "Goal!"`."""
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.score, int | float) and not isinstance(self.score, bool)
+        if not is_number or not 0 <= self.score <= 1:
+            raise InputError(f"The score of a hint is a number in [0, 1]; got {self.score!r:.40}.")
+        if not isinstance(self.reason, str):
+            raise InputError(f"The reason of a hint is a text; got {self.reason!r:.40}.")
+
+
+@dataclass(frozen=True)
+class Hints:
+    """What one scout says of the cells of one grid.
+
+    Examples:
+        >>> ak.scouts.Hints({12: ak.scouts.Hint(0.8, 'said there: "Goal!"')}).by_cell[12].score
+        0.8
+    """
+
+    by_cell: Mapping[int, Hint] = field(default_factory=dict)
+    """Its hints, by the index of the cell; cells it has nothing to say of are left out."""
+    note: str = ""
+    """Why there are no hints, if the scout could not look."""
+
+
+@dataclass(frozen=True)
+class Sight:
+    """What a scout may look at in a run. All scouts of the run, and all grids, share it.
+
+    Examples:
+        >>> sight = ak.scouts.Sight(video, question, "find it", ak.Cache(None))
+        >>> sight.lines == tuple(sorted(video.subtitles.lines, key=lambda line: line.start_s))
+        True
+    """
+
+    video: Video
+    question: Question
+    search_task: str
+    cache: Cache
+    subtitles: bool = True
+    """Whether the run uses the video's subtitles."""
+    _once: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)
+
+    @property
+    def lines(self) -> tuple[Line, ...]:
+        """The subtitle lines that the run may use, in one order whatever order they came in."""
+        lines = self.video.subtitles.lines if self.subtitles else ()
+        return tuple(sorted(lines, key=lambda line: (line.start_s, line.end_s, line.text)))
+
+    def once(self, name: str, make: Callable[[], T]) -> T:
+        """Return what `make` returns, made once in a run: what a scout needs for every grid."""
+        if name not in self._once:
+            self._once[name] = make()
+        return self._once[name]  # type: ignore[no-any-return]
+
+
+class Scout(Protocol):
+    """Any function that says which cells of a grid to look at first.
+
+    Examples:
+        >>> def middle(sight, grid):
+        ...     return ak.scouts.Hints({grid.size // 2: ak.scouts.Hint(1.0, "it is the middle")})
+        >>> ak.ask(video, question, vlm=vlm, search=ak.Search(scouts=[middle])).is_right
+        True
+    """
+
+    def __call__(self, sight: Sight, grid: Grid, /) -> Hints:
+        """Return hints about cells of the grid; the same for the same sight and grid."""
+
+
+def words(sight: Sight, grid: Grid) -> Hints:
+    """Name the cells in which what is said shares words with question, choices and search task.
+
+    A line counts for the cell in which its middle lies. Words that many lines share weigh little
+    (BM25), and a line counts by how far it stands out above what is usual in the video: above the
+    median, over the root grid's cells, of the best line of each. A line proves nothing, and may
+    mislead.
+
+    Examples:
+        >>> by_name = ak.Search(scouts=["words"])
+        >>> ak.ask(video, question, vlm=vlm, search=by_name).is_right
+        True
+    """
+    if not sight.subtitles:
+        return Hints(note="The run uses no subtitles.")
+    if not sight.video.subtitles.lines:
+        return Hints(note="The video has no subtitles.")
+    root = Grid(grid.root_start_s, grid.root_end_s, grid.k)
+    middles, scores, lines = sight.once(f"words {grid.k}", lambda: _standouts(sight, root))
+    hints = dict[int, Hint]()
+    for cell in grid.cells:
+        first, last = bisect_left(middles, cell.start_s), bisect_left(middles, cell.end_s)
+        if first < last and (score := max(scores[first:last])):  # the first of equals
+            quote = json.dumps(
+                printable(lines[scores.index(score, first, last)].text, LONGEST_QUOTE), ensure_ascii=False
+            )
+            hints[cell.index] = Hint(score, f"said there: {quote}")
+    return Hints(hints)
+
+
+def _standouts(sight: Sight, root: Grid) -> tuple[list[float], list[float], list[Line]]:
+    """Return the lines in order of their middles: middles, how far each stands out, lines."""
+    middles = [(line.start_s + line.end_s) / 2 for line in sight.lines]
+    values, starts_s = relevance(sight), [cell.start_s for cell in root.cells]
+    best = dict.fromkeys(range(root.size), 0.0)
+    for middle, value in zip(middles, values, strict=True):
+        cell = max(0, bisect_right(starts_s, middle) - 1)
+        best[cell] = max(best[cell], value)
+    scores = standouts(values, list(best.values()), STANDS_OUT)
+    ranked = sorted(zip(middles, scores, sight.lines, strict=True), key=lambda each: each[0])
+    return [each[0] for each in ranked], [each[1] for each in ranked], [each[2] for each in ranked]
+
+
+class _Text(NamedTuple):
+    words: str
+
+
+def relevance(sight: Sight) -> list[float]:
+    """Return the relevance of each line for the question, in [0, 1].
+
+    It is the line's BM25 score for a query in which each word counts once for the question, once
+    for the choices and once for the search task, as a share of what ENOUGH_WORDS words of one line
+    alone would score. A line also gets a share of those right before and after it that have no
+    more: so of a sentence that spans two lines, the one that says more stands for both.
+    """
+    lines, question = sight.lines, sight.question
+    texts = (question.text, " ".join(question.choices), sight.search_task)
+    query = " ".join(word for text in texts for word in sorted(set(words_of(text))))
+    scores = Index([_Text(line.text) for line in lines]).scores(query).tolist()
+    spread = list(scores)
+    for at in range(1, len(lines)):
+        if lines[at].start_s - lines[at - 1].end_s <= NEAR_S:
+            spread[at] += NEIGHBOUR * scores[at - 1] * (scores[at - 1] <= scores[at])
+            spread[at - 1] += NEIGHBOUR * scores[at] * (scores[at] <= scores[at - 1])
+    enough = ENOUGH_WORDS * math.log1p((len(lines) - 0.5) / 1.5) / (1 + K1)
+    return [round(min(1.0, score / enough), 6) for score in spread]
+
+
+def standouts(values: Sequence[float], usual: Sequence[float], least: float) -> list[float]:
+    """Return how far each value stands out above the median of usual ones, in [0, 1].
+
+    Args:
+        values: The values.
+        usual: What is usual, at least one value.
+        least: A value that is less above the median never stands out fully.
+    """
+    median = statistics.median(usual)
+    reach = max(SPREADS * statistics.median(abs(value - median) for value in usual), least)
+    shares = [(value - median) / reach for value in values]
+    return [round(min(1.0, max(0.0, share)), 6) if math.isfinite(share) else 0.0 for share in shares]
+
+
+SCOUTS: dict[str, Scout] = {"words": words}
+"""The scouts that have a name."""
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What the scouts of one run say. Of each grid it is computed once, when it is first needed."""
+
+    scouts: Mapping[str, Scout] = field(default_factory=dict)
+    """The scouts by name; none by default."""
+    are_told: bool = True
+    """Whether prompts tell their hints. If not, they only rank the frontier."""
+    sight_of: Callable[[str], Sight] | None = None
+    """Returns what they may look at, for a search task."""
+    _sights: dict[str, Sight] = field(default_factory=dict, init=False)
+    _hints: dict[tuple[str, Grid], dict[str, Hints]] = field(default_factory=dict, init=False)
+
+    def look(self, search_task: str, grid: Grid) -> dict[str, Hints]:
+        """Return what each scout says of a grid, by its name.
+
+        Raises:
+            InputError: If a scout does not return hints about cells of the grid.
+        """
+        if not self.scouts or self.sight_of is None:
+            return {}
+        if (search_task, grid) not in self._hints:
+            if search_task not in self._sights:
+                self._sights[search_task] = self.sight_of(search_task)
+            sight = self._sights[search_task]
+            hints = {name: checked(name, scout(sight, grid), grid) for name, scout in self.scouts.items()}
+            self._hints[search_task, grid] = hints
+        return self._hints[search_task, grid]
+
+    def record(self, search_task: str, grid: Grid) -> Iterator[events.Scout]:
+        """Yield the event that records what each scout says of a grid."""
+        for name, hints in self.look(search_task, grid).items():
+            yield events.Scout(scout=name, path=grid.path, hints=tuple(_records(hints)), note=hints.note)
+
+    def told(self, search_task: str, grid: Grid, cells: Collection[int]) -> tuple[HintRecord, ...]:
+        """Return the hints that a prompt tells of some cells of a grid: MOST_TOLD, best first."""
+        hints = self.look(search_task, grid).values() if self.are_told else ()
+        about = [each for one in hints for each in _records(one) if each.cell in cells and each.score >= LEAST]
+        return tuple(sorted(about, key=lambda hint: (-hint.score, hint.cell))[:MOST_TOLD])
+
+    def prior(self, search_task: str, region: Grid) -> float:
+        """Return the prior of a region, in [0, 1]: the best hint about it in the grid above."""
+        if not self.scouts:
+            return 0.0
+        region = replace(region, shift=0)  # a region that is looked at again, between its frames, is as likely
+        hints = [each.by_cell.get(region.path[-1]) for each in self.look(search_task, region.parent()).values()]
+        return max((hint.score for hint in hints if hint and hint.score >= LEAST), default=0.0)
+
+    def recorded(self) -> dict[str, Any]:
+        """Return what a run records of its scouts: nothing without any."""
+        return {"scouts": list(self.scouts), "hints_told": self.are_told} if self.scouts else {}
+
+
+def _records(hints: Hints) -> Iterator[HintRecord]:
+    for cell, hint in hints.by_cell.items():
+        yield HintRecord(cell=cell, score=hint.score, reason=hint.reason)
+
+
+def checked(name: str, hints: object, grid: Grid) -> Hints:
+    """Return what a scout said, its reasons printable and short.
+
+    Raises:
+        InputError: If a scout did not return `Hints` about cells of the grid.
+    """
+    if not isinstance(hints, Hints) or not isinstance(hints.by_cell, Mapping) or not isinstance(hints.note, str):
+        raise InputError(f"The scout {name} must return ak.scouts.Hints; it returned {hints!r:.80}.")
+    if not all(isinstance(hint, Hint) for hint in hints.by_cell.values()):
+        raise InputError(f"The scout {name} must return ak.scouts.Hints of ak.scouts.Hint; it returned {hints!r:.80}.")
+    for cell in hints.by_cell:
+        if type(cell) is not int or not 0 <= cell < grid.size:
+            raise InputError(f"The scout {name} must name cells from 0 to {grid.size - 1}; it named {cell!r:.40}.")
+    named = sorted((cell, hint) for cell, hint in hints.by_cell.items() if hint.score)
+    default = f"named by the scout {name}"
+    by_cell = {c: Hint(float(h.score), printable(h.reason or default, LONGEST_REASON)) for c, h in named}
+    return Hints(by_cell, printable(hints.note, LONGEST_REASON))
+
+
+def resolve_scouts(scouts: Iterable[str | Scout]) -> dict[str, Scout]:
+    """Return scouts by their names in results and traces, in the order given.
+
+    Args:
+        scouts: Names in SCOUTS, or functions of a scout's form. One given twice counts once.
+
+    Raises:
+        InputError: If one is neither, or two different ones have the same name.
+    """
+    if isinstance(scouts, str) or not isinstance(scouts, Iterable):
+        raise InputError(f'scouts is a list of scouts, such as ("words",); got {scouts!r:.80}.')
+    found: dict[str, Scout] = {}
+    for scout in scouts:
+        if isinstance(scout, str) and scout in SCOUTS:
+            name, scout = scout, SCOUTS[scout]
+        elif not callable(scout):
+            raise InputError(f'A scout is "words" or a function; got {scout!r:.80}.')
+        else:
+            try:
+                signature(scout).bind(None, None)
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"A scout is callable as scout(sight, grid); {scout!r:.80} is not ({error})."
+                ) from error
+            name = printable(str(getattr(scout, "__name__", type(scout).__name__)), 100)
+        if found.setdefault(name, scout) != scout:
+            raise InputError(f"Two different scouts have the name {name}: rename one of the functions.")
+    return found
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__
