@@ -69,13 +69,13 @@ lint: $(VENV)/test ## Check style, types, page scripts, imports between packages
 	@$(TIMED) "notebooks" $(BIN)/nbstripout --verify notebooks/*.ipynb nano/*.ipynb
 
 experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=oracle SEEDS=selection DATA=folder WORKERS=8 REPLAY=1
-	@$(if $(REPLAYS),$(BIN)/atlaskit cache --cache cache import recordings/*.zip)
+	@$(if $(REPLAYS),$(BIN)/atlaskit cache --cache cache import recordings/*.jsonl.xz)
 	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
 
 recordings: $(VENV)/notebook ## Run all notebooks as `make experiments` does, and record what REPLAY=1 needs
 	@began=$$(date +%Y-%m-%dT%H:%M:%S) && $(MAKE) experiments && \
-		$(BIN)/atlaskit cache --cache cache export "recordings/$(SCALE).zip" --since "$$began"
+		$(BIN)/atlaskit cache --cache cache export "recordings/$(SCALE).jsonl.xz" --since "$$began"
 
 lab: $(VENV)/notebook ## Open JupyterLab on the notebooks
 	$(BIN)/jupyter lab notebooks

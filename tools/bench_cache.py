@@ -191,11 +191,8 @@ def bench_hits(folder: str) -> None:
     oracle_s = seconds(lambda: [model.model.complete(request) for request in requests], WARM) / len(requests)
     row("Cached.complete of a cached reply, in all", hit_s, "the oracle", oracle_s)
     path = Path(folder) / "one.atlas"
-    for label, images in (("without images", False), ("with images", True)):
-        packed = archive.export(path, result, images=images, cache=cache)
-        size(
-            f"the recording of a question, {label}", path.stat().st_size, f"{result.total.calls} calls, {dict(packed)}"
-        )
+    packed = archive.export(path, result, cache=cache)
+    size("the recording of a question", path.stat().st_size, f"{result.total.calls} calls, {dict(packed)}")
 
 
 def seconds_of_one(action: Callable[[], object]) -> float:

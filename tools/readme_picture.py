@@ -19,7 +19,7 @@ BACKGROUND = (255, 255, 255)
 def main() -> None:
     """Put the view of the root grid on the left, the evidence and the path on the right."""
     cache = ak.Cache("cache")
-    for recording in Path("recordings").glob("*.zip"):
+    for recording in Path("recordings").glob("*.jsonl.xz"):
         ak.cache.import_(recording, cache=cache)
     world = ak.benchmarks.atlasworld(7, 600, directory="cache/atlasworld")
     by_kind = {question.category: question for question in world.questions[:8]}

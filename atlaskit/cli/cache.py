@@ -21,8 +21,8 @@ EXAMPLES = """examples:
   atlaskit cache
   atlaskit cache stats
   atlaskit cache prune --older-than 30 --to 5000
-  atlaskit cache export run.zip --run result.json
-  atlaskit cache import run.zip"""
+  atlaskit cache export run.jsonl.xz --run result.json
+  atlaskit cache import run.jsonl.xz"""
 
 
 def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -48,7 +48,7 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
 
     import_parser = actions.add_parser("import", help="check recordings and merge them into the cache")
     import_parser.set_defaults(run=_import)
-    import_parser.add_argument("recordings", type=Path, nargs="+", help="recordings (.zip files)")
+    import_parser.add_argument("recordings", type=Path, nargs="+", help="recordings (.jsonl.xz files)")
 
     add_cache_option(cache_parser)
     for parser in (stats_parser, verify_parser, _add_prune(actions), _add_export(actions), import_parser):
@@ -82,7 +82,7 @@ def _add_prune(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
 def _add_export(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
     export_parser = actions.add_parser("export", help="pack the entries that runs need into one recording")
     export_parser.set_defaults(run=_export)
-    add_output(export_parser, "out", (".zip",), help="the recording to write, .zip")
+    add_output(export_parser, "out", (".xz",), help="the recording to write, .jsonl.xz")
     packed = export_parser.add_mutually_exclusive_group()
     packed.add_argument(
         "--run",
@@ -98,7 +98,6 @@ def _add_export(actions: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         metavar="TIME",
         help="pack what all runs made since this time need, such as 2026-11-25T18:00 (local time)",
     )
-    export_parser.add_argument("--images", action="store_true", help="include images")
     return export_parser
 
 
@@ -175,7 +174,7 @@ def _prune(options: argparse.Namespace) -> int:
 
 def _export(options: argparse.Namespace) -> int:
     cache = _open(options.cache)
-    packed = export(options.out, options.runs, made_since_s=options.since, images=options.images, cache=cache)
+    packed = export(options.out, options.runs, made_since_s=options.since, cache=cache)
     _print_counts("packed", _rows(packed))
     print(f"{options.out}: {options.out.stat().st_size / MEGABYTE:.2f} MB")
     return 0

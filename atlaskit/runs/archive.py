@@ -59,7 +59,6 @@ def export(
     run: Run | Sequence[Run] | None = None,
     *,
     made_since_s: float | None = None,
-    images: bool = False,
     cache: Cache | None = None,
 ) -> Counter[str]:
     """Pack the cache entries that one or several runs need into one file.
@@ -67,11 +66,9 @@ def export(
     Args:
         path: The file to write.
         run: A run or several, each as its result, its trace or a saved file. Without one,
-            everything but images is packed.
+            everything is packed. Images never are: they can be drawn again.
         made_since_s: In place of `run`: pack what all runs made since this moment need, in seconds
             since the epoch; runs that found all their replies in the cache are made too.
-        images: Whether to pack the images that the runs showed, if the cache holds them; without a
-            run, all images.
         cache: The cache that the runs were made with.
 
     Returns:
@@ -79,23 +76,23 @@ def export(
 
     Raises:
         InputError: If a file is neither a result nor a trace, no run was made since that moment, or
-            `made_since_s` stands beside `run` or `images`.
+            `made_since_s` stands beside `run`.
         CacheError: If the cache lacks an entry that a run needs, or the file cannot be written.
 
     Examples:
-        >>> counts = ak.cache.export("run.zip", result)
+        >>> counts = ak.cache.export("run.jsonl.xz", result)
         >>> counts["reply"] > 0
         True
     """
     cache = cache or default_cache()
     if made_since_s is not None:
-        if run is not None or images:
-            raise InputError("made_since_s packs what all runs since a moment need: leave run and images out.")
+        if run is not None:
+            raise InputError("made_since_s packs what all runs since a moment need: leave run out.")
         keys, renewed = _keys_since(made_since_s, cache), dict[str, bytes]()
     elif run is None:
-        keys, renewed = _all_keys(cache, images), dict[str, bytes]()
+        keys, renewed = _all_keys(cache), dict[str, bytes]()
     else:
-        keys, renewed = _keys_of_runs([run] if isinstance(run, Result | Trace | str | Path) else run, cache, images)
+        keys, renewed = _keys_of_runs([run] if isinstance(run, Result | Trace | str | Path) else run, cache)
     packed: Counter[str] = Counter()
 
     def entries() -> Iterator[tuple[str, bytes]]:
@@ -126,20 +123,15 @@ def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
             nothing is merged.
 
     Examples:
-        >>> counts = ak.cache.export("run.zip", result)
-        >>> ak.cache.import_("run.zip", cache=ak.Cache("elsewhere")) == counts
+        >>> counts = ak.cache.export("run.jsonl.xz", result)
+        >>> ak.cache.import_("run.jsonl.xz", cache=ak.Cache("elsewhere")) == counts
         True
     """
     cache = cache or default_cache()
-    with recording.opened(path) as file:
-        for _ in recording.checked_entries(file, path):
-            pass
-        return _merge(recording.checked_entries(file, path), cache)
-
-
-def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
+    for _ in recording.read(path):
+        pass
     merged: Counter[str] = Counter()
-    for key, value in entries:
+    for key, value in recording.read(path):
         present = cache.get(key)
         if present is None or (kind_of(key) == "asked" and present != value):
             cache.put(key, value)
@@ -147,10 +139,10 @@ def _merge(entries: Iterator[tuple[str, bytes]], cache: Cache) -> Counter[str]:
     return merged
 
 
-def _all_keys(cache: Cache, images: bool) -> set[str]:
+def _all_keys(cache: Cache) -> set[str]:
     """Return the keys of all current entries that a recording can hold."""
     keys = (entry.key for entry in cache.entries() if is_key(entry.key) and not is_outdated(entry.key))
-    return {key for key in keys if is_recorded(key) and (images or not is_image(key))}
+    return {key for key in keys if is_recorded(key) and not is_image(key)}
 
 
 def _keys_since(moment_s: float, cache: Cache) -> set[str]:
@@ -172,13 +164,13 @@ def _keys_since(moment_s: float, cache: Cache) -> set[str]:
     return keys | {key for key in asked if LINES.key(lines=str(cache.get_json(key))) in keys}
 
 
-def _keys_of_runs(runs: Sequence[Run], cache: Cache, images: bool) -> tuple[set[str], dict[str, bytes]]:
+def _keys_of_runs(runs: Sequence[Run], cache: Cache) -> tuple[set[str], dict[str, bytes]]:
     """Return the keys that runs need, and the entries whose bytes in the cache are replaced."""
     keys, renewed = set[str](), dict[str, bytes]()
     for trace in map(trace_of, runs):
         needed = _needed_keys(trace, cache)
         renewed |= _asked_entry(trace, needed, cache)
-        keys |= needed | (_image_keys(trace) if images else set())
+        keys |= needed
     return keys, renewed
 
 
@@ -217,12 +209,6 @@ def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]
     video = trace.of(Start)[0].settings.get("video")
     tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
     return {ASKED.key(video=video): canonical_json(track.fingerprint).encode() for track in tracks if track is not None}
-
-
-def _image_keys(trace: Trace) -> set[str]:
-    """Return the keys of the images that a run showed."""
-    images = (getattr(event, name, None) for event in trace for name in ("view", "shown", "sheet"))
-    return {image.key for image in images if image}
 
 
 def _run_key(trace: Trace) -> str:

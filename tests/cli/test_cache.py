@@ -59,22 +59,24 @@ def test_prune_spares_replies_unless_asked_for_them(run_folder: Path, capsys: py
 
 
 def test_the_runs_since_a_time_are_exported(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "reply packed" in output_of(capsys, "export", "all.zip", "--since", "2026-01-01T00:00")
-    assert "new entries" in output_of(capsys, "import", "all.zip", "--cache", "other")
-    assert "no run that was made since" in output_of(capsys, "export", "none.zip", "--since", "2126-01-01", status=2)
-    assert not Path("none.zip").exists()
+    assert "reply packed" in output_of(capsys, "export", "all.jsonl.xz", "--since", "2026-01-01T00:00")
+    assert "new entries" in output_of(capsys, "import", "all.jsonl.xz", "--cache", "other")
+    assert "no run that was made since" in output_of(
+        capsys, "export", "none.jsonl.xz", "--since", "2126-01-01", status=2
+    )
+    assert not Path("none.jsonl.xz").exists()
     for wrong in (["--since", "yesterday"], ["--since", "2026-01-01", "--run", "result.json"]):
         with pytest.raises(SystemExit):
-            main(["cache", "export", "x.zip", *wrong])
+            main(["cache", "export", "x.jsonl.xz", *wrong])
     assert "'yesterday' is not a time such as" in capsys.readouterr().err
 
 
 def test_a_run_is_exported_imported_and_replayed(
     run_folder: Path, film: World, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "reply packed" in output_of(capsys, "export", "run.zip", "--run", "result.json", "--images")
-    assert "new entries" in output_of(capsys, "import", "run.zip", "--cache", "other")
-    assert "run.zip: 0 new entries" in output_of(capsys, "import", "run.zip", "--cache", "other")
+    assert "reply packed" in output_of(capsys, "export", "run.jsonl.xz", "--run", "result.json")
+    assert "new entries" in output_of(capsys, "import", "run.jsonl.xz", "--cache", "other")
+    assert "run.jsonl.xz: 0 new entries" in output_of(capsys, "import", "run.jsonl.xz", "--cache", "other")
     options = {"k": 4, "cell": 32, "replay": True, "cache": Cache("other")}
     result = ask(film.video, film.questions[0], vlm=Oracle(film), **options)
     assert result.to_json() + "\n" == (run_folder / "result.json").read_text()
@@ -88,10 +90,10 @@ def test_a_run_is_exported_imported_and_replayed(
         (["verify", "--cache", "nowhere"], "There is no cache in nowhere"),
         (["prune", "--older-than", "-1"], "must be a number of at least 0"),
         (["prune", "--to", "nan"], "must be a number of at least 0"),
-        (["export", "nowhere/x.zip"], "cannot be written"),
-        (["export", "x.zip", "--run", "none.json"], "cannot be read"),
-        (["export", "x.zip", "--run", "cache/entries/cache.db"], "not valid JSON"),
-        (["import", "none.zip"], "cannot be read as a recording"),
+        (["export", "nowhere/x.jsonl.xz"], "cannot be written"),
+        (["export", "x.jsonl.xz", "--run", "none.json"], "cannot be read"),
+        (["export", "x.jsonl.xz", "--run", "cache/entries/cache.db"], "not valid JSON"),
+        (["import", "none.jsonl.xz"], "cannot be read as a recording"),
         (["import", "result.json"], "cannot be read as a recording"),
     ],
 )

@@ -70,7 +70,7 @@ def test_examples_of_the_cache_are_run(film: World, in_tmp: Path) -> None:
         assert main([*asking, "--save", "result.json"]) == 0
     for words in examples("cache"):
         assert main(words) == 0, words
-    assert Path("run.zip").is_file()
+    assert Path("run.jsonl.xz").is_file()
 
 
 @pytest.mark.long

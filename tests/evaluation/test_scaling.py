@@ -310,9 +310,9 @@ def test_a_measurement_of_another_processor_is_replayed_only(
     there = by_workers(cases[:1], vlm=model, **options)
     monkeypatch.undo()
     calls = len(model.calls)
-    export(tmp_path / "timings.zip", made_since_s=0.0, cache=cache)
+    export(tmp_path / "timings.jsonl.xz", made_since_s=0.0, cache=cache)
     options["cache"] = elsewhere = Cache(tmp_path / "elsewhere")
-    import_(tmp_path / "timings.zip", cache=elsewhere)
+    import_(tmp_path / "timings.jsonl.xz", cache=elsewhere)
     pd.testing.assert_frame_equal(by_workers(cases[:1], vlm=model, replay=True, **options), there, check_exact=True)
     assert len(model.calls) == calls and there["processor"].tolist() == ["another processor"]
     here = by_workers(cases[:1], vlm=model, **options)

@@ -43,7 +43,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory, unmeasured: None) -> Path
     """The folder of the figures of a replay, beside a cache that has nothing but the recordings."""
     home = tmp_path_factory.mktemp("replay")
     shutil.copytree(ROOT / "notebooks", home / "notebooks")
-    recordings = sorted((ROOT / "recordings").glob("*.zip"))
+    recordings = sorted((ROOT / "recordings").glob("*.jsonl.xz"))
     for command in ([*ATLASKIT, "cache", "import", *recordings], [*ATLASKIT, "experiments", "--replay"]):
         done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (

@@ -91,8 +91,8 @@ def test_a_replay_elsewhere_needs_no_file(name: str, tiny: World, tmp_path: Path
     cache, other = Cache(tmp_path / "one"), Cache(tmp_path / "other")
     model, question = Oracle(tiny), tiny.questions[0]
     result = ask_by(name, tiny, model, cache)
-    export(tmp_path / "run.zip", result, cache=cache)
-    import_(tmp_path / "run.zip", cache=other)
+    export(tmp_path / "run.jsonl.xz", result, cache=cache)
+    import_(tmp_path / "run.jsonl.xz", cache=other)
     without_file = open_video(fingerprint=tiny.drawn.fingerprint, cache=other)
     again = METHODS[name](without_file, question, vlm=model, replay=True, cache=other, **SMALL[name])
     assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0

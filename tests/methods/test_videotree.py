@@ -138,16 +138,15 @@ def test_a_replay_elsewhere_needs_neither_the_file_nor_the_library(
 ) -> None:
     cache, other = Cache(tmp_path / "one"), Cache(tmp_path / "other")
     result = tree(brief_world, ak.Oracle(brief_world), cache)
-    packed = export(tmp_path / "run.zip", result, cache=cache)
+    packed = export(tmp_path / "run.jsonl.xz", result, cache=cache)
     assert packed["clusters"] >= 1 and "features" not in packed
-    import_(tmp_path / "run.zip", cache=other)
+    import_(tmp_path / "run.jsonl.xz", cache=other)
     monkeypatch.setitem(sys.modules, "sklearn", None)
     without_file = open_video(fingerprint=brief_world.drawn.fingerprint, cache=other)
     model = ak.Oracle(brief_world)
     again = videotree(without_file, brief_world.questions[0], vlm=model, size=32, replay=True, cache=other)
     assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
-    assert "features" not in export(tmp_path / "all.zip", cache=cache)
-    assert "features" not in export(tmp_path / "images.zip", cache=cache, images=True)
+    assert "features" not in export(tmp_path / "all.jsonl.xz", cache=cache)
 
 
 def test_only_frames_that_were_shown_can_be_rated() -> None:

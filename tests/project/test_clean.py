@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-KEPT = ("cache/README.md", "figures/README.md", "recordings/mine.zip", "notebooks/mine.ipynb")
+KEPT = ("cache/README.md", "figures/README.md", "recordings/mine.jsonl.xz", "notebooks/mine.ipynb")
 PAID = ("cache/entries/cache.db", "cache/entries/ab/reply.val", "cache/atlasworld/film.mp4")
 MADE = (
     ".venv/bin/python",

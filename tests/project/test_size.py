@@ -20,14 +20,14 @@ NOT_YET = {
     "top": 188,
     "video": 5271,
     "models": 4782,
-    "runs": 1210,
+    "runs": 1132,
     "methods": 2551,
     "benchmarks": 4316,
     "evaluation": 1587,
     "experiments": 728,
     "viz": 5000,
     "gym": 842,
-    "cli": 1665,
+    "cli": 1664,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
 MODULES_ENTERED = {"paper": 68, "best": 71}

@@ -206,9 +206,9 @@ def test_a_replay_needs_neither_model_nor_file(film: World, cache: Cache, tmp_pa
     options: dict[str, Any] = {"cell": 64, "scouts": ("words",)}
     first = ask(video, question, vlm=Oracle(film, 0.3), cache=cache, **options)
     assert first.trace.of("scout")[0].hints
-    ak.cache.export(tmp_path / "run.zip", first, cache=cache)
+    ak.cache.export(tmp_path / "run.jsonl.xz", first, cache=cache)
     copy = Cache(tmp_path / "copy")
-    ak.cache.import_(tmp_path / "run.zip", cache=copy)
+    ak.cache.import_(tmp_path / "run.jsonl.xz", cache=copy)
     model = Counting(Oracle(film, 0.3))
     offline = open_video(None, fingerprint=video.fingerprint, cache=copy)
     again = ask(offline, question, vlm=model, cache=copy, replay=True, **options)

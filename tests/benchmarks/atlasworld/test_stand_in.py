@@ -26,8 +26,8 @@ def test_a_run_about_a_film_is_replayed_without_the_film(film: World, tmp_path: 
     cache, other = Cache(tmp_path / "cache"), Cache(tmp_path / "other")
     options = {"k": 4, "cell": 32, "workers": 3}
     result = ask(film.video, film.questions[0], vlm=Oracle(film), cache=cache, **options)
-    export(tmp_path / "run.zip", result, cache=cache)
-    import_(tmp_path / "run.zip", cache=other)
+    export(tmp_path / "run.jsonl.xz", result, cache=cache)
+    import_(tmp_path / "run.jsonl.xz", cache=other)
     elsewhere = atlasworld(3, 120, questions=12, size=(320, 180), directory=tmp_path / "films")
     again = ask(elsewhere.stand_in, film.questions[0], vlm=Oracle(film), replay=True, cache=other, **options)
     assert again.to_json() == result.to_json() and not (tmp_path / "films").exists()
