@@ -56,6 +56,8 @@ class Video(ABC):
     fingerprint: str
     subtitles: Subtitles
     lead_s: float = 0.0
+    is_drawn: ClassVar[bool] = False
+    """Whether its frames are drawn on demand, so that none can fail."""
     is_stand_in: ClassVar[bool] = False
     """Whether its frames only resemble those of the video that its fingerprint names."""
 

@@ -56,6 +56,7 @@ class DrawnVideo(Video):
     """A script whose frames are drawn on demand, without a codec."""
 
     frames_decoded = 0
+    is_drawn = True
 
     def __init__(self, script: Script) -> None:
         from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
@@ -85,7 +86,7 @@ class StandIn(DrawnVideo):
     last frames stay in memory.
     """
 
-    is_stand_in = True
+    is_drawn, is_stand_in = False, True
 
     def __init__(self, script: Script) -> None:
         from atlaskit.benchmarks.atlasworld.encoder import film_fingerprint, film_name
