@@ -6,6 +6,7 @@ The names here are a notebook's whole vocabulary. Importing them does no I/O and
 from atlaskit import benchmarks
 from atlaskit.agents import scouts, strategies
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.run import Run
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
 from atlaskit.agents.speech import transcribe
@@ -43,7 +44,7 @@ from atlaskit.viz import html, live, movie, plots, walk, widgets
 __version__ = "0.1.0"
 
 html.attach()  # objects display themselves in notebooks
-live.attach()  # `ask(show=True)` draws a run while it happens
+Run.open_display = live.open_display  # `ask(show=True)` draws a run while it happens
 widgets.attach(ask)  # the page of `GridExplorer(vlm=…)` asks questions
 
 __all__ = [

@@ -31,9 +31,8 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.dialect import HOSTED, VLLM
 from atlaskit.models.payload import build_payload, sampling_parameters
-from atlaskit.models.protocol import CallControl, Message, Reply, Request
+from atlaskit.models.protocol import CallControl, Message, Reply, Request, Transit, Usage
 from atlaskit.models.serving import install
-from atlaskit.models.usage import Transit, Usage
 
 TINY = Path(__file__).parents[1] / "tests" / "support" / "tiny_model.py"
 IN_FLIGHT = (1, 4, 16)

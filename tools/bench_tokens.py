@@ -29,8 +29,7 @@ from atlaskit.agents.settings import MEASURES
 from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
-from atlaskit.models.protocol import CallControl, Image, ModelWrapper, Reply, Request
-from atlaskit.models.usage import CHARACTERS_A_TOKEN
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, CallControl, Image, ModelWrapper, Reply, Request
 
 WORLDS = 6
 """Seeds, each with a world for every kind of question."""

@@ -14,9 +14,8 @@ from pathlib import Path
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.mdp import dead_cells
-from atlaskit.environment.notation import clock
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 from atlaskit.viz.plots.logs import black_cells, log

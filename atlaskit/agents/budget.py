@@ -22,8 +22,7 @@ from typing import Any, Literal, get_args
 from atlaskit.errors import InputError
 from atlaskit.models.clock import now_s
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import MAX_ATTEMPTS, Role
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, Role, Usage
 
 Limit = Literal["calls", "tokens", "effective_tokens", "usd", "seconds"]
 Amount = Literal["tokens", "effective_tokens", "usd"]

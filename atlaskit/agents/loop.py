@@ -25,17 +25,23 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from atlaskit.agents.budget import Limit
-from atlaskit.agents.frontier import Frontier
 from atlaskit.agents.master import Master, is_sufficient, labels_to_erase, places_to_explore
 from atlaskit.agents.prompts import ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.scouts import Survey
 from atlaskit.agents.settings import Search
-from atlaskit.agents.strategies import STRATEGIES, Assignment, Strategy, choose, resolve_strategy, strategy_name
+from atlaskit.agents.strategies import (
+    STRATEGIES,
+    Assignment,
+    Frontier,
+    Strategy,
+    choose,
+    resolve_strategy,
+    strategy_name,
+)
 from atlaskit.agents.worker import Task, Visit, Worker
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import SUB_SECOND
 from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet
 from atlaskit.models.errors import ModelError

@@ -12,15 +12,14 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from atlaskit.agents import prompts
-from atlaskit.agents.prompts import DecisionCall, GlanceCall, request_for
-from atlaskit.agents.run import Run, prediction
+from atlaskit.agents.prompts import DecisionCall, GlanceCall
+from atlaskit.agents.run import Run, prediction, request_for
 from atlaskit.agents.worker import Visit
 from atlaskit.environment.actions import AddToScratchpad, Claim
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Grid, regions_over
 from atlaskit.environment.mdp import State
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.scoring import intervals_iou
 from atlaskit.errors import IllegalAction

@@ -1,46 +1,67 @@
 """`Run`: one run of a system on a question: its calls within the budget, its events, its result.
 
 Video-RLM and all other methods run on it. A call never raises ModelError: the failure is its
-outcome, which the system records and survives.
+outcome, which the system records and survives. A display gets each event and cannot affect the run:
+it must return at once, and an error in it becomes one line on stderr.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
-from typing import Any
+from contextlib import suppress
+from importlib import import_module
+from typing import Any, ClassVar, Protocol, Self, cast
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
+from atlaskit.agents.prompts import Call
 from atlaskit.agents.settings import warn_if_unsuitable
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import Answered, Kind, Question, Span, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.scoring import merged
-from atlaskit.models.cached import Cached
-from atlaskit.models.call_log import CallLog
+from atlaskit.errors import InputError, printable, reason
+from atlaskit.models.cached import Cached, CallLog
 from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError
 from atlaskit.models.named import as_model
-from atlaskit.models.protocol import Model, Reply, Request
-from atlaskit.models.usage import Usage
-from atlaskit.runs.archive import save_manifest
+from atlaskit.models.presets import preset_for
+from atlaskit.models.protocol import Model, Reply, Request, Usage
 from atlaskit.runs.events import Event, Start, Stop
-from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.result import Result, Spent
-from atlaskit.runs.trace import Trace
+from atlaskit.runs.trace import Trace, save_manifest
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.records import remember_video
+from atlaskit.video.video import Video
+
+
+class RunDisplay(Protocol):
+    """What draws one run."""
+
+    def on_event(self, event: Event) -> None:
+        """Record one event; runs on the thread of the event, so the drawing belongs on another."""
+
+    def on_end(self, result: Result | None) -> None:
+        """Draw the final state of the run; the result is None if the run ended with an error."""
 
 
 class Run:
     """One run: `begin`, calls and events, then `end`, which returns the result.
 
+    With `show`, use it in a `with` block, at whose end the display gets the result.
+
     Attributes:
         events: The events, in the order of the trace.
         failure: The last failure that the result tells; empty if there was none.
         refusal: The last failure after which every call must fail; None if there was none.
+        result: What `end` returned; None before.
     """
+
+    open_display: ClassVar[Callable[[Video, Cache], RunDisplay] | None] = None
+    """Returns a display for a run on a video; what it renders is stored in the cache. A package
+    above sets it: a run knows nothing of notebooks and terminals."""
 
     def __init__(
         self,
@@ -57,7 +78,13 @@ class Run:
         on_event: Callable[[Event], None] | None = None,
         show: bool = False,
     ) -> None:
-        """Set up the run; raise InputError for a question or settings that break a rule."""
+        """Set up the run; raise InputError for a question or settings that break a rule.
+
+        Args:
+            on_event: Called with each event; its errors end the run.
+            show: Whether to draw the run.
+            (The others are those of `ask`.)
+        """
         self.question = as_question(question, choices, kind)
         self.budget = budget
         if budget is not None:
@@ -71,7 +98,12 @@ class Run:
         remember_video(self.video, self.cache)
         self.events, self.settings, self.failure = list[Event](), dict[str, Any](), ""
         self.refusal: ModelError | None = None
-        self.observer = RunObserver(self.video, store, show, on_event)
+        self.result: Result | None = None
+        self._on_event, self._display, self._has_warned = on_event, cast("RunDisplay | None", None), False
+        if show:
+            if (open_display := Run.open_display) is None:
+                raise InputError("show=True needs a display, and none is registered; import atlaskit as a whole.")
+            self._draw(lambda: setattr(self, "_display", open_display(self.video, store)))
         self.meter = Meter(budget or Budget())  # its clock starts here: opening the video is no part of the run
         self.frames_before = self.video.frames_decoded
 
@@ -122,7 +154,32 @@ class Run:
     def log(self, event: Event) -> None:
         """Add an event to the trace, and emit it."""
         self.events.append(event)
-        self.observer.on_event(event)
+        self.emit(event)
+
+    def emit(self, event: Event) -> None:
+        """Pass an event to the display and to the callback."""
+        if (display := self._display) is not None:
+            self._draw(lambda: display.on_event(event))
+        if self._on_event is not None:
+            self._on_event(event)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if (display := self._display) is not None:
+            self._draw(lambda: display.on_end(self.result))
+
+    def _draw(self, action: Callable[[], None]) -> None:
+        """Run an action that must not fail the run; report its first error on stderr."""
+        try:
+            action()
+        except Exception as error:
+            if not self._has_warned:
+                self._has_warned = True
+                with suppress(Exception):  # stderr may be closed
+                    fault = printable(reason(error), 300)
+                    print(f"atlaskit: the run goes on, but cannot be drawn: {fault}", file=sys.stderr)
 
     def end(
         self,
@@ -147,7 +204,7 @@ class Run:
         self.log(Stop(stop=stop, rounds=rounds, calls=self.meter.total.calls))
         calls = tuple(self.model.calls)
         live = sum((call.usage for call in calls if call.live), Usage())
-        result = Result(
+        self.result = Result(
             question=self.question,
             prediction=None if decision is None else prediction(self.question, decision.answer),
             reasoning="" if decision is None else decision.answer.reasoning,
@@ -168,8 +225,8 @@ class Run:
                 seconds=self.meter.seconds,
             ),
         )
-        save_manifest(result.trace, self.cache)
-        return result
+        save_manifest(self.result.trace, self.cache)
+        return self.result
 
 
 def prediction(question: Question, decision: Any) -> Answered:
@@ -188,3 +245,10 @@ def prediction(question: Question, decision: Any) -> Answered:
 def _ordered(interval: Any) -> Span:
     """Return the interval of a reply, its earlier end first."""
     return min(interval.start_s, interval.end_s), max(interval.start_s, interval.end_s)
+
+
+def request_for(model: Model, call: Call) -> Request:
+    """Return the request that asks a model a call: in the words that its preset names, if any."""
+    words = preset_for(model).words
+    # By name, because a module of words knows the calls: it is above this one.
+    return import_module(words).request(call) if words else call.request()

@@ -20,7 +20,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from atlaskit.environment.actions import ACTIONS, Action, Claim, word_of
 from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.question import Kind
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.models.protocol import ParametricSchema, among
 
 P = ParamSpec("P")
 

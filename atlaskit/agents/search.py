@@ -108,7 +108,7 @@ def ask(
         on_event=on_event,
         show=show,
     )
-    with run.observer:
+    with run:
         fit, patch = fit_for(vlm, settings.fit)
         between = settings.second_look if isinstance(settings.second_look, str) else None
         atlas = Atlas(
@@ -133,8 +133,7 @@ def ask(
         survey = Survey(resolve_scouts(settings.scouts), not preset_for(vlm).words, sight_of)
         own = _settings_of(settings, atlas, workers, survey)
         run.begin("video-rlm", own if within is None else {**own, "within": [atlas.root.start_s, atlas.root.end_s]})
-        result = run.observer.result = Loop(Master(run), atlas, settings, workers, survey).answer()
-    return result
+        return Loop(Master(run), atlas, settings, workers, survey).answer()
 
 
 def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> dict[str, Any]:

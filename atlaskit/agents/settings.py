@@ -16,14 +16,13 @@ from typing import Any, Literal, get_args
 
 from atlaskit.agents.scouts import Scout, resolve_scouts
 from atlaskit.agents.strategies import Strategy, resolve_strategy
+from atlaskit.environment.atlas import Cells
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.observation import Cells
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import check_cells
 from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError, ModelWarning, check_whole, printable
-from atlaskit.models.families import family_of
-from atlaskit.models.presets import preset_for
+from atlaskit.models.presets import family_of, preset_for
 from atlaskit.models.protocol import Model
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import SAMPLINGS, Sampling, Video

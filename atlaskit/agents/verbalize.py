@@ -1,7 +1,7 @@
 """Facts as prompt text: question, grid, cells, subtitle lines, evidence, gaps between evidence.
 
 The functions return text that goes into prompts; what a prompt asks the model to do is in
-`prompts`.
+`prompts`, but for the request to decide, which several share.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Mapping, Sequence
 
-from atlaskit.environment.grid import Cell, Grid
+from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import Cell, Grid, listed
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
-from atlaskit.environment.notation import listed
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
+from atlaskit.models.protocol import Image, Message
 from atlaskit.runs.events import HintRecord
 from atlaskit.video.subtitles import Line
 
@@ -177,3 +177,14 @@ def _gap_text(gap: Gap) -> str:
     after = f"[{gap.after}]" if gap.after else "the video's start"
     before = f"[{gap.before}]" if gap.before else "the video's end"
     return f"{gap.start_s:.2f}–{gap.end_s:.2f}, between {after} and {before}"
+
+
+DECIDE = (
+    "Decide. Weigh each possible answer by the frames that support it and those that contradict it, then give the "
+    "answer that what is seen supports best. Words that merely sound like an answer prove nothing."
+)
+
+
+def brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
+    """Return the first messages of a conversation: the role as system message, then the request."""
+    return Message("system", (role,)), Message("user", parts)

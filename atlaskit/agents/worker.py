@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from atlaskit.agents.budget import Allotment, larger
-from atlaskit.agents.prompts import StepCall, Turn, request_for
+from atlaskit.agents.prompts import StepCall, Turn
 from atlaskit.agents.prompts.worker import opened_paths
-from atlaskit.agents.run import Run
+from atlaskit.agents.run import Run, request_for
 from atlaskit.agents.schemas import ends_visit, to_action
 from atlaskit.agents.scouts import Survey
 from atlaskit.environment.actions import Finished
@@ -27,8 +27,7 @@ from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
 from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Usage
 from atlaskit.runs.events import ActionRecord, Event, Failure, ShownRecord, Step, ViewRecord, paid
 
 MAX_FAILURES_IN_A_ROW = 2
@@ -145,7 +144,7 @@ class Worker:
         while (stop := self.stop()) is None:
             event = self.step()
             self.events.append(event)
-            self.run.observer.on_event(event)
+            self.run.emit(event)
         return Visit(
             region=self.task.region,
             stop=stop,

@@ -19,7 +19,7 @@ import time
 import warnings
 import weakref
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,6 @@ from atlaskit.caching.disk import Entry, Store
 from atlaskit.caching.folder import Forked
 from atlaskit.caching.keys import canonical_json, kind_of
 from atlaskit.caching.locks import KeyLocks, locks_in
-from atlaskit.caching.memory import MemoryStore, totals_by_kind
 from atlaskit.caching.place import default_place
 from atlaskit.caching.rows import Tampered
 from atlaskit.errors import CacheWarning
@@ -352,3 +351,39 @@ def _open_once(directory: str) -> Cache:
 def _digest(key: str, value: bytes) -> bytes:
     """Return the hash of a key and its value, so that no entry passes under another key."""
     return hashlib.blake2b(value, digest_size=DIGEST_BYTES, key=hashlib.sha256(key.encode()).digest()).digest()
+
+
+class MemoryStore:
+    """Bytes by key in memory; the methods are those of `disk.Store`."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, tuple[bytes, float]] = {}
+
+    def read(self, key: str) -> bytes | None:
+        """Return the bytes of a key, None if it has no entry."""
+        return self._values.get(key, (None, 0.0))[0]
+
+    def write(self, key: str, value: bytes) -> None:
+        """Store bytes under a key."""
+        self._values[key] = (value, time.time())
+
+    def drop(self, key: str) -> bool:
+        """Remove an entry; return whether it existed."""
+        return self._values.pop(key, None) is not None
+
+    def entries(self) -> Iterator[Entry]:
+        """Yield all entries."""
+        yield from [Entry(key, stored_s, len(value)) for key, (value, stored_s) in list(self._values.items())]
+
+    def remove_foreign(self) -> int:
+        """Return 0: memory holds only entries."""
+        return 0
+
+
+def totals_by_kind(entries: Iterable[Entry]) -> dict[str, tuple[int, int]]:
+    """Return (number of entries, bytes) of each kind."""
+    totals: dict[str, tuple[int, int]] = {}
+    for entry in entries:
+        count, size = totals.get(kind_of(entry.key), (0, 0))
+        totals[kind_of(entry.key)] = (count + 1, size + entry.size)
+    return totals

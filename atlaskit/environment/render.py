@@ -15,11 +15,19 @@ from PIL import Image
 
 from atlaskit.caching.cache import Cache, Transient, default_cache
 from atlaskit.caching.keys import Kind, canonical_json, is_json, microseconds
-from atlaskit.environment.drawing import DEAD, burn, font, points_for, unreadable_tile, wrap
-from atlaskit.environment.grid import Cell, Grid
-from atlaskit.environment.image import WIDEST_PX, LazyImage, is_jpeg
+from atlaskit.environment.grid import Cell, Grid, clock
+from atlaskit.environment.image import (
+    DEAD,
+    WIDEST_PX,
+    LazyImage,
+    burn,
+    font,
+    is_jpeg,
+    points_for,
+    unreadable_tile,
+    wrap,
+)
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.notation import clock
 from atlaskit.environment.tiles import PATCH_PX, TILE, Fit, cell_size, read_tiles
 from atlaskit.errors import FrameError, InputError, check_whole
 from atlaskit.video.opening import as_video

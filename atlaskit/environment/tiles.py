@@ -15,8 +15,7 @@ from PIL import Image
 
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, microseconds
-from atlaskit.environment.drawing import letterboxed
-from atlaskit.environment.image import WIDEST_PX, is_jpeg, to_jpeg
+from atlaskit.environment.image import WIDEST_PX, is_jpeg, letterboxed, to_jpeg
 from atlaskit.errors import FrameError, check_whole
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video, read_frames

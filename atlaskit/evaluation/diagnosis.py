@@ -16,8 +16,8 @@ from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Question, Span, without_article
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError

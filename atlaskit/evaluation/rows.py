@@ -21,8 +21,7 @@ from atlaskit.errors import AtlasError, InputError
 from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Usage
 from atlaskit.runs.result import Result, choices_in_words, in_words
 
 COUNTS = (

@@ -36,7 +36,7 @@ from atlaskit.models.clock import now_s
 from atlaskit.models.named import as_model_or_maker
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Role
 from atlaskit.models.serving.hardware import cpuinfo
-from atlaskit.runs.archive import save_timings_manifest
+from atlaskit.runs.trace import save_timings_manifest
 from atlaskit.video.video import Video
 
 if TYPE_CHECKING:

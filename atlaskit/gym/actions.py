@@ -10,8 +10,8 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from atlaskit.environment.actions import ACTIONS, Action, Claim
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.mdp import LegalSet
-from atlaskit.environment.observation import Observation
 from atlaskit.errors import IllegalAction
 
 KINDS = tuple(ACTIONS)

@@ -11,9 +11,8 @@ from gymnasium import spaces
 from PIL import ImageOps
 
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.mdp import State, Traversal
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError

@@ -14,10 +14,9 @@ from PIL import Image
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import State
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import IllegalAction, InputError, printable

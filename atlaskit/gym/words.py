@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 
+from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import clock, listed
 from atlaskit.environment.mdp import State
-from atlaskit.environment.notation import clock, listed
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Kind, Question
 
 MOST_LINES = 60

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from atlaskit.agents.index import Index, words
-from atlaskit.environment.notation import clock, listed
+from atlaskit.environment.grid import clock, listed
 from atlaskit.methods.clips import Clip, in_order
 
 MOST_SUBJECTS = 100

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from atlaskit.agents.settings import recorded_fit
-from atlaskit.environment.grid import Grid
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.question import Question
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, check_whole

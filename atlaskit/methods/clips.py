@@ -13,8 +13,7 @@ from itertools import pairwise
 from typing import Any
 
 from atlaskit.agents.settings import fit_for, recorded_fit
-from atlaskit.environment.grid import Grid
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View, check_cells
 from atlaskit.environment.tiles import Fit

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 from atlaskit.agents.settings import check_writes_freely
-from atlaskit.environment.notation import listed
+from atlaskit.environment.grid import listed
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole

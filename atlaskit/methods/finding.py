@@ -15,7 +15,7 @@ from atlaskit.methods.run import MethodRun
 from atlaskit.models.cached_embedding import embed
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.errors import ModelError, Refused, Unreachable
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.runs.events import Failure
 
 Search: TypeAlias = Literal["words", "paraphrases"] | Embedder

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from atlaskit.agents.index import Index
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Span
 from atlaskit.methods.clips import Clip
 from atlaskit.methods.prompts import ConsolidateCall, FactsCall, SummaryCall

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
-from atlaskit.environment.grid import Grid
-from atlaskit.environment.notation import clock, listed
+from atlaskit.environment.grid import Grid, clock, listed
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError, check_whole
 from atlaskit.methods.prompts.ranges import MOST_RANGES

@@ -13,8 +13,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Kind, Span
 from atlaskit.methods.prompts import TextCall
 from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import Reply, Request
-from atlaskit.models.usage import CHARACTERS_A_TOKEN
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Reply, Request
 from atlaskit.runs.events import Decision, Failure, Turn, paid
 from atlaskit.runs.result import Result
 

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from atlaskit.agents.schemas import LONGEST_TEXT
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet
 from atlaskit.methods.clips import Clip, ClipSettings

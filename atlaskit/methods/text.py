@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Unpack
 
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question
 from atlaskit.errors import check_whole
 from atlaskit.methods.run import MethodRun, MethodSettings

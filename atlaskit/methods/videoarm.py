@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 from atlaskit.agents.settings import check_writes_freely
 from atlaskit.agents.verbalize import MOST_SUBTITLES, quote_line
-from atlaskit.environment.notation import listed
+from atlaskit.environment.grid import listed
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit

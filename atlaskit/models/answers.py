@@ -19,7 +19,7 @@ from atlaskit.errors import first_fault, printable
 from atlaskit.models.coercion import coerced
 from atlaskit.models.completion import Completion
 from atlaskit.models.json_text import NotJson, Span, TooMuch, json_objects, strict_json
-from atlaskit.models.schema import ParametricSchema, json_schema
+from atlaskit.models.protocol import ParametricSchema, json_schema
 
 LONGEST = 1_000_000
 """Characters of the longest text that is searched."""

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 
 from atlaskit.models.clock import now_s
 from atlaskit.models.http import HttpFailure
-from atlaskit.models.protocol import MAX_ATTEMPTS
-from atlaskit.models.usage import Transit, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""

@@ -22,18 +22,16 @@ from atlaskit.models.completion import Completion
 from atlaskit.models.dialect import HOSTED, Dialect, dialect_named
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.estimate import estimated_usage
-from atlaskit.models.families import family_of
 from atlaskit.models.http import Endpoint, HttpFailure
 from atlaskit.models.identity import is_generic, is_same_model
 from atlaskit.models.learning import Habits
 from atlaskit.models.limiter import limiter_for
 from atlaskit.models.metrics import ServerMetrics, metrics_url, read_metrics
 from atlaskit.models.payload import checked_extra_body, sampling_parameters
-from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request
+from atlaskit.models.presets import family_of
+from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request, Usage, is_out_of_bounds
 from atlaskit.models.remedies import advice, is_final
-from atlaskit.models.schema import is_out_of_bounds
 from atlaskit.models.thinking import check_thinking, merged, room, thinking_fields
-from atlaskit.models.usage import Usage
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
 """What replies depend on beside the model, by default."""

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.errors import printable
+from atlaskit.models.protocol import Usage
 from atlaskit.models.thoughts import split_thought
-from atlaskit.models.usage import Usage
 
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thought")
 """Fields of a message that may hold reasoning, in order of precedence. vLLM uses the first now."""

@@ -26,8 +26,7 @@ from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.identity import is_same_model
 from atlaskit.models.limiter import limiter_for
 from atlaskit.models.posting import post_when_admitted
-from atlaskit.models.protocol import MAX_ATTEMPTS, Image
-from atlaskit.models.usage import Transit, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, Image, Transit, Usage
 
 Vectors = NDArray[np.float32]
 MOST_TEXTS = 32

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atlaskit.errors import AtlasError
-from atlaskit.models.usage import Transit, Usage
+from atlaskit.models.protocol import Transit, Usage
 
 
 class ServerError(AtlasError):

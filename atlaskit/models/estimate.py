@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from atlaskit.models.completion import Completion
-from atlaskit.models.families import Family
-from atlaskit.models.protocol import Request
-from atlaskit.models.usage import CHARACTERS_A_TOKEN, Usage
+from atlaskit.models.presets import Family
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
 
 
 def estimated_usage(request: Request, completion: Completion, family: Family) -> Usage:

@@ -14,7 +14,7 @@ from typing import Any
 
 from atlaskit.errors import ModelWarning, printable
 from atlaskit.models.errors import ModelError
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 
 MOST_NAMED = 5
 """Most models that a message names."""

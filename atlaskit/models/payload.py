@@ -21,8 +21,7 @@ from atlaskit.errors import InputError, reason
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.learning import Habits
 from atlaskit.models.presets import preset_for
-from atlaskit.models.protocol import Image, Message, Request
-from atlaskit.models.schema import json_schema
+from atlaskit.models.protocol import Image, Message, Request, json_schema
 
 BOUNDS = frozenset({"maxLength", "minLength", "maximum", "minimum", "maxItems", "minItems"})
 """Keywords of JSON Schema that strict decoding does not accept."""

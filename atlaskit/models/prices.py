@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 
 A_MILLION = 1_000_000
 

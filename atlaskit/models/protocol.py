@@ -1,4 +1,5 @@
-"""The interface of a model: `Request`, `Reply`, and the `Model` protocol between them.
+"""The interface of a model: `Request`, `Reply`, the `Model` protocol between them; what
+calls cost: `Usage`.
 
 A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, `ak.Oracle`, the
 test doubles and every wrapper around a model implement it. Knows nothing of prompts, grids, agents
@@ -10,13 +11,202 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
+from dataclasses import dataclass, field, fields
+from functools import lru_cache
+from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
 
-from pydantic import BaseModel
+from pydantic import BaseModel, PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticKnownError
 
-from atlaskit.models.schema import ParametricSchema
-from atlaskit.models.usage import Transit, Usage
+Values = tuple[int, ...] | tuple[str, ...]
+PLACEHOLDER = "x-atlaskit-among"
+"""The keyword in a shape's JSON Schema that marks where a call's values go."""
+
+
+@dataclass(frozen=True)
+class ParametricSchema:
+    """A shape with the values of one call.
+
+    It validates, rejects and describes answers exactly as a pydantic model does that has these
+    values as Literals.
+    """
+
+    shape: type[BaseModel]
+    values: tuple[tuple[str, Values], ...]
+    """(placeholder name, allowed values) pairs, one for each placeholder of the shape."""
+
+    def model_validate(self, value: Any) -> Any:
+        """Return the answer as an instance of the shape.
+
+        Raises:
+            pydantic.ValidationError: If the answer does not fit.
+        """
+        return self.shape.model_validate(value, context=dict(self.values))
+
+    def model_validate_json(self, text: str) -> Any:
+        """Parse an answer from JSON and return it as an instance of the shape.
+
+        Raises:
+            pydantic.ValidationError: If the text is not JSON, or the answer does not fit.
+        """
+        return self.shape.model_validate_json(text, context=dict(self.values))
+
+    def model_json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema, with the values in place of the placeholders."""
+        filled: dict[str, Any] = _fill_placeholders(shape_schema(self.shape), dict(self.values))
+        return filled
+
+
+def among(name: str) -> Any:
+    """Return the field type "one of the values that the call supplies under `name`".
+
+    A shape that is validated without these values accepts nothing in this field.
+    """
+
+    def validate(value: Any, info: ValidationInfo) -> Any:
+        if isinstance(value, bool):
+            raise ValueError("not a number")  # in Python, True == 1
+        values: Values = (info.context or {}).get(name, ())
+        if value not in values:
+            *others, last = map(repr, values or ("nothing",))
+            expected = f"{', '.join(others)} or {last}" if others else last
+            raise PydanticKnownError("literal_error", {"expected": expected})
+        return values[values.index(value)]  # our own 1, not the answer's 1.0, which equals it
+
+    return Annotated[Any, PlainValidator(validate), WithJsonSchema({PLACEHOLDER: name})]
+
+
+@lru_cache(maxsize=1024)
+def shape_schema(shape: type[BaseModel]) -> dict[str, Any]:
+    """Return a shape's JSON Schema, placeholders included."""
+    return shape.model_json_schema()
+
+
+@lru_cache(maxsize=1024)
+def json_schema(schema: type[BaseModel] | ParametricSchema) -> dict[str, Any]:
+    """Return a schema as JSON Schema, in the form that is sent to a model."""
+    return schema.model_json_schema()
+
+
+# fmt: off
+BOUND_FAULTS = frozenset({
+    "string_too_long", "string_too_short", "too_long", "too_short", "value_error",
+    "greater_than", "greater_than_equal", "less_than", "less_than_equal",
+})
+# fmt: on
+"""Faults that strict decoding lets through, since it does not take the bounds of a schema."""
+
+
+def is_out_of_bounds(text: str, schema: type[BaseModel] | ParametricSchema) -> bool:
+    """Return whether a text has the shape of a schema, and only exceeds its bounds."""
+    try:
+        schema.model_validate_json(text)
+    except ValidationError as error:
+        return {each["type"] for each in error.errors(include_url=False, include_input=False)} <= BOUND_FAULTS
+    return True
+
+
+def _fill_placeholders(schema: Any, values: Mapping[str, Values]) -> Any:
+    """Replace each placeholder by its values, written as pydantic writes a Literal."""
+    match schema:
+        case {"x-atlaskit-among": name, **rest}:
+            allowed = values[name]
+            type_name = "string" if isinstance(allowed[0], str) else "integer"
+            literal = {"const": allowed[0]} if len(allowed) == 1 else {"enum": list(allowed)}
+            return {**literal, **rest, "type": type_name}
+        case dict():
+            return {key: _fill_placeholders(part, values) for key, part in schema.items()}
+        case list():
+            return [_fill_placeholders(part, values) for part in schema]
+        case _:
+            return schema
+
+
+CHARACTERS_A_TOKEN = 4
+"""Characters of text a token, roughly: for estimates where no server counts tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Usage:
+    """What model calls cost. Usages can be added.
+
+    Counts that an endpoint does not report are 0.
+
+    Attributes:
+        calls: Attempts (HTTP exchanges), the failed ones included.
+        prompt_tokens: Tokens of the prompts, images included.
+        completion_tokens: Tokens that the model generated.
+    """
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    """Prompt tokens that the server found in its prefix cache."""
+    image_tokens: int = 0
+    """Prompt tokens that encode images."""
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    """Completion tokens that the model spent on its thought."""
+    estimated: bool = False
+    """Whether a token count is an estimate, as an oracle's are."""
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and completion tokens."""
+        return self.prompt_tokens + self.completion_tokens
+
+    @property
+    def effective_tokens(self) -> int:
+        """Tokens the server had to compute: prompt − cached + completion."""
+        return self.tokens - self.cached_tokens
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            calls=self.calls + other.calls,
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            image_tokens=self.image_tokens + other.image_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
+            estimated=self.estimated or other.estimated,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the counts as plain JSON values.
+
+        Reasoning tokens are left out where there are none, as in what earlier versions wrote.
+        """
+        return {name: count for name, count in vars(self).items() if count or name != "reasoning_tokens"}
+
+    @classmethod
+    def from_json(cls, counts: Any) -> Usage:
+        """Read what `to_json` wrote.
+
+        Raises:
+            ValueError: For anything else; an imported cache may hold any JSON value.
+        """
+        if not isinstance(counts, dict) or counts.keys() | {"reasoning_tokens"} != COUNT_TYPES.keys():
+            raise ValueError("the fields are not those of a usage")
+        if not all(type(count) is COUNT_TYPES[name] and 0 <= count < 2**53 for name, count in counts.items()):
+            raise ValueError("a count of a usage must be an integer from 0 to 2^53 − 1")
+        return cls(**counts)
+
+
+COUNT_TYPES = {each.name: bool if each.name == "estimated" else int for each in fields(Usage)}
+"""The type of each count as JSON."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transit:
+    """How long a call took and what it sent. All zero for a reply from the cache."""
+
+    queue_s: float = 0.0
+    """Seconds the call waited for the limiter to admit its requests."""
+    wall_s: float = 0.0
+    """Seconds from the start of the call to its reply, with queueing, retries and their pauses."""
+    sent_bytes: int = 0
+    """Bytes of all request bodies."""
+
 
 Role = Literal["master", "worker"]
 

@@ -19,9 +19,8 @@ from atlaskit.models.client import call_error
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.limiter import limiter_for
 from atlaskit.models.posting import post_when_admitted
-from atlaskit.models.protocol import MAX_ATTEMPTS
+from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage
 from atlaskit.models.transcription import Segment, read_transcription
-from atlaskit.models.usage import Transit, Usage
 
 Format = Literal["verbose_json", "json"]
 """What a server is asked for: segments with times, or the text alone."""

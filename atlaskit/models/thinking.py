@@ -7,7 +7,7 @@ from typing import Any
 
 from atlaskit.errors import InputError
 from atlaskit.models.dialect import Dialect
-from atlaskit.models.families import NO_THINKING, Family
+from atlaskit.models.presets import NO_THINKING, Family
 
 THOUGHT_TOKENS = 16_384
 """Room for a thought beside the answer, where a model thinks and no limit was set."""

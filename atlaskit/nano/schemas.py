@@ -12,7 +12,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 from atlaskit.agents.schemas import Answer, cached_shape, has_a_span, not_blank, one_of, reply_model, several
 from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.question import Kind, Question
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.models.protocol import ParametricSchema, among
 
 LONGEST_TEXT = 600
 """Characters of free text in a reply; the rest is cut."""

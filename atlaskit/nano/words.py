@@ -16,9 +16,9 @@ from typing import Any
 from atlaskit.agents.prompts import Call, DecisionCall, ProbeCall, ReviewCall, StepCall, TaskCall, Turn
 from atlaskit.agents.prompts.worker import notes
 from atlaskit.environment.actions import cells_of
+from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import clock, listed
 from atlaskit.environment.memory import Gap, Scratchpad
-from atlaskit.environment.notation import clock, listed
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import Image, Message, Request
 from atlaskit.nano import schemas

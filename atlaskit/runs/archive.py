@@ -6,52 +6,20 @@ file.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_outdated, is_recorded, kind_of
+from atlaskit.caching.keys import canonical_json, is_image, is_key, is_outdated, is_recorded, kind_of
 from atlaskit.errors import CacheError, InputError
 from atlaskit.runs import recording
 from atlaskit.runs.events import Start
 from atlaskit.runs.result import Result, Run, trace_of
-from atlaskit.runs.trace import Trace
+from atlaskit.runs.trace import Trace, manifest_in, run_key
 from atlaskit.video.records import ASKED, LINES, parse_lines
 
 __all__ = ["export", "import_"]
-
-
-def manifest_in(value: object) -> dict[str, str] | None:
-    """Return a run's manifest, its keys with their digests; None if a JSON value is not one."""
-    if not isinstance(value, dict) or not all(is_key(key) and isinstance(digest, str) for key, digest in value.items()):
-        return None
-    return value
-
-
-RUN = Kind("run", 1, lambda _, value: manifest_in(json.loads(value)) is not None)
-"""The list of entries that a run needs, by the events of its trace: question and settings are not
-enough, since two runs may differ in subtitles or replies alone."""
-
-
-def save_manifest(trace: Trace, cache: Cache) -> None:
-    """Store the manifest of a run: the entries that it read or wrote, without images.
-
-    `export` needs it to tell which entries a replay of the run reads. It is stored each time, since
-    `export(made_since_s=…)` looks for the manifests stored since a moment.
-
-    Args:
-        trace: The trace of the run.
-        cache: The watched cache that the run was made with.
-    """
-    cache.put_json(_run_key(trace), _manifest(cache))
-
-
-def save_timings_manifest(cache: Cache) -> None:
-    """Store a manifest of measurements that a watched cache gave or got; see `save_manifest`."""
-    manifest = _manifest(cache)
-    cache.put_json(RUN.key(timings=sorted(manifest)), manifest)
 
 
 def export(
@@ -176,7 +144,7 @@ def _keys_of_runs(runs: Sequence[Run], cache: Cache) -> tuple[set[str], dict[str
 
 def _needed_keys(trace: Trace, cache: Cache) -> set[str]:
     """Return the keys that a run needs; raise CacheError if an entry is missing or has changed."""
-    key = _run_key(trace)
+    key = run_key(trace)
     manifest = manifest_in(cache.get_json(key))
     if manifest is None:
         raise CacheError(f"{cache} does not know this run; export it from the cache that it was made with.")
@@ -193,29 +161,11 @@ def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
     return {key for key, _ in unique}
 
 
-def _manifest(cache: Cache) -> dict[str, str]:
-    """Return the keys that a watched cache read or stored, with their digests.
-
-    Images are left out, which can be drawn again, and "asked" entries, which `export` renews.
-    """
-    needed = (cache.touched or {}).items()
-    return {
-        key: digest for key, digest in needed if is_recorded(key) and not is_image(key) and kind_of(key) != ASKED.name
-    }
-
-
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
     """Return the entry with this run's subtitles of the video; a later run may have used others."""
     video = trace.of(Start)[0].settings.get("video")
     tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
     return {ASKED.key(video=video): canonical_json(track.fingerprint).encode() for track in tracks if track is not None}
-
-
-def _run_key(trace: Trace) -> str:
-    starts = trace.of(Start)
-    if len(starts) != 1:
-        raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
-    return RUN.key(trace=trace.to_json())
 
 
 def __dir__() -> list[str]:

@@ -14,13 +14,12 @@ from typing import Annotated, Any, ClassVar, Literal, dataclass_transform
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from atlaskit.environment.actions import ACTIONS, Action, cells_of, name_of
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
 from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import Reply
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Reply, Usage
 
 Cell = Annotated[int, Field(ge=0)]
 Path = tuple[Cell, ...]

@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atlaskit.environment.actions import ACTIONS
+from atlaskit.environment.grid import clock, interval
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.notation import clock, interval
 from atlaskit.environment.question import Question
 from atlaskit.runs.events import (
     ActionRecord,

@@ -16,11 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.actions import Investigate, Zoom
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.render import Sheet, View
 from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError, first_fault, printable

@@ -15,14 +15,13 @@ from typing import Any, TypeAlias
 
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
+from atlaskit.environment.grid import clock, interval
 from atlaskit.environment.memory import DeadZones, Scratchpad, label_of
-from atlaskit.environment.notation import clock, interval
 from atlaskit.environment.question import Answered, Question, Span, Spans, spans_of
 from atlaskit.environment.render import Sheet
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.models.call_log import Call
-from atlaskit.models.protocol import Role
-from atlaskit.models.usage import Usage
+from atlaskit.models.cached import Call
+from atlaskit.models.protocol import Role, Usage
 from atlaskit.runs.events import Report
 from atlaskit.runs.trace import Trace, parse_line
 

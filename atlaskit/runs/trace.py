@@ -1,4 +1,5 @@
-"""`Trace`: saves and loads all events of a run as JSON lines; its JSON Schema (docs/trace.md).
+"""`Trace`: saves and loads all events of a run as JSON lines; its JSON Schema (docs/trace.md); the
+manifest of the cache entries that a run needs.
 
 A file may come from an untrusted source. It is read as data, and anything but known events is
 refused.
@@ -16,10 +17,12 @@ from typing import Any, TypeVar, overload
 from pydantic import TypeAdapter, ValidationError
 from pydantic.json_schema import GenerateJsonSchema
 
+from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
-from atlaskit.caching.keys import canonical_json
+from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_recorded, kind_of
 from atlaskit.errors import InputError, first_fault, reason
-from atlaskit.runs.events import KINDS, Event
+from atlaskit.runs.events import KINDS, Event, Start
+from atlaskit.video.records import ASKED
 
 E = TypeVar("E", bound=Event)
 TRACE_VERSION = 3
@@ -184,3 +187,53 @@ def _event(where: str, row: Any) -> Event:
 def _adapter(kind: str) -> TypeAdapter[Any]:
     """Return what validates events of a kind; it takes milliseconds to make."""
     return TypeAdapter(KINDS[kind])
+
+
+def manifest_in(value: object) -> dict[str, str] | None:
+    """Return a run's manifest, its keys with their digests; None if a JSON value is not one."""
+    if not isinstance(value, dict) or not all(is_key(key) and isinstance(digest, str) for key, digest in value.items()):
+        return None
+    return value
+
+
+RUN = Kind("run", 1, lambda _, value: manifest_in(json.loads(value)) is not None)
+"""The list of entries that a run needs, by the events of its trace: question and settings are not
+enough, since two runs may differ in subtitles or replies alone."""
+
+
+def save_manifest(trace: Trace, cache: Cache) -> None:
+    """Store the manifest of a run: the entries that it read or wrote, without images.
+
+    `export` needs it to tell which entries a replay of the run reads. It is stored each time, since
+    `export(made_since_s=…)` looks for the manifests stored since a moment.
+
+    Args:
+        trace: The trace of the run.
+        cache: The watched cache that the run was made with.
+    """
+    cache.put_json(run_key(trace), _manifest(cache))
+
+
+def save_timings_manifest(cache: Cache) -> None:
+    """Store a manifest of measurements that a watched cache gave or got; see `save_manifest`."""
+    manifest = _manifest(cache)
+    cache.put_json(RUN.key(timings=sorted(manifest)), manifest)
+
+
+def _manifest(cache: Cache) -> dict[str, str]:
+    """Return the keys that a watched cache read or stored, with their digests.
+
+    Images are left out, which can be drawn again, and "asked" entries, which `export` renews.
+    """
+    needed = (cache.touched or {}).items()
+    return {
+        key: digest for key, digest in needed if is_recorded(key) and not is_image(key) and kind_of(key) != ASKED.name
+    }
+
+
+def run_key(trace: Trace) -> str:
+    """Return the key of a run's manifest; raise InputError for a trace without one start."""
+    starts = trace.of(Start)
+    if len(starts) != 1:
+        raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
+    return RUN.key(trace=trace.to_json())

@@ -16,10 +16,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import Grid, clock, listed
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Scratchpad
-from atlaskit.environment.notation import clock, listed
 from atlaskit.nano.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
 from atlaskit.nano.words import TEXTS, evidence_text, opened_cells_text, question_text, say, subtitles_by_cell
 from atlaskit.video.subtitles import Line

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.observation import Observation
 from atlaskit.video.subtitles import Line
 from nano.policy.query import GOALS, Floats, Query, index_of, something
 from nano.teacher.goal import objects_in

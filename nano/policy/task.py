@@ -13,8 +13,7 @@ from PIL import Image
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.observation import Observation
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import read_tiles
 from atlaskit.gym import CELL_KINDS, DRAWN, AtlasEpisode, DiscreteAtlasEnv

@@ -16,8 +16,8 @@ from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewC
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.benchmarks.atlasworld.timeline import Script
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.observation import Observation
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.nano.words import listed_lines

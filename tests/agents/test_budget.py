@@ -22,8 +22,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.models import clock
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 from atlaskit.runs.events import Event
 
 

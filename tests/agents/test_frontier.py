@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.agents.frontier import PRIOR_WEIGHT, Frontier, virtual_loss
-from atlaskit.agents.strategies import BEAM_WIDTH, SCAN_STEPS, beam, bfs, dfs
+from atlaskit.agents.strategies import BEAM_WIDTH, PRIOR_WEIGHT, SCAN_STEPS, Frontier, beam, bfs, dfs, virtual_loss
 from atlaskit.environment.grid import SUB_SECOND, Grid, regions_over
 from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError

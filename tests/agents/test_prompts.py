@@ -17,8 +17,7 @@ from atlaskit.environment.memory import DeadZones, Evidence, Gap, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet
 from atlaskit.models.cached import reply_key
-from atlaskit.models.protocol import Request
-from atlaskit.models.schema import json_schema
+from atlaskit.models.protocol import Request, json_schema
 from atlaskit.video.subtitles import Line
 
 QUESTION = Question("What is it?", ("a circle", "a square", "a star"))

@@ -14,8 +14,7 @@ from support.model_doubles import Babbler, Overruled, Slow
 from support.searches import RecordingOracle, of_category, search, text_of
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.frontier import Frontier
-from atlaskit.agents.strategies import Assignment
+from atlaskit.agents.strategies import Assignment, Frontier
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
 from atlaskit.caching.cache import Cache

@@ -31,9 +31,7 @@ from atlaskit.evaluation import tables
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.answers import find_answer
 from atlaskit.models.completion import Completion
-from atlaskit.models.protocol import Request
-from atlaskit.models.schema import json_schema
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Request, Usage, json_schema
 from atlaskit.runs.narrate import summary
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace

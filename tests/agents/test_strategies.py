@@ -12,8 +12,7 @@ from support.searches import of_category, search
 
 import atlaskit as ak
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.frontier import Frontier
-from atlaskit.agents.strategies import STRATEGIES, Assignment, beam
+from atlaskit.agents.strategies import STRATEGIES, Assignment, Frontier, beam
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid

@@ -23,8 +23,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.models.protocol import Request
-from atlaskit.models.schema import json_schema
+from atlaskit.models.protocol import Request, json_schema
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace

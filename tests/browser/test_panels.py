@@ -15,7 +15,7 @@ SETUP = f"""
 import sys, threading; sys.path.insert(0, {str(TESTS)!r})
 import atlaskit as ak
 from atlaskit.models.errors import ModelError
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.video.subtitles import Line, Subtitles
 from support.model_doubles import ATTACK, Spiteful
 from support.stand_ins import Flat

@@ -19,8 +19,7 @@ from atlaskit.environment.actions import ACTIONS, Action, ActionKind, cells_of, 
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.mdp import EFFECTS, State
 from atlaskit.errors import IllegalAction
-from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.models.schema import json_schema
+from atlaskit.models.protocol import CallControl, Reply, Request, json_schema
 from atlaskit.runs.events import Step
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.source import open_run

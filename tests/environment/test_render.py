@@ -12,9 +12,8 @@ from support.stand_ins import Flat
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.notation import clock
 from atlaskit.environment.render import Frame, Sheet, Still, View, view
 from atlaskit.errors import InputError
 from atlaskit.video.readers import LETTERBOX

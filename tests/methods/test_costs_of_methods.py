@@ -8,7 +8,7 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import METHODS
-from atlaskit.models.call_log import PER_VIDEO_STEPS, Call
+from atlaskit.models.cached import PER_VIDEO_STEPS, Call
 
 CLIP_METHODS = ("retrieval", "mapreduce", "mapreduce-clips", "worldmm", "dvd")
 """The methods that stand on the records of clips."""

@@ -14,7 +14,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.methods import prompts
 from atlaskit.methods.prompts import CaptionCall, FramesCall, TextCall
-from atlaskit.models.schema import json_schema
+from atlaskit.models.protocol import json_schema
 from atlaskit.video.subtitles import Line
 
 SAID, ROWS = {'"Hello “there”"', '"Bye"'}, {"A dog.", "A cat."}

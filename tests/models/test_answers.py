@@ -22,8 +22,7 @@ from atlaskit.models import answers, json_text
 from atlaskit.models.answers import Found, NoAnswer, find_answer
 from atlaskit.models.completion import Completion, read_completion
 from atlaskit.models.json_text import TooMuch, Work, json_objects
-from atlaskit.models.schema import ParametricSchema, among, json_schema
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import ParametricSchema, Usage, among, json_schema
 
 CELLS, LABELS = tuple(range(16)), ("A", "B", "AA")
 LEGAL = {"expand": CELLS, "backtrack": (), "mark_promising": CELLS, "zoom": (2, 3), "investigate_before": CELLS}

@@ -15,7 +15,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.client import VLM
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 
 SMALL = {"cell": 48, "k": 4, "budget": Budget(calls=30)}
 

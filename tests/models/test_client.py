@@ -26,8 +26,7 @@ from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
 from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.protocol import Message, Request
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Message, Request, Usage
 
 
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:

@@ -14,7 +14,7 @@ from support.stand_ins import request
 
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import read_completion
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 
 ANSWER = '{"thought":"t","cell":3}'
 

@@ -21,10 +21,9 @@ from atlaskit.agents.worker import Task, Worker
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Backtrack, Expand
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.errors import InputError

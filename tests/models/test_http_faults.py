@@ -49,8 +49,7 @@ from atlaskit.models.client import VLM
 from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
 from atlaskit.models.limiter import limiter_for
-from atlaskit.models.protocol import Message, Request
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Message, Request, Usage
 
 
 class Pick(BaseModel):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from atlaskit.errors import InputError
 from atlaskit.models.prices import Prices, read_prices
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 
 
 def test_each_kind_of_token_has_its_price() -> None:

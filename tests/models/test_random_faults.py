@@ -25,7 +25,7 @@ from atlaskit.environment.question import Question
 from atlaskit.errors import AtlasError
 from atlaskit.models.client import VLM
 from atlaskit.models.http import Endpoint, HttpFailure
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 

@@ -20,8 +20,7 @@ from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.errors import first_fault
 from atlaskit.models.cached import reply_key
-from atlaskit.models.protocol import Message, Request
-from atlaskit.models.schema import ParametricSchema, among, json_schema
+from atlaskit.models.protocol import Message, ParametricSchema, Request, among, json_schema
 
 Make = Callable[[], ParametricSchema]
 

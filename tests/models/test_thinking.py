@@ -15,7 +15,7 @@ from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import DIALECTS, Dialect
 from atlaskit.models.errors import BadReply
-from atlaskit.models.families import FAMILIES, family_of
+from atlaskit.models.presets import FAMILIES, family_of
 from atlaskit.models.thinking import THOUGHT_TOKENS, merged
 
 ANSWER = '{"thought":"t","cell":3}'

@@ -28,10 +28,10 @@ CONTRACTS = {
 VIOLATIONS = {
     "rooms": ("caching", "atlaskit.video.video"),
     "no-circles": ("caching", "atlaskit.video.video"),
-    "environment": ("environment", "atlaskit.models.usage"),
+    "environment": ("environment", "atlaskit.models.protocol"),
     "benchmarks": ("benchmarks", "atlaskit.runs.trace"),
     "experiments": ("experiments", "atlaskit.caching.cache"),
-    "gym": ("gym", "atlaskit.models.usage"),
+    "gym": ("gym", "atlaskit.models.protocol"),
     "viz": ("viz", "atlaskit.agents.budget"),
     "recipe": ("cli", "nano.train"),
 }

@@ -18,7 +18,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import KINDS, kind_of
 from atlaskit.errors import CacheError, InputError, VideoError
 from atlaskit.models.named import SERVED
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.recording import HEADER
 from atlaskit.runs.result import Result

@@ -25,8 +25,7 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import FrameError, InputError
-from atlaskit.models.protocol import CallControl, Image, Model, Reply, Request
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import CallControl, Image, Model, Reply, Request, Usage
 from atlaskit.runs import replay
 from atlaskit.runs.events import KINDS, Event, Record
 from atlaskit.runs.trace import TRACE_VERSION, Trace, schema

@@ -27,10 +27,9 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.client import VLM
-from atlaskit.models.families import FAMILIES, family_of
 from atlaskit.models.http import Endpoint
-from atlaskit.models.protocol import CallControl, Message, ModelWrapper, Reply, Request
-from atlaskit.models.schema import ParametricSchema
+from atlaskit.models.presets import FAMILIES, family_of
+from atlaskit.models.protocol import CallControl, Message, ModelWrapper, ParametricSchema, Reply, Request
 from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import has_linear_attention

@@ -30,8 +30,7 @@ from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import CallControl, Message, Request
-from atlaskit.models.schema import ParametricSchema
+from atlaskit.models.protocol import CallControl, Message, ParametricSchema, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result

@@ -9,8 +9,7 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.methods.prompts import ControllerCall
 from atlaskit.models.errors import Refused
-from atlaskit.models.protocol import CallControl, Model, Reply, Request
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import CallControl, Model, Reply, Request, Usage
 
 FINISH = {"action": "finish"}
 CLIPS = 12

@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
-from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 
 INTERVAL = (2.0, 4.0)
 """What `ConstantModel` answers to when-questions, in seconds."""

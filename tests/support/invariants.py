@@ -5,7 +5,7 @@ from __future__ import annotations
 from atlaskit.agents.budget import Budget
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace

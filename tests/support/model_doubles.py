@@ -12,9 +12,7 @@ from typing import Any, Unpack
 
 from atlaskit.caching.keys import canonical_json, recipe_key
 from atlaskit.models.errors import ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request
-from atlaskit.models.schema import json_schema
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request, Usage, json_schema
 
 
 def draw_key(model: Model, request: Request) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.timeline import Script
-from atlaskit.environment.observation import Observation
+from atlaskit.environment.atlas import Observation
 from nano.policy.query import Floats
 from nano.teacher.labels import VALUES, content_at, encode
 

@@ -28,7 +28,7 @@ from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.runs import narrate
 from atlaskit.runs.events import KINDS, Decision, Failure, Review, Task, Turn
 from atlaskit.runs.result import Result

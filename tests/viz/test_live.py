@@ -20,6 +20,7 @@ from support.paths import TESTS
 from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, MissingVideo, ScriptedAttackVideo, checked_html, run
 
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.run import Run
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
@@ -28,7 +29,6 @@ from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook
 from atlaskit.models import clock
 from atlaskit.runs.events import Event
-from atlaskit.runs.observer import RunObserver
 from atlaskit.runs.replay import memory
 from atlaskit.runs.result import Result
 from atlaskit.viz import html
@@ -74,7 +74,7 @@ class RecordingSurface:
 
 def draw_on(surface: RecordingSurface, monkeypatch: pytest.MonkeyPatch, first_s: float = 0.0) -> None:
     """Make runs with `show=True` draw on a surface, without pauses."""
-    monkeypatch.setattr(RunObserver, "open_display", lambda video, cache: DrawingThread(surface))
+    monkeypatch.setattr(Run, "open_display", lambda video, cache: DrawingThread(surface))
     monkeypatch.setattr(thread, "FIRST_S", first_s)
     monkeypatch.setattr(thread, "INTERVAL_S", 0.0)
 
@@ -136,7 +136,7 @@ def test_an_error_in_drawing_does_not_change_the_run(
     plain, surface = random_run(Cache(tmp_path / "a")), RecordingSurface()
     draw_on(surface, monkeypatch)
     if fails_at == "open_display":
-        monkeypatch.setattr(RunObserver, "open_display", fail)
+        monkeypatch.setattr(Run, "open_display", fail)
     else:
         monkeypatch.setattr(RecordingSurface if fails_at == "draw" else DrawingThread, fails_at, fail)
     model = Flaky(Looking(Babbler(3)), 0.1, 3, MASTER_AND_WORKER)

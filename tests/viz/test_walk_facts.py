@@ -15,13 +15,12 @@ from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import ACTIONS
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import Grid, listed
 from atlaskit.environment.mdp import dead_cells
-from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.evaluation import baselines
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.runs import replay
 from atlaskit.runs.events import ActionRecord, Decision, HintRecord, Reopen, Report, Scout, Start, Step, Stop, Vote
 from atlaskit.runs.narrate import STOPS, action_text, action_verb

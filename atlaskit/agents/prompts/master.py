@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atlaskit.agents.prompts.conversation import DECIDE, brief
 from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
 from atlaskit.agents.verbalize import (
+    DECIDE,
+    brief,
     evidence_text,
     gaps_text,
     hints_text,
@@ -15,9 +16,9 @@ from atlaskit.agents.verbalize import (
     ranking_request,
     sheet_parts,
 )
+from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import listed
 from atlaskit.environment.memory import Gap, Scratchpad
-from atlaskit.environment.notation import listed
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet
 from atlaskit.models.protocol import Message, Request

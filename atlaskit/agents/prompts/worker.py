@@ -6,13 +6,12 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import step_schema
-from atlaskit.agents.verbalize import evidence_text, hints_text, opened_cells_text, question_text, sheet_parts
+from atlaskit.agents.verbalize import brief, evidence_text, hints_text, opened_cells_text, question_text, sheet_parts
 from atlaskit.environment.actions import ACTIONS, Action, Expand, cells_of, name_of, word_of
+from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import clock, listed
 from atlaskit.environment.mdp import LegalSet, Traversal
-from atlaskit.environment.notation import clock, listed
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Question
 from atlaskit.errors import printable
 from atlaskit.models.protocol import MOST_IMAGES, Image, Message, Request

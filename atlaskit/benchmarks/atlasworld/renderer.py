@@ -15,8 +15,8 @@ from functools import lru_cache
 
 from PIL import Image
 
-from atlaskit.benchmarks.atlasworld.backgrounds import paint_scenery
-from atlaskit.benchmarks.atlasworld.sprites import Sprite, draw_banner, draw_object
+from atlaskit.benchmarks.atlasworld.brushes import Sprite, draw_banner, draw_object
+from atlaskit.benchmarks.atlasworld.scenery import paint_scenery
 from atlaskit.benchmarks.atlasworld.timeline import Motion, Scene, Script, WorldEvent
 
 TRANSITION_S = 0.4

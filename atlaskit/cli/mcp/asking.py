@@ -15,7 +15,7 @@ from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.mcp.session import Sight, bounded_jpeg
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question
 from atlaskit.errors import AtlasError, printable
 from atlaskit.models.protocol import Model

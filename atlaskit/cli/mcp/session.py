@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from PIL import Image
 
 from atlaskit.environment.actions import Action, Backtrack, Expand, Investigate, Zoom
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.grid import clock, listed
 from atlaskit.environment.image import LazyImage, to_jpeg
 from atlaskit.environment.mdp import scan_interval
-from atlaskit.environment.notation import clock, listed
-from atlaskit.environment.observation import Observation
 from atlaskit.errors import printable
 from atlaskit.video.subtitles import Line
 

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atlaskit.agents.prompts.conversation import DECIDE, brief
 from atlaskit.agents.schemas import CaptionAnswer, decision_schema
-from atlaskit.agents.verbalize import grid_intro, question_text, quote_line, spoken_at
+from atlaskit.agents.verbalize import DECIDE, brief, grid_intro, question_text, quote_line, spoken_at
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.models.protocol import Image, Request
-from atlaskit.models.schema import ParametricSchema
+from atlaskit.models.protocol import Image, ParametricSchema, Request
 from atlaskit.video.subtitles import Line
 
 VIEWER = (

@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from atlaskit.agents.prompts.conversation import DECIDE, brief
 from atlaskit.agents.schemas import Answer, Text, Words
-from atlaskit.agents.verbalize import grid_intro, question_text, quote_line
+from atlaskit.agents.verbalize import DECIDE, brief, grid_intro, question_text, quote_line
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.methods.prompts.baselines import decision_without_citations

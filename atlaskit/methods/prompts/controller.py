@@ -15,9 +15,8 @@ from typing import Any, Literal, Union
 
 from pydantic import BaseModel
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Text, reply_model
-from atlaskit.agents.verbalize import grid_intro, question_text
+from atlaskit.agents.verbalize import brief, grid_intro, question_text
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import Image, Message, Request

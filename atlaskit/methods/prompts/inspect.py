@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Confidence, Text, Words
-from atlaskit.agents.verbalize import grid_intro
+from atlaskit.agents.verbalize import brief, grid_intro
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import Image, Request
 

@@ -8,13 +8,11 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Text, Words, one_of, reply_model, several
-from atlaskit.agents.verbalize import grid_intro, question_text
+from atlaskit.agents.verbalize import brief, grid_intro, question_text
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
-from atlaskit.models.protocol import Image, Request
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.models.protocol import Image, ParametricSchema, Request, among
 
 MOST_SEGMENTS = 10
 """Scenes that one reply may name."""

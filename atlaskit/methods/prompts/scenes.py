@@ -9,13 +9,11 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Text, Words, reply_model, several
-from atlaskit.agents.verbalize import grid_intro
+from atlaskit.agents.verbalize import brief, grid_intro
 from atlaskit.environment.render import View
 from atlaskit.methods.prompts.clips import Subject
-from atlaskit.models.protocol import Request
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.models.protocol import ParametricSchema, Request, among
 
 MOST_CHARACTERS = 8
 """Characters of one scene."""

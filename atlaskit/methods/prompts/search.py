@@ -7,9 +7,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Words
-from atlaskit.agents.verbalize import question_text
+from atlaskit.agents.verbalize import brief, question_text
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import Request
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Words
-from atlaskit.agents.verbalize import quote_line
+from atlaskit.agents.verbalize import brief, quote_line
 from atlaskit.environment.render import Frame
 from atlaskit.models.protocol import Image, Request
 from atlaskit.video.subtitles import Line

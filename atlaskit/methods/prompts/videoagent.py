@@ -7,14 +7,12 @@ from typing import Literal, Union
 
 from pydantic import BaseModel
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Text, Words, cached_shape, one_of, reply_model, several
-from atlaskit.agents.verbalize import grid_intro, question_text
-from atlaskit.environment.notation import clock
+from atlaskit.agents.verbalize import brief, grid_intro, question_text
+from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
-from atlaskit.models.protocol import Request
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.models.protocol import ParametricSchema, Request, among
 
 DETECTIVE = (
     "You answer a question about a long video of which you know single frames, in words, and nothing of the segments "

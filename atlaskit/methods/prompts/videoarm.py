@@ -8,8 +8,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import CaptionAnswer, Words
+from atlaskit.agents.verbalize import brief
 from atlaskit.environment.render import View
 from atlaskit.methods.prompts.controller import Tool
 from atlaskit.methods.prompts.inspect import sheets

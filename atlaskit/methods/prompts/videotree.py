@@ -6,12 +6,10 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Text, cached_shape, one_of, reply_model, several
-from atlaskit.agents.verbalize import question_text
+from atlaskit.agents.verbalize import brief, question_text
 from atlaskit.environment.question import Question
-from atlaskit.models.protocol import Request
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.models.protocol import ParametricSchema, Request, among
 
 SCOUT = (
     "You decide where to look closer in a long video that you cannot see. You know captions of a few frames; each "

@@ -9,11 +9,10 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Words, reply_model, several
-from atlaskit.environment.notation import clock
-from atlaskit.models.protocol import Request
-from atlaskit.models.schema import ParametricSchema, among
+from atlaskit.agents.verbalize import brief
+from atlaskit.environment.grid import clock
+from atlaskit.models.protocol import ParametricSchema, Request, among
 
 MOST_FACTS = 8
 """Facts of ten clips."""

@@ -14,8 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from atlaskit.errors import InputError
-from atlaskit.models.families import Family, family_of
-from atlaskit.models.presets import SHIPPED
+from atlaskit.models.presets import SHIPPED, Family, family_of
 
 PROSE = {".md", ".csv"}
 """Suffixes of files that describe a model. Replies do not depend on them."""

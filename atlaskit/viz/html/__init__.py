@@ -23,8 +23,8 @@ from functools import partial
 from typing import Any
 
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace

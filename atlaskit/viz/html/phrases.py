@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.viz.html.markup import Html, paragraph, tag, untrusted
 
 

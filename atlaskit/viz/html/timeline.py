@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from PIL import Image, ImageDraw, ImageFont
 
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError, printable
 from atlaskit.viz.palette import INK, TICK_LINE

@@ -6,8 +6,7 @@ replaces it as static HTML. (Assign what `ask` returns; as the last line of a ce
 would show the result a second time.) In a terminal, one line on stderr shows the progress and
 disappears at the end; the result is not printed.
 
-The search does not import this package: `attach`, which `import atlaskit` calls, registers
-`open_display` at `RunObserver`.
+The search does not import this package: `import atlaskit` hands `open_display` to it.
 """
 
 from __future__ import annotations
@@ -15,13 +14,12 @@ from __future__ import annotations
 import sys
 
 from atlaskit.caching.cache import Cache
-from atlaskit.runs.observer import RunDisplay, RunObserver
 from atlaskit.video.video import Video
 from atlaskit.viz.live.terminal import StatusLine
 from atlaskit.viz.live.thread import DrawingThread
 
 
-def open_display(video: Video, cache: Cache) -> RunDisplay:
+def open_display(video: Video, cache: Cache) -> DrawingThread:
     """Return the display of a run: in the notebook of this kernel, or else on stderr.
 
     Args:
@@ -33,11 +31,6 @@ def open_display(video: Video, cache: Cache) -> RunDisplay:
     from atlaskit.viz.live.notebook import NotebookOutput  # imports IPython, which only notebooks need
 
     return DrawingThread(NotebookOutput(video, cache))
-
-
-def attach() -> None:
-    """Register `open_display` as the display of runs that are started with `show=True`."""
-    RunObserver.open_display = open_display
 
 
 def _is_kernel() -> bool:

@@ -10,8 +10,8 @@ from __future__ import annotations
 from PIL import Image, ImageDraw
 
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.drawing import DEAD, burn, font
 from atlaskit.environment.grid import Cell, Grid
+from atlaskit.environment.image import DEAD, burn, font
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.errors import AtlasError, printable, reason
 from atlaskit.runs.narrate import counted, span_text

@@ -14,8 +14,8 @@ from typing import Any
 from IPython.display import display
 
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.notation import clock
 from atlaskit.runs.narrate import span_text
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import Result

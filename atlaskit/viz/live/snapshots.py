@@ -15,7 +15,7 @@ from typing import Any
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.runs.events import (
     Assign,
     Call,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.models.clock import is_stopped, now_s
 from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import Result

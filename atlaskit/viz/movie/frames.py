@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from PIL import Image, ImageDraw
 
-from atlaskit.environment.drawing import burn
-from atlaskit.environment.image import LazyImage
+from atlaskit.environment.grid import clock
+from atlaskit.environment.image import LazyImage, burn
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
 from atlaskit.environment.tiles import read_tiles

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from PIL import ImageDraw, ImageFont
 
-from atlaskit.environment.drawing import Font, font, wrap
+from atlaskit.environment.image import Font, font, wrap
 from atlaskit.viz.html.markup import plain_text
 
 INK = (24, 28, 36)

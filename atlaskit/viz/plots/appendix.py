@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from PIL import Image
 
+from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.notation import clock
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import InputError, printable

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.notation import clock
 from atlaskit.errors import printable
 from atlaskit.runs.events import Probe, Report, Review, Step
 from atlaskit.runs.result import Result

@@ -6,8 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from atlaskit.environment.grid import Grid
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import Grid, clock
 from atlaskit.errors import printable
 from atlaskit.runs.events import Event, Probe, Report, Review, Step
 from atlaskit.runs.result import Result

@@ -6,9 +6,9 @@ sees the grid as it was before their reports, and in the trace its reply follows
 
 from __future__ import annotations
 
+from atlaskit.environment.grid import listed
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.notation import listed
 from atlaskit.errors import InputError
 from atlaskit.runs.events import Event
 from atlaskit.runs.narrate import MAX_LISTED

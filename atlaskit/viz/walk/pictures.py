@@ -14,8 +14,8 @@ from io import BytesIO
 from PIL import Image
 
 from atlaskit.caching.keys import is_image
+from atlaskit.environment.grid import clock
 from atlaskit.environment.image import LazyImage
-from atlaskit.environment.notation import clock
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs import replay

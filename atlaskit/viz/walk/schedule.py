@@ -11,7 +11,7 @@ from collections import defaultdict, deque
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.runs.events import Call, Event, Failure, Probe, Turn, Vote
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace

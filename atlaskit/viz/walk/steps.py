@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.notation import clock
 from atlaskit.errors import InputError
 from atlaskit.runs.events import (
     Assign,

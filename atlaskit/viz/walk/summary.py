@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.notation import clock
 from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps

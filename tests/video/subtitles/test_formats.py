@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.subtitle_files import Write, texts_of
 
-from atlaskit.environment.observation import Observation
+from atlaskit.environment.atlas import Observation
 from atlaskit.errors import SubtitleError, SubtitleWarning
 from atlaskit.video.subtitles import Line, Subtitles, read_subtitles
 

@@ -21,8 +21,8 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.view import seconds_of
+from atlaskit.environment.grid import stamp
 from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.notation import stamp
 from atlaskit.environment.render import View
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.playlist import Playlist

@@ -23,8 +23,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, SubtitleError
 from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.models.usage import Usage
+from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video

@@ -8,6 +8,6 @@ event lasts.
 """
 
 from atlaskit.benchmarks.atlasworld.oracle.oracle import Oracle
-from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
+from atlaskit.benchmarks.atlasworld.oracle.perception import estimated_usage
 
 __all__ = ["Oracle", "estimated_usage"]

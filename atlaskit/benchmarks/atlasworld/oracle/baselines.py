@@ -6,8 +6,7 @@ from typing import Any
 
 from atlaskit.agents.prompts import GlanceCall
 from atlaskit.agents.schemas import LONGEST_TEXT
-from atlaskit.benchmarks.atlasworld.oracle.answers import decision_reply
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, decision_reply, describe
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View

@@ -11,16 +11,13 @@ from atlaskit.benchmarks.atlasworld.oracle import (
     controllers,
     inquiry,
     mapreduce,
-    master,
     search,
     videoagent,
+    videorlm,
     videotree,
-    worker,
     worldmm,
 )
-from atlaskit.benchmarks.atlasworld.oracle.chances import Chances
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
-from atlaskit.benchmarks.atlasworld.oracle.usage import estimated_usage
+from atlaskit.benchmarks.atlasworld.oracle.perception import Chances, Perception, estimated_usage
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.errors import InputError
 from atlaskit.methods.prompts import (
@@ -53,11 +50,11 @@ from atlaskit.methods.prompts import (
 from atlaskit.models.protocol import CallControl, Reply, Request
 
 REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
-    TaskCall: master.task_reply,
-    ProbeCall: master.probe_reply,
-    StepCall: worker.step_reply,
-    ReviewCall: master.review_reply,
-    DecisionCall: master.final_reply,
+    TaskCall: videorlm.task_reply,
+    ProbeCall: videorlm.probe_reply,
+    StepCall: videorlm.step_reply,
+    ReviewCall: videorlm.review_reply,
+    DecisionCall: videorlm.final_reply,
     GlanceCall: baselines.glance_reply,
     FramesCall: baselines.frames_reply,
     CaptionCall: baselines.caption_reply,

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from atlaskit.environment.grid import clock, listed
 from atlaskit.environment.image import LazyImage
-from atlaskit.environment.notation import clock, listed
 from atlaskit.environment.render import Still, View
 from atlaskit.runs.narrate import span_text
 from atlaskit.viz.html.markup import (

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
+from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.notation import clock
 from atlaskit.environment.render import Sheet
 from atlaskit.runs.narrate import MAX_LISTED, counted, percent, span_text, spans_text
 from atlaskit.viz.html import timeline

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from atlaskit.environment.actions import ACTIONS
-from atlaskit.environment.notation import listed
-from atlaskit.environment.observation import Observation
+from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import listed
 from atlaskit.runs.narrate import MAX_LISTED, counted, percent, span_text
 from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, fact_table, guarded, paragraph, table, untrusted
 from atlaskit.viz.html.phrases import omitted

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import islice
 
+from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import label_of
-from atlaskit.environment.notation import clock
 from atlaskit.runs.events import Decision, Report, Review
 from atlaskit.runs.narrate import MAX_LISTED, cited_frames, counted, percent, span_text
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from atlaskit.caching.cache import cache_in_use
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.environment.render import View
 from atlaskit.environment.render import view as make_view
 from atlaskit.video.playlist import Playlist

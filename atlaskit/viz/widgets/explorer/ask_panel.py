@@ -14,8 +14,8 @@ from typing import Any, ClassVar, Protocol
 
 from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.notation import clock
 from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
 from atlaskit.models.stoppable import Stopped

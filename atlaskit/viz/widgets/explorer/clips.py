@@ -11,7 +11,7 @@ import numpy as np
 
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, microseconds
-from atlaskit.environment.drawing import unreadable_tile
+from atlaskit.environment.image import unreadable_tile
 from atlaskit.environment.question import Span
 from atlaskit.errors import FrameError, InputError
 from atlaskit.runs.narrate import span_text

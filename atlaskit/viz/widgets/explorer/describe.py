@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Cell, Grid
+from atlaskit.environment.grid import Cell, Grid, clock, stamp
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.notation import clock, stamp
 from atlaskit.environment.render import View
 from atlaskit.runs.narrate import span_text
 from atlaskit.video.video import Video

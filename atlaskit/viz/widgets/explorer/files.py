@@ -9,8 +9,8 @@ from typing import Literal
 from PIL import Image
 
 from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.grid import listed, stamp
 from atlaskit.environment.image import note_in
-from atlaskit.environment.notation import listed, stamp
 from atlaskit.runs.narrate import counted
 from atlaskit.viz.widgets.explorer.navigation import Shown
 

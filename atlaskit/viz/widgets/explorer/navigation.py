@@ -15,11 +15,10 @@ from typing import Any, Literal, get_args
 
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Expand, Investigate, Zoom
-from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import SUB_SECOND, Cell, Grid
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.mdp import State, transition
-from atlaskit.environment.observation import Observation
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Still, View
 from atlaskit.errors import IllegalAction, InputError

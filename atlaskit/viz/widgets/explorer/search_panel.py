@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from atlaskit.environment.notation import clock
+from atlaskit.environment.grid import clock
 from atlaskit.errors import AtlasError, reason
 from atlaskit.video.subtitles.finding import FoundLine, find_words
 from atlaskit.video.video import Video

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.notation import listed
+from atlaskit.environment.grid import listed
 from atlaskit.runs.narrate import span_text
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, Html, card, guarded, jpeg_image, paragraph, untrusted
 from atlaskit.viz.html.reprs.memory import timeline_image
