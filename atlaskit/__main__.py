@@ -10,7 +10,7 @@ import argparse
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from atlaskit import __version__
 from atlaskit.cli.ask import add_ask_command
@@ -25,6 +25,12 @@ from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.transcribe import add_transcribe_command
 from atlaskit.cli.view import add_view_commands
 from atlaskit.errors import AtlasError
+
+COMMANDS: tuple[Callable[[Any], None], ...] = (
+    *(add_ask_command, add_evaluate_command, add_explore_command, add_transcribe_command, add_view_commands),
+    *(add_serve_command, add_mcp_command, add_cache_commands, add_experiments_command, add_run_command),
+)
+"""What adds each command, in the order of --help."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -61,27 +67,13 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _parser() -> argparse.ArgumentParser:
-    return _with_commands(
-        _Parser(
-            prog="atlaskit", description="Ask a vision-language model about long videos by searching contact sheets."
-        )
-    )
-
-
-def _with_commands(parser: argparse.ArgumentParser) -> argparse.ArgumentParser:
+    about = "Ask a vision-language model about long videos by searching contact sheets."
+    parser = _Parser(prog="atlaskit", description=about)
+    parser.set_defaults(server_version=__version__)
     parser.add_argument("--version", action="version", version=f"atlaskit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-
-    add_ask_command(commands)
-    add_evaluate_command(commands)
-    add_explore_command(commands)
-    add_transcribe_command(commands)
-    add_view_commands(commands)
-    add_serve_command(commands)
-    add_mcp_command(commands, __version__)
-    add_cache_commands(commands)
-    add_experiments_command(commands)
-    add_run_command(commands)
+    for add_command in COMMANDS:
+        add_command(commands)
     return parser
 
 

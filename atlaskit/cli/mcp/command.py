@@ -27,13 +27,8 @@ EXAMPLES = """examples:
   atlaskit mcp --root ~/Videos --model http://localhost:8000/v1 Qwen/Qwen3-VL-8B-Instruct --calls 100"""
 
 
-def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser], version: str) -> None:
-    """Add the `mcp` subcommand to the parser.
-
-    Args:
-        commands: The subcommands.
-        version: The version that the server tells the assistant.
-    """
+def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the `mcp` subcommand to the parser, whose `server_version` the server tells."""
     parser = commands.add_parser(
         "mcp",
         help="lend videos to an assistant: a server of the Model Context Protocol",
@@ -43,7 +38,7 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         epilog=EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.set_defaults(run=_mcp, server_version=version)
+    parser.set_defaults(run=_mcp)
     parser.add_argument(
         "--root",
         action="append",
