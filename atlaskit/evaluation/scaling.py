@@ -15,7 +15,7 @@ import platform
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any, Unpack
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
 from tqdm import tqdm
@@ -32,9 +32,10 @@ from atlaskit.evaluation.latency import Delayed, delayed, without_delay
 from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
+from atlaskit.models.cached import Call
 from atlaskit.models.clock import now_s
 from atlaskit.models.named import as_model_or_maker
-from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Role
+from atlaskit.models.protocol import Model
 from atlaskit.models.serving.hardware import cpuinfo
 from atlaskit.runs.trace import save_timings_manifest
 from atlaskit.video.video import Video
@@ -46,7 +47,6 @@ __all__ = [
     "WORKERS",
     "Delayed",
     "Measured",
-    "TimedCall",
     "amdahl",
     "by_workers",
     "conclusions",
@@ -54,7 +54,6 @@ __all__ = [
     "processor",
     "serial_s",
     "speedup",
-    "timing_key",
 ]
 
 TIMING = Kind("timing", 2, is_json(dict))
@@ -62,37 +61,6 @@ WORKERS = (1, 3, 5, 7, 16)
 """The paper's numbers of workers, and 16, the most requests that one address gets at once."""
 RESERVED = frozenset({"vlm", "cache", "workers", "replay", "on_event"})
 """Settings of `ask` that `by_workers` passes itself or does not allow."""
-
-
-@dataclass(frozen=True)
-class TimedCall:
-    """When a call ran, in seconds from the start of its run.
-
-    Examples:
-        >>> ak.scaling.TimedCall("worker", began_s=0.5, ended_s=1.25)
-        TimedCall(role='worker', began_s=0.5, ended_s=1.25)
-    """
-
-    role: Role
-    began_s: float
-    ended_s: float
-
-
-@dataclass
-class _TimedModel(ModelWrapper):
-    """A model that records when each call ran, failed ones included."""
-
-    started_s: float = field(default_factory=now_s)
-    calls: list[TimedCall] = field(default_factory=list)
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Forward the call and record its times."""
-        began_s = now_s()
-        try:
-            return self.model.complete(request, **control)
-        finally:
-            ended_s = now_s()
-            self.calls.append(TimedCall(request.role, began_s - self.started_s, ended_s - self.started_s))
 
 
 class Measured(BaseModel):
@@ -251,10 +219,10 @@ class _TimedQuestion:
 
     def _run(self, model: Model, workers: int) -> tuple[Measured, bool]:
         """Ask the question without cached replies; return the times, and whether a call failed."""
-        timed, question = _TimedModel(model), self.question
-        result = ask(self.video, question, vlm=timed, workers=workers, cache=self.images, **self.settings)
-        seconds, score = now_s() - timed.started_s, question.score(result.prediction)
-        worker_calls = [call for call in timed.calls if call.role == "worker"]
+        question, started_s = self.question, now_s()
+        result = ask(self.video, question, vlm=model, workers=workers, cache=self.images, **self.settings)
+        seconds, score = now_s() - started_s, question.score(result.prediction)
+        worker_calls = [call for call in result.calls if call.role == "worker"]
         measured = Measured(
             score=float(score),
             right=score >= RIGHT_FROM,
@@ -265,7 +233,7 @@ class _TimedQuestion:
             stop=result.stop,
             frames_decoded=result.spent.frames_decoded,
             seconds=seconds,
-            serial_seconds=serial_s(timed.calls, seconds),
+            serial_seconds=serial_s(result.calls, seconds),
             worker_calls=len(worker_calls),
             worker_seconds=sum(call.ended_s - call.began_s for call in worker_calls),
             processor=processor(),
@@ -274,23 +242,25 @@ class _TimedQuestion:
         return measured, any(call.failure for call in result.calls)
 
     def _key(self, workers: int) -> str:
-        return timing_key(
-            self.question.to_json(),
-            self.video.fingerprint,
-            self.video.subtitles.fingerprint,
-            self.model,
+        # Without the processor and the version of atlaskit, so that a replay finds what another
+        # machine measured; the entry names both. Without the address: `refresh` measures another.
+        return TIMING.key(
+            question=self.question.to_json(),
+            video=self.video.fingerprint,
+            lines=self.video.subtitles.fingerprint,
+            model=self.model.name,
+            parameters=dict(self.model.parameters),
             workers=workers,
             settings=json_settings(self.settings),
         )
 
 
-def serial_s(calls: Iterable[TimedCall], seconds: float) -> float:
+def serial_s(calls: Iterable[Call], seconds: float) -> float:
     """Return in how many of a run's seconds no worker's call ran.
 
     Examples:
-        >>> calls = [ak.scaling.TimedCall("worker", began_s=0.5, ended_s=1.25)]
-        >>> ak.scaling.serial_s(calls, seconds=2.0)
-        1.25
+        >>> ak.scaling.serial_s(result.calls, seconds=60.0) <= 60.0
+        True
     """
     spans = ((call.began_s, call.ended_s) for call in calls if call.role == "worker")
     covered = DeadZones().add_all(span for span in spans if span[0] < span[1])
@@ -307,37 +277,6 @@ def processor() -> str:
     lines = cpuinfo().splitlines()
     name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
     return f"{name or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
-
-
-def timing_key(
-    question: dict[str, Any],
-    video: str,
-    lines: str,
-    model: Model,
-    *,
-    workers: int,
-    settings: dict[str, Any],
-) -> str:
-    """Return the key of a measurement of one question with one number of workers.
-
-    Leaves out the processor and the version of atlaskit, so that a replay finds what another
-    machine measured; the entry names both. Leaves out the endpoint's address: to measure the same
-    model behind another server, pass `refresh=True`.
-
-    Examples:
-        >>> key = ak.scaling.timing_key({}, "video", "lines", vlm, workers=3, settings={})
-        >>> key.startswith("timing")
-        True
-    """
-    return TIMING.key(
-        question=question,
-        video=video,
-        lines=lines,
-        model=model.name,
-        parameters=dict(model.parameters),
-        workers=workers,
-        settings=settings,
-    )
 
 
 def __dir__() -> list[str]:

@@ -11,9 +11,9 @@ import hashlib
 import json
 import threading
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, Unpack, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Unpack, cast, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -32,7 +32,6 @@ from atlaskit.models.protocol import (
     Reply,
     Request,
     Role,
-    Transit,
     Usage,
     shape_schema,
 )
@@ -223,12 +222,9 @@ def read_reply_entry(entry: bytes) -> StoredReply:
     """
     try:
         match json.loads(entry):
-            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if not rest:
-                return StoredReply(text, Usage.from_json(usage), reasoning, None)
-            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), "model": str(model), **rest} if (
-                not rest
-            ):
-                return StoredReply(text, Usage.from_json(usage), reasoning, model)
+            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if rest.keys() <= {"model"}:
+                if isinstance(model := rest.get("model"), str | None):
+                    return StoredReply(text, Usage.from_json(usage), reasoning, model)
     except RecursionError as error:
         raise ValueError("the JSON is nested too deeply") from error
     raise ValueError("the fields are not those of a reply")
@@ -333,6 +329,9 @@ class Call:
     queue_s: float
     wall_s: float
     sent_bytes: int
+    began_s: float
+    """When the call began, in seconds of this run; it ended `ended_s`."""
+    ended_s: float
     live: bool
     """Whether the model was called now."""
     failure: str
@@ -345,10 +344,12 @@ class Call:
         object.__setattr__(self, "retries", max(0, self.calls - 1))
 
     @classmethod
-    def of(cls, request: Request, usage: Usage, transit: Transit, *, live: bool, failure: str = "") -> Call:
-        """Return the call of a request, from what it cost and how long it took."""
-        views = tuple(image.key for image in request.images)
-        return cls(request.role, request.step, **vars(usage), **vars(transit), live=live, failure=failure, views=views)
+    def of(cls, request: Request, outcome: Reply | ModelError, began_s: float, ended_s: float) -> Call:
+        """Return the call of a request, from what came of it and when it ran."""
+        times: dict[str, Any] = {**vars(outcome.transit), "began_s": began_s, "ended_s": ended_s}
+        failure = str(outcome) if isinstance(outcome, ModelError) else ""
+        views, usage = tuple(image.key for image in request.images), vars(outcome.usage)
+        return cls(request.role, request.step, **usage, **times, live=outcome.live, failure=failure, views=views)
 
     @property
     def usage(self) -> Usage:
@@ -356,18 +357,9 @@ class Call:
         return Usage(**{name: getattr(self, name) for name in COUNT_TYPES})
 
     @property
-    def transit(self) -> Transit:
-        """How long the call took now. Zero for a reply from the cache."""
-        return Transit(queue_s=self.queue_s, wall_s=self.wall_s, sent_bytes=self.sent_bytes)
-
-    @property
     def is_per_video(self) -> bool:
         """Whether the call depends on the video alone, so that all questions about it share it."""
         return self.step in PER_VIDEO_STEPS
-
-    def row(self) -> dict[str, Any]:
-        """Return the call as a row of a table."""
-        return asdict(self)
 
 
 class CallLog:
@@ -380,13 +372,17 @@ class CallLog:
     def __init__(self, model: Model) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.calls: list[Call] = []
+        self._started_s = now_s()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Pass the call to the model and record its reply or failure. See `Model.complete`."""
+        began_s, outcome = now_s() - self._started_s, cast(Reply | ModelError | None, None)
         try:
-            reply = self.model.complete(request, **control)
+            outcome = self.model.complete(request, **control)
+            return outcome
         except ModelError as error:
-            self.calls.append(Call.of(request, error.usage, error.transit, live=error.live, failure=str(error)))
+            outcome = error
             raise
-        self.calls.append(Call.of(request, reply.usage, reply.transit, live=reply.live))
-        return reply
+        finally:
+            if outcome is not None:
+                self.calls.append(Call.of(request, outcome, began_s, now_s() - self._started_s))

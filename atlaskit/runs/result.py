@@ -33,26 +33,13 @@ WORKER_STOPS = ("explored",)
 WITHOUT_EVIDENCE = "(!) without evidence"
 """Marks an answer that no frame supports; in ASCII, which every terminal and typeface has."""
 UNSUPPORTED = "none: the answer names no frame that supports it"
-RESTS_ON = {
-    "uniform": "none: the answer rests on frames at equal steps, and names none of them",
-    "captions": "none: the answer rests on captions of the video's clips",
-    "subtitles": "none: the answer rests on the subtitles alone",
-    "blind": "none: the answer rests on the question alone",
-    "retrieval": "none: the answer rests on clips that a search for words found",
-    "videotree": "none: the answer rests on captions of frames that stand for groups of similar ones",
-    "videoagent": "none: the answer rests on captions of frames that were looked for",
-    "mapreduce": "none: the answer rests on what was written down of chosen scenes",
-    "mapreduce-clips": "none: the answer rests on what was written down of chosen clips",
-    "worldmm": "none: the answer rests on what was recalled from summaries, facts and frames",
-    "dvd": "none: the answer rests on records of clips, and on what was told of frames of some of them",
-    "videoarm": "none: the answer rests on notes of a look from coarse to fine, and on the frames seen last",
-}
-"""What the answer of a method rests on that never names a frame, by the method's name."""
 
 
 def rests_on(method: object) -> str:
     """Return what an answer without evidence rests on, by the name of its method."""
-    return RESTS_ON.get(str(method), UNSUPPORTED)
+    if method in (None, "video-rlm", "composite"):
+        return UNSUPPORTED
+    return f"none: {printable(str(method), 60)} answers without naming a frame that supports it"
 
 
 def searched(settings: Mapping[str, Any], duration_s: float) -> Span:

@@ -1,5 +1,5 @@
-"""`Trace`: saves and loads all events of a run as JSON lines; its JSON Schema (docs/trace.md); the
-manifest of the cache entries that a run needs.
+"""`Trace`: saves and loads all events of a run as JSON lines (docs/trace.md); the manifest of the
+cache entries that a run needs.
 
 A file may come from an untrusted source. It is read as data, and anything but known events is
 refused.
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
-from pydantic.json_schema import GenerateJsonSchema
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
@@ -108,25 +107,6 @@ class Trace:
         return cls(tuple(_event(f"{where}, event {number}", row) for number, row in enumerate(rows)))
 
 
-def schema() -> dict[str, Any]:
-    """Return the JSON Schema of the line of one event, which docs/trace.schema.json holds."""
-    adapters = [(kind, "validation", _adapter(kind)) for kind in KINDS]
-    references, definitions = TypeAdapter.json_schemas(adapters, schema_generator=_UntitledFields)  # type: ignore[arg-type]
-    for kind, event in KINDS.items():
-        fields = definitions["$defs"][event.__name__]
-        fields["properties"] = {"kind": {"const": kind}, **fields["properties"]}
-        fields["required"] = ["kind", *fields.get("required", ())]
-    header = {"$schema": GenerateJsonSchema.schema_dialect, "title": f"An event of an atlaskit trace, v{TRACE_VERSION}"}
-    return {**header, "oneOf": list(references.values()), **definitions}
-
-
-class _UntitledFields(GenerateJsonSchema):
-    """Leaves out titles that only repeat the name of a field."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
 def _check_header(where: str, line: bytes) -> None:
     """Raise InputError unless the first line names the version that this code reads."""
     header = parse_line(where, line)
@@ -176,7 +156,7 @@ def _event(where: str, row: Any) -> Event:
         found = f"is of the kind {str(kind)[:40]!r}" if kind is not None else f"has no kind: {str(row)[:80]!r}"
         raise InputError(f"{where}, is no event that this atlaskit knows; it {found}.")
     try:
-        event: Event = _adapter(kind).validate_json(canonical_json(row))
+        event: Event = adapter(kind).validate_json(canonical_json(row))
     except ValidationError as error:
         fault = ": ".join(filter(None, first_fault(error)))
         raise InputError(f"{where}: This {kind!r} is invalid: {fault}.") from error
@@ -184,7 +164,7 @@ def _event(where: str, row: Any) -> Event:
 
 
 @cache
-def _adapter(kind: str) -> TypeAdapter[Any]:
+def adapter(kind: str) -> TypeAdapter[Any]:
     """Return what validates events of a kind; it takes milliseconds to make."""
     return TypeAdapter(KINDS[kind])
 

@@ -16,24 +16,9 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.errors import Refused
-from atlaskit.runs.result import RESTS_ON, Result
+from atlaskit.runs.result import Result
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.summary import summarize
-
-WORDS = {
-    "uniform": "frames at equal steps",
-    "captions": "captions",
-    "subtitles": "subtitles alone",
-    "blind": "question alone",
-    "retrieval": "a search for words",
-    "videotree": "groups of similar ones",
-    "videoagent": "frames that were looked for",
-    "mapreduce": "chosen scenes",
-    "mapreduce-clips": "chosen clips",
-    "worldmm": "summaries, facts and frames",
-    "dvd": "records of clips",
-    "videoarm": "from coarse to fine",
-}
 
 
 def shown(result: Result) -> tuple[str, str, list[str]]:
@@ -52,9 +37,9 @@ def test_an_answer_without_evidence_says_so(method: str, world: World, shared_ca
     options = {"search": ak.Search(max_depth=0)} if method == "video-rlm" else {}
     result = METHODS[method](world.drawn, "What happens?", vlm=nothing, cache=shared_cache, **options)
     assert result.prediction is not None and not len(result.evidence)
-    told = WORDS.get(method, "names no frame")
+    told = "names no frame" if method in ("video-rlm", "composite") else f"{method} answers without naming a frame"
     text, page, notes = shown(result)
-    assert f"evidence  none: the answer {'' if method in WORDS else 'names'}" in text and told in text
+    assert "evidence  none: " in text and told in text
     assert told in page and any(told in note for note in notes)
     assert json.loads(result.to_json())["without_evidence"] == result.without_evidence
 
@@ -73,7 +58,3 @@ def test_a_run_without_an_answer_claims_nothing(world: World) -> None:
     result = ask(world.drawn, CHOICE, vlm=Mute(), cache=Cache(None), max_depth=0)
     assert result.prediction is None and result.without_evidence == "" and "evidence  none\n" in str(result)
     assert "without_evidence" not in result.to_json()
-
-
-def test_each_method_that_names_no_frame_has_its_sentence() -> None:
-    assert set(RESTS_ON) == set(METHODS) - {"video-rlm", "composite"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import re
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -28,8 +29,11 @@ from atlaskit.errors import FrameError, InputError
 from atlaskit.models.protocol import CallControl, Image, Model, Reply, Request, Usage
 from atlaskit.runs import replay
 from atlaskit.runs.events import KINDS, Event, Record
-from atlaskit.runs.trace import TRACE_VERSION, Trace, schema
+from atlaskit.runs.trace import TRACE_VERSION, Trace
 from atlaskit.video.readers import Pixels
+
+sys.path.insert(0, str(ROOT / "tools"))
+from trace_schema import schema
 
 DOCS = ROOT / "docs"
 WHEN = Question("When is it?", kind="when")

@@ -73,12 +73,12 @@ def test_a_run_agrees_with_the_servers_counters(vlm: VLM, world: World, cache: C
         role: sum(call.usage.prompt_tokens for call in result.calls if call.role == role) for role in result.usage
     }
     assert by_role == {role: usage.prompt_tokens for role, usage in result.usage.items()}
-    assert all(call.transit.wall_s > 0 and call.transit.sent_bytes > 0 for call in result.calls)
+    assert all(call.wall_s > 0 and call.sent_bytes > 0 for call in result.calls)
 
     again = run(world, world.questions[0], vlm, cache)
     assert again.to_json() == result.to_json() and again.spent.calls == 0
     assert vlm.counters().prompt_tokens == before.prompt_tokens + server.prompt_tokens
-    assert all(call.transit.wall_s == 0 and not call.live for call in again.calls)
+    assert all(call.wall_s == 0 and not call.live for call in again.calls)
 
 
 def shape_of(request: Request) -> type:

@@ -233,7 +233,7 @@ def test_workers_stand_side_by_side(wrong: Result) -> None:
         ]
         assert len(set(starts)) < len(starts), "the first steps of workers start together"
     seconds = schedule(open_run(timed(wrong))).times
-    total = sum(call.transit.wall_s for call in timed(wrong).calls)
+    total = sum(call.wall_s for call in timed(wrong).calls)
     assert sum(end - start for start, end in seconds) == pytest.approx(total)
     assert times.end_of(len(wrong.trace)) < total, "parallel calls overlap"
     for other in (replace(timed(wrong), calls=wrong.calls[1:]), timed(wrong).trace):

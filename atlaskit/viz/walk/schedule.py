@@ -48,7 +48,7 @@ def _seconds(record: Result | Trace) -> list[float] | None:
         return None
     log, seconds = defaultdict[tuple[str, Usage], deque[float]](deque), list[float]()
     for call in record.calls:
-        log[call.step, call.usage].append(call.transit.wall_s)
+        log[call.step, call.usage].append(call.wall_s)
     for event in record.trace:
         if not isinstance(event, Call | Failure):
             seconds.append(0.0)
