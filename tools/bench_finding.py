@@ -1,4 +1,4 @@
-"""Measure what finds more and looks less, alone and together, paired with the search without it.
+"""Measure what finds more and looks less, alone and together, paired with the paper's search.
 
 A part of `make bench`. Oracles answer questions of all kinds about ten-hour AtlasWorlds. Worlds are
 of the development seeds; `--seeds test` is for the one measurement of a release. With `--write
@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from bench_tokens import bounded, ratio_of_sums
 from tqdm import tqdm
 
 import atlaskit as ak
+from atlaskit.agents.settings import BEST, PAPER
 from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.evaluation.intervals import interval
@@ -30,17 +31,17 @@ WORLDS = 10
 """Seeds, each with 20 questions: 4 of each kind, on a world of their own."""
 RATES = (0.0, 0.1, 0.3)
 """Rates of `miss` and `confuse`."""
-ARMS: dict[str, dict[str, Any]] = {
-    "without": {},
-    "paper": {"traversal": "auto"},
-    "words": {"scouts": ("words",)},
-    "second look": {"second_look": True},
-    "votes=5": {"votes": 5},
-    "steps, probe": {"thrift": ("steps", "probe")},
-    "all but words": {"second_look": True, "votes": 5, "thrift": ("steps", "probe")},
-    "best": {"scouts": ("words",), "second_look": True, "votes": 5, "thrift": ("steps", "probe")},
+ARMS: dict[str, ak.Search] = {
+    "paper": PAPER,
+    "dfs": ak.Search(traversal="dfs"),
+    "dfs, words": ak.Search(traversal="dfs", scouts=("words",)),
+    "dfs, second look": ak.Search(traversal="dfs", second_look=True),
+    "dfs, votes=5": ak.Search(traversal="dfs", votes=5),
+    "dfs, steps, probe": ak.Search(traversal="dfs", thrift=("steps", "probe")),
+    "best but words": replace(BEST, scouts=()),
+    "best": BEST,
 }
-"""The searches that are compared: depth-first, but for the paper's."""
+"""The searches that are compared, the one that they are paired with first."""
 MISLED = ("S2A", "T2O")
 """Kinds of questions about objects that a line may speak of in a wrong colour."""
 DELAY_S = 0.5
@@ -69,14 +70,9 @@ def runs_of(seed: int) -> list[Run]:
         for rate in RATES:
             oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
             for question in questions:
-                for arm, options in ARMS.items():
-                    result = ak.ask(
-                        world.drawn,
-                        question,
-                        vlm=oracle,
-                        cache=cache,
-                        search=ak.Search(**{"traversal": "dfs", **SMALL, **options}),
-                    )
+                for arm, search in ARMS.items():
+                    search = replace(search, **SMALL)
+                    result = ak.ask(world.drawn, question, vlm=oracle, cache=cache, search=search)
                     cost = result.total.calls, result.total.tokens
                     runs.append(Run(seed, rate, arm, bool(result.is_right), *cost))
     return runs
@@ -88,19 +84,19 @@ def misled_runs_of(seed: int) -> list[Run]:
     for question in (question for question in world.questions if question.misleading_subtitle):
         for rate in RATES:
             oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
-            for arm in ("without", "words"):
-                search = ak.Search(traversal="dfs", **SMALL, **ARMS[arm])
+            for arm in ("dfs", "dfs, words"):
+                search = replace(ARMS[arm], **SMALL)
                 result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
                 runs.append(Run(seed, rate, arm, bool(result.is_right), result.total.calls, result.total.tokens))
     return runs
 
 
 def table(runs: Sequence[Run]) -> Iterator[str]:
-    """Yield the lines of the table: accuracy and cost, beside those of the search without all."""
-    yield "| oracle | search | n | right | difference, points | calls | of those without | tokens | of those without |"
+    """Yield the lines of the table: accuracy and cost, beside those of the paper's search."""
+    yield "| oracle | search | n | right | difference, points | calls | of the paper's | tokens | of the paper's |"
     yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
     for rate in RATES:
-        base = [run for run in runs if (run.rate, run.arm) == (rate, "without")]
+        base = [run for run in runs if (run.rate, run.arm) == (rate, "paper")]
         clusters = [str(run.seed) for run in base]
         for arm in ARMS:
             rows = [run for run in runs if (run.rate, run.arm) == (rate, arm)]
@@ -121,7 +117,7 @@ def misled(runs: Sequence[Run]) -> Iterator[str]:
     yield "| oracle | n | right without | right with words | better, worse | calls without | calls with words |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for rate in RATES:
-        before, after = ([run for run in runs if (run.rate, run.arm) == (rate, arm)] for arm in ("without", "words"))
+        before, after = ([run for run in runs if (run.rate, run.arm) == (rate, arm)] for arm in ("dfs", "dfs, words"))
         better = sum(a.right < b.right for a, b in zip(before, after, strict=True))
         worse = sum(a.right > b.right for a, b in zip(before, after, strict=True))
         right = f"{sum(run.right for run in before)} | {sum(run.right for run in after)}"
