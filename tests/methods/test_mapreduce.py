@@ -16,10 +16,10 @@ from support.searches import RecordingOracle, paid_steps, text_of
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import METHODS, mapreduce, mapreduce_clips
-from atlaskit.methods.characters import MOST_LISTED, with_names
+from atlaskit.methods.calls import TextCall
+from atlaskit.methods.characters import MOST_LISTED, CharactersCall, with_names
 from atlaskit.methods.clips import Clip
-from atlaskit.methods.mapreduce import PER_CHUNK
-from atlaskit.methods.prompts import CharactersCall, MapCall, OverviewCall, ReduceCall, SceneLookCall, TextCall
+from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.methods.run import MethodRun
 from atlaskit.methods.scenes import LONGEST_ROW, Scene, clips_as_scenes
 from atlaskit.models.protocol import MOST_IMAGES, Request
@@ -46,7 +46,7 @@ def clip(index: int, *subjects: tuple[str, str], caption: str = "A place.") -> C
 
 
 def named(world: World, cache: Cache, scenes: list[Scene], vlm: Any = None) -> tuple[list[Scene], MethodRun]:
-    run = MethodRun(world.drawn, "What?", None, vlm or Oracle(world), cache=cache)
+    run = MethodRun(world.drawn, "What?", vlm=vlm or Oracle(world), cache=cache)
     run.begin("mapreduce", {})
     return with_names(run, scenes), run
 

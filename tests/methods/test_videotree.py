@@ -14,10 +14,12 @@ from support.searches import taken_steps
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
 from atlaskit.evaluation.baselines import videoagent, videotree
+from atlaskit.methods.calls import TextCall
 from atlaskit.methods.clusters import Cluster, SimilarFrames
-from atlaskit.methods.prompts import RelevanceCall, StillCall, TextCall
-from atlaskit.methods.prompts.videotree import relevance_schema
+from atlaskit.methods.stills import StillCall
+from atlaskit.methods.videotree import RelevanceCall
 from atlaskit.models.protocol import Request
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.result import Result
@@ -151,7 +153,7 @@ def test_a_replay_elsewhere_needs_neither_the_file_nor_the_library(
 
 
 def test_only_frames_that_were_shown_can_be_rated() -> None:
-    schema = relevance_schema(3)
+    schema = RelevanceCall(Question("What?", kind="open"), 16.0, ("a", "b", "c")).request().schema
 
     def rates(frame: Any, relevance: Any = 2) -> Any:
         return {"prediction": "", "confidence": 1, "relevance": [{"frame": frame, "relevance": relevance}]}

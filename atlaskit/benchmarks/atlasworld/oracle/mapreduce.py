@@ -14,19 +14,10 @@ from atlaskit.benchmarks.atlasworld.oracle.judgement import (
     seen_on,
     told,
 )
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
-from atlaskit.methods.prompts import (
-    CharactersCall,
-    ContinuesCall,
-    GoalCall,
-    MapCall,
-    OverviewCall,
-    ReduceCall,
-    SceneCall,
-    SceneLookCall,
-)
-from atlaskit.methods.prompts.mapreduce import MOST_SEGMENTS, SUREST
-from atlaskit.methods.prompts.scenes import MOST_CHARACTERS, MOST_PAIRS
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies
+from atlaskit.methods.characters import MOST_PAIRS, CharactersCall
+from atlaskit.methods.mapreduce import MOST_SEGMENTS, SUREST, GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
+from atlaskit.methods.scenes import MOST_CHARACTERS, ContinuesCall, SceneCall
 
 NOT_HERE = "Nothing here bears on the question."
 
@@ -115,3 +106,15 @@ def overview_reply(perception: Perception, call: OverviewCall) -> dict[str, Any]
     """Return what single frames of several scenes show for the question."""
     found = seen_on(perception, call.question, call.sheet)
     return {"seen": told(perception, found)[:LONGEST_TEXT] or NOT_HERE}
+
+
+REPLIES: Replies = {
+    ContinuesCall: continues_reply,
+    SceneCall: scene_reply,
+    CharactersCall: characters_reply,
+    MapCall: map_reply,
+    ReduceCall: reduce_reply,
+    GoalCall: goal_reply,
+    SceneLookCall: look_reply,
+    OverviewCall: overview_reply,
+}

@@ -7,7 +7,7 @@ from typing import Any
 from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.schemas import MOST_CITED, MOST_INTERVALS, MOST_ITEMS
 from atlaskit.benchmarks.atlasworld.oracle.answers import answer_from, decision_reply
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, contains, overlaps
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies, contains, overlaps
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 
 HINTED = 0.5
@@ -105,3 +105,6 @@ def final_reply(perception: Perception, call: DecisionCall) -> dict[str, Any]:
     """Return the answer that the scratchpad gives."""
     found = perception.evidence(call.question, call.sheet.scratchpad)
     return decision_reply(perception, call.question, found)
+
+
+REPLIES: Replies = {TaskCall: task_reply, ProbeCall: probe_reply, ReviewCall: review_reply, DecisionCall: final_reply}

@@ -4,9 +4,9 @@ evidence.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 from atlaskit.benchmarks.atlasworld.oracle.chances import Chances
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
@@ -125,3 +125,7 @@ def contains(event: WorldEvent, time_s: float) -> bool:
 def is_in_evidence(event: WorldEvent, pad: Scratchpad) -> bool:
     """Return whether a frame in the scratchpad shows an event."""
     return any(contains(event, item.timestamp_s) for item in pad)
+
+
+Replies: TypeAlias = Mapping[type, Callable[[Perception, Any], dict[str, Any]]]
+"""The function that answers each call, by the call's class."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from atlaskit.agents.prompts import StepCall, Turn
 from atlaskit.agents.schemas import MOST_ITEMS
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe, overlaps, share
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies, describe, overlaps, share
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.environment.actions import Action, AddToScratchpad, Claim, Expand, MarkPromising
 from atlaskit.environment.mdp import State, transition
@@ -111,3 +111,6 @@ def _closer_look(call: StepCall, cells: list[int]) -> dict[str, Any] | None:
         action = {"action": "investigate", "direction": side, "cell": middle}
         return {"thought": f"What comes {side} this?", "action": action}
     return None
+
+
+REPLIES: Replies = {StepCall: step_reply}
