@@ -18,11 +18,10 @@ import inspect
 from collections.abc import Callable
 
 from atlaskit.agents.search import ask
+from atlaskit.methods.baselines import blind, captions, composite, subtitles_only, uniform
 from atlaskit.methods.dvd import dvd
-from atlaskit.methods.frames import composite, uniform
 from atlaskit.methods.mapreduce import mapreduce, mapreduce_clips
 from atlaskit.methods.retrieval import retrieval
-from atlaskit.methods.text import blind, captions, subtitles_only
 from atlaskit.methods.videoagent import videoagent
 from atlaskit.methods.videoarm import videoarm
 from atlaskit.methods.videotree import videotree

@@ -15,18 +15,9 @@ from atlaskit.agents.schemas import Words
 from atlaskit.environment.notation import clock, listed
 from atlaskit.environment.question import Span
 from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.clips import CLIP_S, Clip, clip_spans, describe_clips, in_order
 from atlaskit.methods.controller import Outcome, Tool, converse, notes_of
-from atlaskit.methods.ranges import (
-    SHEETS_K,
-    FoundAnswer,
-    Ranges,
-    by_ranges,
-    check_frames,
-    clip_ranges,
-    found_words,
-    inspect,
-)
+from atlaskit.methods.ranges import SHEETS_K, FoundAnswer, Ranges, by_ranges, check_frames, clip_ranges, found_words
+from atlaskit.methods.records import CLIP_S, Clip, clip_spans, describe_clips, in_order
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
@@ -181,7 +172,7 @@ class Desk:
 
     def inspect(self, action: Any, ranges: Ranges) -> Outcome:
         """Answer a question from frames of the ranges that it is about."""
-        return inspect(self.run, ranges, action.question, self.frames, "found")
+        return ranges.inspect(self.run, action.question, self.frames, "found")
 
     def _spans(self, clips: Sequence[Clip]) -> tuple[Span, ...]:
         return Ranges.of(self.spans, [(clip.index, clip.index) for clip in clips]).spans

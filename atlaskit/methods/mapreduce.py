@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Literal
-
-from pydantic import BaseModel
 
 from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Text, Words, one_of, reply_model, several
@@ -15,10 +12,9 @@ from atlaskit.agents.verbalize import question_text
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.methods.calls import TextCall, sheets
-from atlaskit.methods.characters import with_names
-from atlaskit.methods.clips import CLIP_S, clip_spans, describe_clips, equal_parts
+from atlaskit.methods.records import CLIP_S, clip_spans, describe_clips, equal_parts
 from atlaskit.methods.run import MethodRun, method
-from atlaskit.methods.scenes import Scene, clips_as_scenes, middle_frames, scenes_of
+from atlaskit.methods.scenes import Scene, clips_as_scenes, middle_frames, scenes_of, with_names
 from atlaskit.models.protocol import Request
 from atlaskit.models.schema import ParametricSchema, among
 from atlaskit.runs.result import Result
@@ -79,6 +75,20 @@ OVERLOOKER = (
 LOOK_ACROSS = "Write what these scenes show together that bears on the question, and which frames show it."
 
 
+MAP = reply_model(
+    "MapAnswer",
+    reasoning=Text,
+    segments=several(among("scenes"), 0, MOST_SEGMENTS),
+    confidence=one_of(tuple(range(1, SUREST + 1))),
+)
+REDUCE = reply_model(
+    "ReduceAnswer",
+    reasoning=Text,
+    segments=several(among("scenes"), 1, MOST_SEGMENTS),
+    scope=Literal["local", "global"],
+)
+
+
 @dataclass(frozen=True)
 class MapCall:
     """Name the scenes of one part of the video that bear on a question."""
@@ -95,7 +105,7 @@ class MapCall:
         """Return the request to the model."""
         text = "\n".join(self.rows)
         messages = brief(READER, *self.sheets, NAME_SCENES, text, question_text(self.question))
-        schema = ParametricSchema(_map_shape(), (("scenes", self.scenes),))
+        schema = ParametricSchema(MAP, (("scenes", self.scenes),))
         return Request("worker", "map", messages, schema, self)
 
 
@@ -118,7 +128,7 @@ class ReduceCall:
         named = "\n".join(["The scenes that were named:", *self.rows])
         lasts = f"The video lasts {self.duration_s:.1f} s."
         messages = brief(CHOOSER, CHOOSE, lasts, found, named, question_text(self.question))
-        schema = ParametricSchema(_reduce_shape(), (("scenes", self.scenes),))
+        schema = ParametricSchema(REDUCE, (("scenes", self.scenes),))
         return Request("master", "reduce", messages, schema, self)
 
 
@@ -185,26 +195,6 @@ class OverviewCall:
         rows = "\n".join(["The scenes:", *self.rows])
         messages = brief(OVERLOOKER, self.sheet, LOOK_ACROSS, rows, goal, question_text(self.question))
         return Request("worker", "overview", messages, SeenAnswer, self)
-
-
-@lru_cache(maxsize=1)
-def _map_shape() -> type[BaseModel]:
-    return reply_model(
-        "MapAnswer",
-        reasoning=Text,
-        segments=several(among("scenes"), 0, MOST_SEGMENTS),
-        confidence=one_of(tuple(range(1, SUREST + 1))),
-    )
-
-
-@lru_cache(maxsize=1)
-def _reduce_shape() -> type[BaseModel]:
-    return reply_model(
-        "ReduceAnswer",
-        reasoning=Text,
-        segments=several(among("scenes"), 1, MOST_SEGMENTS),
-        scope=Literal["local", "global"],
-    )
 
 
 @method("mapreduce", k=LOOK_K)

@@ -5,18 +5,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import groupby, pairwise
 from typing import Annotated
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from atlaskit.agents.index import Index
 from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Words, reply_model, several
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
-from atlaskit.methods.clips import Clip
+from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
 from atlaskit.models.protocol import Request
 from atlaskit.models.schema import ParametricSchema, among
@@ -72,6 +71,10 @@ class FactsAnswer(Answer):
     facts: Annotated[list[Words], Field(max_length=MOST_FACTS)]
 
 
+REPLACED_FACT = reply_model("ReplacedFact", earlier=among("earlier"), by=among("newer"))
+CONSOLIDATED = reply_model("ConsolidateAnswer", replaced=several(REPLACED_FACT, 0, MOST_REPLACED))
+
+
 @dataclass(frozen=True)
 class SummaryCall:
     """Sum up a stretch of the video, independently of any question."""
@@ -115,14 +118,8 @@ class ConsolidateCall:
         numbers, first = tuple(range(len(rows))), len(self.earlier)
         earlier = "\n".join(["Earlier facts:", *rows[:first]])
         newer = "\n".join(["Newer facts:", *rows[first:]])
-        schema = ParametricSchema(_replaced_shape(), (("earlier", numbers[:first]), ("newer", numbers[first:])))
+        schema = ParametricSchema(CONSOLIDATED, (("earlier", numbers[:first]), ("newer", numbers[first:])))
         return Request("worker", "consolidate", brief(CURATOR, CONSOLIDATE, earlier, newer), schema, self)
-
-
-@lru_cache(maxsize=1)
-def _replaced_shape() -> type[BaseModel]:
-    pair = reply_model("ReplacedFact", earlier=among("earlier"), by=among("newer"))
-    return reply_model("ConsolidateAnswer", replaced=several(pair, 0, MOST_REPLACED))
 
 
 @dataclass(frozen=True, order=True)
@@ -139,9 +136,8 @@ class Stretch:
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Stretch:
         """Return the stretch from the first to the last of some parts in order of time."""
-        first = parts[0].index if isinstance(parts[0], Clip) else parts[0].stretch.first
-        last = parts[-1].index if isinstance(parts[-1], Clip) else parts[-1].stretch.last
-        return cls(parts[0].span[0], parts[-1].span[1], first, last)
+        first, last = parts[0].stretch, parts[-1].stretch
+        return cls(first.start_s, last.end_s, first.first, last.last)
 
     @property
     def span(self) -> Span:
@@ -156,28 +152,22 @@ class Stretch:
 
 
 @dataclass(frozen=True)
-class Summary:
-    """What happens in a stretch of the video."""
+class Part:
+    """An entry of the episodic memory: the record of a clip, or the summary of a stretch."""
 
     stretch: Stretch
     words: str
-
-    @property
-    def span(self) -> Span:
-        """Its interval in seconds."""
-        return self.stretch.span
-
-    @property
-    def row(self) -> str:
-        """The summary as a paragraph of a prompt."""
-        return f"Summary of {self.stretch.name}: {self.words}"
+    """The text to search."""
+    row: str
+    """The entry as a paragraph of a prompt."""
 
 
-Part = Clip | Summary
-"""An entry of the episodic memory."""
+def as_parts(clips: Sequence[Clip]) -> list[Part]:
+    """Return the records of clips as entries of the memory."""
+    return [Part(Stretch(*clip.span, clip.index, clip.index), clip.words, clip.row) for clip in clips]
 
 
-def summaries(run: MethodRun, clips: Sequence[Clip]) -> list[list[Part]]:
+def summaries(run: MethodRun, clips: Sequence[Part]) -> list[list[Part]]:
     """Return the levels of the episodic memory: the clips, then those of LEVELS_S.
 
     Each level is made from the level below; a part belongs to the stretch in which it begins. A
@@ -188,7 +178,7 @@ def summaries(run: MethodRun, clips: Sequence[Clip]) -> list[list[Part]]:
         run: The run that makes the calls.
         clips: The records of the clips, in order of time.
     """
-    levels: list[list[Part]] = [list(clips)]
+    levels = [list(clips)]
     for length_s in LEVELS_S.values():
         levels.append(_level(run, levels[-1], length_s))
     return levels
@@ -196,17 +186,18 @@ def summaries(run: MethodRun, clips: Sequence[Clip]) -> list[list[Part]]:
 
 def _level(run: MethodRun, parts: Sequence[Part], length_s: float) -> list[Part]:
     """Return a level of summaries, made from the level below."""
-    groups = [tuple(group) for _, group in groupby(parts, lambda part: math.floor(part.span[0] / length_s + 1e-9))]
-    made: dict[float, Part] = {each[0].span[0]: each[0] for each in groups if len(each) == 1}
+    by_stretch = groupby(parts, lambda part: math.floor(part.stretch.start_s / length_s + 1e-9))
+    groups = [tuple(group) for _, group in by_stretch]
+    level = [group[0] for group in groups if len(group) == 1]
 
-    def call(some: tuple[Part, ...]) -> SummaryCall:
-        return SummaryCall(Stretch.of(some).span, tuple(part.row for part in some))
+    def call(group: tuple[Part, ...]) -> SummaryCall:
+        return SummaryCall(Stretch.of(group).span, tuple(part.row for part in group))
 
-    several_parts = [each for each in groups if len(each) > 1]
-    for some, answer in run.answers(several_parts, call, lambda some: [Stretch.of(some).span]):
-        stretch = Stretch.of(some)
-        made[stretch.start_s] = Summary(stretch, answer.summary)
-    return [made[start_s] for start_s in sorted(made)]
+    longer = [group for group in groups if len(group) > 1]
+    for group, answer in run.answers(longer, call, lambda group: [Stretch.of(group).span]):
+        stretch = Stretch.of(group)
+        level.append(Part(stretch, answer.summary, f"Summary of {stretch.name}: {answer.summary}"))
+    return sorted(level, key=lambda part: part.stretch)
 
 
 @dataclass(frozen=True)
@@ -223,7 +214,7 @@ class Fact:
         return f"Fact from {'; '.join(each.name for each in self.stretches)}: {self.words}"
 
 
-def facts(run: MethodRun, clips: Sequence[Clip]) -> list[Fact]:
+def facts(run: MethodRun, clips: Sequence[Part]) -> list[Fact]:
     """Return the semantic memory: the facts of each ten clips, consolidated.
 
     One call gathers the facts of ten clips. A second one compares them with the earlier facts that

@@ -16,8 +16,8 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError, check_whole
 from atlaskit.methods.calls import sheets
-from atlaskit.methods.clips import equal_parts
 from atlaskit.methods.controller import Outcome
+from atlaskit.methods.records import equal_parts
 from atlaskit.methods.run import MethodRun
 from atlaskit.models.protocol import MOST_IMAGES, Request
 
@@ -139,6 +139,18 @@ class Ranges:
         ]
         return f"Clips {', '.join(words)}"
 
+    def sheets(self, run: MethodRun, frames: int) -> tuple[View, ...]:
+        """Return the sheets that show them, of so many frames at most: see `sheets_over`."""
+        return sheets_over(run, self.spans, frames)
+
+    def inspect(self, run: MethodRun, question: str, frames: int, tells: Literal["found", "confidence"]) -> Outcome:
+        """Return what the model answers to a controller's question about frames of them."""
+        reply = run.call(InspectCall(question, self.sheets(run, frames), tells), self.spans)
+        if reply is None:
+            return Outcome(f"{self} could not be looked at this time.")
+        words = f": {found_words(reply)}" if tells == "found" else f", sure to {reply.confidence:.0%}: {reply.answer}"
+        return Outcome(f"{self}{words}", intervals_s=self.spans)
+
 
 def by_ranges(clips: Sequence[Span], use: Callable[[Any, Ranges], Outcome]) -> Callable[[Any], Outcome]:
     """Return the use of a tool whose action names ranges of clips, or one range.
@@ -179,17 +191,6 @@ def sheets_over(run: MethodRun, spans: Sequence[Span], frames: int) -> tuple[Vie
     return tuple(
         run.view(part, k) for span, count in zip(spans, counts, strict=True) for part in equal_parts(span, count)
     )
-
-
-def inspect(
-    run: MethodRun, ranges: Ranges, question: str, frames: int, tells: Literal["found", "confidence"]
-) -> Outcome:
-    """Return what the model answers to a controller's question about frames of some ranges."""
-    reply = run.call(InspectCall(question, sheets_over(run, ranges.spans, frames), tells), ranges.spans)
-    if reply is None:
-        return Outcome(f"{ranges} could not be looked at this time.")
-    words = f": {found_words(reply)}" if tells == "found" else f", sure to {reply.confidence:.0%}: {reply.answer}"
-    return Outcome(f"{ranges}{words}", intervals_s=ranges.spans)
 
 
 def found_words(reply: FoundAnswer) -> str:

@@ -14,7 +14,7 @@ from atlaskit.agents.verbalize import question_text
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.clips import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips, in_order, rows_of
+from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips, in_order, rows_of
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.cached_embedding import embed
 from atlaskit.models.embedding import Embedder

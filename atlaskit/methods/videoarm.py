@@ -15,18 +15,9 @@ from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.methods.calls import EvidenceCall, sheets
-from atlaskit.methods.clips import CLIP_S, clip_spans
 from atlaskit.methods.controller import Outcome, Tool, converse, notes_of
-from atlaskit.methods.ranges import (
-    SHEETS_K,
-    Ranges,
-    by_ranges,
-    check_frames,
-    clip_range,
-    clip_ranges,
-    inspect,
-    sheets_over,
-)
+from atlaskit.methods.ranges import SHEETS_K, Ranges, by_ranges, check_frames, clip_range, clip_ranges
+from atlaskit.methods.records import CLIP_S, clip_spans
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
@@ -139,7 +130,7 @@ class Eyes:
 
     def snap(self, action: Any, ranges: Ranges) -> Outcome:
         """Show frames of ranges of clips, with a sentence on them that outlasts the images."""
-        views = sheets_over(self.run, ranges.spans, action.frames)
+        views = ranges.sheets(self.run, action.frames)
         reply = self.run.call(SnapshotCall(views), ranges.spans)
         parts = [f"Sheet {number}: clips {self._clips_in(view)}." for number, view in enumerate(views, 1)]
         note = "No note was taken of them." if reply is None else reply.caption
@@ -157,7 +148,7 @@ class Eyes:
 
     def analyze(self, action: Any, ranges: Ranges) -> Outcome:
         """Answer a question from frames of a range of clips."""
-        return inspect(self.run, ranges, action.question, self.frames, "confidence")
+        return ranges.inspect(self.run, action.question, self.frames, "confidence")
 
     def _clips_in(self, view: View) -> str:
         """Return the numbers of the clips that a sheet shows frames of."""

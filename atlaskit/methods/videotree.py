@@ -15,8 +15,8 @@ from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
 from atlaskit.methods.calls import TextCall
 from atlaskit.methods.clusters import MOST_FRAMES, Cluster, SimilarFrames
+from atlaskit.methods.records import Album, Note, rows_of
 from atlaskit.methods.run import MethodRun, method
-from atlaskit.methods.stills import Album, Note, rows_of
 from atlaskit.models.protocol import Request
 from atlaskit.models.schema import ParametricSchema, among
 from atlaskit.runs.result import Result
@@ -118,62 +118,57 @@ def videotree(
     check_whole("branches", branches, least=2)
     if most_clusters < clusters:
         raise InputError(f"most_clusters must be at least clusters, {clusters}; got {most_clusters}.")
+    album, frames = Album(run), SimilarFrames(run.video, run.cache, most_frames)
     hours = max(1, math.ceil(run.video.duration_s / 3600)) if grow else 1
-    tree = Tree(run, Album(run), SimilarFrames(run.video, run.cache, most_frames), branches)
-    rated = tree.broaden(clusters * hours, most_clusters * hours, enough)
-    return run.decide(TextCall.within(run, rows_of(tree.deepen(rated)), context))
+    rated = _broaden(run, album, frames, clusters * hours, most_clusters * hours, enough)
+
+    def parts_of(cluster: Cluster) -> list[Cluster]:
+        return frames.parts(cluster, branches) if len(cluster.members) > 1 else []
+
+    chosen = list(rated)
+    for cluster, relevance in rated.items():
+        parts = parts_of(cluster) if relevance >= HELPFUL else []
+        chosen += parts
+        if relevance == ESSENTIAL:
+            chosen += [small for part in parts for small in parts_of(part)]
+    notes = album.describe(cluster.time_s for cluster in chosen)
+    return run.decide(TextCall.within(run, rows_of(notes), context))
 
 
-@dataclass(frozen=True)
-class Tree:
-    """Groups of similar frames, and the frames that stand for them."""
+def _broaden(
+    run: MethodRun, album: Album, frames: SimilarFrames, count: int, most: int, enough: int
+) -> dict[Cluster, int]:
+    """Return groups with their relevance: as few as have `enough` of the highest relevance.
 
-    run: MethodRun
-    album: Album
-    frames: SimilarFrames
-    branches: int
+    Args:
+        run: The run.
+        album: The frames that were looked at.
+        frames: The frames of the video.
+        count: How many groups there are at first; their number doubles.
+        most: The most groups.
+        enough: How many of relevance 3 are enough.
+    """
+    while True:
+        clusters = frames.clusters(count)
+        rated = _rated(run, clusters, album.describe(cluster.time_s for cluster in clusters))
+        is_enough = sum(relevance == ESSENTIAL for relevance in rated.values()) >= enough
+        if is_enough or count >= most or len(clusters) < count or run.is_over:
+            return rated
+        count = min(2 * count, most)
 
-    def broaden(self, count: int, most: int, enough: int) -> dict[Cluster, int]:
-        """Return groups with their relevance: as few as have `enough` of the highest relevance.
 
-        Args:
-            count: How many groups there are at first; their number doubles.
-            most: The most groups.
-            enough: How many of relevance 3 are enough.
-        """
-        while True:
-            clusters = self.frames.clusters(count)
-            rated = self._rated(clusters, self.album.describe(cluster.time_s for cluster in clusters))
-            is_enough = sum(relevance == ESSENTIAL for relevance in rated.values()) >= enough
-            if is_enough or count >= most or len(clusters) < count or self.run.is_over:
-                return rated
-            count = min(2 * count, most)
+def _rated(run: MethodRun, clusters: Sequence[Cluster], notes: Sequence[Note]) -> dict[Cluster, int]:
+    """Return the relevance of each group: 1 where the model gives none.
 
-    def deepen(self, rated: dict[Cluster, int]) -> list[Note]:
-        """Open the relevant groups; return the notes of all frames that stand for groups."""
-        chosen = list(rated)
-        for cluster, relevance in rated.items():
-            parts = self._parts(cluster) if relevance >= HELPFUL else []
-            chosen += parts
-            if relevance == ESSENTIAL:
-                chosen += [part for each in parts for part in self._parts(each)]
-        return self.album.describe(cluster.time_s for cluster in chosen)
+    The model rates notes in order of time; a rating is looked up by the time of the note.
+    """
+    groups = [notes[start : start + MOST_RATED] for start in range(0, len(notes), MOST_RATED)]
 
-    def _parts(self, cluster: Cluster) -> list[Cluster]:
-        return self.frames.parts(cluster, self.branches) if len(cluster.members) > 1 else []
+    def call(group: Sequence[Note]) -> RelevanceCall:
+        return RelevanceCall(run.question, run.video.duration_s, tuple(note.row for note in group))
 
-    def _rated(self, clusters: Sequence[Cluster], notes: Sequence[Note]) -> dict[Cluster, int]:
-        """Return the relevance of each group: 1 where the model gives none.
-
-        The model rates notes in order of time; a rating is looked up by the time of the note.
-        """
-        groups = [notes[start : start + MOST_RATED] for start in range(0, len(notes), MOST_RATED)]
-
-        def call(group: Sequence[Note]) -> RelevanceCall:
-            return RelevanceCall(self.run.question, self.run.video.duration_s, tuple(note.row for note in group))
-
-        by_time = dict[float, int]()
-        for group, answer in self.run.answers(groups, call, lambda group: [note.span for note in group]):
-            for rating in answer.relevance:
-                by_time.setdefault(group[rating.frame].time_s, rating.relevance)
-        return {cluster: by_time.get(cluster.time_s, 1) for cluster in clusters}
+    by_time = dict[float, int]()
+    for group, answer in run.answers(groups, call, lambda group: [note.span for note in group]):
+        for rating in answer.relevance:
+            by_time.setdefault(group[rating.frame].time_s, rating.relevance)
+    return {cluster: by_time.get(cluster.time_s, 1) for cluster in clusters}

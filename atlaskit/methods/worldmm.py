@@ -16,9 +16,9 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.clips import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips
 from atlaskit.methods.controller import Outcome, Tool, Turn, converse, notes_of
-from atlaskit.methods.memories import LEVELS_S, Fact, Part, facts, summaries
+from atlaskit.methods.memories import LEVELS_S, Fact, Part, as_parts, facts, summaries
+from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.result import Result
@@ -70,7 +70,8 @@ def worldmm(run: MethodRun, *, rounds: int = 5, top: int = 8) -> Result:
         raise InputError(f"rounds may be at most {most}, since a request holds {MOST_IMAGES} images; got {rounds}.")
     spans = clip_spans(run, CLIP_S)
     clips = describe_clips(run, spans)
-    levels, known = summaries(run, clips), facts(run, clips)
+    parts = as_parts(clips)
+    levels, known = summaries(run, parts), facts(run, parts)
     memory = _Memory(run, spans, top, Index(clips), [Index(level) for level in levels], Index(known))
     turns = converse(run, RECALLER, len(spans), memory.tools(), turns=rounds + 1)
     return run.decide(EvidenceCall(run.question, run.video.duration_s, notes_of(turns), _views_of(turns)))
@@ -107,8 +108,9 @@ class _Memory:
 
     def _episodic(self, action: Any) -> Outcome:
         found = self.episodic[LEVELS.index(action.level)].search(action.query, self.top)
-        parts = sorted(found, key=lambda part: part.span)
-        return Outcome("\n".join(part.row for part in parts) or NOTHING, intervals_s=tuple(part.span for part in parts))
+        parts = sorted(found, key=lambda part: part.stretch)
+        rows = "\n".join(part.row for part in parts)
+        return Outcome(rows or NOTHING, intervals_s=tuple(part.stretch.span for part in parts))
 
     def _semantic(self, action: Any) -> Outcome:
         found = self.semantic.search(action.query, self.top)

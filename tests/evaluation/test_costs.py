@@ -16,7 +16,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
 from atlaskit.methods.calls import TextCall
-from atlaskit.methods.clips import CLIP_K, clip_spans, describe_clips, rows_of
+from atlaskit.methods.records import CLIP_K, clip_spans, describe_clips, rows_of
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.errors import Refused
 from atlaskit.models.prices import Prices

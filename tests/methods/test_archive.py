@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from atlaskit.agents.index import Index
-from atlaskit.methods.clips import Clip
 from atlaskit.methods.dvd import MOST_LOOKS, MOST_SUBJECTS, best_of, caption_rows, subjects_of
+from atlaskit.methods.records import Clip
 
 
 def clip(index: int, caption: str, *subjects: tuple[str, str]) -> Clip:

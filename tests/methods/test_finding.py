@@ -24,7 +24,7 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.evaluation.baselines import retrieval
-from atlaskit.methods.clips import Clip
+from atlaskit.methods.records import Clip
 from atlaskit.methods.retrieval import QueriesCall
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.errors import Refused, Unreachable

@@ -17,11 +17,10 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import METHODS, mapreduce, mapreduce_clips
 from atlaskit.methods.calls import TextCall
-from atlaskit.methods.characters import MOST_LISTED, CharactersCall, with_names
-from atlaskit.methods.clips import Clip
 from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, ReduceCall, SceneLookCall
+from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
-from atlaskit.methods.scenes import LONGEST_ROW, Scene, clips_as_scenes
+from atlaskit.methods.scenes import LONGEST_ROW, MOST_LISTED, CharactersCall, Scene, clips_as_scenes, with_names
 from atlaskit.models.protocol import MOST_IMAGES, Request
 
 PER_VIDEO = {"clip", "continues", "scene", "characters"}

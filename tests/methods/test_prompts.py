@@ -15,9 +15,9 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.methods.calls import FramesCall, TextCall
+from atlaskit.methods.baselines import CaptionCall, FramesCall
+from atlaskit.methods.calls import TextCall
 from atlaskit.methods.run import Call
-from atlaskit.methods.text import CaptionCall
 from atlaskit.models.schema import json_schema
 from atlaskit.video.subtitles import Line
 

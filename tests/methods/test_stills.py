@@ -8,8 +8,8 @@ import atlaskit as ak
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.methods.records import Album
 from atlaskit.methods.run import MethodRun
-from atlaskit.methods.stills import Album
 
 TIMES_S = (12.5, 3.5, 77.25, 3.5)
 

@@ -18,7 +18,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoagent
 from atlaskit.methods.calls import TextCall
-from atlaskit.methods.stills import Note, StillCall
+from atlaskit.methods.records import Note, StillCall
 from atlaskit.methods.videoagent import JudgeCall, PickCall, between
 from atlaskit.models.errors import Unreachable
 from atlaskit.runs.result import Result

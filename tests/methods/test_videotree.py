@@ -18,7 +18,7 @@ from atlaskit.environment.question import Question
 from atlaskit.evaluation.baselines import videoagent, videotree
 from atlaskit.methods.calls import TextCall
 from atlaskit.methods.clusters import Cluster, SimilarFrames
-from atlaskit.methods.stills import StillCall
+from atlaskit.methods.records import StillCall
 from atlaskit.methods.videotree import RelevanceCall
 from atlaskit.models.protocol import Request
 from atlaskit.runs.archive import export, import_

@@ -14,16 +14,14 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import Frame, Sheet, View
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.characters import CharactersCall
-from atlaskit.methods.clips import ClipCall
 from atlaskit.methods.controller import ControllerCall, Outcome, Turn
 from atlaskit.methods.dvd import BrowseCall
 from atlaskit.methods.mapreduce import GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.methods.memories import ConsolidateCall, FactsCall, SummaryCall
 from atlaskit.methods.ranges import InspectCall
+from atlaskit.methods.records import ClipCall, StillCall
 from atlaskit.methods.retrieval import QueriesCall
-from atlaskit.methods.scenes import ContinuesCall, SceneCall
-from atlaskit.methods.stills import StillCall
+from atlaskit.methods.scenes import CharactersCall, ContinuesCall, SceneCall
 from atlaskit.methods.videoagent import JudgeCall, PickCall
 from atlaskit.methods.videoarm import SnapshotCall
 from atlaskit.methods.videotree import RelevanceCall

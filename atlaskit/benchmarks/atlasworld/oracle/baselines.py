@@ -11,10 +11,9 @@ from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.methods.calls import EvidenceCall, FramesCall, TextCall
-from atlaskit.methods.clips import ClipCall
-from atlaskit.methods.stills import StillCall
-from atlaskit.methods.text import CaptionCall
+from atlaskit.methods.baselines import CaptionCall, FramesCall
+from atlaskit.methods.calls import EvidenceCall, TextCall
+from atlaskit.methods.records import ClipCall, StillCall
 
 MAX_CITED_CELLS = 8
 """Number of cells that a decision about one view cites for each event."""

@@ -15,9 +15,8 @@ from atlaskit.benchmarks.atlasworld.oracle.judgement import (
     told,
 )
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies
-from atlaskit.methods.characters import MOST_PAIRS, CharactersCall
 from atlaskit.methods.mapreduce import MOST_SEGMENTS, SUREST, GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
-from atlaskit.methods.scenes import MOST_CHARACTERS, ContinuesCall, SceneCall
+from atlaskit.methods.scenes import MOST_CHARACTERS, MOST_PAIRS, CharactersCall, ContinuesCall, SceneCall
 
 NOT_HERE = "Nothing here bears on the question."
 
