@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from atlaskit.agents.prompts.conversation import DECIDE, brief
+from atlaskit.agents.prompts.conversation import DECIDE
 from atlaskit.agents.schemas import CaptionAnswer
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Named, Search, resolve_search
@@ -20,7 +20,7 @@ from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError, check_whole
-from atlaskit.methods.calls import DecisionCall, TextCall, sheets, speech
+from atlaskit.methods.calls import Call, DecisionCall, TextCall, sheets, speech
 from atlaskit.methods.records import clip_spans, equal_parts
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.named import as_model
@@ -59,11 +59,11 @@ class FramesCall(DecisionCall):
         parts: list[str | Image] = []
         for view, spoken in zip(self.views, self.subtitles, strict=True):
             parts += [*sheets([view]), "\n".join(spoken_at(time_s, lines) for time_s, lines in spoken)]
-        return self.of(VIEWER, *(part for part in parts if part), DECIDE)
+        return self.decision(VIEWER, *(part for part in parts if part), DECIDE)
 
 
 @dataclass(frozen=True)
-class CaptionCall:
+class CaptionCall(Call):
     """Describe a clip, independently of any question (paper §4.1, LLM over captions)."""
 
     view: View
@@ -71,8 +71,8 @@ class CaptionCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        messages = brief(CAPTIONER, *sheets([self.view]), *speech(self.subtitles), CAPTION)
-        return Request("worker", "caption", messages, CaptionAnswer, self)
+        said = speech(self.subtitles)
+        return self.of("worker", "caption", CaptionAnswer, CAPTIONER, *sheets([self.view]), *said, CAPTION)
 
 
 @method("uniform", k=2, free_text=False)
@@ -156,7 +156,7 @@ def captions(run: MethodRun, *, clip_s: float = 30.0, per_clip: int = 16, contex
 
     answers = run.answers(clip_spans(run, clip_s), call, lambda clip: [clip])
     rows = [f"{clock(start_s)}–{clock(end_s)}: {answer.caption}" for (start_s, end_s), answer in answers]
-    return run.decide(TextCall.within(run, "\n".join(rows), context))
+    return run.decide_from("\n".join(rows), context)
 
 
 @method("subtitles", free_text=False)
@@ -172,7 +172,7 @@ def subtitles_only(run: MethodRun, *, context: int = 100_000) -> Result:
         'subtitles'
     """
     rows = [f"{clock(line.start_s)}–{clock(line.end_s)}: {line.text}" for line in run.video.subtitles.lines]
-    return run.decide(TextCall.within(run, "\n".join(["What is said:", *rows]) if rows else "", context))
+    return run.decide_from("\n".join(["What is said:", *rows]) if rows else "", context)
 
 
 @method("blind", free_text=False)

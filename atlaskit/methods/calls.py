@@ -1,18 +1,20 @@
-"""What calls of methods share: the decision from text, or also from frames; parts of prompts."""
+"""`Call`, what a model is asked; the calls that end a run; and parts of prompts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
+
+from pydantic import BaseModel
 
 from atlaskit.agents.prompts.conversation import DECIDE, brief
 from atlaskit.agents.schemas import decision_schema
 from atlaskit.agents.verbalize import grid_intro, question_text, quote_line
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.methods.run import MethodRun
-from atlaskit.models.protocol import Image, Request
-from atlaskit.models.usage import CHARACTERS_A_TOKEN
+from atlaskit.models.protocol import Image, Request, Role
+from atlaskit.models.schema import ParametricSchema
 from atlaskit.video.subtitles import Line
 
 READER = (
@@ -27,25 +29,43 @@ WITNESS = (
 )
 NOTHING_FOUND = "Nothing was found in the video that belongs to the question."
 
+Schema: TypeAlias = type[BaseModel] | ParametricSchema
+
+
+class Call:
+    """What a model is asked: facts, which an oracle reads, and the request that is made of them."""
+
+    def request(self) -> Request:
+        """Return the request to the model."""
+        raise NotImplementedError
+
+    def of(self, role: Role, step: str, schema: Schema, system: str, *parts: str | Image) -> Request:
+        """Return a request; that of a call with a `question` ends with it.
+
+        Args:
+            role: Who makes the call.
+            step: What the call is for.
+            schema: The form of the reply.
+            system: What the model is and what it sees.
+            parts: What it is shown, told and asked.
+        """
+        question = getattr(self, "question", None)
+        asked = [] if question is None else [question_text(question)]
+        return Request(role, step, brief(system, *parts, *asked), schema, self)
+
 
 @dataclass(frozen=True)
-class DecisionCall:
+class DecisionCall(Call):
     """Answer the question; no frame is cited."""
 
     question: Question
     duration_s: float
 
-    def of(self, role: str, *parts: str | Image) -> Request:
-        """Return the request to the model.
-
-        Args:
-            role: What the model is and what it sees: the system message.
-            parts: What it decides from, and how.
-        """
-        question, messages = self.question, brief(role, *parts, question_text(self.question))
-        kind, several = question.kind, question.several
-        schema = decision_schema(kind, len(question.choices), self.duration_s, (), has_several=several)
-        return Request("master", "decision", messages, schema, self)
+    def decision(self, system: str, *parts: str | Image) -> Request:
+        """Return the request for a decision from some parts: see `of`."""
+        kind, choices, several = self.question.kind, len(self.question.choices), self.question.several
+        schema = decision_schema(kind, choices, self.duration_s, (), has_several=several)
+        return self.of("master", "decision", schema, system, *parts)
 
 
 @dataclass(frozen=True)
@@ -55,28 +75,10 @@ class TextCall(DecisionCall):
     text: str
     """The captions or subtitles; empty if the model gets neither."""
 
-    @classmethod
-    def within(cls, run: MethodRun, text: str, context: int) -> TextCall:
-        """Return the call with as much text as the model may get.
-
-        Text that does not fit is cut off after its last whole row, and `run.failure` says so.
-
-        Args:
-            run: The run.
-            text: Captions or subtitles, a row each.
-            context: How many tokens of text the model may get, at CHARACTERS_A_TOKEN each.
-        """
-        limit = context * CHARACTERS_A_TOKEN
-        if len(text) > limit:
-            fitting = text[:limit].rpartition("\n")[0] or text[:limit]
-            run.failure = f"Of {len(text):,} characters only the first {len(fitting):,} fit the context."
-            text = fitting
-        return cls(run.question, run.video.duration_s, text)
-
     def request(self) -> Request:
         """Return the request to the model."""
         known = self.text or "Nothing is known of the video but how long it lasts."
-        return self.of(READER, f"The video lasts {self.duration_s:.1f} s.", known, DECIDE_BY_WORDS)
+        return self.decision(READER, f"The video lasts {self.duration_s:.1f} s.", known, DECIDE_BY_WORDS)
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class EvidenceCall(DecisionCall):
     def request(self) -> Request:
         """Return the request to the model."""
         lasts = f"The video lasts {self.duration_s:.1f} s."
-        return self.of(WITNESS, lasts, self.text or NOTHING_FOUND, *sheets(self.views), DECIDE)
+        return self.decision(WITNESS, lasts, self.text or NOTHING_FOUND, *sheets(self.views), DECIDE)
 
 
 def sheets(views: Iterable[View]) -> list[str | Image]:

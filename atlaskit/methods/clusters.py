@@ -69,23 +69,17 @@ class SimilarFrames:
         """How many there are: one a second, but at most `most`."""
         return max(1, min(self.most, math.ceil(self.video.duration_s)))
 
-    def clusters(self, count: int) -> list[Cluster]:
-        """Return up to `count` groups of all frames (k-means), in order of their times.
+    def clusters(self, count: int, within: Cluster | None = None) -> list[Cluster]:
+        """Return up to `count` groups, in order of their times.
+
+        Args:
+            count: The most groups.
+            within: The group whose frames are divided (Ward); None for all frames (k-means).
 
         Raises:
             InputError: If scikit-learn is needed and not installed.
         """
-        return self._remembered(count, None)
-
-    def parts(self, cluster: Cluster, count: int) -> list[Cluster]:
-        """Return up to `count` groups of a group's frames (Ward), in order of their times.
-
-        Raises:
-            InputError: If scikit-learn is needed and not installed.
-        """
-        return self._remembered(count, cluster.members)
-
-    def _remembered(self, count: int, of: tuple[int, ...] | None) -> list[Cluster]:
+        of = None if within is None else within.members
         key = CLUSTERS.key(features=self._key, count=count, of=of)
         allowed = set(range(self.count) if of is None else of)
         entry = self.cache.remember(key, lambda: self._divide(count, of), fits=lambda entry: self._fits(entry, allowed))

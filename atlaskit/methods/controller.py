@@ -20,7 +20,7 @@ from atlaskit.agents.schemas import Text, reply_model
 from atlaskit.agents.verbalize import question_text
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
-from atlaskit.methods.calls import sheets
+from atlaskit.methods.calls import Call, sheets
 from atlaskit.methods.run import MethodRun
 from atlaskit.models.protocol import Message, Request
 
@@ -62,7 +62,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class ControllerCall:
+class ControllerCall(Call):
     """The next turn of a controller, after the turns so far."""
 
     method: str

@@ -10,11 +10,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from atlaskit.agents.index import Index, words
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Words
 from atlaskit.environment.notation import clock, listed
 from atlaskit.environment.question import Span
-from atlaskit.methods.calls import EvidenceCall
+from atlaskit.methods.calls import Call, EvidenceCall
 from atlaskit.methods.controller import Outcome, Tool, converse, notes_of
 from atlaskit.methods.ranges import SHEETS_K, FoundAnswer, Ranges, by_ranges, check_frames, clip_ranges, found_words
 from atlaskit.methods.records import CLIP_S, Clip, clip_spans, describe_clips, in_order
@@ -53,7 +52,7 @@ READ = (
 
 
 @dataclass(frozen=True)
-class BrowseCall:
+class BrowseCall(Call):
     """Answer what a controller asks about the video as a whole."""
 
     query: str
@@ -69,8 +68,7 @@ class BrowseCall:
         lasts = f"The video lasts {self.duration_s:.1f} s."
         subjects = f"Who and what appears:\n{self.subjects}" if self.subjects else "No subjects were noted."
         captions = f"The clips:\n{self.captions}" if self.captions else "No clip was described."
-        messages = brief(READER, lasts, subjects, captions, READ, f"Asked: {self.query}")
-        return Request("worker", "browse", messages, FoundAnswer, self)
+        return self.of("worker", "browse", FoundAnswer, READER, lasts, subjects, captions, READ, f"Asked: {self.query}")
 
 
 @method("dvd", k=SHEETS_K[0])
@@ -201,13 +199,12 @@ def subjects_of(clips: Sequence[Clip]) -> str:
     Subjects of one name count as one, and one that looks different in some clips has several
     appearances; upper and lower case and punctuation do not matter.
     """
-    clips_of: dict[str, set[int]] = {}
     looks: dict[str, dict[str, set[int]]] = {}
     for clip in clips:
         for subject in clip.subjects:
             name, look = (" ".join(words(part)) for part in subject)
-            clips_of.setdefault(name, set()).add(clip.index)
             looks.setdefault(name, {}).setdefault(look, set()).add(clip.index)
+    clips_of = {name: set[int]().union(*each.values()) for name, each in looks.items()}
     rows = []
     for name in _commonest(clips_of, MOST_SUBJECTS):
         seen = "; ".join(f"{look} {listed(sorted(looks[name][look]))}" for look in _commonest(looks[name], MOST_LOOKS))

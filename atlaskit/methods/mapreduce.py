@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Text, Words, one_of, reply_model, several
-from atlaskit.agents.verbalize import question_text
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.calls import TextCall, sheets
+from atlaskit.methods.calls import Call, sheets
 from atlaskit.methods.records import CLIP_S, clip_spans, describe_clips, equal_parts
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.methods.scenes import Scene, clips_as_scenes, middle_frames, scenes_of, with_names
@@ -90,46 +88,39 @@ REDUCE = reply_model(
 
 
 @dataclass(frozen=True)
-class MapCall:
+class MapCall(Call):
     """Name the scenes of one part of the video that bear on a question."""
 
     question: Question
-    scenes: tuple[int, ...]
-    """Numbers of the scenes of this part; only they can be named."""
-    rows: tuple[str, ...]
-    """What was written down of each of them."""
+    scenes: Mapping[int, str]
+    """What was written down of each scene of this part, by its number; only they can be named."""
     sheets: tuple[Sheet, ...]
     """The middle frame of each of them, labelled with its number."""
 
     def request(self) -> Request:
         """Return the request to the model."""
-        text = "\n".join(self.rows)
-        messages = brief(READER, *self.sheets, NAME_SCENES, text, question_text(self.question))
-        schema = ParametricSchema(MAP, (("scenes", self.scenes),))
-        return Request("worker", "map", messages, schema, self)
+        schema = ParametricSchema(MAP, (("scenes", tuple(self.scenes)),))
+        return self.of("worker", "map", schema, READER, *self.sheets, NAME_SCENES, "\n".join(self.scenes.values()))
 
 
 @dataclass(frozen=True)
-class ReduceCall:
+class ReduceCall(Call):
     """Choose the scenes to look at from those that were named, and say how they matter."""
 
     question: Question
     duration_s: float
     findings: tuple[str, ...]
     """What was found in each part of the video."""
-    scenes: tuple[int, ...]
-    """Numbers of the scenes that were named; only they can be chosen."""
-    rows: tuple[str, ...]
-    """What was written down of each of them."""
+    scenes: Mapping[int, str]
+    """What was written down of each named scene, by its number; only they can be chosen."""
 
     def request(self) -> Request:
         """Return the request to the model."""
         found = "\n".join(["What was found, by part of the video:", *self.findings])
-        named = "\n".join(["The scenes that were named:", *self.rows])
+        named = "\n".join(["The scenes that were named:", *self.scenes.values()])
         lasts = f"The video lasts {self.duration_s:.1f} s."
-        messages = brief(CHOOSER, CHOOSE, lasts, found, named, question_text(self.question))
-        schema = ParametricSchema(REDUCE, (("scenes", self.scenes),))
-        return Request("master", "reduce", messages, schema, self)
+        schema = ParametricSchema(REDUCE, (("scenes", tuple(self.scenes)),))
+        return self.of("master", "reduce", schema, CHOOSER, CHOOSE, lasts, found, named)
 
 
 class GoalAnswer(Answer):
@@ -140,7 +131,7 @@ class GoalAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class GoalCall:
+class GoalCall(Call):
     """Make a question about each of the chosen scenes, and one about all of them."""
 
     question: Question
@@ -150,8 +141,7 @@ class GoalCall:
     def request(self) -> Request:
         """Return the request to the model."""
         chosen = "\n".join(["The chosen scenes:", *self.rows])
-        messages = brief(PLANNER, PLAN, chosen, question_text(self.question))
-        return Request("master", "goal", messages, GoalAnswer, self)
+        return self.of("master", "goal", GoalAnswer, PLANNER, PLAN, chosen)
 
 
 class SeenAnswer(Answer):
@@ -161,7 +151,7 @@ class SeenAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class SceneLookCall:
+class SceneLookCall(Call):
     """Look closely at one scene with the local question in mind."""
 
     question: Question
@@ -174,12 +164,11 @@ class SceneLookCall:
     def request(self) -> Request:
         """Return the request to the model."""
         goal = f"What to look for: {self.goal}"
-        messages = brief(LOOKER, *sheets(self.views), LOOK, self.row, goal, question_text(self.question))
-        return Request("worker", "look", messages, SeenAnswer, self)
+        return self.of("worker", "look", SeenAnswer, LOOKER, *sheets(self.views), LOOK, self.row, goal)
 
 
 @dataclass(frozen=True)
-class OverviewCall:
+class OverviewCall(Call):
     """Look at one frame of each chosen scene with the global question in mind."""
 
     question: Question
@@ -193,8 +182,7 @@ class OverviewCall:
         """Return the request to the model."""
         goal = f"What to look for: {self.goal}"
         rows = "\n".join(["The scenes:", *self.rows])
-        messages = brief(OVERLOOKER, self.sheet, LOOK_ACROSS, rows, goal, question_text(self.question))
-        return Request("worker", "overview", messages, SeenAnswer, self)
+        return self.of("worker", "overview", SeenAnswer, OVERLOOKER, self.sheet, LOOK_ACROSS, rows, goal)
 
 
 @method("mapreduce", k=LOOK_K)
@@ -288,15 +276,14 @@ def _answer(run: MethodRun, scenes: Sequence[Scene], context: int) -> Result:
     parts += [f"The scenes together: {overview}"] if overview else []
     parts += ["What was found, by part of the video:", *(each.row for each in findings)] if findings else []
     text = "\n".join(parts or [scene.row for scene in scenes])
-    return run.decide(TextCall.within(run, text, context))
+    return run.decide_from(text, context)
 
 
 def _map(run: MethodRun, scenes: Sequence[Scene]) -> list[Finding]:
     """Return what each chunk of scenes yields."""
 
     def call(chunk: tuple[Scene, ...]) -> MapCall:
-        numbers, rows = zip(*((scene.index, scene.row) for scene in chunk), strict=True)
-        return MapCall(run.question, numbers, rows, middle_frames(run, chunk))
+        return MapCall(run.question, {scene.index: scene.row for scene in chunk}, middle_frames(run, chunk))
 
     chunks = [tuple(scenes[start : start + PER_CHUNK]) for start in range(0, len(scenes), PER_CHUNK)]
     return [
@@ -312,8 +299,8 @@ def _reduce(run: MethodRun, findings: Sequence[Finding]) -> tuple[list[Scene], b
     if not named:
         return [], False
     by_index = {scene.index: scene for scene in sorted(named, key=lambda scene: scene.index)}
-    notes, rows = (tuple(each.row for each in some) for some in (findings, by_index.values()))
-    call = ReduceCall(run.question, run.video.duration_s, notes, tuple(by_index), rows)
+    notes, rows = tuple(each.row for each in findings), {scene.index: scene.row for scene in by_index.values()}
+    call = ReduceCall(run.question, run.video.duration_s, notes, rows)
     answer = run.call(call, [scene.span for scene in by_index.values()])
     if answer is None:  # what was named most surely is still known
         return [scene for scene in by_index.values() if scene in named[:MOST_SEGMENTS]], False

@@ -11,10 +11,10 @@ from typing import Annotated
 from pydantic import Field
 
 from atlaskit.agents.index import Index
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Words, reply_model, several
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
+from atlaskit.methods.calls import Call
 from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
 from atlaskit.models.protocol import Request
@@ -76,7 +76,7 @@ CONSOLIDATED = reply_model("ConsolidateAnswer", replaced=several(REPLACED_FACT, 
 
 
 @dataclass(frozen=True)
-class SummaryCall:
+class SummaryCall(Call):
     """Sum up a stretch of the video, independently of any question."""
 
     span: Span
@@ -87,12 +87,11 @@ class SummaryCall:
         """Return the request to the model."""
         start_s, end_s = self.span
         stretch = f"The stretch: {clock(start_s)}–{clock(end_s)}."
-        messages = brief(SUMMARIST, SUM_UP, "\n".join(self.rows), stretch)
-        return Request("worker", "summary", messages, SummaryAnswer, self)
+        return self.of("worker", "summary", SummaryAnswer, SUMMARIST, SUM_UP, "\n".join(self.rows), stretch)
 
 
 @dataclass(frozen=True)
-class FactsCall:
+class FactsCall(Call):
     """Gather the lasting facts of some clips in a row, independently of any question."""
 
     rows: tuple[str, ...]
@@ -100,11 +99,11 @@ class FactsCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        return Request("worker", "facts", brief(OBSERVER, GATHER, "\n".join(self.rows)), FactsAnswer, self)
+        return self.of("worker", "facts", FactsAnswer, OBSERVER, GATHER, "\n".join(self.rows))
 
 
 @dataclass(frozen=True)
-class ConsolidateCall:
+class ConsolidateCall(Call):
     """Say which earlier facts are repeated or replaced by newer ones."""
 
     earlier: tuple[str, ...]
@@ -119,7 +118,7 @@ class ConsolidateCall:
         earlier = "\n".join(["Earlier facts:", *rows[:first]])
         newer = "\n".join(["Newer facts:", *rows[first:]])
         schema = ParametricSchema(CONSOLIDATED, (("earlier", numbers[:first]), ("newer", numbers[first:])))
-        return Request("worker", "consolidate", brief(CURATOR, CONSOLIDATE, earlier, newer), schema, self)
+        return self.of("worker", "consolidate", schema, CURATOR, CONSOLIDATE, earlier, newer)
 
 
 @dataclass(frozen=True, order=True)

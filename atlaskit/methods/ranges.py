@@ -9,13 +9,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, Field
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Confidence, Text, Words, reply_model, several
 from atlaskit.environment.notation import clock, listed
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError, check_whole
-from atlaskit.methods.calls import sheets
+from atlaskit.methods.calls import Call, sheets
 from atlaskit.methods.controller import Outcome
 from atlaskit.methods.records import equal_parts
 from atlaskit.methods.run import MethodRun
@@ -63,7 +62,7 @@ class SureAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class InspectCall:
+class InspectCall(Call):
     """Answer what a controller asks about the stretches that it named."""
 
     query: str
@@ -76,8 +75,14 @@ class InspectCall:
     def request(self) -> Request:
         """Return the request to the model."""
         schema = FoundAnswer if self.tells == "found" else SureAnswer
-        messages = brief(INSPECTOR, *sheets(self.views), BEFORE_THE_QUESTION[self.tells], f"Asked: {self.query}")
-        return Request("worker", "inspect", messages, schema, self)
+        before, query = BEFORE_THE_QUESTION[self.tells], f"Asked: {self.query}"
+        return self.of("worker", "inspect", schema, INSPECTOR, *sheets(self.views), before, query)
+
+
+@lru_cache(maxsize=256)
+def clip_index(clips: int) -> Any:
+    """Return the type of the index of one of so many clips."""
+    return Annotated[int, Field(strict=True, ge=0, le=clips - 1)]
 
 
 @lru_cache(maxsize=256)
@@ -85,11 +90,8 @@ def clip_range(clips: int) -> type[BaseModel]:
     """Return the type of a range: `first` and `last`, which is included. `last` may come first.
 
     JSON Schema cannot compare two fields, so whoever reads a range compares them.
-
-    Args:
-        clips: Number of clips of the video; their indices run from 0.
     """
-    index = Annotated[int, Field(strict=True, ge=0, le=clips - 1)]
+    index = clip_index(clips)
     return reply_model("ClipRange", first=index, last=index)
 
 

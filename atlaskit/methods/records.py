@@ -15,13 +15,12 @@ from typing import Annotated
 
 from pydantic import Field
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Text, Words
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Frame, View
 from atlaskit.errors import InputError
-from atlaskit.methods.calls import sheets, speech
+from atlaskit.methods.calls import Call, sheets, speech
 from atlaskit.methods.run import MethodRun
 from atlaskit.models.protocol import Request
 from atlaskit.video.subtitles import Line
@@ -67,7 +66,7 @@ class ClipAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class ClipCall:
+class ClipCall(Call):
     """Describe a clip, independently of any question; all methods ask it in these words."""
 
     view: View
@@ -75,8 +74,7 @@ class ClipCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        messages = brief(ARCHIVIST, *sheets([self.view]), *speech(self.subtitles), DESCRIBE)
-        return Request("worker", "clip", messages, ClipAnswer, self)
+        return self.of("worker", "clip", ClipAnswer, ARCHIVIST, *sheets([self.view]), *speech(self.subtitles), DESCRIBE)
 
 
 @dataclass(frozen=True)
@@ -108,9 +106,8 @@ class Clip:
     def row(self) -> str:
         """The clip as a paragraph of a prompt."""
         subjects = "; ".join(f"{name} ({appearance})" for name, appearance in self.subjects)
-        parts = {"Seen": subjects, "On screen": self.on_screen_text, "Said": " ".join(line.text for line in self.said)}
-        more = [f"{name}: {text}" for name, text in parts.items() if text]
-        return " ".join([f"Clip {self.index} ({clock(self.start_s)}–{clock(self.end_s)}): {self.caption}", *more])
+        head = f"Clip {self.index} ({clock(self.start_s)}–{clock(self.end_s)}): {self.caption}"
+        return paragraph(head, subjects, self.on_screen_text, " ".join(line.text for line in self.said))
 
 
 def clip_spans(run: MethodRun, clip_s: float) -> list[Span]:
@@ -162,6 +159,12 @@ def equal_parts(span: Span, count: int) -> list[Span]:
     return list(pairwise([*edges_s, end_s]))
 
 
+def paragraph(head: str, seen: str = "", on_screen: str = "", said: str = "") -> str:
+    """Return a record as a paragraph of a prompt: what it is, and what of the rest there is."""
+    parts = {"Seen": seen, "On screen": on_screen, "Said": said}
+    return " ".join([head, *(f"{name}: {text}" for name, text in parts.items() if text)])
+
+
 def in_order(clips: Iterable[Clip]) -> list[Clip]:
     """Return clips in order of time, each once."""
     return sorted({clip.index: clip for clip in clips}.values(), key=lambda clip: clip.index)
@@ -174,7 +177,7 @@ class StillAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class StillCall:
+class StillCall(Call):
     """Describe one frame, independently of any question; all methods ask it in these words."""
 
     frame: Frame
@@ -183,8 +186,8 @@ class StillCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        messages = brief(ONLOOKER, self.frame, PUT_INTO_WORDS, *speech(self.subtitles, "Said at this moment:"))
-        return Request("worker", "frame", messages, StillAnswer, self)
+        said = speech(self.subtitles, "Said at this moment:")
+        return self.of("worker", "frame", StillAnswer, ONLOOKER, self.frame, PUT_INTO_WORDS, *said)
 
 
 @dataclass(frozen=True)
@@ -204,8 +207,8 @@ class Note:
     @property
     def row(self) -> str:
         """The note as a row of a prompt."""
-        said = " ".join(line.text for line in self.said)
-        return " ".join([f"Frame at {clock(self.time_s)}: {self.caption}", *([f"Said: {said}"] if said else [])])
+        head = f"Frame at {clock(self.time_s)}: {self.caption}"
+        return paragraph(head, said=" ".join(line.text for line in self.said))
 
 
 @dataclass(frozen=True)

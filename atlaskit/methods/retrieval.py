@@ -8,12 +8,10 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from atlaskit.agents.index import Index, nearest, query_of
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Answer, Words
-from atlaskit.agents.verbalize import question_text
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.methods.calls import EvidenceCall
+from atlaskit.methods.calls import Call, EvidenceCall
 from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips, in_order, rows_of
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.cached_embedding import embed
@@ -48,14 +46,14 @@ class QueriesAnswer(Answer):
 
 
 @dataclass(frozen=True)
-class QueriesCall:
+class QueriesCall(Call):
     """Write queries that find what a question is about, without a look at the video."""
 
     question: Question
 
     def request(self) -> Request:
         """Return the request to the model."""
-        return Request("master", "queries", brief(SEARCHER, WRITE, question_text(self.question)), QueriesAnswer, self)
+        return self.of("master", "queries", QueriesAnswer, SEARCHER, WRITE)
 
 
 @method("retrieval", k=CLIP_K)

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
-from typing import Any, Concatenate, Protocol, TypeAlias, TypeVar
+from typing import Any, Concatenate, TypeAlias, TypeVar
 
 from atlaskit.agents.budget import RESERVED_CALLS, Budget, Limit
 from atlaskit.agents.master import MAX_UNANSWERED
@@ -19,10 +19,12 @@ from atlaskit.environment.question import Kind, Question, Span
 from atlaskit.environment.render import Frame, View, check_cells
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
+from atlaskit.methods.calls import Call, TextCall
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.presets import cell_for
-from atlaskit.models.protocol import Model, Reply, Request
+from atlaskit.models.protocol import Model, Reply
+from atlaskit.models.usage import CHARACTERS_A_TOKEN
 from atlaskit.runs.events import Decision, Failure, Turn, paid
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
@@ -32,13 +34,6 @@ T = TypeVar("T")
 
 OF_FRAMES = ("size", "fit", "subtitles", "threads")
 """The settings of `MethodRun` that a method without frames does not have."""
-
-
-class Call(Protocol):
-    """What a model is asked: facts, which an oracle reads, and the request that is made of them."""
-
-    def request(self) -> Request:
-        """Return the request to the model."""
 
 
 class MethodRun(Run):
@@ -191,6 +186,21 @@ class MethodRun(Run):
         """Record a call that failed."""
         self.failure = str(error)
         self.log(Failure.of(step, error))
+
+    def decide_from(self, text: str, context: int) -> Result:
+        """Ask for the decision from text alone, and return the result of the run.
+
+        Text that does not fit is cut off after its last whole row, and `failure` says so.
+
+        Args:
+            text: Captions or subtitles, a row each.
+            context: How many tokens of text the model may get, at CHARACTERS_A_TOKEN each.
+        """
+        limit = context * CHARACTERS_A_TOKEN
+        if len(text) > limit:
+            whole, text = len(text), text[:limit].rpartition("\n")[0] or text[:limit]
+            self.failure = f"Of {whole:,} characters only the first {len(text):,} fit the context."
+        return self.decide(TextCall(self.question, self.video.duration_s, text))
 
     def decide(self, call: Call) -> Result:
         """Ask for the decision and return the result of the run: without an answer if that fails.

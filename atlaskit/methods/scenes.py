@@ -15,14 +15,13 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import LONGEST_TEXT, Answer, Text, Words, reply_model, several
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.calls import sheets
-from atlaskit.methods.records import Clip, Subject
+from atlaskit.methods.calls import Call, sheets
+from atlaskit.methods.records import Clip, Subject, paragraph
 from atlaskit.methods.run import MethodRun
 from atlaskit.models.protocol import Request
 from atlaskit.models.schema import ParametricSchema, among
@@ -94,7 +93,7 @@ CHARACTERS = reply_model("CharactersAnswer", same=several(SAME_CHARACTER, 0, MOS
 
 
 @dataclass(frozen=True)
-class ContinuesCall:
+class ContinuesCall(Call):
     """Say whether a clip continues the scene of the clip before it."""
 
     view: View
@@ -107,12 +106,11 @@ class ContinuesCall:
     def request(self) -> Request:
         """Return the request to the model."""
         notes = f"The first clip: {self.before}\nThe second clip: {self.after}"
-        messages = brief(CUTTER, *sheets([self.view]), CONTINUES, notes)
-        return Request("worker", "continues", messages, ContinuesAnswer, self)
+        return self.of("worker", "continues", ContinuesAnswer, CUTTER, *sheets([self.view]), CONTINUES, notes)
 
 
 @dataclass(frozen=True)
-class SceneCall:
+class SceneCall(Call):
     """Describe a scene of several clips, independently of any question."""
 
     view: View
@@ -121,12 +119,12 @@ class SceneCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        messages = brief(NARRATOR, *sheets([self.view]), DESCRIBE_SCENE, "\n".join(self.rows))
-        return Request("worker", "scene", messages, SceneAnswer, self)
+        rows = "\n".join(self.rows)
+        return self.of("worker", "scene", SceneAnswer, NARRATOR, *sheets([self.view]), DESCRIBE_SCENE, rows)
 
 
 @dataclass(frozen=True)
-class CharactersCall:
+class CharactersCall(Call):
     """Say which characters of two stretches of the video are the same."""
 
     first: tuple[tuple[str, str], ...]
@@ -142,7 +140,7 @@ class CharactersCall:
         first = "\n".join(["The first list:", *rows[:count]])
         second = "\n".join(["The second list:", *rows[count:]])
         schema = ParametricSchema(CHARACTERS, (("first", numbers[:count]), ("second", numbers[count:])))
-        return Request("worker", "characters", brief(REGISTRAR, SAME, first, second), schema, self)
+        return self.of("worker", "characters", schema, REGISTRAR, SAME, first, second)
 
 
 @dataclass(frozen=True)
@@ -172,13 +170,10 @@ class Scene:
             f"{name} ({appearance})" if name == here else f"{name} (here called {here}; {appearance})"
             for name, (here, appearance) in zip(names, self.characters, strict=True)
         ]
-        parts = {
-            "Seen": "; ".join(seen),
-            "On screen": " ".join(clip.on_screen_text for clip in self.clips if clip.on_screen_text),
-            "Said": " ".join(dict.fromkeys(line.text for clip in self.clips for line in clip.said)),
-        }
-        more = [f"{name}: {text}" for name, text in parts.items() if text]
-        row = " ".join([f"Scene {self.index} ({clock(start_s)}–{clock(end_s)}): {self.caption}", *more])
+        head = f"Scene {self.index} ({clock(start_s)}–{clock(end_s)}): {self.caption}"
+        on_screen = " ".join(clip.on_screen_text for clip in self.clips if clip.on_screen_text)
+        said = " ".join(dict.fromkeys(line.text for clip in self.clips for line in clip.said))
+        row = paragraph(head, "; ".join(seen), on_screen, said)
         return row if len(row) <= LONGEST_ROW else f"{row[: LONGEST_ROW - 2]} …"
 
 
@@ -205,11 +200,15 @@ def scenes_of(run: MethodRun, clips: Sequence[Clip], longest: int) -> list[Scene
             groups[-1].append(clip)
         else:
             groups.append([clip])
-    described = _described(run, [group for group in groups if len(group) > 1])
-    scenes = []
-    for index, group in enumerate(groups):
-        caption, characters = described.get(group[0].index) or _from_clips(group)
-        scenes.append(Scene(index, tuple(group), caption, characters))
+    scenes = [Scene(index, tuple(group), *_from_clips(group)) for index, group in enumerate(groups)]
+
+    def call(scene: Scene) -> SceneCall:
+        return SceneCall(run.view(scene.span, SCENE_K), tuple(clip.row for clip in scene.clips))
+
+    longer = [scene for scene in scenes if len(scene.clips) > 1]
+    for scene, answer in run.answers(longer, call, lambda scene: [scene.span]):
+        characters = tuple((each.name, each.appearance) for each in answer.characters)
+        scenes[scene.index] = Scene(scene.index, scene.clips, answer.caption, characters)
     return scenes
 
 
@@ -241,28 +240,8 @@ def _continued(run: MethodRun, clips: Sequence[Clip]) -> set[int]:
     return {after.index for (_, after), answer in answers if answer.continues}
 
 
-Described = tuple[str, tuple[tuple[str, str], ...]]
-"""A caption, and the characters."""
-
-
-def _described(run: MethodRun, groups: Sequence[Sequence[Clip]]) -> dict[int, Described]:
-    """Return what each scene of several clips shows, by the index of its first clip."""
-
-    def span(group: Sequence[Clip]) -> Span:
-        return group[0].start_s, group[-1].end_s
-
-    def call(group: Sequence[Clip]) -> SceneCall:
-        return SceneCall(run.view(span(group), SCENE_K), tuple(clip.row for clip in group))
-
-    described = {}
-    for group, answer in run.answers(groups, call, lambda group: [span(group)]):
-        characters = tuple((each.name, each.appearance) for each in answer.characters)
-        described[group[0].index] = answer.caption, characters
-    return described
-
-
-def _from_clips(group: Sequence[Clip]) -> Described:
-    """Return what the records of a scene's clips say, for a scene that nobody described."""
+def _from_clips(group: Sequence[Clip]) -> tuple[str, tuple[tuple[str, str], ...]]:
+    """Return caption and characters of a scene that nobody described: those of its clips."""
     subjects = dict.fromkeys(subject for clip in group for subject in clip.subjects)
     caption = " ".join(clip.caption for clip in group)
     return caption if len(group) == 1 else caption[: LONGEST_TEXT * 2], tuple(subjects)[:MOST_CHARACTERS]

@@ -9,14 +9,12 @@ from typing import Any, Literal, Union
 
 from pydantic import BaseModel
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Text, Words, cached_shape, one_of, reply_model, several
-from atlaskit.agents.verbalize import question_text
 from atlaskit.environment.notation import clock
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import are_readable
-from atlaskit.methods.calls import TextCall, sheets
+from atlaskit.methods.calls import Call, sheets
 from atlaskit.methods.records import Album, Note, rows_of
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.protocol import Request
@@ -49,7 +47,7 @@ PICKED = reply_model("PickAnswer", seen=Text, cell=among("cells"))
 
 
 @dataclass(frozen=True)
-class JudgeCall:
+class JudgeCall(Call):
     """Answer from the frames seen so far, or say where to look."""
 
     question: Question
@@ -74,14 +72,13 @@ class JudgeCall:
         """Return the request to the model."""
         lasts = f"The video lasts {self.duration_s:.1f} s. What is known of it, in order of time:"
         limit = f"Name at most {self.most} segments."
-        messages = brief(DETECTIVE, lasts, self.rows, f"{JUDGE} {limit}", question_text(self.question))
         numbers = tuple(range(len(self.segments)))
         schema = ParametricSchema(_judge_shape(min(self.most, len(numbers))), (("segments", numbers),))
-        return Request("master", "videoagent", messages, schema, self)
+        return self.of("master", "videoagent", schema, DETECTIVE, lasts, self.rows, f"{JUDGE} {limit}")
 
 
 @dataclass(frozen=True)
-class PickCall:
+class PickCall(Call):
     """Pick the frame of a segment that shows what is looked for."""
 
     question: Question
@@ -92,9 +89,8 @@ class PickCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        wanted = f"Looked for: {self.look_for}"
-        messages = brief(PICKER, *sheets([self.view]), PICK, wanted, question_text(self.question))
-        return Request("worker", "pick", messages, ParametricSchema(PICKED, (("cells", self.cells),)), self)
+        schema, wanted = ParametricSchema(PICKED, (("cells", self.cells),)), f"Looked for: {self.look_for}"
+        return self.of("worker", "pick", schema, PICKER, *sheets([self.view]), PICK, wanted)
 
 
 @cached_shape
@@ -148,7 +144,7 @@ def videoagent(
         if not picked_s:
             break
         notes = album.describe([*(note.time_s for note in notes), *picked_s])
-    return run.decide(TextCall.within(run, rows_of(notes), context))
+    return run.decide_from(rows_of(notes), context)
 
 
 def between(duration_s: float, notes: Sequence[Note]) -> tuple[Span, ...]:

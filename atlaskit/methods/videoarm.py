@@ -8,13 +8,12 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import CaptionAnswer, Words
 from atlaskit.agents.verbalize import MOST_SUBTITLES, quote_line
 from atlaskit.environment.notation import listed
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
-from atlaskit.methods.calls import EvidenceCall, sheets
+from atlaskit.methods.calls import Call, EvidenceCall, sheets
 from atlaskit.methods.controller import Outcome, Tool, converse, notes_of
 from atlaskit.methods.ranges import SHEETS_K, Ranges, by_ranges, check_frames, clip_range, clip_ranges
 from atlaskit.methods.records import CLIP_S, clip_spans
@@ -49,14 +48,14 @@ NOTE = (
 
 
 @dataclass(frozen=True)
-class SnapshotCall:
+class SnapshotCall(Call):
     """Say in one sentence what a snapshot shows, independently of any question."""
 
     views: tuple[View, ...]
 
     def request(self) -> Request:
         """Return the request to the model."""
-        return Request("worker", "snapshot", brief(NOTETAKER, *sheets(self.views), NOTE), CaptionAnswer, self)
+        return self.of("worker", "snapshot", CaptionAnswer, NOTETAKER, *sheets(self.views), NOTE)
 
 
 @method("videoarm", k=SHEETS_K[0])

@@ -8,12 +8,10 @@ from dataclasses import dataclass
 
 from pydantic import BaseModel
 
-from atlaskit.agents.prompts.conversation import brief
 from atlaskit.agents.schemas import Text, cached_shape, one_of, reply_model, several
-from atlaskit.agents.verbalize import question_text
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
-from atlaskit.methods.calls import TextCall
+from atlaskit.methods.calls import Call
 from atlaskit.methods.clusters import MOST_FRAMES, Cluster, SimilarFrames
 from atlaskit.methods.records import Album, Note, rows_of
 from atlaskit.methods.run import MethodRun, method
@@ -40,7 +38,7 @@ Grade = one_of((1, 2, 3))
 
 
 @dataclass(frozen=True)
-class RelevanceCall:
+class RelevanceCall(Call):
     """Rate the frames that stand for groups, from their captions."""
 
     question: Question
@@ -52,10 +50,9 @@ class RelevanceCall:
         """Return the request to the model."""
         known = "\n".join(f"{number}. {row}" for number, row in enumerate(self.rows))
         lasts = f"The video lasts {self.duration_s:.1f} s. The frames, in order of time:"
-        messages = brief(SCOUT, lasts, known, RATE, question_text(self.question))
         numbers = tuple(range(len(self.rows)))  # a rating names one of these
         schema = ParametricSchema(_relevance_shape(len(numbers)), (("frames", numbers),))
-        return Request("master", "relevance", messages, schema, self)
+        return self.of("master", "relevance", schema, SCOUT, lasts, known, RATE)
 
 
 @cached_shape
@@ -123,7 +120,7 @@ def videotree(
     rated = _broaden(run, album, frames, clusters * hours, most_clusters * hours, enough)
 
     def parts_of(cluster: Cluster) -> list[Cluster]:
-        return frames.parts(cluster, branches) if len(cluster.members) > 1 else []
+        return frames.clusters(branches, cluster) if len(cluster.members) > 1 else []
 
     chosen = list(rated)
     for cluster, relevance in rated.items():
@@ -132,7 +129,7 @@ def videotree(
         if relevance == ESSENTIAL:
             chosen += [small for part in parts for small in parts_of(part)]
     notes = album.describe(cluster.time_s for cluster in chosen)
-    return run.decide(TextCall.within(run, rows_of(notes), context))
+    return run.decide_from(rows_of(notes), context)
 
 
 def _broaden(

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import pairwise
-from typing import Annotated, Any, Literal
-
-from pydantic import Field
+from typing import Any, Literal
 
 from atlaskit.agents.index import Index
 from atlaskit.agents.schemas import Words
@@ -18,7 +15,8 @@ from atlaskit.errors import InputError
 from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.controller import Outcome, Tool, Turn, converse, notes_of
 from atlaskit.methods.memories import LEVELS_S, Fact, Part, as_parts, facts, summaries
-from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips
+from atlaskit.methods.ranges import clip_index
+from atlaskit.methods.records import CLIP_K, CLIP_S, clip_spans, describe_clips
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.result import Result
@@ -69,10 +67,9 @@ def worldmm(run: MethodRun, *, rounds: int = 5, top: int = 8) -> Result:
         most = MOST_IMAGES // SHEETS
         raise InputError(f"rounds may be at most {most}, since a request holds {MOST_IMAGES} images; got {rounds}.")
     spans = clip_spans(run, CLIP_S)
-    clips = describe_clips(run, spans)
-    parts = as_parts(clips)
-    levels, known = summaries(run, parts), facts(run, parts)
-    memory = _Memory(run, spans, top, Index(clips), [Index(level) for level in levels], Index(known))
+    parts = as_parts(describe_clips(run, spans))
+    levels = [Index(level) for level in summaries(run, parts)]
+    memory = _Memory(run, spans, top, levels, Index(facts(run, parts)))
     turns = converse(run, RECALLER, len(spans), memory.tools(), turns=rounds + 1)
     return run.decide(EvidenceCall(run.question, run.video.duration_s, notes_of(turns), _views_of(turns)))
 
@@ -85,7 +82,6 @@ class _Memory:
     spans: Sequence[Span]
     """The interval of each clip, also of those without a record."""
     top: int
-    clips: Index[Clip]
     episodic: Sequence[Index[Part]]
     """A level each, in the order of LEVELS."""
     semantic: Index[Fact]
@@ -98,7 +94,7 @@ class _Memory:
         )
         by_words = f"See frames of the {SHEETS} clips whose descriptions share most words with the query."
         by_range = f"See frames of the clips from first to last, spread over at most {SHEETS} sheets."
-        query, number = {"query": Words}, _clip_number(len(self.spans))
+        query, number = {"query": Words}, clip_index(len(self.spans))
         return (
             Tool("episodic", episodic, {"level": Literal[LEVELS], "query": Words}, self._episodic),
             Tool("semantic", "Search lasting facts, relations and habits, by words.", query, self._semantic),
@@ -118,8 +114,8 @@ class _Memory:
         return Outcome(rows or NOTHING, intervals_s=tuple(each.span for fact in found for each in fact.stretches))
 
     def _visual_by_words(self, action: Any) -> Outcome:
-        found = sorted(self.clips.search(action.query, SHEETS), key=lambda clip: clip.index)
-        text = f"Frames of clips {', '.join(str(clip.index) for clip in found)}." if found else NOTHING
+        found = sorted(part.stretch for part in self.episodic[0].search(action.query, SHEETS))
+        text = f"Frames of clips {', '.join(str(clip.first) for clip in found)}." if found else NOTHING
         return self._frames(text, [clip.span for clip in found])
 
     def _visual_by_range(self, action: Any) -> Outcome:
@@ -134,12 +130,6 @@ class _Memory:
 
     def _frames(self, text: str, spans: Sequence[Span]) -> Outcome:
         return Outcome(text, tuple(self.run.view(span, CLIP_K) for span in spans), tuple(spans))
-
-
-@lru_cache(maxsize=256)
-def _clip_number(clips: int) -> Any:
-    """Return the type of a clip's number."""
-    return Annotated[int, Field(ge=0, le=clips - 1)]
 
 
 def _views_of(turns: Sequence[Turn]) -> tuple[View, ...]:

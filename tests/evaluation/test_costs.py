@@ -15,7 +15,6 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
-from atlaskit.methods.calls import TextCall
 from atlaskit.methods.records import CLIP_K, clip_spans, describe_clips, rows_of
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.errors import Refused
@@ -38,7 +37,7 @@ def cases(worlds: tuple[World, ...]) -> tuple[Case, ...]:
 @method("reader", k=CLIP_K)
 def reader(run: MethodRun) -> Result:
     """Answer from the records of all clips: another method that describes clips."""
-    return run.decide(TextCall.within(run, rows_of(describe_clips(run, clip_spans(run, 10.0))), 10_000))
+    return run.decide_from(rows_of(describe_clips(run, clip_spans(run, 10.0))), 10_000)
 
 
 def row(**values: Any) -> dict[str, Any]:

@@ -72,7 +72,7 @@ def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World,
     assert len(call.rows) == 6 and all(group.time_s in rows for group in groups)
 
     def parts(group: Cluster) -> list[Cluster]:
-        return frames.parts(group, 4)
+        return frames.clusters(4, group)
 
     opened = [*parts(groups[1]), *(small for part in parts(groups[1]) for small in parts(part)), *parts(groups[2])]
     assert times_of(model.of(StillCall)) == sorted({group.time_s for group in [*groups, *opened]})
