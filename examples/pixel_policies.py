@@ -18,9 +18,9 @@ from PIL import ImageColor
 
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.gym import AtlasEnv, Env, as_action
-from atlaskit.gym.policies import base_env
+from atlaskit.gym import AtlasEnv, as_action
 from atlaskit.video.readers import Pixels
+from examples.policies import Env, base_env
 
 Choose: TypeAlias = Callable[[Question, Pixels, int], Sequence[int]]
 """A function of the question, the frames (n, height, width, 3) in order of time, and how many may
@@ -44,8 +44,9 @@ class ScanPolicy:
     It remembers what it saw until the next episode, so use one for one environment at a time.
 
     Examples:
-        >>> from atlaskit.gym import AtlasEnv, rollout
+        >>> from atlaskit.gym import AtlasEnv
         >>> from examples.pixel_policies import ScanPolicy, most_changed
+        >>> from examples.policies import rollout
         >>> env = AtlasEnv(video, question, task="summary", k=4, cell=32, max_steps=96)
         >>> reward, steps = rollout(env, ScanPolicy(most_changed))
     """

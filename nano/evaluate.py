@@ -36,7 +36,7 @@ from atlaskit.environment.actions import Action, AddToScratchpad
 from atlaskit.evaluation import baselines
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.runner import evaluate
-from atlaskit.methods.prompts import FramesCall
+from atlaskit.methods.baselines import FramesCall
 from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve

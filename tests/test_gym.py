@@ -28,16 +28,8 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.scoring import temporal_iou
 from atlaskit.errors import FrameError, InputError
 from atlaskit.evaluation.intervals import interval
-from atlaskit.gym import (
-    CELL_KINDS,
-    KINDS,
-    AtlasEnv,
-    DiscreteAtlasEnv,
-    as_action,
-    greedy_policy,
-    random_policy,
-    rollout,
-)
+from atlaskit.gym import CELL_KINDS, KINDS, AtlasEnv, DiscreteAtlasEnv, as_action
+from examples.policies import greedy_policy, random_policy, rollout
 
 WORLDS = int(os.environ.get("ATLASKIT_WORLDS", "6"))
 """Worlds on which policies are tested; ATLASKIT_WORLDS=20 gives the documented figures."""

@@ -21,22 +21,9 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question
 from atlaskit.errors import InputError
-from atlaskit.gym import (
-    TASKS,
-    AtlasEnv,
-    AtlasEpisode,
-    Coverage,
-    DiscreteAtlasEnv,
-    Policy,
-    Reward,
-    as_action,
-    greedy_policy,
-    random_policy,
-    rollout,
-    trials,
-    uniform_policy,
-)
+from atlaskit.gym import TASKS, AtlasEnv, AtlasEpisode, Coverage, DiscreteAtlasEnv, Reward, as_action
 from examples.pixel_policies import ScanPolicy, most_changed, named_colour, rarest
+from examples.policies import Policy, greedy_policy, random_policy, rollout, trials, uniform_policy
 
 IDS = ("Atlas-v0", "AtlasDiscrete-v0")
 DEFAULT = "af2e203ae53e6985"

@@ -291,21 +291,17 @@ def warn_if_unsuitable(model: Model, video: Video, question: Question) -> None:
 
     That is another kind of video, or an answer of several intervals.
     """
-    preset, name = preset_for(model), printable(model.name, 60)
-    if preset.only_atlasworlds and not is_atlasworld(video):
-        warnings.warn(
-            f"{name} knows only AtlasWorlds, the synthetic videos of this kit, and is used on another video: its "
-            f"answers mean nothing there. Name another model.",
-            ModelWarning,
-            stacklevel=4,
-        )
-    if preset.only_one_interval and question.several:
-        warnings.warn(
-            f"{name} was taught to answer with one interval, and is asked for several: its answers mean little. Name "
-            f"another model, or ask for one interval.",
-            ModelWarning,
-            stacklevel=4,
-        )
+    preset = preset_for(model)
+    faults = {
+        "knows only AtlasWorlds, the synthetic videos of this kit, and is used on another video: its answers mean "
+        "nothing there. Name another model.": preset.only_atlasworlds and not is_atlasworld(video),
+        "was taught to answer with one interval, and is asked for several: its answers mean little. Name another "
+        "model, or ask for one interval.": preset.only_one_interval and question.several,
+    }
+    for fault in (fault for fault, is_there in faults.items() if is_there):
+        are_ours = [each.frame.f_globals.get("__name__", "").startswith("atlaskit.") for each in inspect.stack(0)]
+        message = f"{printable(model.name, 60)} {fault}"
+        warnings.warn(message, ModelWarning, stacklevel=1 + are_ours.index(False))
 
 
 def check_writes_freely(model: Model, method: str) -> None:

@@ -1,6 +1,15 @@
 """The methods by name (METHODS): Video-RLM, and those that it is compared with (paper §4.1).
 
-Each is a function with the signature of `ask`, in a module of its own in `methods`.
+Each is a function with the signature of `ask`, in a module of its own in `methods`. Beside their
+own settings, all but `composite`, which takes those of `ask`, take
+
+* `kind`, `budget`, `sample`, `replay` and `cache`, which mean what they mean for `ask`;
+* `size`: width and height of a frame's cell in pixels; None for what suits the model;
+* `fit`: how a frame fills its cell, see `ak.Search`;
+* `subtitles`: whether the model gets the subtitle lines;
+* `threads`: calls that are made at the same time; no result depends on it.
+
+`subtitles_only` and `blind`, which show no frames, take the first of these alone.
 """
 
 from __future__ import annotations
@@ -9,13 +18,10 @@ import inspect
 from collections.abc import Callable
 
 from atlaskit.agents.search import ask
-from atlaskit.methods.captions import captions
+from atlaskit.methods.baselines import blind, captions, composite, subtitles_only, uniform
 from atlaskit.methods.dvd import dvd
-from atlaskit.methods.frames import composite, uniform
 from atlaskit.methods.mapreduce import mapreduce, mapreduce_clips
 from atlaskit.methods.retrieval import retrieval
-from atlaskit.methods.run import MethodSettings
-from atlaskit.methods.text import blind, subtitles_only
 from atlaskit.methods.videoagent import videoagent
 from atlaskit.methods.videoarm import videoarm
 from atlaskit.methods.videotree import videotree
@@ -66,15 +72,10 @@ def settings_of(method: Callable[..., Result]) -> tuple[str, ...] | None:
         >>> "budget" in ak.baselines.settings_of(ak.baselines.uniform)
         True
     """
-    parameters = inspect.signature(method).parameters.values()
-    names = [each.name for each in parameters if each.kind is each.KEYWORD_ONLY]
-    if method is composite:
-        return settings_of(ask)
-    if method in METHODS.values():
-        names += [name for name in MethodSettings.__annotations__ if name not in names]
-    elif any(each.kind is each.VAR_KEYWORD for each in parameters):
+    parameters = inspect.signature(ask if method is composite else method).parameters.values()
+    if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None
-    return tuple(names)
+    return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
 
 
 def __dir__() -> list[str]:

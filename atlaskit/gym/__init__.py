@@ -17,10 +17,8 @@ from atlaskit.gym.actions import CELL_KINDS, KINDS, as_action
 from atlaskit.gym.discrete import DiscreteAtlasEnv
 from atlaskit.gym.env import AtlasEnv
 from atlaskit.gym.episode import AtlasEpisode, Measures, Turn
-from atlaskit.gym.policies import Env, Policy, greedy_policy, random_policy, rollout, uniform_policy
 from atlaskit.gym.rewards import Coverage, Reward
 from atlaskit.gym.tasks import ANSWERABLE, DRAWN, TASKS, Source, Task
-from atlaskit.gym.trials import trials
 
 __all__ = [
     "ANSWERABLE",
@@ -32,19 +30,12 @@ __all__ = [
     "AtlasEpisode",
     "Coverage",
     "DiscreteAtlasEnv",
-    "Env",
     "Measures",
-    "Policy",
     "Reward",
     "Source",
     "Task",
     "Turn",
     "as_action",
-    "greedy_policy",
-    "random_policy",
-    "rollout",
-    "trials",
-    "uniform_policy",
 ]
 
 gymnasium.register("Atlas-v0", entry_point="atlaskit.gym:AtlasEnv")

@@ -7,15 +7,13 @@ replay needs neither the frames nor scikit-learn, and has the groups of the run 
 
 from __future__ import annotations
 
-import base64
-import json
 import math
 import threading
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json, is_json
@@ -34,11 +32,16 @@ SEED = 0
 """Seed of k-means."""
 STARTS = 4
 """Starts of k-means, of which the best one counts."""
+FRAME = np.dtype([("time_s", "<f8"), ("pixels", "u1", (THUMBNAIL[1], THUMBNAIL[0], 3))])
+"""A frame that is compared; its time is NaN if it cannot be decoded."""
 FEATURES = Kind("features", 1)
-"""The tiny frames by which the moments of a video are compared. A replay has the clusters."""
+"""The tiny frames by which the moments of a video are compared. A replay has the clusters, whose
+keys hold this one."""
 CLUSTERS = Kind("clusters", 1, is_json(list))
 """Groups of similar frames. Left out: the version of scikit-learn, so that a replay elsewhere has
 the groups of the run."""
+GROUPS = TypeAdapter(list[tuple[float, Annotated[list[int], Field(min_length=1)]]], config=ConfigDict(strict=True))
+"""An entry of groups: the time and the members of each."""
 
 _one_at_a_time = threading.Lock()
 
@@ -66,70 +69,55 @@ class SimilarFrames:
         """How many there are: one a second, but at most `most`."""
         return max(1, min(self.most, math.ceil(self.video.duration_s)))
 
-    def clusters(self, count: int) -> list[Cluster]:
-        """Return up to `count` groups of all frames (k-means), in order of their times.
+    def clusters(self, count: int, within: Cluster | None = None) -> list[Cluster]:
+        """Return up to `count` groups, in order of their times.
+
+        Args:
+            count: The most groups.
+            within: The group whose frames are divided (Ward); None for all frames (k-means).
 
         Raises:
             InputError: If scikit-learn is needed and not installed.
         """
-        return self._remembered(count, None)
-
-    def parts(self, cluster: Cluster, count: int) -> list[Cluster]:
-        """Return up to `count` groups of a group's frames (Ward), in order of their times.
-
-        Raises:
-            InputError: If scikit-learn is needed and not installed.
-        """
-        return self._remembered(count, cluster.members)
-
-    def _remembered(self, count: int, of: tuple[int, ...] | None) -> list[Cluster]:
-        allowed = set(range(self.count) if of is None else of)
+        of = None if within is None else within.members
         key = CLUSTERS.key(features=self._key, count=count, of=of)
+        allowed = set(range(self.count) if of is None else of)
         entry = self.cache.remember(key, lambda: self._divide(count, of), fits=lambda entry: self._fits(entry, allowed))
-        return [Cluster(time_s, tuple(members)) for time_s, members in json.loads(entry)]
+        return [Cluster(time_s, tuple(members)) for time_s, members in GROUPS.validate_json(entry)]
 
     def _divide(self, count: int, of: tuple[int, ...] | None) -> bytes:
-        times_s, pixels, is_passing = self._thumbnails
-        known = [index for index in range(self.count) if times_s[index] is not None]
-        chosen = known if of is None else sorted(set(of) & set(known))
-        clusters = []
-        if chosen:
-            rows = descriptors(pixels[chosen])
+        entry = self.cache.remember(self._key, self._read, fits=self._holds_frames)
+        frames, clusters = np.frombuffer(entry, FRAME), []
+        chosen = np.flatnonzero(~np.isnan(frames["time_s"]))
+        chosen = chosen if of is None else chosen[np.isin(chosen, of)]
+        if len(chosen):
+            rows = descriptors(frames["pixels"][chosen])
             labels = k_means(rows, count) if of is None else ward(rows, count)
-            for label in sorted(set(labels.tolist())):
+            for label in np.unique(labels):
                 inside = np.flatnonzero(labels == label)
                 offsets = ((rows[inside] - rows[inside].mean(axis=0)) ** 2).sum(axis=1)
-                nearest = chosen[int(inside[int(offsets.argmin())])]
-                clusters.append([times_s[nearest], [chosen[int(each)] for each in inside]])
-        entry = canonical_json(sorted(clusters)).encode()
-        return Transient(entry) if is_passing else entry
+                nearest = chosen[inside[offsets.argmin()]]
+                clusters.append([float(frames["time_s"][nearest]), chosen[inside].tolist()])
+        divided = canonical_json(sorted(clusters)).encode()
+        return Transient(divided) if isinstance(entry, Transient) else divided
 
     @property
     def _key(self) -> str:
         return FEATURES.key(video=self.video.fingerprint, frames=self.count, size=THUMBNAIL)
 
-    @cached_property
-    def _thumbnails(self) -> tuple[list[float | None], np.ndarray, bool]:
-        """Time of each frame (None if it cannot be decoded), the pixels, and whether they change.
-
-        The last is true if a frame could not be read this time, or if the video stands in for
-        another: then nothing that is made of them may be cached.
-        """
-        entry = self.cache.remember(self._key, self._read, fits=lambda entry: self._parsed(entry) is not None)
-        parsed = self._parsed(entry)
-        assert parsed is not None
-        return *parsed, isinstance(entry, Transient)
-
     def _read(self) -> bytes:
+        """Return the frames, to be cached unless one could not be read this time, or the video
+        stands in for another.
+        """
         times_s, is_passing = self._times()
-        read = self.video.try_frames(times_s, THUMBNAIL)
-        lost = [frame for frame in read if isinstance(frame, FrameError)]
-        blank = np.zeros((THUMBNAIL[1], THUMBNAIL[0], 3), np.uint8)
-        pixels = np.stack([blank if isinstance(frame, FrameError) else frame for frame in read])
-        seen_s = [None if isinstance(each, FrameError) else at for at, each in zip(times_s, read, strict=True)]
-        entry = canonical_json({"times_s": seen_s, "pixels": base64.b64encode(pixels.tobytes()).decode()}).encode()
-        is_passing = is_passing or self.video.is_stand_in or not all(error.is_lasting for error in lost)
-        return Transient(entry) if is_passing else entry
+        frames = np.zeros(self.count, FRAME)
+        for number, (time_s, read) in enumerate(zip(times_s, self.video.try_frames(times_s, THUMBNAIL), strict=True)):
+            if isinstance(read, FrameError):
+                frames["time_s"][number] = math.nan
+                is_passing = is_passing or not read.is_lasting
+            else:
+                frames[number] = time_s, read
+        return Transient(frames.tobytes()) if is_passing or self.video.is_stand_in else frames.tobytes()
 
     def _times(self) -> tuple[list[float], bool]:
         """Return the time of each frame, and whether keyframes could not be searched this time."""
@@ -142,31 +130,22 @@ class SimilarFrames:
         except FrameError:
             return middles_s, True
 
-    def _parsed(self, entry: bytes) -> tuple[list[float | None], np.ndarray] | None:
-        """Return the times and the pixels in an entry; None if a foreign cache holds another."""
-        try:
-            held = json.loads(entry)
-            times_s, pixels = held["times_s"], np.frombuffer(base64.b64decode(held["pixels"]), np.uint8)
-            shaped = pixels.reshape(self.count, THUMBNAIL[1], THUMBNAIL[0], 3)
-        except (ValueError, KeyError, TypeError, RecursionError):
-            return None
-        is_valid = isinstance(times_s, list) and len(times_s) == self.count
-        return (times_s, shaped) if is_valid and all(at is None or self._is_time(at) for at in times_s) else None
+    def _holds_frames(self, entry: bytes) -> bool:
+        """Return whether cached bytes are frames of this video; a stranger's may be anything."""
+        if len(entry) != self.count * FRAME.itemsize:
+            return False
+        times_s = np.frombuffer(entry, FRAME)["time_s"]
+        return bool((np.isnan(times_s) | (times_s >= 0) & (times_s < self.video.duration_s)).all())
 
     def _fits(self, entry: bytes, allowed: set[int]) -> bool:
         """Return whether cached bytes are groups of such frames; a stranger's may be anything."""
         try:
-            clusters: Any = json.loads(entry)
-            members = [member for _, members in clusters for member in members]
-            times_s = [time_s for time_s, _ in clusters]
-            is_disjoint = len(set(members)) == len(members) and all(members for _, members in clusters)
-        except (ValueError, TypeError, RecursionError):
+            clusters = GROUPS.validate_json(entry)
+        except ValidationError:
             return False
-        are_frames = all(type(member) is int and member in allowed for member in members)
-        return isinstance(clusters, list) and is_disjoint and are_frames and all(map(self._is_time, times_s))
-
-    def _is_time(self, value: object) -> bool:
-        return type(value) is float and 0 <= value < self.video.duration_s
+        members = [member for _, each in clusters for member in each]
+        is_disjoint = len(set(members)) == len(members) and allowed.issuperset(members)
+        return is_disjoint and all(0 <= time_s < self.video.duration_s for time_s, _ in clusters)
 
 
 def descriptors(pixels: np.ndarray) -> np.ndarray:

@@ -2,42 +2,62 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Unpack
+from dataclasses import dataclass
+from typing import Annotated, Literal, TypeAlias
 
-from atlaskit.agents.index import Index
-from atlaskit.agents.settings import check_writes_freely
-from atlaskit.environment.grid import Grid
+from pydantic import Field
+
+from atlaskit.agents.index import Index, nearest, query_of
+from atlaskit.agents.schemas import Answer, Words
 from atlaskit.environment.question import Question
-from atlaskit.environment.tiles import Fit
-from atlaskit.errors import InputError, check_whole
-from atlaskit.methods.clips import CLIP_S, ClipSettings, describe_clips, in_order, rows_of
-from atlaskit.methods.finding import Search, check_search, find, recorded_search
-from atlaskit.methods.prompts import EvidenceCall
-from atlaskit.methods.run import MethodRun, MethodSettings
-from atlaskit.models.protocol import MOST_IMAGES, Model
+from atlaskit.errors import InputError
+from atlaskit.methods.calls import Call, EvidenceCall
+from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips, in_order, rows_of
+from atlaskit.methods.run import MethodRun, method
+from atlaskit.models.cached_embedding import embed
+from atlaskit.models.embedding import Embedder
+from atlaskit.models.errors import ModelError, Refused, Unreachable
+from atlaskit.models.protocol import MOST_IMAGES, Request, Usage
+from atlaskit.runs.events import Failure
 from atlaskit.runs.result import Result
-from atlaskit.video.playlist import AnyVideo
 
+Search: TypeAlias = Literal["words", "paraphrases"] | Embedder
 FRAMES_K = 2
 """A retrieved clip is shown on a sheet of 2×2 frames."""
+MOST_QUERIES = 4
+"""Queries that one call may write."""
+SEARCHER = (
+    "You write search queries for the archive of a long video. Its entries describe short clips: what happens, who and "
+    "what is seen, text on screen, and what is said. The search compares words, so an entry that puts the same thing "
+    "in other words is missed. Reply in JSON."
+)
+WRITE = (
+    f"Write 1 to {MOST_QUERIES} short queries that would find the clips that answer the question below. Use words that "
+    "such an entry may hold: other names for what is asked about, what must be seen or said at that moment, and what "
+    "tells the choices apart, if there are any. Do not answer the question."
+)
 
 
+class QueriesAnswer(Answer):
+    """What to search for."""
+
+    queries: Annotated[list[Words], Field(min_length=1, max_length=MOST_QUERIES)]
+
+
+@dataclass(frozen=True)
+class QueriesCall(Call):
+    """Write queries that find what a question is about, without a look at the video."""
+
+    question: Question
+
+    def request(self) -> Request:
+        """Return the request to the model."""
+        return self.of("master", "queries", QueriesAnswer, SEARCHER, WRITE)
+
+
+@method("retrieval", k=CLIP_K)
 def retrieval(
-    video: AnyVideo,
-    question: str | Question,
-    choices: Sequence[str] | None = None,
-    *,
-    vlm: Model | str,
-    clip_s: float = CLIP_S,
-    top: int = 16,
-    search: Search = "words",
-    frames: bool = True,
-    size: int | None = None,
-    fit: Fit | None = None,
-    subtitles: bool = True,
-    threads: int = 4,
-    **settings: Unpack[MethodSettings],
+    run: MethodRun, *, clip_s: float = CLIP_S, top: int = 16, search: Search = "words", frames: bool = True
 ) -> Result:
     """Answer from the clips whose records belong most to the question and its choices.
 
@@ -46,10 +66,6 @@ def retrieval(
     what was found, in order of time.
 
     Args:
-        video: The video, its file, or a list of files.
-        question: The question, as text or as a `Question`.
-        choices: The possible answers; None for an answer in words.
-        vlm: The model, the address of its server, or its name: see `ask`.
         clip_s: Length of a clip in seconds.
         top: The most clips that the answer is drawn from.
         search: How the clips are found. "words": by the words that they share with the question and
@@ -57,11 +73,6 @@ def retrieval(
             call writes. An `ak.Embedder`: by the cosine of vectors; only its time is part of the
             run's budget.
         frames: Whether the model sees four frames of each of them, beside their records.
-        size: Width and height of a frame's cell in pixels; None for what suits the model.
-        fit: How a frame fills its cell: see `ak.Search`.
-        subtitles: Whether the records and the search include the subtitles.
-        threads: Clips that are described at the same time.
-        settings: Keywords that mean what they mean for `ask`.
 
     Raises:
         InputError: If an argument breaks a rule, or the model writes no free text.
@@ -72,15 +83,44 @@ def retrieval(
         >>> ak.baselines.retrieval(video, question, vlm=vlm).settings["method"]
         'retrieval'
     """
-    check_whole("top", top)
-    check_search(search)
+    if search not in ("words", "paraphrases") and not isinstance(search, Embedder):
+        raise InputError(
+            f'search must be "words", "paraphrases" or an ak.Embedder("http://…/v1", MODEL); got {search!r:.80}.'
+        )
     if frames and top > MOST_IMAGES:
         raise InputError(f"top may be at most {MOST_IMAGES} with frames, one image a clip; got {top}.")
-    run = MethodRun(video, question, choices, vlm, **settings)
-    check_writes_freely(run.vlm, "retrieval")
-    shown = ClipSettings.of(run, clip_s, size, fit, subtitles)
-    run.begin("retrieval", {**shown.recorded(), "top": top, **recorded_search(search), "frames": frames})
-    index = Index(describe_clips(run, shown, threads=threads))
-    found = in_order(find(run, index, search, top))
-    views = [shown.view(run, Grid(clip.start_s, clip.end_s, FRAMES_K)) for clip in found if frames]
-    return run.decide(EvidenceCall(run.question, run.video.duration_s, rows_of(found), tuple(views)).request())
+    index = Index(describe_clips(run, clip_spans(run, clip_s)))
+    found = in_order(_find(run, index, search, top))
+    views = tuple(run.view(clip.span, FRAMES_K) for clip in found if frames)
+    return run.decide(EvidenceCall(run.question, run.video.duration_s, rows_of(found), views))
+
+
+def _find(run: MethodRun, index: Index[Clip], search: Search, k: int) -> list[Clip]:
+    """Return up to `k` clips for the question of a run, best first.
+
+    If no paraphrase can be had, or a vector cannot because the embedder fails in passing or the
+    time is up, the clips are searched by the question's words, and `run.failure` says so. Calls of
+    an embedder are not part of a run's calls, budget and costs, except for its time.
+    """
+    query = query_of(run.question)
+    if search == "paraphrases":
+        answer = run.call(QueriesCall(run.question))
+        return index.search_all([query, *(answer.queries if answer is not None else ())], k)
+    near = _nearest(run, index, search, query, k) if isinstance(search, Embedder) else None
+    return index.search(query, k) if near is None else near
+
+
+def _nearest(run: MethodRun, index: Index[Clip], embedder: Embedder, query: str, k: int) -> list[Clip] | None:
+    """Return the clips whose vectors are nearest to the query's; None if they cannot be had."""
+    clips = [clip for clip in index.clips if clip.words.strip()]
+    texts = [*(clip.words for clip in clips), f"{embedder.query_prefix}{query}"]
+    clock = {"deadline_s": run.meter.deadline_s, "cancel": run.meter.cancel}
+    try:
+        vectors = embed(embedder, texts, run.cache, replay=run.is_replay, **clock)  # type: ignore[arg-type]
+    except (Unreachable, Refused):
+        raise  # the address, the key or the name is wrong: no other question can be searched either
+    except ModelError as error:
+        run.failure = f"{str(error).rstrip('.')}; the clips were searched by words instead."
+        run.log(Failure.of("embedding", ModelError(str(error), Usage())))
+        return None
+    return nearest(clips, vectors[:-1], vectors[-1], k)

@@ -1,37 +1,42 @@
-"""`MethodRun`: a run of a method that takes turns with a model before it decides."""
+"""`MethodRun`: one run of a method; `method`: makes a function like `ask` of what it does there."""
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypedDict, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, TypeAlias, TypeVar
 
 from atlaskit.agents.budget import RESERVED_CALLS, Budget, Limit
 from atlaskit.agents.master import MAX_UNANSWERED
 from atlaskit.agents.run import Run
+from atlaskit.agents.settings import check_writes_freely, fit_for, recorded_fit
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.question import Kind, Span
-from atlaskit.methods.prompts import TextCall
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Kind, Question, Span
+from atlaskit.environment.render import Frame, View, check_cells
+from atlaskit.environment.tiles import Fit
+from atlaskit.errors import check_whole
+from atlaskit.methods.calls import Call, TextCall
+from atlaskit.models.embedding import Embedder
 from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Reply, Request
+from atlaskit.models.presets import cell_for
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Model, Reply
 from atlaskit.runs.events import Decision, Failure, Turn, paid
 from atlaskit.runs.result import Result
+from atlaskit.video.playlist import AnyVideo
+from atlaskit.video.subtitles import Line
 
 T = TypeVar("T")
 
-
-class MethodSettings(TypedDict, total=False):
-    """The keywords that every method but Video-RLM takes. They mean what they mean for `ask`."""
-
-    kind: Kind | None
-    budget: Budget | None
-    sample: int
-    replay: bool
-    cache: Cache | None
+OF_FRAMES = ("size", "fit", "subtitles", "threads")
+"""The settings of `MethodRun` that a method without frames does not have."""
 
 
 class MethodRun(Run):
-    """One run of a method: `begin`, calls, then `decide`, which returns the result.
+    """One run of a method: its calls, then `decide`, which returns the result.
 
     Calls before the decision (`call`, `answers`) return nothing once `is_over`: the budget is
     spent, or the model refuses every call. A method then decides from what it has.
@@ -40,39 +45,97 @@ class MethodRun(Run):
     limit: Limit | None = None
     """The limit of the budget that ended the calls."""
 
+    def __init__(
+        self,
+        video: AnyVideo,
+        question: str | Question,
+        choices: Sequence[str] | None = None,
+        *,
+        vlm: Model | str,
+        size: int | None = None,
+        fit: Fit | None = None,
+        subtitles: bool = True,
+        threads: int = 4,
+        kind: Kind | None = None,
+        budget: Budget | None = None,
+        sample: int = 0,
+        replay: bool = False,
+        cache: Cache | None = None,
+    ) -> None:
+        """Set up the run.
+
+        Args:
+            video: The video, its file, or a list of files.
+            question: The question, as text or as a `Question`.
+            choices: The possible answers; None for an answer in words.
+            vlm: The model, the address of its server, or its name: see `ask`.
+            size: Width and height of a frame's cell in pixels; None for what suits the model.
+            fit: How a frame fills its cell: see `ak.Search`.
+            subtitles: Whether the model gets the subtitle lines.
+            threads: Calls that are made at the same time; no result depends on it.
+            kind: See `ask`, as for those that follow.
+            budget: The most that the run may spend.
+            sample: Number of the sample.
+            replay: Whether to take every reply from the cache.
+            cache: The cache for frames and replies.
+
+        Raises:
+            InputError: If an argument breaks a rule.
+        """
+        check_whole("threads", threads)
+        how = {"kind": kind, "budget": budget, "sample": sample, "replay": replay, "cache": cache}
+        super().__init__(video, question, choices, vlm, **how)  # type: ignore[arg-type]
+        self.cell, (self.fit, self.patch) = cell_for(self.vlm, size), fit_for(self.vlm, fit)
+        self.has_subtitles, self.threads = subtitles, threads
+
+    def view(self, span: Span, k: int) -> View:
+        """Return the sheet of k×k frames of an interval."""
+        return View(self.video, Grid(*span, k), self.cell, self.fit, "index", cache=self.cache, patch=self.patch)
+
+    def frame(self, time_s: float) -> Frame:
+        """Return the image of a frame."""
+        return Frame(self.video, time_s, self.cell, self.fit, self.cache, self.patch)
+
+    def lines(self, span: Span) -> tuple[Line, ...]:
+        """Return the lines that are said in an interval; none if the run uses no subtitles."""
+        return tuple(self.video.subtitles.between(*span)) if self.has_subtitles else ()
+
+    def lines_at(self, time_s: float) -> tuple[Line, ...]:
+        """Return the lines that are said at a time; none if the run uses no subtitles."""
+        return self.lines((time_s, math.nextafter(time_s, math.inf)))
+
     @property
     def is_over(self) -> bool:
         """Whether no call but the decision may follow."""
         self.limit = self.limit or self.meter.exhausted()
         return self.limit is not None or self.refusal is not None
 
-    def call(self, request: Request, intervals_s: Sequence[Span] = (), told: str = "") -> Any:
+    def call(self, call: Call, intervals_s: Sequence[Span] = (), news: str = "") -> Any:
         """Make a call before the decision, and record it as a turn.
 
         Args:
-            request: What the model is asked.
+            call: What the model is asked.
             intervals_s: The parts of the video that it is shown or told of.
-            told: What the request tells the model beyond the turns before.
+            news: What the call tells the model beyond the turns before.
 
         Returns:
             The answer; None if the call failed, or none may follow.
         """
         if self.is_over:
             return None
+        request = call.request()
         outcome = self.complete(request)
         if isinstance(outcome, ModelError):
-            self.log_failure(request.step, outcome)
+            self._log_failure(request.step, outcome)
             return None
-        self.log_turn(request.step, outcome, intervals_s, told)
-        return outcome.answer
+        return self._log_turn(request.step, outcome, intervals_s, news)
 
     def answers(
         self,
         items: Sequence[T],
-        request: Callable[[T], Request],
+        call: Callable[[T], Call],
         intervals_s: Callable[[T], Sequence[Span]],
-        threads: int = 4,
-        told: Callable[[T], str] = lambda item: "",
+        news: Callable[[T], str] = lambda item: "",
     ) -> Iterator[tuple[T, Any]]:
         """Make a call about each item in parallel; yield the items with their answers, in order.
 
@@ -82,30 +145,28 @@ class MethodRun(Run):
 
         Args:
             items: What the calls are about.
-            request: Returns what the model is asked about an item.
+            call: Returns what the model is asked about an item.
             intervals_s: Returns the parts of the video that it is shown or told of.
-            threads: Calls that are made at the same time.
-            told: Returns what the request tells the model beyond the turns before.
+            news: Returns what the call tells the model beyond the turns before.
 
         Raises:
             Unreachable: If the first MAX_UNANSWERED calls of the run fail because the server is
                 unreachable.
         """
-        group = len(items) if self.budget is None else threads
+        group = len(items) if self.budget is None else self.threads
         unreachable, has_reply, start = 0, any(not call.failure for call in self.model.calls), 0
-        with ThreadPoolExecutor(threads) as pool:
+        with ThreadPoolExecutor(self.threads) as pool:
             while start < len(items) and not self.is_over:
                 left = self.meter.calls_left()
                 room = group if left is None else min(group, left - RESERVED_CALLS)  # positive: it is not over
-                requests = list(map(request, items[start : start + room]))
+                requests = [call(item).request() for item in items[start : start + room]]
                 outcomes = pool.map(lambda each: self.refusal or self.complete(each), requests)
-                for item, call, outcome in zip(items[start : start + room], requests, outcomes, strict=True):
+                for item, request, outcome in zip(items[start : start + room], requests, outcomes, strict=True):
                     if not isinstance(outcome, ModelError):
                         has_reply = True
-                        self.log_turn(call.step, outcome, intervals_s(item), told(item))
-                        yield item, outcome.answer
+                        yield item, self._log_turn(request.step, outcome, intervals_s(item), news(item))
                         continue
-                    self.log_failure(call.step, outcome)
+                    self._log_failure(request.step, outcome)
                     unreachable += isinstance(outcome, Unreachable)
                     if outcome.is_final or (unreachable == MAX_UNANSWERED and not has_reply):
                         pool.shutdown(cancel_futures=True)
@@ -114,33 +175,33 @@ class MethodRun(Run):
                         raise outcome
                 start += room
 
-    def log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span], told: str) -> None:
-        """Record a call that got a reply, as a turn."""
+    def _log_turn(self, step: str, reply: Reply, intervals_s: Sequence[Span], news: str) -> Any:
+        """Record a call that got a reply, as a turn; return the answer."""
         answer = reply.answer.model_dump(mode="json")
-        self.log(Turn(step=step, intervals_s=tuple(intervals_s), told=told, answer=answer, **paid(reply)))
+        self.log(Turn(step=step, intervals_s=tuple(intervals_s), told=news, answer=answer, **paid(reply)))
+        return reply.answer
 
-    def log_failure(self, step: str, error: ModelError) -> None:
+    def _log_failure(self, step: str, error: ModelError) -> None:
         """Record a call that failed."""
         self.failure = str(error)
         self.log(Failure.of(step, error))
 
-    def text_request(self, text: str, context: int) -> Request:
-        """Return the request to answer from text.
+    def decide_from(self, text: str, context: int) -> Result:
+        """Ask for the decision from text alone, and return the result of the run.
 
         Text that does not fit is cut off after its last whole row, and `failure` says so.
 
         Args:
-            text: Captions or subtitles, a row each; empty to answer from the question alone.
+            text: Captions or subtitles, a row each.
             context: How many tokens of text the model may get, at CHARACTERS_A_TOKEN each.
         """
         limit = context * CHARACTERS_A_TOKEN
         if len(text) > limit:
-            fitting = text[:limit].rpartition("\n")[0] or text[:limit]
-            self.failure = f"Of {len(text):,} characters only the first {len(fitting):,} fit the context."
-            text = fitting
-        return TextCall(self.question, self.video.duration_s, text).request()
+            whole, text = len(text), text[:limit].rpartition("\n")[0] or text[:limit]
+            self.failure = f"Of {whole:,} characters only the first {len(text):,} fit the context."
+        return self.decide(TextCall(self.question, self.video.duration_s, text))
 
-    def decide(self, request: Request) -> Result:
+    def decide(self, call: Call) -> Result:
         """Ask for the decision and return the result of the run: without an answer if that fails.
 
         Raises:
@@ -148,14 +209,72 @@ class MethodRun(Run):
         """
         decision: Reply | None = None
         if self.meter.can_decide() and not self.is_hopeless:
-            outcome = self.complete(request)
+            outcome = self.complete(call.request())
             if isinstance(outcome, Unreachable) and all(call.failure for call in self.model.calls):
                 raise outcome
             if isinstance(outcome, ModelError):
-                self.log_failure("decision", outcome)
+                self._log_failure("decision", outcome)
             else:
                 decision, answer = outcome, outcome.answer.model_dump(mode="json")
                 self.log(Decision(view=None, sheet=None, answer=answer, **paid(decision)))
         elif not self.meter.can_decide():
             self.limit = self.limit or self.meter.exhausted()
         return self.end(self.limit or ("model" if decision is None else "answered"), decision)
+
+
+Answering: TypeAlias = Callable[Concatenate[MethodRun, ...], Result]
+"""What a method does in its run, with settings of its own as keywords."""
+
+
+def method(name: str, *, k: int = 0, free_text: bool = True) -> Callable[[Answering], Callable[..., Result]]:
+    """Make a function with the signature of `ask` of one that answers in a run.
+
+    That one takes a `MethodRun`, whose start is recorded, and the method's own settings as
+    keywords. Those whose default is a whole number are whole numbers from 1. The settings of
+    `MethodRun` are added to them.
+
+    Args:
+        name: Name of the method.
+        k: The method shows sheets of up to k×k cells; 0 if it shows no frames.
+        free_text: Whether it needs a model that writes free text.
+    """
+
+    def decorate(answer: Answering) -> Callable[..., Result]:
+        shared = [each for each in inspect.signature(MethodRun).parameters.values() if k or each.name not in OF_FRAMES]
+        own = list(inspect.signature(answer).parameters.values())[1:]
+        signature = inspect.Signature([*shared[:4], *own, *shared[4:]], return_annotation="Result")
+
+        @wraps(answer)
+        def ask(*args: Any, **settings: Any) -> Result:
+            try:
+                given = signature.bind(*args, **settings)
+            except TypeError as error:
+                raise TypeError(f"{answer.__name__}() {error}") from None
+            given.apply_defaults()
+            chosen: Any = {each.name: given.arguments.pop(each.name) for each in own}
+            for each in own:
+                if type(each.default) is int:
+                    check_whole(each.name, chosen[each.name])
+            run = MethodRun(*given.args, **given.kwargs)
+            if free_text:
+                check_writes_freely(run.vlm, name)
+            run.begin(name, {**(_look(run, k) if k else {}), **{key: _recorded(each) for key, each in chosen.items()}})
+            return answer(run, **chosen)
+
+        ask.__signature__ = signature  # type: ignore[attr-defined]
+        return ask
+
+    return decorate
+
+
+def _look(run: MethodRun, k: int) -> dict[str, Any]:
+    """Return how a run shows frames; raise InputError if it can show no k×k of them."""
+    check_cells(k, run.cell, run.fit, run.patch)
+    return {"cell": run.cell, **recorded_fit(run.fit, run.patch), "subtitles": run.has_subtitles}
+
+
+def _recorded(setting: Any) -> Any:
+    """Return a setting as JSON. Where an embedder runs is left out: no result depends on it."""
+    if isinstance(setting, Embedder):
+        return {"embedder": setting.name, "query_prefix": setting.query_prefix}
+    return setting

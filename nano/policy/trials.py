@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.evaluation.rows import RIGHT_FROM
-from atlaskit.gym import CELL_KINDS, KINDS, as_action, greedy_policy, random_policy
+from atlaskit.gym import CELL_KINDS, KINDS, as_action
+from examples.policies import greedy_policy, random_policy
 from nano.policy.features import IS_SHOWN, is_said, quoted
 from nano.policy.query import Floats
 from nano.policy.task import PolicyEnv

@@ -17,7 +17,8 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import baselines
-from atlaskit.methods.prompts import CaptionCall, FramesCall, TextCall
+from atlaskit.methods.baselines import CaptionCall, FramesCall
+from atlaskit.methods.calls import TextCall
 from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 

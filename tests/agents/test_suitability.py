@@ -50,7 +50,7 @@ def named(name: str) -> Babbler:
     return model
 
 
-@pytest.mark.parametrize("method", ["video-rlm", "uniform", "blind"])
+@pytest.mark.parametrize("method", ["video-rlm", "uniform", "composite", "blind"])
 def test_nano_on_another_video_warns_once(method: str, world: World, shared_cache: Cache) -> None:
     answer = ak.baselines.METHODS[method]
     with warnings.catch_warnings(record=True) as caught:
@@ -58,8 +58,9 @@ def test_nano_on_another_video_warns_once(method: str, world: World, shared_cach
         for name in ("m@1", "nano@1", "nano@1"):
             answer(Flat(), "What?", vlm=named(name), cache=shared_cache)
         answer(world.drawn, "What?", vlm=named("nano@1"), cache=shared_cache)
-    told = [str(each.message) for each in caught if each.category is ModelWarning]
-    assert len(told) == 1 and told[0].startswith("nano@1 knows only AtlasWorlds")
+    (warning,) = (each for each in caught if each.category is ModelWarning)
+    assert str(warning.message).startswith("nano@1 knows only AtlasWorlds")
+    assert warning.filename == __file__, "it names the line that asks"
 
 
 FREE = ("retrieval", "videotree", "videoagent")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Unpack
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -16,13 +15,11 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
-from atlaskit.methods.clips import ClipSettings, describe_clips, rows_of
-from atlaskit.methods.run import MethodRun, MethodSettings
+from atlaskit.methods.records import CLIP_K, clip_spans, describe_clips, rows_of
+from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.errors import Refused
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
-from atlaskit.video.video import Video
 
 PRICES = Prices(prompt=1, completion=4)
 
@@ -37,20 +34,10 @@ def cases(worlds: tuple[World, ...]) -> tuple[Case, ...]:
     return tuple(case for world in worlds for case in world.cases(drawn=True))
 
 
-def reader(
-    video: Video,
-    question: ak.Question,
-    choices: Sequence[str] | None = None,
-    *,
-    vlm: Model,
-    size: int | None = None,
-    **settings: Unpack[MethodSettings],
-) -> Result:
+@method("reader", k=CLIP_K)
+def reader(run: MethodRun) -> Result:
     """Answer from the records of all clips: another method that describes clips."""
-    run = MethodRun(video, question, choices, vlm, **settings)
-    shown = ClipSettings.of(run, 10.0, size, None, True)
-    run.begin("reader", shown.recorded())
-    return run.decide(run.text_request(rows_of(describe_clips(run, shown)), 10_000))
+    return run.decide_from(rows_of(describe_clips(run, clip_spans(run, 10.0))), 10_000)
 
 
 def row(**values: Any) -> dict[str, Any]:

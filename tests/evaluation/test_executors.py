@@ -185,7 +185,7 @@ def test_an_invalid_engine_or_setting_is_an_input_error(
         evaluate(cases, engine="dask", **options)
     with pytest.raises(InputError, match="must be on disk"):
         evaluate(cases, engine="ray", cache=Cache(None), **options)
-    with pytest.raises(InputError, match="has no setting 'frame'; it has frames, size"):
+    with pytest.raises(InputError, match="has no setting 'frame'; it has frames, per_image, size"):
         evaluate(cases, "uniform", frame=3, **options)
     with pytest.raises(InputError, match="video-rlm has no setting 'k'; it has .*search"):
         ak.evaluate(cases, k=3, **options)

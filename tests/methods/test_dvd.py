@@ -14,11 +14,11 @@ from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.evaluation.baselines import dvd, retrieval
-from atlaskit.methods.dvd import LONGEST_ROW
-from atlaskit.methods.prompts import BrowseCall, ControllerCall, EvidenceCall, InspectCall
-from atlaskit.methods.prompts.dvd import MOST_FOUND, dvd_tools
-from atlaskit.methods.prompts.ranges import MOST_RANGES
+from atlaskit.evaluation.baselines import dvd, retrieval, videoarm, worldmm
+from atlaskit.methods.calls import EvidenceCall
+from atlaskit.methods.controller import ControllerCall
+from atlaskit.methods.dvd import LONGEST_ROW, MOST_FOUND, BrowseCall
+from atlaskit.methods.ranges import MOST_RANGES, InspectCall
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.result import Result
 
@@ -165,7 +165,7 @@ def test_browsing_reads_the_best_captions_in_order_of_time(tiny: World, cache: C
         run(tiny, model, cache, top=top)
         (request,) = model.of("browse")
         call = request.facts
-        assert isinstance(call, BrowseCall) and call.asked == "Who wins?" and not request.images
+        assert isinstance(call, BrowseCall) and call.query == "Who wins?" and not request.images
         numbers = [int(row.split()[1]) for row in call.captions.split("\n")]
         assert numbers == sorted(numbers) and len(numbers) == rows
         assert "circle (clips" in call.subjects or "square (clips" in call.subjects
@@ -180,8 +180,13 @@ def test_clips_without_a_record_are_left_out_and_can_be_looked_at(tiny: World, c
     assert "No clip was described." in text_of(model.of("browse")[0])
 
 
-def test_tools_are_made_once_for_videos_of_one_length() -> None:
-    assert dvd_tools(12, 300, 50) is dvd_tools(12, 300, 50)
+def test_a_schema_is_made_once_for_videos_of_one_length(tiny: World, cache: Cache) -> None:
+    for method in (dvd, videoarm, worldmm):
+        model = RecordingOracle(tiny)
+        for question in tiny.questions[:2]:
+            method(tiny.drawn, question, vlm=model, cache=cache, size=32)
+        first, *others = [each.schema for each in model.requests if isinstance(each.facts, ControllerCall)]
+        assert others and all(other is first for other in others)
 
 
 @pytest.mark.parametrize("calls", [5, 8, 11])

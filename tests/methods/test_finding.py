@@ -24,8 +24,8 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.evaluation.baselines import retrieval
-from atlaskit.methods.clips import Clip
-from atlaskit.methods.prompts import QueriesCall
+from atlaskit.methods.records import Clip
+from atlaskit.methods.retrieval import QueriesCall
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.runs.result import Result

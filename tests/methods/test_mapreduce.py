@@ -16,12 +16,11 @@ from support.searches import RecordingOracle, paid_steps, text_of
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import METHODS, mapreduce, mapreduce_clips
-from atlaskit.methods.characters import MOST_LISTED, with_names
-from atlaskit.methods.clips import Clip
-from atlaskit.methods.mapreduce import PER_CHUNK
-from atlaskit.methods.prompts import CharactersCall, MapCall, OverviewCall, ReduceCall, SceneLookCall, TextCall
+from atlaskit.methods.calls import TextCall
+from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, ReduceCall, SceneLookCall
+from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
-from atlaskit.methods.scenes import LONGEST_ROW, Scene, clips_as_scenes
+from atlaskit.methods.scenes import LONGEST_ROW, MOST_LISTED, CharactersCall, Scene, clips_as_scenes, with_names
 from atlaskit.models.protocol import MOST_IMAGES, Request
 
 PER_VIDEO = {"clip", "continues", "scene", "characters"}
@@ -46,7 +45,7 @@ def clip(index: int, *subjects: tuple[str, str], caption: str = "A place.") -> C
 
 
 def named(world: World, cache: Cache, scenes: list[Scene], vlm: Any = None) -> tuple[list[Scene], MethodRun]:
-    run = MethodRun(world.drawn, "What?", None, vlm or Oracle(world), cache=cache)
+    run = MethodRun(world.drawn, "What?", vlm=vlm or Oracle(world), cache=cache)
     run.begin("mapreduce", {})
     return with_names(run, scenes), run
 
@@ -160,7 +159,7 @@ def test_two_characters_of_one_name_are_told_apart(film: World, cache: Cache) ->
 def test_only_scenes_that_were_shown_can_be_named(short: World, cache: Cache) -> None:
     oracle = RecordingOracle(short)
     mapreduce_clips(short.drawn, short.questions[0], vlm=greedy(oracle), cache=cache, size=32, clip_s=5)
-    parts = {request.facts.scenes[0]: request for request in oracle.requests if isinstance(request.facts, MapCall)}
+    parts = {min(request.facts.scenes): request for request in oracle.requests if isinstance(request.facts, MapCall)}
     second = parts[sorted(parts)[1]]  # threads ask in any order
     (choose,) = (request for request in oracle.requests if isinstance(request.facts, ReduceCall))
     for request, wrong in ((second, 3), (second, 40), (choose, 20), (choose, -1)):
@@ -168,7 +167,7 @@ def test_only_scenes_that_were_shown_can_be_named(short: World, cache: Cache) ->
         del answer["scope" if request is second else "confidence"]
         with pytest.raises(ValidationError):
             request.schema.model_validate(answer)
-        request.schema.model_validate({**answer, "segments": [request.facts.scenes[0]]})  # type: ignore[attr-defined]
+        request.schema.model_validate({**answer, "segments": [min(request.facts.scenes)]})  # type: ignore[attr-defined]
 
 
 def test_what_is_seen_reaches_the_answer(short: World, cache: Cache) -> None:

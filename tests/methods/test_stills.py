@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import pytest
 from support.model_doubles import Counting, Flaky
 
 import atlaskit as ak
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError
+from atlaskit.methods.records import Album
 from atlaskit.methods.run import MethodRun
-from atlaskit.methods.stills import Album, StillSettings, moment_of
 
 TIMES_S = (12.5, 3.5, 77.25, 3.5)
 
 
-def album_of(world: World, model: object, cache: Cache, number: int = 0, subtitles: bool = True, **settings) -> Album:  # type: ignore[no-untyped-def]
-    run = MethodRun(world.drawn, world.questions[number], None, model, cache=cache, **settings)  # type: ignore[arg-type]
-    return Album(run, StillSettings.of(run, 32, None, subtitles))
+def album_of(world: World, model: object, cache: Cache, number: int = 0, **settings) -> Album:  # type: ignore[no-untyped-def]
+    run = MethodRun(world.drawn, world.questions[number], vlm=model, cache=cache, size=32, **settings)  # type: ignore[arg-type]
+    return Album(run)
 
 
 def test_a_frame_is_described_once_for_all_questions(world: World, cache: Cache) -> None:
@@ -54,13 +52,7 @@ def test_the_budget_ends_the_captions(world: World, cache: Cache) -> None:
     assert album.describe([100.0]) == [] and album.run.is_over
 
 
-def test_the_moment_of_a_frame_lies_in_the_video(world: World) -> None:
-    assert moment_of(world.drawn, 1.0) == (1.0, 1.0 + 1 / world.drawn.fps)
-    assert moment_of(world.drawn, world.drawn.duration_s - 0.001)[1] == world.drawn.duration_s
-
-
-@pytest.mark.parametrize("threads", [0, True, 1.5])
-def test_threads_are_a_whole_number(world: World, cache: Cache, threads: object) -> None:
-    run = MethodRun(world.drawn, "What?", None, ak.Oracle(world), cache=cache)
-    with pytest.raises(InputError, match="threads is a whole number"):
-        Album(run, StillSettings.of(run, 32, None, True), threads)  # type: ignore[arg-type]
+def test_the_moment_of_a_frame_lies_in_the_video(world: World, cache: Cache) -> None:
+    end_s = world.drawn.duration_s
+    first, last = album_of(world, ak.Oracle(world), cache).describe([1.0, end_s - 0.001])
+    assert first.span == (1.0, 1.0 + 1 / world.drawn.fps) and last.span == (end_s - 0.001, end_s)

@@ -13,13 +13,17 @@ from support.stand_ins import Flat
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Question
+from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoagent
-from atlaskit.methods.prompts import JudgeCall, PickCall, StillCall, TextCall
-from atlaskit.methods.prompts.videoagent import judge_schema, pick_schema
-from atlaskit.methods.stills import Note
-from atlaskit.methods.videoagent import between
+from atlaskit.methods.calls import TextCall
+from atlaskit.methods.records import Note, StillCall
+from atlaskit.methods.videoagent import JudgeCall, PickCall, between
 from atlaskit.models.errors import Unreachable
 from atlaskit.runs.result import Result
+
+WHAT = Question("What is seen?", kind="open")
 
 
 def judging(world: World, judgement: dict[str, Any], cell: int = 3) -> Any:
@@ -93,7 +97,7 @@ def test_rounds_and_segments_are_bounded(brief_world: World, cache: Cache) -> No
 
 
 def test_segments_are_what_lies_between_frames_unless_it_is_short() -> None:
-    notes = [Note(time_s, "x", ()) for time_s in (0.5, 10.0, 10.9, 30.0)]
+    notes = [Note((time_s, time_s + 0.1), "x", ()) for time_s in (0.5, 10.0, 10.9, 30.0)]
     assert between(30.5, notes) == ((0.5, 10.0), (10.9, 30.0))
     assert between(30.5, []) == ((0.0, 30.5),) and between(0.5, []) == ()
 
@@ -117,16 +121,19 @@ def test_unreadable_frames_cannot_be_picked(cache: Cache) -> None:
 
 
 def test_only_segments_and_cells_that_there_are_can_be_named() -> None:
-    schema, said = judge_schema(3, 5), {"reasoning": "", "answer": ""}
+    spans = ((0.0, 5.0), (5.0, 10.0), (10.0, 16.0))
+    schema, said = JudgeCall(WHAT, 16.0, (), spans, 5).request().schema, {"reasoning": "", "answer": ""}
     assert schema.model_validate({**said, "judgement": looks((2, "x"))}).judgement.look[0].segment == 2
     wrong = [{"sure": 3, "look": []}, {"sure": 1}, {"sure": 1, "look": []}, {"sure": 4}, {"sure": True, "look": []}]
     wrong += [looks((3, "x")), looks((-1, "x")), looks((0, " ")), looks(*[(0, "x")] * 4)]
     for judgement in wrong:
         with pytest.raises(ValidationError):
             schema.model_validate({**said, "judgement": judgement})
+    view = View(Flat(), Grid(0.0, 16.0, 4), 32, cache=Cache(None))
+    pick = PickCall(WHAT, "x", view, (4, 5)).request().schema
     for cell in (0, 16, True, "5"):
         with pytest.raises(ValidationError):
-            pick_schema((4, 5)).model_validate({"seen": "", "cell": cell})
+            pick.model_validate({"seen": "", "cell": cell})
 
 
 def test_another_question_pays_for_no_frame_again(brief_world: World, cache: Cache) -> None:

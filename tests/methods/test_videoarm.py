@@ -18,8 +18,10 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoarm
-from atlaskit.methods.prompts import ControllerCall, EvidenceCall, InspectCall, SnapshotCall
-from atlaskit.methods.prompts.videoarm import MOST_FRAMES
+from atlaskit.methods.calls import EvidenceCall
+from atlaskit.methods.controller import ControllerCall
+from atlaskit.methods.ranges import InspectCall
+from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line, Subtitles

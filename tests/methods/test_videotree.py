@@ -14,10 +14,12 @@ from support.searches import taken_steps
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
 from atlaskit.evaluation.baselines import videoagent, videotree
+from atlaskit.methods.calls import TextCall
 from atlaskit.methods.clusters import Cluster, SimilarFrames
-from atlaskit.methods.prompts import RelevanceCall, StillCall, TextCall
-from atlaskit.methods.prompts.videotree import relevance_schema
+from atlaskit.methods.records import StillCall
+from atlaskit.methods.videotree import RelevanceCall
 from atlaskit.models.protocol import Request
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.result import Result
@@ -70,7 +72,7 @@ def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World,
     assert len(call.rows) == 6 and all(group.time_s in rows for group in groups)
 
     def parts(group: Cluster) -> list[Cluster]:
-        return frames.parts(group, 4)
+        return frames.clusters(4, group)
 
     opened = [*parts(groups[1]), *(small for part in parts(groups[1]) for small in parts(part)), *parts(groups[2])]
     assert times_of(model.of(StillCall)) == sorted({group.time_s for group in [*groups, *opened]})
@@ -147,10 +149,11 @@ def test_a_replay_elsewhere_needs_neither_the_file_nor_the_library(
     again = videotree(without_file, brief_world.questions[0], vlm=model, size=32, replay=True, cache=other)
     assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
     assert "features" not in export(tmp_path / "all.jsonl.xz", cache=cache)
+    assert "features" not in export(tmp_path / "images.jsonl.xz", cache=cache, images=True)
 
 
 def test_only_frames_that_were_shown_can_be_rated() -> None:
-    schema = relevance_schema(3)
+    schema = RelevanceCall(Question("What?", kind="open"), 16.0, ("a", "b", "c")).request().schema
 
     def rates(frame: Any, relevance: Any = 2) -> Any:
         return {"prediction": "", "confidence": 1, "relevance": [{"frame": frame, "relevance": relevance}]}

@@ -12,9 +12,10 @@ from support.searches import RecordingOracle, paid_steps, text_of
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import worldmm
-from atlaskit.methods.clips import Clip
-from atlaskit.methods.memories import facts, summaries
-from atlaskit.methods.prompts import ConsolidateCall, ControllerCall, EvidenceCall, SummaryCall
+from atlaskit.methods.calls import EvidenceCall
+from atlaskit.methods.controller import ControllerCall
+from atlaskit.methods.memories import ConsolidateCall, SummaryCall, as_parts, facts, summaries
+from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import MOST_IMAGES, Request
@@ -31,8 +32,8 @@ def clip(index: int, caption: str) -> Clip:
     return Clip(index, index * 10.0, index * 10.0 + 10, caption, (), "", ())
 
 
-def run_of(world: World, vlm: Any) -> MethodRun:
-    run = MethodRun(world.drawn, "What?", None, vlm, cache=Cache(None))
+def run_of(world: World, vlm: Any, threads: int = 4) -> MethodRun:
+    run = MethodRun(world.drawn, "What?", vlm=vlm, threads=threads, cache=Cache(None))
     run.begin("worldmm", {})
     return run
 
@@ -55,14 +56,14 @@ def test_what_depends_on_no_question_is_paid_once(short: World, cache: Cache) ->
 
 def test_each_level_is_made_from_the_level_below(film: World) -> None:
     oracle = RecordingOracle(film)
-    clips = [clip(index, f"Caption {index}.") for index in range(130)]
+    clips = as_parts([clip(index, f"Caption {index}.") for index in range(130)])
     levels = summaries(run_of(film, oracle), clips)
     assert [len(level) for level in levels] == [130, 44, 8, 3]
     for below, level in zip(levels, levels[1:], strict=False):
         for part in level:
-            inside = [each for each in below if part.span[0] <= each.span[0] < part.span[1]]
-            assert part.span == (inside[0].span[0], inside[-1].span[1])
-        assert [part.span[1] for part in level[:-1]] == [part.span[0] for part in level[1:]]
+            inside = [each for each in below if part.stretch.span[0] <= each.stretch.span[0] < part.stretch.span[1]]
+            assert part.stretch.span == (inside[0].stretch.span[0], inside[-1].stretch.span[1])
+        assert [part.stretch.span[1] for part in level[:-1]] == [part.stretch.span[0] for part in level[1:]]
     calls = [request.facts for request in oracle.requests if isinstance(request.facts, SummaryCall)]
     read = {call.rows for call in calls}  # threads ask in any order
     assert {tuple(each.row for each in clips[:3]), tuple(part.row for part in levels[2][4:7])} <= read
@@ -70,23 +71,23 @@ def test_each_level_is_made_from_the_level_below(film: World) -> None:
 
 
 def test_a_failed_summary_is_left_out_of_its_level(film: World) -> None:
-    clips = [clip(index, f"Caption {index}.") for index in range(9)]
+    clips = as_parts([clip(index, f"Caption {index}.") for index in range(9)])
     run = run_of(film, Oracle(film))
     make = run.complete
 
     def fail(request: Request, is_decision: bool = False) -> Any:
-        if isinstance(request.facts, SummaryCall) and request.facts.start_s == 30:
+        if isinstance(request.facts, SummaryCall) and request.facts.span[0] == 30:
             return ModelError("no")
         return make(request, is_decision)
 
     run.complete = fail  # type: ignore[method-assign]
     levels = summaries(run, clips)
-    assert [part.span for part in levels[1]] == [(0, 30), (60, 90)] and run.failure == "no"
-    assert levels[2][0].span == (0, 90)
+    assert [part.stretch.span for part in levels[1]] == [(0, 30), (60, 90)] and run.failure == "no"
+    assert levels[2][0].stretch.span == (0, 90)
 
 
 def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: World) -> None:
-    clips = [clip(index, "A dog.") for index in range(30)]
+    clips = as_parts([clip(index, "A dog.") for index in range(30)])
     gathered = iter([["The dog is brown.", "Snow lies."], ["The dog is brown and old."], ["The dog is dead."]])
     model = Overruled(
         Oracle(film),
@@ -95,9 +96,9 @@ def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: Worl
             "replaced": [{"earlier": len(request.facts.earlier) - 1, "by": len(request.facts.earlier)}]
         },  # type: ignore[attr-defined]
     )
-    run = run_of(film, model)
-    found = facts(run, clips, threads=1)
-    assert [fact.text for fact in found] == ["Snow lies.", "The dog is dead."]
+    run = run_of(film, model, threads=1)
+    found = facts(run, clips)
+    assert [fact.words for fact in found] == ["Snow lies.", "The dog is dead."]
     assert found[0].row == "Fact from clips 0–9, 0:00.0–1:40.0: Snow lies."
     assert [stretch.first for stretch in found[1].stretches] == [0, 10, 20]
 
@@ -107,10 +108,10 @@ def test_facts_are_compared_only_with_those_that_share_words(film: World) -> Non
     words = [["alpha one."], ["beta two."], ["alpha three."]]
     gathered = iter(words)
     model = Overruled(oracle, facts=lambda request, answer: {"facts": next(gathered)})
-    found = facts(run_of(film, model), [clip(index, f"Caption {index}.") for index in range(30)], threads=1)
+    found = facts(run_of(film, model, threads=1), as_parts([clip(index, f"Caption {index}.") for index in range(30)]))
     compared = [request for request in oracle.requests if isinstance(request.facts, ConsolidateCall)]
     assert [(call.facts.earlier, call.facts.newer) for call in compared] == [(("alpha one.",), ("alpha three.",))]
-    assert [fact.text for fact in found] == [text for some in words for text in some]
+    assert [fact.words for fact in found] == [text for some in words for text in some]
     with pytest.raises(ValidationError):
         compared[0].schema.model_validate({"replaced": [{"earlier": 1, "by": 0}]})
 
@@ -186,7 +187,7 @@ def test_what_a_search_finds_is_what_the_index_has(short: World, cache: Cache) -
     oracle = RecordingOracle(short)
     model = always(oracle, action="episodic", level="10 s", query="scene")
     worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32, rounds=2, top=4)
-    told = turns_of(oracle)[1].facts.turns[0].told  # type: ignore[attr-defined]
+    told = turns_of(oracle)[1].facts.turns[0].outcome.text  # type: ignore[attr-defined]
     numbers = [int(row.split()[1]) for row in told.splitlines()]
     assert len(numbers) == 4 and numbers == sorted(numbers)
 

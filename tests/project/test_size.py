@@ -21,12 +21,10 @@ NOT_YET = {
     "video": 5272,
     "models": 4763,
     "runs": 1062,
-    "methods": 2529,
-    "benchmarks": 4281,
-    "evaluation": 1552,
+    "benchmarks": 4247,
+    "evaluation": 1544,
     "experiments": 728,
     "viz": 4992,
-    "gym": 840,
     "cli": 1663,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""

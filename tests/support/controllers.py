@@ -7,7 +7,7 @@ from typing import Any, Unpack
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
-from atlaskit.methods.prompts import ControllerCall
+from atlaskit.methods.controller import ControllerCall
 from atlaskit.models.errors import Refused
 from atlaskit.models.protocol import CallControl, Model, Reply, Request, Usage
 
@@ -52,7 +52,7 @@ class Scripted:
 
 def told(model: Scripted, step: str) -> list[str]:
     """Return what the controller was told after each of its turns, as its last request has it."""
-    return [turn.told for turn in model.of(step)[-1].facts.turns]  # type: ignore[attr-defined]
+    return [turn.outcome.text for turn in model.of(step)[-1].facts.turns]  # type: ignore[attr-defined]
 
 
 def ranges(*pairs: tuple[int, int]) -> list[dict[str, int]]:

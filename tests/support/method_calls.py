@@ -13,31 +13,18 @@ from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Frame, Sheet, View
 from atlaskit.evaluation.baselines import METHODS
-from atlaskit.methods.prompts import (
-    BrowseCall,
-    CharactersCall,
-    ClipCall,
-    ConsolidateCall,
-    ContinuesCall,
-    ControllerCall,
-    EvidenceCall,
-    FactsCall,
-    GoalCall,
-    InspectCall,
-    JudgeCall,
-    MapCall,
-    OverviewCall,
-    PickCall,
-    QueriesCall,
-    ReduceCall,
-    RelevanceCall,
-    SceneCall,
-    SceneLookCall,
-    SnapshotCall,
-    StillCall,
-    SummaryCall,
-    Turn,
-)
+from atlaskit.methods.calls import EvidenceCall
+from atlaskit.methods.controller import ControllerCall, Outcome, Turn
+from atlaskit.methods.dvd import BrowseCall
+from atlaskit.methods.mapreduce import GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
+from atlaskit.methods.memories import ConsolidateCall, FactsCall, SummaryCall
+from atlaskit.methods.ranges import InspectCall
+from atlaskit.methods.records import ClipCall, StillCall
+from atlaskit.methods.retrieval import QueriesCall
+from atlaskit.methods.scenes import CharactersCall, ContinuesCall, SceneCall
+from atlaskit.methods.videoagent import JudgeCall, PickCall
+from atlaskit.methods.videoarm import SnapshotCall
+from atlaskit.methods.videotree import RelevanceCall
 from atlaskit.video.subtitles import Line
 from support.searches import RecordingOracle
 from support.stand_ins import Flat
@@ -67,8 +54,8 @@ def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
     yield "ContinuesCall", ContinuesCall(first, *rows)
     yield "SceneCall", SceneCall(second, rows)
     yield "CharactersCall", CharactersCall((("Ann", "tall"),), (("a woman", "in red"), ("Bob", "")))
-    yield "MapCall", MapCall(which, (3, 4), rows, (sheet,))
-    yield "ReduceCall", ReduceCall(which, 16.0, ("Scenes 3–4: A dog.",), (3, 4), rows)
+    yield "MapCall", MapCall(which, dict(zip((3, 4), rows, strict=True)), (sheet,))
+    yield "ReduceCall", ReduceCall(which, 16.0, ("Scenes 3–4: A dog.",), dict(zip((3, 4), rows, strict=True)))
     yield "GoalCall", GoalCall(which, rows)
     yield "SceneLookCall", SceneLookCall(which, "Is it a dog?", rows[0], (first, second))
     yield "OverviewCall", OverviewCall(which, "How many dogs?", rows, sheet)
@@ -81,13 +68,13 @@ def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
     frames = tuple((time_s, f"Frame at {time_s}: A dog.") for time_s in (4.0, 12.0))
     yield "JudgeCall", JudgeCall(which, 16.0, frames, ((0.0, 4.0), (4.0, 12.0), (12.0, 16.0)), 2)
     yield "PickCall", PickCall(which, "a dog", second, (0, 3, 5))
-    yield "SummaryCall", SummaryCall(0.0, 16.0, rows)
+    yield "SummaryCall", SummaryCall((0.0, 16.0), rows)
     yield "FactsCall", FactsCall(rows)
     yield "ConsolidateCall", ConsolidateCall(("The dog is brown.",), ("The dog is old.", "It snows."))
     for method in CONTROLLERS:
         call = first_turn(method)
         finish = {"thought": "Enough.", "action": {"action": "finish"}}
-        later = Turn(finish, "Clips 0–1: A dog.", (first,)), Turn(finish, "Nothing.", (second,))
+        later = Turn(finish, Outcome("Clips 0–1: A dog.", (first,))), Turn(finish, Outcome("Nothing.", (second,)))
         yield f"ControllerCall, {method}", call
         yield f"ControllerCall, {method}, later", replace(call, turns=later)
 

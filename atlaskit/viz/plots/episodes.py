@@ -39,7 +39,7 @@ def rewards(rows: pd.DataFrame, view: View) -> Axes:
     the cells that each policy kept. On the right are the mean scores with 95 % intervals.
 
     Args:
-        rows: A table of `atlaskit.gym.trials` about one task.
+        rows: A table of `examples.policies.trials` about one task.
         view: The root grid of the world of the first row.
 
     Returns:
@@ -49,7 +49,7 @@ def rewards(rows: pd.DataFrame, view: View) -> Axes:
         InputError: A column is missing, there are no rows, or they are about several tasks.
 
     Examples:
-        >>> from atlaskit.gym import trials, uniform_policy
+        >>> from examples.policies import trials, uniform_policy
         >>> rows = trials({"summary": {"uniform": uniform_policy}}, [7], duration_s=60, k=2)
         >>> ax = ak.plots.rewards(rows, ak.view(ak.benchmarks.atlasworld(7, 60).drawn, k=2))
     """

@@ -6,11 +6,13 @@ from typing import Any
 
 from atlaskit.agents.prompts import GlanceCall
 from atlaskit.agents.schemas import LONGEST_TEXT
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, decision_reply, describe
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies, decision_reply, describe
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.methods.prompts import CaptionCall, ClipCall, EvidenceCall, FramesCall, StillCall, TextCall
+from atlaskit.methods.baselines import CaptionCall, FramesCall
+from atlaskit.methods.calls import EvidenceCall, TextCall
+from atlaskit.methods.records import ClipCall, StillCall
 
 MAX_CITED_CELLS = 8
 """Number of cells that a decision about one view cites for each event."""
@@ -94,3 +96,14 @@ def evidence_reply(perception: Perception, call: EvidenceCall) -> dict[str, Any]
     for view in call.views:
         found |= perception.recognised(call.question, view, range(view.grid.size), targets)
     return decision_reply(perception, call.question, found, can_cite=False)
+
+
+REPLIES: Replies = {
+    GlanceCall: glance_reply,
+    FramesCall: frames_reply,
+    CaptionCall: caption_reply,
+    TextCall: text_reply,
+    ClipCall: clip_reply,
+    EvidenceCall: evidence_reply,
+    StillCall: still_reply,
+}

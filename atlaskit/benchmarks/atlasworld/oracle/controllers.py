@@ -7,10 +7,10 @@ from typing import Any
 
 from atlaskit.benchmarks.atlasworld.oracle import worldmm
 from atlaskit.benchmarks.atlasworld.oracle.dvd import dvd_turn
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies
 from atlaskit.benchmarks.atlasworld.oracle.videoarm import videoarm_turn
 from atlaskit.errors import InputError
-from atlaskit.methods.prompts import ControllerCall
+from atlaskit.methods.controller import ControllerCall
 
 POLICIES: dict[str, Callable[[Perception, ControllerCall], dict[str, Any]]] = {
     "dvd": dvd_turn,
@@ -25,3 +25,6 @@ def controller_reply(perception: Perception, call: ControllerCall) -> dict[str, 
     if call.method not in POLICIES:
         raise InputError(f"The oracle controls {', '.join(POLICIES)} alone; got {call.method!r:.80}.")
     return POLICIES[call.method](perception, call)
+
+
+REPLIES: Replies = {ControllerCall: controller_reply}

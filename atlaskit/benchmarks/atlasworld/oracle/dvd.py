@@ -8,9 +8,8 @@ from typing import Any
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
 from atlaskit.benchmarks.atlasworld.oracle.inquiry import action, beside_of, gives_up, is_settled, needs_all
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
-from atlaskit.methods.prompts import ControllerCall
-from atlaskit.methods.prompts.controller import FINISH
-from atlaskit.methods.prompts.dvd import BROWSE, INSPECT, MOST_FOUND, SEARCH
+from atlaskit.methods.controller import FINISH, ControllerCall
+from atlaskit.methods.dvd import BROWSE, INSPECT, MOST_FOUND, SEARCH
 
 FOUND = re.compile(r"best first: ([\d, ]+)\.")
 ROW = re.compile(r"^Clip (\d+) \(.*$", re.MULTILINE)
@@ -22,7 +21,7 @@ MOST_LOOKS = 4
 
 def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next action, by the question's words and what was told so far."""
-    question, notes = call.question, "\n".join(turn.told for turn in call.turns)
+    question, notes = call.question, "\n".join(turn.outcome.text for turn in call.turns)
     taken = [turn.action["action"]["action"] for turn in call.turns]
     found = list(words_found(perception, question, notes))
     if gives_up(perception, call):

@@ -12,11 +12,14 @@ from typing import Any
 
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import MAX_SUBJECTS, noticed_events, words_found
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies, describe
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.methods.prompts import BrowseCall, ControllerCall, InspectCall, SnapshotCall
+from atlaskit.methods.controller import ControllerCall
+from atlaskit.methods.dvd import BrowseCall
+from atlaskit.methods.ranges import InspectCall
+from atlaskit.methods.videoarm import SnapshotCall
 
 WORDS_OF_ALL = ("how many times", "appears first", "summarise")
 """Words of questions that no single moment answers."""
@@ -26,14 +29,14 @@ CLIPS_BESIDE = 12
 
 def browse_reply(perception: Perception, call: BrowseCall) -> dict[str, Any]:
     """Return what the captions of many clips tell about a question."""
-    question = _asked(perception, call.asked)
+    question = _asked(perception, call.query)
     ids = words_found(perception, question, call.captions) if question else {}
     return {"answer": _told(perception, question, ids), "found": bool(ids)}
 
 
 def inspect_reply(perception: Perception, call: InspectCall) -> dict[str, Any]:
     """Return what the frames of some stretches tell about a question."""
-    question = _asked(perception, call.asked)
+    question = _asked(perception, call.query)
     ids = seen(perception, question, call.views) if question else {}
     grade = {"found": bool(ids)} if call.tells == "found" else {"confidence": 0.9 if ids else 0.1}
     return {"answer": _told(perception, question, ids), **grade}
@@ -114,3 +117,6 @@ def _asked(perception: Perception, asked: str) -> Question | None:
 
 def _told(perception: Perception, question: Question | None, ids: dict[str, Any]) -> str:
     return in_words(perception, question, list(ids)) if question and ids else "Nothing of that kind."
+
+
+REPLIES: Replies = {InspectCall: inspect_reply, BrowseCall: browse_reply, SnapshotCall: snapshot_reply}

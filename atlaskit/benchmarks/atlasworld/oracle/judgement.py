@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
@@ -20,18 +20,18 @@ def is_about_many(question: Question) -> bool:
     return any(words in question.text.lower() for words in ABOUT_MANY)
 
 
-def bearing_rows(perception: Perception, question: Question, rows: Sequence[str]) -> list[int]:
-    """Return the places of the rows that hold a wanted event, or the scene or line asked about."""
+def bearing_rows(perception: Perception, question: Question, rows: Mapping[int, str]) -> dict[int, str]:
+    """Return the rows that hold a wanted event, or the scene or line asked about, by number."""
     script = perception.world.script
     scenes = {scene.name for scene in script.scenes if f"the {scene.place} scene at {scene.light}" in question.text}
     named = scenes | {line.text for line in script.lines if line.text in question.text}
     # In ten hours there are thousands of rows and of lines; most rows hold nothing wanted.
-    has_wanted = bool(words_found(perception, question, "\n".join(rows)))
-    return [
-        place
-        for place, row in enumerate(rows)
+    has_wanted = bool(words_found(perception, question, "\n".join(rows.values())))
+    return {
+        number: row
+        for number, row in rows.items()
         if any(words in row for words in named) or (has_wanted and words_found(perception, question, row))
-    ]
+    }
 
 
 def described_in(perception: Perception, text: str) -> list[WorldEvent]:

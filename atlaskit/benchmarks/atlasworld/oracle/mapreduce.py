@@ -14,19 +14,9 @@ from atlaskit.benchmarks.atlasworld.oracle.judgement import (
     seen_on,
     told,
 )
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
-from atlaskit.methods.prompts import (
-    CharactersCall,
-    ContinuesCall,
-    GoalCall,
-    MapCall,
-    OverviewCall,
-    ReduceCall,
-    SceneCall,
-    SceneLookCall,
-)
-from atlaskit.methods.prompts.mapreduce import MOST_SEGMENTS, SUREST
-from atlaskit.methods.prompts.scenes import MOST_CHARACTERS, MOST_PAIRS
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies
+from atlaskit.methods.mapreduce import MOST_SEGMENTS, SUREST, GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
+from atlaskit.methods.scenes import MOST_CHARACTERS, MOST_PAIRS, CharactersCall, ContinuesCall, SceneCall
 
 NOT_HERE = "Nothing here bears on the question."
 
@@ -74,11 +64,10 @@ def map_reply(perception: Perception, call: MapCall) -> dict[str, Any]:
         for id, labels in seen_on(perception, question, sheet).items():
             found[id] = labels
             named |= set(map(int, labels))
-    for place in bearing_rows(perception, question, call.rows):
-        row = call.rows[place]
+    for number, row in bearing_rows(perception, question, call.scenes).items():
         if not perception.chances.misses(question, "miss map", row):
             found |= words_found(perception, question, row)
-            named.add(call.scenes[place])
+            named.add(number)
     surest = SUREST if found else 2 if named else 1
     reasoning = told(perception, found) or NOT_HERE
     return {"reasoning": reasoning[:LONGEST_TEXT], "segments": sorted(named)[:MOST_SEGMENTS], "confidence": surest}
@@ -86,7 +75,7 @@ def map_reply(perception: Perception, call: MapCall) -> dict[str, Any]:
 
 def reduce_reply(perception: Perception, call: ReduceCall) -> dict[str, Any]:
     """Return the named scenes that describe wanted events, or else the others, and the scope."""
-    rows = dict(zip(call.scenes, call.rows, strict=True))
+    rows = call.scenes
     with_events = [number for number, row in rows.items() if words_found(perception, call.question, row)]
     others = [number for number in rows if number not in with_events]
     is_global = is_about_many(call.question) != perception.chances.confuses(call.question, "scope")
@@ -115,3 +104,15 @@ def overview_reply(perception: Perception, call: OverviewCall) -> dict[str, Any]
     """Return what single frames of several scenes show for the question."""
     found = seen_on(perception, call.question, call.sheet)
     return {"seen": told(perception, found)[:LONGEST_TEXT] or NOT_HERE}
+
+
+REPLIES: Replies = {
+    ContinuesCall: continues_reply,
+    SceneCall: scene_reply,
+    CharactersCall: characters_reply,
+    MapCall: map_reply,
+    ReduceCall: reduce_reply,
+    GoalCall: goal_reply,
+    SceneLookCall: look_reply,
+    OverviewCall: overview_reply,
+}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Unpack
 
-from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.benchmarks.atlasworld.oracle import (
     baselines,
     controllers,
@@ -17,71 +16,13 @@ from atlaskit.benchmarks.atlasworld.oracle import (
     videotree,
     worldmm,
 )
-from atlaskit.benchmarks.atlasworld.oracle.perception import Chances, Perception, estimated_usage
+from atlaskit.benchmarks.atlasworld.oracle.perception import Chances, Perception, Replies, estimated_usage
 from atlaskit.benchmarks.atlasworld.world import World
 from atlaskit.errors import InputError
-from atlaskit.methods.prompts import (
-    BrowseCall,
-    CaptionCall,
-    CharactersCall,
-    ClipCall,
-    ConsolidateCall,
-    ContinuesCall,
-    ControllerCall,
-    EvidenceCall,
-    FactsCall,
-    FramesCall,
-    GoalCall,
-    InspectCall,
-    JudgeCall,
-    MapCall,
-    OverviewCall,
-    PickCall,
-    QueriesCall,
-    ReduceCall,
-    RelevanceCall,
-    SceneCall,
-    SceneLookCall,
-    SnapshotCall,
-    StillCall,
-    SummaryCall,
-    TextCall,
-)
 from atlaskit.models.protocol import CallControl, Reply, Request
 
-REPLIES: dict[type, Callable[[Perception, Any], dict[str, Any]]] = {
-    TaskCall: videorlm.task_reply,
-    ProbeCall: videorlm.probe_reply,
-    StepCall: videorlm.step_reply,
-    ReviewCall: videorlm.review_reply,
-    DecisionCall: videorlm.final_reply,
-    GlanceCall: baselines.glance_reply,
-    FramesCall: baselines.frames_reply,
-    CaptionCall: baselines.caption_reply,
-    TextCall: baselines.text_reply,
-    ClipCall: baselines.clip_reply,
-    EvidenceCall: baselines.evidence_reply,
-    StillCall: baselines.still_reply,
-    RelevanceCall: videotree.relevance_reply,
-    JudgeCall: videoagent.judge_reply,
-    PickCall: videoagent.pick_reply,
-    ControllerCall: controllers.controller_reply,
-    ContinuesCall: mapreduce.continues_reply,
-    SceneCall: mapreduce.scene_reply,
-    CharactersCall: mapreduce.characters_reply,
-    MapCall: mapreduce.map_reply,
-    ReduceCall: mapreduce.reduce_reply,
-    GoalCall: mapreduce.goal_reply,
-    SceneLookCall: mapreduce.look_reply,
-    OverviewCall: mapreduce.overview_reply,
-    SummaryCall: worldmm.summary_reply,
-    FactsCall: worldmm.facts_reply,
-    ConsolidateCall: worldmm.consolidate_reply,
-    InspectCall: inquiry.inspect_reply,
-    BrowseCall: inquiry.browse_reply,
-    SnapshotCall: inquiry.snapshot_reply,
-    QueriesCall: search.queries_reply,
-}
+MODULES = (videorlm, baselines, inquiry, controllers, search, videotree, videoagent, mapreduce, worldmm)
+REPLIES: Replies = {call: reply for module in MODULES for call, reply in module.REPLIES.items()}
 """The function that answers each call."""
 
 

@@ -5,9 +5,9 @@ its chances to err, the answers that it gives from what it holds, and its estima
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from atlaskit.agents.schemas import MOST_ANSWERED, MOST_CITED
 from atlaskit.benchmarks.atlasworld.question_writers import summary_of
@@ -259,3 +259,7 @@ def _guess(perception: Perception, question: Question) -> Answered:
     if question.kind == "choice":
         return int(draw * len(question.choices))
     return int(draw * 5) if question.kind == "count" else "I cannot tell."
+
+
+Replies: TypeAlias = Mapping[type, Callable[[Perception, Any], dict[str, Any]]]
+"""The function that answers each call, by the call's class."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
-from atlaskit.methods.prompts.search import MOST_QUERIES, QueriesCall
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies
+from atlaskit.methods.retrieval import MOST_QUERIES, QueriesCall
 
 QUOTED = re.compile(r"“([^”]+)”")
 """A line that somebody says, in a question."""
@@ -23,3 +23,6 @@ def queries_reply(perception: Perception, call: QueriesCall) -> dict[str, Any]:
     wanted = (quoted or named)[:MOST_QUERIES]
     queries = [query for query in wanted if not perception.chances.misses(question, "query", query)]
     return {"queries": queries or [question.text]}
+
+
+REPLIES: Replies = {QueriesCall: queries_reply}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
-from atlaskit.methods.prompts import JudgeCall, PickCall
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies
+from atlaskit.methods.videoagent import JudgeCall, PickCall
 
 
 def judge_reply(perception: Perception, call: JudgeCall) -> dict[str, Any]:
@@ -35,3 +35,6 @@ def pick_reply(perception: Perception, call: PickCall) -> dict[str, Any]:
         return {"seen": "Nothing of it.", "cell": call.cells[len(call.cells) // 2]}
     cells = next(iter(recognised.values()))
     return {"seen": "It is in this cell.", "cell": cells[len(cells) // 2]}
+
+
+REPLIES: Replies = {JudgeCall: judge_reply, PickCall: pick_reply}

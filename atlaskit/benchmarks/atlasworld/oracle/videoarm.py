@@ -19,9 +19,8 @@ from atlaskit.benchmarks.atlasworld.oracle.inquiry import (
     seen,
 )
 from atlaskit.benchmarks.atlasworld.oracle.perception import Perception
-from atlaskit.methods.prompts import ControllerCall
-from atlaskit.methods.prompts.controller import FINISH
-from atlaskit.methods.prompts.videoarm import ANALYZE, MOST_FRAMES, SNAP, TRANSCRIPT
+from atlaskit.methods.controller import FINISH, ControllerCall
+from atlaskit.methods.videoarm import ANALYZE, MOST_FRAMES, SNAP, TRANSCRIPT
 
 Range = tuple[int, int]
 FINE_S = 1.5
@@ -34,10 +33,10 @@ TOO_MUCH = re.compile(r"Name at most (\d+)%")
 
 def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next action, by the question's words, what was told and what the sheets show."""
-    question, views = call.question, [view for number in sorted(call.visible) for view in call.turns[number].views]
+    question, views = call.question, call.visible
     now = seen(perception, question, views)
     thought = f"I see: {in_words(perception, question, list(now))}." if now else "I see nothing of it."
-    notes = "\n".join(f"{turn.action['thought']}\n{turn.told}" for turn in call.turns)
+    notes = "\n".join(f"{turn.action['thought']}\n{turn.outcome.text}" for turn in call.turns)
     found = [*words_found(perception, question, notes), *now]
     analysed = [(each["first"], each["last"]) for each in _ranges(call, ANALYZE)]
     if gives_up(perception, call):
@@ -82,7 +81,7 @@ def _suspected(
     yield from (_around(_clip_at(call, times_s[len(times_s) // 2]), call.clips) for times_s in now.values())
     if now:
         return
-    moments = [m for number in sorted(call.visible) for view in call.turns[number].views for m in view.moments]
+    moments = [moment for view in call.visible for moment in view.moments]
     stretch: list[int] = []
     for moment in moments:
         scene = perception.world.script.scene_at(moment)
@@ -123,7 +122,7 @@ def _to_hear(call: ControllerCall) -> Range | None:
     """Return the next range whose words to hear; None if the question quotes none, or all was."""
     if not QUOTED.search(call.question.text) or all(tool.name != TRANSCRIPT for tool in call.tools):
         return None
-    told = [turn.told for turn in call.turns if turn.action["action"]["action"] == TRANSCRIPT]
+    told = [turn.outcome.text for turn in call.turns if turn.action["action"]["action"] == TRANSCRIPT]
     if not told:
         return 0, call.clips - 1
     if not (too_much := TOO_MUCH.search(told[0])):

@@ -10,6 +10,7 @@ from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCal
 from atlaskit.agents.schemas import MOST_CITED, MOST_INTERVALS, MOST_ITEMS
 from atlaskit.benchmarks.atlasworld.oracle.perception import (
     Perception,
+    Replies,
     answer_from,
     contains,
     decision_reply,
@@ -213,3 +214,12 @@ def _closer_look(call: StepCall, cells: list[int]) -> dict[str, Any] | None:
         action = {"action": "investigate", "direction": side, "cell": middle}
         return {"thought": f"What comes {side} this?", "action": action}
     return None
+
+
+REPLIES: Replies = {
+    TaskCall: task_reply,
+    ProbeCall: probe_reply,
+    StepCall: step_reply,
+    ReviewCall: review_reply,
+    DecisionCall: final_reply,
+}

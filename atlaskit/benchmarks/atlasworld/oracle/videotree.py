@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies, describe
 from atlaskit.environment.question import Question
-from atlaskit.methods.prompts import RelevanceCall
+from atlaskit.methods.videotree import RelevanceCall
 
 
 def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, Any]:
@@ -33,3 +33,6 @@ def _shared(perception: Perception, question: Question, row: str) -> int:
     is_place = any(s.name in row and s.place in asked and s.light in asked for s in script.scenes)
     is_shape = any(describe(event) in row and event.shape in asked for event in script.events)
     return 2 if is_place or is_shape else 1
+
+
+REPLIES: Replies = {RelevanceCall: relevance_reply}

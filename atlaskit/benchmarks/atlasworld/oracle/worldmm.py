@@ -7,10 +7,9 @@ from typing import Any
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.benchmarks.atlasworld.oracle.baselines import words_found
 from atlaskit.benchmarks.atlasworld.oracle.judgement import described_in, is_about_many, seen_in, told
-from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, describe
-from atlaskit.methods.prompts import ConsolidateCall, ControllerCall, FactsCall, SummaryCall
-from atlaskit.methods.prompts.controller import FINISH
-from atlaskit.methods.prompts.worldmm import MOST_FACTS, MOST_REPLACED
+from atlaskit.benchmarks.atlasworld.oracle.perception import Perception, Replies, describe
+from atlaskit.methods.controller import FINISH, ControllerCall
+from atlaskit.methods.memories import MOST_FACTS, MOST_REPLACED, ConsolidateCall, FactsCall, SummaryCall
 
 ABOUT_ONE = ("episodic 10 s", "visual_by_words", "semantic", "episodic 30 s", "episodic 3 min")
 """Where it looks for an answer that one moment holds, until it has it."""
@@ -24,7 +23,7 @@ def summary_reply(perception: Perception, call: SummaryCall) -> dict[str, Any]:
     known = {
         event.id
         for event in described_in(perception, text)
-        if not perception.chances.misses(None, "miss summary", event.id, call.start_s, call.end_s)
+        if not perception.chances.misses(None, "miss summary", event.id, *call.span)
     }
     script = perception.world.script
     places = [scene.name for scene in script.scenes if scene.name in text]
@@ -58,9 +57,9 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
 
 def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next search, by the kind of question and by what was found so far."""
-    question, notes = call.question, "\n".join(turn.told for turn in call.turns)
+    question, notes = call.question, "\n".join(turn.outcome.text for turn in call.turns)
     found = words_found(perception, question, notes)
-    found |= seen_in(perception, question, (view for turn in call.turns for view in turn.views))
+    found |= seen_in(perception, question, (view for turn in call.turns for view in turn.outcome.views))
     plan = ABOUT_ALL if is_about_many(question) else ABOUT_ONE
     has_all = not is_about_many(question) and all(event.id in found for event in perception.targets(question))
     if has_all or len(call.turns) >= len(plan):
@@ -69,3 +68,6 @@ def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     query = " ".join([question.text, *question.choices])[:LONGEST_TEXT]
     arguments = {"level": level, "query": query} if level else {"query": query}
     return {"thought": f"The {tool} memory may hold it.", "action": {"action": tool, **arguments}}
+
+
+REPLIES: Replies = {SummaryCall: summary_reply, FactsCall: facts_reply, ConsolidateCall: consolidate_reply}
