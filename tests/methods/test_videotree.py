@@ -149,7 +149,6 @@ def test_a_replay_elsewhere_needs_neither_the_file_nor_the_library(
     again = videotree(without_file, brief_world.questions[0], vlm=model, size=32, replay=True, cache=other)
     assert again.to_json() == result.to_json() and again.spent.calls == again.spent.frames_decoded == 0
     assert "features" not in export(tmp_path / "all.jsonl.xz", cache=cache)
-    assert "features" not in export(tmp_path / "images.jsonl.xz", cache=cache, images=True)
 
 
 def test_only_frames_that_were_shown_can_be_rated() -> None:
