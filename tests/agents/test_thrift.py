@@ -4,46 +4,29 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Unpack
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support.asking import ask
-from support.invariants import check_books, check_grounded, check_memory, check_search
-from support.model_doubles import Babbler, Flaky, Overruled, Slow
+from support.invariants import check_grounded, check_memory, check_search
+from support.model_doubles import Babbler, Flaky, Overruled
 from support.searches import CHOICE, RecordingOracle, of_category, search, search_small, text_of
 from support.stand_ins import Flat
 
-from atlaskit.agents.budget import Budget
-from atlaskit.agents.prompts import ProbeCall, ReviewCall
+from atlaskit.agents.prompts import ReviewCall
 from atlaskit.agents.prompts.thrift import (
-    MAY_FINISH,
     SMALL_FRAMES,
-    short_evidence_text,
 )
 from atlaskit.agents.settings import ALL, MEASURES, SAME_PROMPTS, check_thrift
-from atlaskit.agents.verbalize import evidence_text
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import CallControl, Request
-from atlaskit.models.schema import json_schema
-from atlaskit.runs import replay
-from atlaskit.runs.result import Result
-from atlaskit.runs.trace import Trace
 
 SAME_REPLIES = tuple(name for name in MEASURES if name not in SAME_PROMPTS)
 """The measures under which an oracle sees, finds and answers what it does without."""
-
-
-def outcome(result: Result) -> tuple[Any, ...]:
-    """Return what a run found and answered, without what it cost."""
-    return result.prediction, result.evidence.items, result.dead_zones, result.rounds, result.stop
 
 
 def of_step(requests: Sequence[Request], step: str) -> list[Request]:
@@ -51,16 +34,6 @@ def of_step(requests: Sequence[Request], step: str) -> list[Request]:
 
 
 class TestTheOption:
-    def test_it_is_not_recorded_when_it_is_off(self, long_world: World, shared_cache: Cache) -> None:
-        question = of_category(long_world, "S2A")
-        off, empty = (search(long_world, question, shared_cache, **given) for given in ({}, {"thrift": ()}))
-        assert "thrift" not in off.settings and off.to_json() == empty.to_json()
-        assert not {"then", "halved"} & set(json.dumps(off.trace.to_json()).split('"'))
-        on = search(long_world, question, shared_cache, thrift=("probe", "steps", "probe"))
-        assert on.settings["thrift"] == ["steps", "probe"], "each once, in the order of the registry"
-        whole = search(long_world, question, shared_cache, thrift=ALL)
-        assert whole.settings["thrift"] == list(MEASURES)
-
     @pytest.mark.parametrize(
         ("given", "message"),
         [
@@ -84,64 +57,15 @@ class TestTheOption:
 
 
 class TestTheSameSight:
-    @pytest.mark.long
-    @pytest.mark.parametrize("name", SAME_REPLIES)
-    @pytest.mark.parametrize("category", ["SSS", "O3O", "OCR", "WHEN", "TALLY"])
-    def test_an_oracle_finds_and_answers_the_same(
-        self, long_world: World, shared_cache: Cache, category: str, name: str
-    ) -> None:
-        for rate in (0.0, 0.4):
-            oracle, question = Oracle(long_world, rate, rate), of_category(long_world, category)
-            off, on = (
-                search(long_world, question, shared_cache, oracle, thrift=thrift, max_rounds=4, budget=Budget())
-                for thrift in ((), (name,))
-            )
-            assert outcome(on) == outcome(off)
-            assert on.total.calls <= off.total.calls and on.total.image_tokens <= off.total.image_tokens
-
     @pytest.mark.family
-    @pytest.mark.parametrize("traversal", ["dfs", "bfs", "beam", "auto"])
     @pytest.mark.parametrize("category", WRITERS)
-    def test_all_of_it_answers_every_category(
-        self, long_world: World, shared_cache: Cache, category: str, traversal: str
-    ) -> None:
+    def test_all_of_it_answers_every_category(self, long_world: World, shared_cache: Cache, category: str) -> None:
         question = of_category(long_world, category)
-        off, on = (
-            search(long_world, question, shared_cache, thrift=thrift, traversal=traversal) for thrift in ((), ALL)
-        )
+        off, on = (search(long_world, question, shared_cache, thrift=thrift) for thrift in ((), ALL))
         assert on.is_right and question.score(on.prediction) >= 0.99
         assert on.total.tokens < off.total.tokens
         for check in (check_grounded, check_memory, check_search):
             check(on)
-
-    @pytest.mark.long
-    @settings(max_examples=12)
-    @given(
-        seed=st.integers(0, 10**6),
-        measures=st.sets(st.sampled_from(MEASURES), min_size=1),
-        workers=st.integers(1, 6),
-        rate=st.sampled_from([0.0, 0.3]),
-        traversal=st.sampled_from(["auto", "dfs", "bfs"]),
-    )
-    def test_promises_hold_whatever_a_model_answers(
-        self, small_world: World, seed: int, measures: set[str], workers: int, rate: float, traversal: str
-    ) -> None:
-        """Promises 4, 7, 8, 9 and 10."""
-        budget, given_ = Budget(calls=50), {"workers": workers, "traversal": traversal, "max_depth": 3, "steps": 5}
-        babbler = Flaky(Babbler(seed), rate, seed, ("step", "review", "probe"))
-        cache = Cache(None)
-        runs = [
-            search_small(small_world, CHOICE, model, each, thrift=sorted(measures), budget=budget, **given_)
-            for model, each in ((babbler, cache), (Slow(babbler, seed), Cache(None)), (babbler, cache))
-        ]
-        assert len({result.to_json() for result in runs}) == 1
-        assert not runs[2].spent.calls or rate, "a replay makes no call"
-        check_grounded(runs[0])
-        check_books(runs[0], budget, workers=workers)
-        check_memory(runs[0])
-        check_search(runs[0])
-        drawn = [each.picture.key for each in replay.pictures(runs[0].trace, small_world.drawn, cache)]
-        assert len(drawn) >= len(runs[0].trace.of("step"))
 
 
 class TestSteps:
@@ -156,20 +80,6 @@ class TestSteps:
         assert {event.action.name for event in ending} == {"AddToScratchpad"}
         assert on.total.calls + len(ending) == off.total.calls
         assert [event.stop for event in on.trace.of("report")] == [event.stop for event in off.trace.of("report")]
-
-    def test_the_worker_is_told_and_the_cells_are_the_same(self, long_world: World, cache: Cache) -> None:
-        oracle, question = RecordingOracle(long_world), of_category(long_world, "SSS")
-        search(long_world, question, cache, oracle, thrift=("steps",), traversal="bfs")
-        sparing = of_step(oracle.requests, "step")[0]
-        oracle.requests.clear()
-        search(long_world, question, cache, oracle, traversal="bfs")
-        plain = of_step(oracle.requests, "step")[0]
-        assert MAY_FINISH in text_of(sparing) and MAY_FINISH not in text_of(plain)
-        ours, theirs = (json_schema(request.schema)["$defs"] for request in (sparing, plain))
-        for name in ("AddToScratchpad", "MarkPromising"):
-            assert ours[name]["properties"].pop("finished") == {"title": "Finished", "type": "boolean"}
-            ours[name]["required"].remove("finished")
-        assert ours == theirs
 
     def test_an_impossible_action_does_not_end_the_visit(self, cache: Cache) -> None:
         """The frame cannot be decoded, so the worker goes on, though it said that it would not."""
@@ -264,36 +174,3 @@ class TestEvidence:
             judged = set(labels) - set(event.erased)
         assert events[-1].sheet.halved
         assert not any(event.sheet and event.sheet.halved for event in result.trace.of("decision"))
-
-    def test_rows_are_short(self) -> None:
-        found = [Evidence(t, t - 1, t + 1, f"thing {t}", 0.5, "said") for t in (9.0, 3.0, 6.0)]
-        pad = Scratchpad().add(found)
-        whole, rows = evidence_text(pad, 2).split("\n"), short_evidence_text(pad, 2).split("\n")
-        assert (rows[0], rows[4]) == (whole[0], whole[4])
-        assert rows[1:4] == ["[B] thing 3.0 (3.0 s)", "[C] thing 6.0 (6.0 s)", "[A] thing 9.0 (9.0 s)"]
-        assert short_evidence_text(pad, 2, ["C"]).split("\n") == [*whole[:2], rows[2], *whole[3:]]
-        assert short_evidence_text(Scratchpad()) == evidence_text(Scratchpad())
-
-    def test_probes_list_it_in_short_rows(self, long_world: World, cache: Cache) -> None:
-        oracle = RecordingOracle(long_world, 0.3, 0.3)
-        search(long_world, of_category(long_world, "SSS"), cache, oracle, thrift=("evidence",), max_rounds=3)
-        last = of_step(oracle.requests, "probe")[-1]
-        assert isinstance(last.facts, ProbeCall) and len(last.facts.scratchpad) > 2
-        assert short_evidence_text(last.facts.scratchpad) in text_of(last) and "sure to" not in text_of(last)
-
-
-def test_a_stranger_trace_cannot_name_cells_or_frames_that_are_not_there(small_world: World, cache: Cache) -> None:
-    oracle = Oracle(small_world, 0.6, 0.6)
-    result = search_small(small_world, small_world.questions[0], oracle, cache, thrift=ALL, max_rounds=5)
-    drawn = {shown.what for shown in replay.pictures(result.trace, small_world.drawn, cache)}
-    assert drawn >= {"view", "sheet"}
-    for kind, part, wrong, message in (
-        ("probe", "view", {"dead": (99,)}, "cell"),
-        ("probe", "view", {"dead": (1,)}, "differs from the one"),
-        ("review", "sheet", {"halved": ("ZZ",)}, "halved frame 'ZZ' is not among"),
-    ):
-        events = list(result.trace)
-        place = next(index for index, event in enumerate(events) if event.kind == kind)
-        events[place] = replace(events[place], **{part: replace(getattr(events[place], part), **wrong)})
-        with pytest.raises(InputError, match=message):
-            list(replay.pictures(Trace(tuple(events)), small_world.drawn, cache))

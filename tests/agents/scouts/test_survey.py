@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.spoken import sight
 
 from atlaskit.agents.scouts import SCOUTS, Hint, Hints, change, likeness, words
-from atlaskit.agents.scouts.hints import LEAST, MOST_TOLD, CellHint, Said, Usual, best_hints, checked, priors
+from atlaskit.agents.scouts.hints import LEAST, MOST_TOLD, CellHint, Said, best_hints, checked, priors
 from atlaskit.agents.scouts.survey import Survey, resolve_scouts
 from atlaskit.environment.grid import Grid
 from atlaskit.errors import InputError
@@ -67,12 +65,6 @@ def test_a_scout_must_return_hints_about_cells(hints: Any) -> None:
         checked("mine", hints, ROOT)
 
 
-def test_a_hint_without_a_reason_or_a_score() -> None:
-    said = checked("mi\nne", Hints({4: Hint(1), 2: Hint(0.0, "no"), 1: Hint(0.5, "a\x1bb")}), ROOT)
-    assert dict(said.hints.by_cell) == {1: Hint(0.5, "a�b"), 4: Hint(1.0, "named by the scout mi�ne")}
-    assert list(said.hints.by_cell) == [1, 4]
-
-
 def test_the_best_hint_of_a_cell_counts() -> None:
     said = [named(c3=0.9, c5=0.6, c6=LEAST, c7=LEAST - 0.01), named(c5=1.0, c9=0.7)]
     assert priors(said) == {3: 0.9, 5: 1.0, 6: LEAST, 9: 0.7}
@@ -84,14 +76,6 @@ def test_the_best_hint_of_a_cell_counts() -> None:
     )
     many = [named(**{f"c{cell}": 0.6 + cell / 100 for cell in range(16)})]
     assert [hint.cell for hint in best_hints(many, range(16))] == list(range(15, 15 - MOST_TOLD, -1))
-
-
-@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
-def test_a_value_stands_out_above_the_median(values: list[float], value: float, least: float) -> None:
-    usual = Usual.of(values, least)
-    assert 0 <= usual.standout(value) <= 1
-    assert usual.standout(usual.median) == 0 and usual.standout(usual.median + usual.reach * 1.001) == pytest.approx(1)
-    assert usual.standout(min(value, usual.median)) == 0
 
 
 def test_a_survey_looks_once_and_tells_only_models_that_read_hints() -> None:
