@@ -46,9 +46,9 @@ test-all: $(VENV)/test ## Run the long tests too, all but those of test-server a
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server and not rl" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
 
 test-server: export FAMILIES := $(FAMILIES)
-test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with tiny models that they create; FAMILIES=all for all families
+test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with tiny models that they create; FAMILIES=all for all families and the long ones
 	@$(BIN)/python -c "from atlaskit.models.serving.install import interpreter; interpreter()"
-	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m server --durations=8 $(SPREAD)
+	@$(TIMED) "tests on a vLLM server" $(BIN)/python -m pytest -m "server$(if $(FAMILIES),, and not long)" --durations=8 $(SPREAD)
 
 test-rl: $(RL)/test ## Run the tests with TRL and verifiers on a tiny model, in an environment of their own (2 GB)
 	@$(TIMED) "tests with TRL and verifiers" $(RL)/bin/python -m pytest tests/rl -m rl --confcutdir=tests/rl --durations=8

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Unpack
 
 import pytest
@@ -63,15 +62,6 @@ def test_uniform_frames_are_at_the_middles_of_equal_parts(sheets: tuple[int, int
     part_s = short.drawn.duration_s / frames
     assert moments == pytest.approx([(number + 0.5) * part_s for number in range(frames)])
     assert len(request.images) == frames // per_image
-
-
-@pytest.mark.parametrize(("name", "cell"), [("nano", 128), ("another", 320)])
-def test_frames_have_the_size_that_suits_the_model(name: str, cell: int, world: World, cache: Cache) -> None:
-    oracle = ak.Oracle(world)
-    oracle.name = name
-    for method in (partial(baselines.uniform, frames=4, per_image=4), baselines.captions):
-        result = method(world.drawn, world.questions[0], vlm=oracle, cache=cache)
-        assert result.settings["cell"] == cell
 
 
 def test_uniform_includes_only_the_lines_at_its_frames(world: World, cache: Cache) -> None:

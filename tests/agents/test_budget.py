@@ -26,9 +26,8 @@ from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 from atlaskit.runs.events import Event
 
 
-@pytest.mark.parametrize("workers", [1, 4, 16])
-@pytest.mark.parametrize("tokens", [9_000, 15_000, 40_000])
-def test_tokens_are_reserved_for_the_decision(world: World, cache: Cache, tokens: int, workers: int) -> None:
+@pytest.mark.parametrize(("workers", "tokens"), [(1, 15_000), (4, 40_000), (16, 9_000)])
+def test_tokens_are_reserved_for_the_decision(world: World, cache: Cache, workers: int, tokens: int) -> None:
     class Large(Babbler):
         def complete(self, request, **control):  # type: ignore[no-untyped-def]
             reply = super().complete(request, **control)
@@ -42,11 +41,8 @@ def test_tokens_are_reserved_for_the_decision(world: World, cache: Cache, tokens
     assert result.total.tokens <= tokens + workers * 5_050
 
 
-@pytest.mark.parametrize("workers", [1, 4])
-@pytest.mark.parametrize("usd", [0.012, 0.04])
-def test_usd_are_counted_by_the_prices_and_reserved_for_the_decision(
-    world: World, cache: Cache, usd: float, workers: int
-) -> None:
+@pytest.mark.parametrize(("workers", "usd"), [(1, 0.012), (4, 0.04)])
+def test_usd_are_counted_by_the_prices_and_reserved_for_the_decision(world: World, workers: int, usd: float) -> None:
     """Completion tokens are dear here, so that the price of a call is not its number of tokens."""
     prices = Prices(prompt=0.2, cached=0.1, completion=20)
 
@@ -64,10 +60,6 @@ def test_usd_are_counted_by_the_prices_and_reserved_for_the_decision(
         assert usd - (workers + 4) * a_call < prices.usd(result.total) <= usd + workers * a_call
         assert result.settings["budget"]["prices"] == {"prompt": 0.2, "cached": 0.1, "completion": 20}
     assert results[0].to_json() == results[1].to_json()
-
-
-def test_a_budget_without_usd_is_recorded_as_ever() -> None:
-    assert Budget(calls=5).to_json() == {"calls": 5, "tokens": None, "seconds": None, "effective_tokens": None}
 
 
 def test_evidence_of_a_cut_short_visit_is_never_in_a_dead_zone(small_world: World) -> None:
@@ -94,7 +86,7 @@ def test_an_interrupted_run_makes_no_further_calls(world: World, cache: Cache) -
     assert model.calls.count("step") == 4
 
 
-@pytest.mark.parametrize("calls", range(1, 12))
+@pytest.mark.parametrize("calls", [1, 2, 3, 5, 8, 11])
 def test_a_small_budget_still_gives_an_answer(world: World, cache: Cache, calls: int) -> None:
     question = next(q for q in world.questions if q.category == "COUNT")
     result = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=64, budget=Budget(calls=calls))
@@ -125,7 +117,7 @@ class Scripted:
         return replace(self._model.complete(request, **control), usage=usage)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     calls=st.integers(2, 60),
     seed=st.integers(0, 10**6),

@@ -136,11 +136,6 @@ def test_a_beam_limits_each_level_and_widens_at_the_end() -> None:
         beam(0)
 
 
-def test_every_strategy_ends_without_scored_regions() -> None:
-    for strategy in (dfs, bfs, beam(3)):
-        assert list(strategy(Frontier(CELLS), workers=4, steps=12)) == []
-
-
 @given(
     duration_s=st.floats(2.0, 40_000.0),
     k=st.integers(2, 5),
@@ -224,9 +219,3 @@ def test_marked_cells_inherit_the_worth_of_their_region_and_have_priors_of_their
     }
     assert all(strategy(queue, workers=2, steps=9)[0].region == CELLS[9] for strategy in (dfs, bfs, beam(3)))
     assert queue.best(2) == [CELLS[9], named], "the first of equals, then the one below"
-
-
-@given(st.dictionaries(st.integers(0, 15), st.floats(0, 1)), st.integers(1, 16))
-def test_without_priors_nothing_changes(scores: dict[int, float], count: int) -> None:
-    assert hinted(scores, {}).best(count) == frontier(scores).best(count)
-    assert hinted(scores, {}).open == frontier(scores).open

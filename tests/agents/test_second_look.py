@@ -106,11 +106,6 @@ def test_it_can_show_other_frames_than_the_first_look(small_world: World, questi
         search(small_world, question, cache, Nearsighted(small_world), second_look="best", k=4)
 
 
-def test_off_is_what_it_was(small_world: World, question: Question) -> None:
-    result = search(small_world, question, Cache(None), Oracle(small_world, 1.0), k=4)
-    assert not result.trace.of("reopen") and "second_look" not in result.settings
-
-
 def test_what_was_seen_as_finely_as_can_be_stays_ruled_out(small_world: World, question: Question) -> None:
     """Nothing lies between frames that are less than a second apart, or at the greatest depth."""
     blind = Oracle(small_world, 1.0)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import warnings
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ import matplotlib
 import matplotlib.pyplot as plt
 import pytest
 from pydantic import ValidationError
-from support.asking import ask, evaluate, failures
+from support.asking import ask, evaluate
 from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import RecordingOracle, text_of
 from support.stand_ins import Flat
@@ -21,12 +20,11 @@ from support.stand_ins import Flat
 import atlaskit as ak
 from atlaskit.agents import schemas
 from atlaskit.agents.run import prediction
-from atlaskit.agents.verbalize import ANSWER_FORMS, question_text
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.benchmarks.tenhour import ten_hour
+from atlaskit.agents.verbalize import ANSWER_FORMS
+from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.errors import InputError, ModelWarning
+from atlaskit.errors import ModelWarning
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.answers import find_answer
@@ -58,12 +56,6 @@ def found(world: World, recurring: Question, shared_cache: Cache) -> Result:
 
 def scripted(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "intervals": GIVEN}
-
-
-def test_only_the_new_question_gets_the_new_words() -> None:
-    one, several = Question("When?", kind="when"), Question("When?", kind="when", several=True)
-    assert question_text(one) == f"The question: When?\n{ANSWER_FORMS['when']}"
-    assert question_text(several) == f"The question: When?\n{ANSWER_FORMS['when, several']}"
 
 
 def test_the_schema_takes_one_to_sixteen_intervals_in_the_video() -> None:
@@ -130,12 +122,6 @@ def test_baselines_answer_with_several_intervals(method: str, world: World, cach
     assert again.to_json() == first.to_json() and again.spent.calls == 0
 
 
-@pytest.mark.parametrize("method", ["retrieval", "videoarm"])
-def test_answers_from_notes_have_several_intervals(method: str, world: World, recurring: Question) -> None:
-    found = METHODS[method](world.drawn, recurring, vlm=Oracle(world), cache=Cache(None))
-    assert isinstance(found.prediction, tuple) and len(found.prediction) > 1
-
-
 def test_a_saved_run_reads_back_its_intervals(found: Result, recurring: Question, tmp_path: Path) -> None:
     found.save(tmp_path / "run.json")
     for run in (tmp_path / "run.json", found.trace):
@@ -179,39 +165,6 @@ def test_tables_keep_several_intervals(world: World, recurring: Question, tmp_pa
     (sample, _) = tables.samples(rows, cases)
     assert sample["target"] == sample["resps"][0][0] == recurring.in_words(recurring.answer)  # type: ignore[arg-type]
     assert ak.statistics.recall_at(rows).mean == 1.0
-
-
-def test_a_wrong_answer_is_diagnosed_by_the_places_of_all_intervals(world: World, shared_cache: Cache) -> None:
-    cases = world.cases(drawn=True, several=True)
-    (failure,) = failures(cases, vlm=partial(Oracle, miss=1.0), cache=shared_cache, **SMALL)
-    assert failure.row()["truth"].count("–") == len(failure.result.question.positions_s) == 3
-    assert len((*failure.diagnosis.unseen, *failure.diagnosis.overlooked)) == 3 and failure.diagnosis.mode
-
-
-def test_a_ten_hour_variant_moves_every_interval(world: World) -> None:
-    case, other = world.cases(drawn=True, several=True)[0], replace(world.cases(drawn=True)[0], video="another")
-    (moved,) = ten_hour([case], among=[other], duration_s=1300.0, seed=3)
-    (at_start,) = ten_hour([case], among=[other], duration_s=1300.0, seed=1)
-    assert {moved.facts["offset_s"], at_start.facts["offset_s"]} == {0.0, 600.0}
-    for each in (moved, at_start):
-        shifted = tuple((a + each.facts["offset_s"], b + each.facts["offset_s"]) for a, b in case.question.positions_s)
-        assert each.question.answer == each.question.positions_s == shifted and each.question.several
-
-
-def test_the_questions_of_several_intervals_change_no_others(world: World, tmp_path: Path) -> None:
-    before = world.questions
-    assert all(case.question.several for case in world.cases(several=True)) and world.questions == before
-    assert not any(case.question.several for case in world.cases())
-    assert world.several[0].text not in {question.text for question in before}
-    ids = [question.id for question in (*world.several, *before)]
-    assert len(ids) == len(set(ids))
-    hour, long = (atlasworld(5, length_s, directory=tmp_path) for length_s in (3600, 36_000))
-    assert [(each.text, len(each.answer)) for each in hour.several] == [  # type: ignore[arg-type]
-        (each.text, len(each.answer))
-        for each in long.several  # type: ignore[arg-type]
-    ], "the clips that all worlds share repeat, and are not asked about"
-    with pytest.raises(InputError, match="one of this world's"):
-        world.question("When is a purple cow on screen?")
 
 
 def test_nano_is_told_that_it_was_taught_one_interval(world: World, shared_cache: Cache) -> None:

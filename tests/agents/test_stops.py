@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
 import pytest
-from support.invariants import check_memory
-from support.model_doubles import Babbler, Flaky, Overruled
+from support.model_doubles import Babbler, Overruled
 from support.searches import of_category, search
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.models.errors import ModelError
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import CallControl, Request
+from atlaskit.models.protocol import Request
 
 
 @pytest.mark.parametrize(
@@ -41,31 +39,6 @@ def test_each_stop_of_a_run(
     named = {"master": result.stops.master, "global": result.stops.overall}
     assert named.get(level, stop) == stop and [n for n in named.values() if n] == ([stop] if level in named else [])
     assert f'"{level}":' in result.to_json() and f"stopped   {stop}" in str(result)
-
-
-def test_a_model_that_answers_only_the_master_ends_the_run(long_world: World, cache: Cache) -> None:
-    result = search(long_world, of_category(long_world, "T2O"), cache, Flaky(Oracle(long_world), 1.0))
-    assert result.stop == result.stops.overall == "model" and set(result.stops.worker) == {"failed"}
-    assert result.rounds <= 6 and result.dead_zones.intervals == ()
-    assert len({tuple(report.path) for report in result.trace.of("report")}) >= 3, (
-        "one silent region does not end the run"
-    )
-
-
-def test_one_failing_region_does_not_end_the_run(long_world: World, cache: Cache) -> None:
-    question = of_category(long_world, "SSS")
-    (region,) = {event.start_s // 562.5 for event in long_world.targets(question)[:1]}
-
-    class RefusingRegions(Oracle):
-        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-            if request.step == "step" and request.facts.observation.state.region.path[0] == region:  # type: ignore[attr-defined]
-                raise ModelError("content filter")
-            return super().complete(request, **control)
-
-    result = search(long_world, question, cache, RefusingRegions(long_world), workers=1, budget=Budget(calls=60))
-    assert result.stop in ("calls", "explored") and result.stops.worker["failed"] == 2
-    assert len(result.evidence) == 3, "the events in other regions are found"
-    check_memory(result)
 
 
 @pytest.mark.parametrize(

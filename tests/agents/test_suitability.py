@@ -11,7 +11,7 @@ from support.model_doubles import Babbler
 from support.stand_ins import Flat
 
 import atlaskit as ak
-from atlaskit.agents.settings import USUAL_FORMAT, is_atlasworld
+from atlaskit.agents.settings import is_atlasworld
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, ModelWarning
@@ -28,14 +28,6 @@ def test_every_form_of_a_world_is_an_atlasworld(film: World, world: World, tmp_p
     assert is_atlasworld(open_video(fingerprint=opened.fingerprint, cache=cache)), "known from the cache alone"
     long = atlasworld(1, 1500, clip_s=150, directory=tmp_path)
     assert is_atlasworld(long.drawn)
-
-
-def test_a_renamed_world_of_the_usual_format_is_one(tmp_path: Path) -> None:
-    world = atlasworld(2, 10, directory=tmp_path)
-    assert (world.video.size, world.video.fps) == USUAL_FORMAT
-    renamed = tmp_path / "holiday.mp4"
-    shutil.copy(world.video.path, renamed)  # type: ignore[attr-defined]
-    assert is_atlasworld(open_video(renamed))
 
 
 def test_other_videos_are_none(film: World, tmp_path: Path) -> None:

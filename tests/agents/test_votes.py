@@ -12,7 +12,6 @@ from atlaskit.agents.master import agree
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
@@ -85,12 +84,3 @@ def test_answers_agree_by_what_they_mean() -> None:
     what = Question("What?", kind="open")
     assert agree(what, "A red  circle", "a red circle") and not agree(what, "a", "b")
     assert agree(Question("How many?", kind="count"), 3, 3) and not agree(Question("Which?", ("a", "b")), 0, 1)
-
-
-def test_votes_at_temperature_zero_are_refused(long_world: World) -> None:
-    model = Oracle(long_world)
-    model.parameters = {"temperature": 0}
-    with pytest.raises(InputError, match="at temperature 0 each reply is the same"):
-        search(long_world, long_world.questions[0], Cache(None), model, votes=3)
-    with pytest.raises(InputError, match="votes"):
-        search(long_world, long_world.questions[0], Cache(None), Oracle(long_world), votes=0)

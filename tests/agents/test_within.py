@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.asking import ask
 from support.invariants import check_grounded, check_memory, check_search
-from support.searches import RecordingOracle, search, text_of
+from support.searches import search
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -60,20 +60,6 @@ def test_nothing_outside_is_opened_or_becomes_evidence(
         assert start_s <= event.interval_s[0] + 1e-6 and event.interval_s[1] <= end_s + 1e-6
     assert all(start_s <= item.timestamp_s <= end_s for item in result.evidence)
     assert 0 <= result.coverage <= 1
-
-
-def test_the_whole_video_is_what_is_asked_without_it(small_world: World, question: Question) -> None:
-    oracle = RecordingOracle(small_world)
-    result = search(small_world, question, Cache(None), oracle, k=4)
-    assert "within" not in result.settings, "recorded runs keep their bytes"
-    assert result.within == (0.0, small_world.drawn.duration_s)
-
-
-def test_agents_read_times_of_the_whole_video(small_world: World, question: Question, moment_s: float) -> None:
-    oracle = RecordingOracle(small_world)
-    search(small_world, question, Cache(None), oracle, k=4, within=(300.0, 600.0))
-    step = next(request for request in oracle.requests if request.step == "step")
-    assert "of a video of 10:00" in text_of(step)
 
 
 def test_the_record_draws_the_part_again(small_world: World, part: Result) -> None:

@@ -89,15 +89,6 @@ def test_odd_rows_are_kept(home: Path) -> None:
     assert clues[1].question.answer is None and clues[1].question.several
 
 
-def test_missing_videos_are_named(home: Path, put_video: PutVideo) -> None:
-    (home / "cg_videos_720p" / "v1.mp4").unlink()
-    with pytest.warns(UserWarning, match="1 videos are missing: v1"):
-        bench = ak.benchmarks.cgbench(home, task="both")
-    assert len(bench) == 4 and bench.missing == ("v1",)
-    put_video(home / "cg_videos" / "part_1" / "v1.mp4")
-    assert len(ak.benchmarks.cgbench(home)) == 4
-
-
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.datasets import egoschema_row, make_egoschema, put, write_json
+from support.datasets import egoschema_row, make_egoschema, write_json
 
 import atlaskit as ak
 from atlaskit.errors import InputError
@@ -109,12 +109,3 @@ def test_options_may_be_numbers_and_the_answer_stays_an_index(home: Path) -> Non
 def test_an_invalid_row_is_one_sentence(home: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ak.benchmarks.egoschema(home, rows=[egoschema_row(0, **changes)])
-
-
-def test_missing_videos_and_another_folder(tmp_path: Path, tiny: Path) -> None:
-    with pytest.raises(InputError, match="holds no JSON or Parquet file"):
-        ak.benchmarks.egoschema(tmp_path)
-    rows = [egoschema_row(number) for number in range(2)]
-    put(tiny, tmp_path / f"{rows[0]['video_idx']}.MP4")
-    with pytest.warns(UserWarning, match="EgoSchema: 1 videos are missing"):
-        assert len(ak.benchmarks.egoschema(tmp_path, rows=rows)) == 1

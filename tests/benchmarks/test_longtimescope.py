@@ -78,8 +78,3 @@ def test_ids_that_repeat_get_numbers(home: Path) -> None:
 def test_an_invalid_row_is_one_sentence(home: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ak.benchmarks.longtimescope(home, rows=[longtimescope_row(0, **changes)])
-
-
-def test_another_folder_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no JSON or Parquet file"):
-        ak.benchmarks.longtimescope(tmp_path)

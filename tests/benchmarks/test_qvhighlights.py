@@ -97,15 +97,3 @@ def test_a_damaged_line_is_one_sentence(home: Path, line: str, message: str) -> 
     with pytest.raises(InputError, match=message) as caught:
         ak.benchmarks.qvhighlights(home)
     assert "\n" not in str(caught.value) and FILE in str(caught.value) and len(str(caught.value)) < 400
-
-
-def test_a_damaged_file_is_one_sentence(home: Path) -> None:
-    (home / FILE).write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match=f"Cannot read .*{FILE}"):
-        ak.benchmarks.qvhighlights(home)
-    (home / FILE).write_text("\n")
-    with pytest.raises(InputError, match="must hold a list of rows with the questions of QVHighlights; none does"):
-        ak.benchmarks.qvhighlights(home)
-    (home / FILE).unlink()
-    with pytest.raises(InputError, match=f"holds no {FILE}"):
-        ak.benchmarks.qvhighlights(home)

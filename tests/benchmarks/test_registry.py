@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -246,7 +245,7 @@ def load_or_refuse(name: str, home: Path, **options: Any) -> str:
             return "loaded"
 
 
-@settings(max_examples=240)
+@settings(max_examples=120)
 @given(st.sampled_from(sorted(ROWS)), st.data())
 def test_a_damaged_row_loads_or_is_refused(
     tiny: Path, tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject
@@ -260,18 +259,7 @@ def test_a_damaged_row_loads_or_is_refused(
     event(load_or_refuse(name, home, rows=rows, **OPTIONS.get(name, {})))
 
 
-def test_the_damage_leaves_some_rows_intact(name: str, home: Path) -> None:
-    """Else the fuzz would only see refusals: one field at a time, at least one may be anything."""
-    rows: Any = ROWS[name]()
-    told = Counter(
-        load_or_refuse(name, home, rows=replaced(rows, path, value))
-        for path in list(paths_of(rows))[1:]
-        for value in (None, "x", 3, "(A) x")
-    )
-    assert told["loaded"] >= 5 and told["refused"] >= 5
-
-
-@settings(max_examples=90)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(set(ROWS) - {"longvideobench", "videomme"})), st.data())
 def test_a_damaged_file_loads_or_is_refused(
     tiny: Path, tmp_path_factory: pytest.TempPathFactory, name: str, data: st.DataObject

@@ -43,17 +43,6 @@ def test_videomme_v2_loads_every_field(home: Path) -> None:
     assert not any(case.facts["subtitles"] for case in ak.benchmarks.videomme_v2(home, subtitles=False))
 
 
-def test_parquet_gives_the_same_cases(home: Path) -> None:
-    pa = pytest.importorskip("pyarrow")
-    from pyarrow import parquet
-
-    expected = ak.benchmarks.videomme_v2(home)
-    (home / "test.json").unlink()
-    rows = [row for group in range(1, 4) for row in group_rows(group)]
-    parquet.write_table(pa.Table.from_pylist(rows), home / "test.parquet")
-    assert ak.benchmarks.videomme_v2(home).cases == expected.cases
-
-
 def test_real_oddities_are_kept(home: Path) -> None:
     odd = {
         "group_structure": [1, [2, 3], 4],
@@ -107,8 +96,3 @@ def test_an_id_may_have_lost_its_zeros(home: Path, tiny: Path) -> None:
 def test_an_invalid_row_is_one_sentence(home: Path, changes: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError, match=message):
         ak.benchmarks.videomme_v2(home, rows=group_rows(**changes))
-
-
-def test_another_folder_is_rejected(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="holds no JSON or Parquet file"):
-        ak.benchmarks.videomme_v2(tmp_path)

@@ -83,22 +83,6 @@ def check(page: Page, path: Path) -> None:
     assert not overflowing(page, "body")
 
 
-BAD = """<!doctype html><html lang="en"><title>bad</title><main><h1>Bad</h1><input>
-<p style="color:#ccc;background:#fff">pale</p><div id="wide" style="width:2000px">wide</div>
-<div style="overflow-x:auto"><div style="width:2000px">scrolls</div></div></main></html>"""
-
-
-def test_the_checks_find_what_they_look_for(opened: Callable[..., Page], tmp_path: Path) -> None:
-    (tmp_path / "bad.html").write_text(BAD)
-    page = opened(tmp_path / "bad.html", "light", "narrow")
-    assert {each.rule for each in violations(page)} == {"color-contrast", "label"}
-    assert {each.rule for each in violations(page, "p")} == {"color-contrast"}
-    (found,) = overflowing(page, "main")
-    assert 'id="wide"' in found
-    with pytest.raises(AssertionError, match=r"no element is \.nothing"):
-        violations(page, ".nothing")
-
-
 STATES = [(scheme, size) for scheme in ("light", "dark") for size in SIZES]
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from typing import Any
 
 import numpy as np
 import pytest
@@ -109,92 +107,6 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, refe
     assert location(book) == "() grid None" and len(book.cells()) == 2, "JupyterLab handled none of the keys"
 
 
-def test_a_click_on_a_native_cell_opens_it(notebooks: Notebooks, setup: str) -> None:
-    """A point of the image belongs to the cell that is drawn there."""
-    native = "explorer = ak.widgets.GridExplorer(world.drawn, cell=64, cache=cache)\nexplorer"
-    book = notebooks(setup, native)
-    explorer = explorer_in(book)
-    wait_for(explorer, "depth 0")
-    image = explorer.locator("img")
-    box = image.bounding_box()
-    assert box is not None and box["height"] / box["width"] == pytest.approx(36 / 64, abs=0.01)
-    for index in (0, 13, 63):
-        row, column = divmod(index, 8)
-        image.click(position={"x": (column + 0.9) * box["width"] / 8, "y": (row + 0.9) * box["height"] / 8}, force=True)
-        wait_for(explorer, "depth 1")
-        assert location(book) == f"({index},) grid None"
-        book.page.keyboard.press("Backspace")
-        wait_for(explorer, "depth 0")
-
-
-def test_hover_prefetches_a_grid_and_shows_subtitles(notebooks: Notebooks, setup: str, world: World) -> None:
-    book = notebooks(f"{setup}cache = ak.Cache(None)", EXPLORER)
-    explorer = explorer_in(book)
-    cell = next(
-        c for c in GridExplorer(world.drawn, cache=Cache(None)).view.cells if c.index > 20 and first_subtitle(world, c)
-    )
-    explorer.get_by_role("gridcell").nth(cell.index).hover()
-    expect(explorer.locator(".status")).to_contain_text(first_subtitle(world, cell)[:30])
-    is_drawn = f"print(cache.get(explorer.view.expand({cell.index}).key) is not None)"
-    deadline = time.monotonic() + 60
-    while book.evaluate(is_drawn) != "True":
-        assert time.monotonic() < deadline
-        book.page.wait_for_timeout(100)
-    assert location(book) == "() grid None"
-
-
-def first_subtitle(world: World, cell: Any) -> str:
-    lines = world.drawn.subtitles.between(cell.start_s, cell.end_s)
-    return lines[0].text if lines else ""
-
-
-def test_marks_in_a_dark_theme(notebooks: Notebooks, setup: str) -> None:
-    book = notebooks(
-        setup + "from atlaskit.environment.memory import DeadZones\nfrom dataclasses import replace\n"
-        "question = next(q for q in world.questions if q.category == 'SSS')\n"
-        "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), cache=cache, search=ak.Search(cell=48))\n"
-        "result = replace(result, dead_zones=DeadZones(((20.0, 44.0), (150.0, 300.0))))",
-        "explorer = ak.widgets.GridExplorer(world.drawn, result=result, cache=cache)\nexplorer",
-    )
-    book.theme("JupyterLab Dark")
-    explorer = explorer_in(book)
-    expect(explorer).not_to_have_css("background-color", "rgb(255, 255, 255)")
-    labels = book.evaluate("print(*result.evidence.labels)").split()
-    assert sorted(re.findall("[A-Z]+", " ".join(explorer.locator(".cell .found").all_inner_texts()))) == sorted(labels)
-    assert explorer.locator(".cell.dead").count() == 17 and explorer.locator(".cell.partly").count() == 2
-    assert "dead zone" in str(explorer.get_by_role("gridcell").nth(3).get_attribute("aria-label"))
-    assert explorer.locator(".line .zone").count() == 2 and explorer.locator(".line .found").count() == len(labels)
-    explorer.get_by_role("button", name="marks").click()
-    assert explorer.locator(".cell .out").first.is_hidden()
-    book.theme("JupyterLab Light")
-    expect(explorer).to_have_css("background-color", "rgb(255, 255, 255)")
-
-
-def test_the_static_picture_replaces_a_widget_without_a_kernel(
-    notebooks: Notebooks, setup: str, reference: GridExplorer
-) -> None:
-    book = notebooks(setup, EXPLORER)
-    explorer, root = explorer_in(book), reference.picture.image
-    other = reference.open(12).picture.image
-    explorer.get_by_role("gridcell").nth(12).click()
-    wait_for(explorer, "depth 1")
-    book.save()
-    book.open()
-    explorer = explorer_in(book)
-    check_image(explorer, other, root)  # the kernel still runs, so the widget continues
-    book.restart()
-    check_image(explorer, other, root)
-    explorer.get_by_role("gridcell").nth(3).click()
-    expect(explorer.locator(".trouble")).to_contain_text("The kernel has stopped")
-    book.save()
-    book.reload()
-    still = book.output(1).locator(".atlaskit-still img").first
-    still.wait_for()
-    assert difference(shot(still), root) < SAME < OTHER < difference(shot(still), other)
-    book.page.wait_for_function("() => document.body.textContent.includes('model not found')")
-    assert "model not found" not in book.output(1).inner_text(), "JupyterLab's own message is hidden"
-
-
 def test_frames_and_typed_times(notebooks: Notebooks, setup: str, reference: GridExplorer) -> None:
     book = notebooks(setup, EXPLORER)
     explorer, keys = explorer_in(book), book.page.keyboard
@@ -250,17 +162,6 @@ def test_frames_and_typed_times(notebooks: Notebooks, setup: str, reference: Gri
     expect(dialog).to_be_hidden()
     expect(explorer.get_by_role("gridcell").nth(16)).to_be_focused()
     assert location(book) == "() grid None", "a key in the dialog does nothing else"
-
-
-def test_the_clipboard_may_be_closed(notebooks: Notebooks, setup: str) -> None:
-    book = notebooks(setup, EXPLORER)
-    explorer = explorer_in(book)
-    book.page.evaluate("() => { navigator.clipboard.writeText = () => Promise.reject(new Error('no')); }")
-    explorer.get_by_role("button", name="copy time").click()
-    field = explorer.get_by_label("text to copy")
-    expect(field).to_be_focused()
-    assert book.page.evaluate("() => document.getSelection().toString() || document.activeElement.value") == "0:04.687"
-    book.page.evaluate("() => { delete navigator.clipboard.writeText; }")
 
 
 def test_the_ruler_is_clicked_dragged_and_typed(notebooks: Notebooks, setup: str) -> None:
@@ -344,30 +245,6 @@ def test_it_works_while_another_cell_runs(notebooks: Notebooks, setup: str) -> N
     expect(explorer.locator(".caption")).to_contain_text("at full resolution", timeout=10_000)
     assert book.page.evaluate("() => window.isDone") is False, "the other cell still runs"
     book.page.wait_for_function("() => window.isDone")
-
-
-def test_labels_do_not_cover_each_other(notebooks: Notebooks, setup: str) -> None:
-    """A run's labels are at the bottom of a cell, the burned-in times at its top; at 400 px too."""
-    book = notebooks(
-        setup + "from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad\n"
-        "found = [Evidence(t + 0.5, t, t + 1.0, 'd', 0.5) for t in range(10, 60)]\n",
-        "explorer = ak.widgets.GridExplorer(world.drawn, cache=cache)\n"
-        "explorer.marks = type(explorer.marks)(Scratchpad().add(found), DeadZones(((0.0, 100.0),)))\nexplorer",
-    )
-    explorer = explorer_in(book)
-    overlaps = """(root) => [...root.querySelectorAll(".cell")].filter((cell) => {
-      const [all, ...labels] = [cell, ...cell.children].map((each) => each.getBoundingClientRect());
-      return labels.some((each) => each.top < all.top + all.height * 0.2 || each.left < all.left ||
-          each.right > all.right)
-        || (labels.length === 2 && labels[0].left < labels[1].right && labels[1].left < labels[0].right);
-    }).length"""
-    assert explorer.locator(".cell .found").count() > 4 and explorer.locator(".cell .out").count() > 4
-    assert explorer.evaluate(overlaps) == 0
-    dimmed = "(cell) => getComputedStyle(cell, '::before').backgroundImage"
-    assert explorer.locator(".cell.dead").first.evaluate(dimmed) == "none", "dimmed, not hatched"
-    explorer.evaluate("(root) => { root.style.width = '400px'; }")
-    assert explorer.evaluate(overlaps) == 0
-    assert explorer.evaluate("(root) => root.scrollWidth <= root.clientWidth")
 
 
 HOSTILE = """

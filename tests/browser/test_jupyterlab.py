@@ -21,19 +21,3 @@ def test_images_of_a_notebook_stay_without_a_kernel(notebooks: Notebooks) -> Non
         leave()
     assert difference(shot(book.output(1).locator("img")), expected.rotate(180).point(lambda v: 255 - v)) > 40
     assert book.evaluate("print('atlaskit' in dir())") == "False"
-
-
-def test_errors_and_requests_of_a_page_are_recorded(notebooks: Notebooks) -> None:
-    book = notebooks("1")
-    book.page.evaluate("() => { console.error('by hand'); setTimeout(() => { throw new Error('thrown'); }); }")
-    with book.page.expect_console_message(lambda message: "ERR_FAILED" in message.text):
-        book.page.evaluate("() => fetch('http://example.invalid/').catch(() => null)")
-    assert all(any(text in error for error in book.tab.errors) for text in ("by hand", "thrown"))
-    assert book.tab.strangers == ["http://example.invalid/"]
-    book.tab.errors.clear()
-    book.tab.strangers.clear()
-
-
-def test_a_cell_that_fails_fails_the_test(notebooks: Notebooks) -> None:
-    with pytest.raises(AssertionError, match="ZeroDivisionError"):
-        notebooks("1 / 0")

@@ -37,6 +37,7 @@ threading.Thread(target=release_calls, daemon=True).start()
 
 
 @pytest.mark.browser
+@pytest.mark.long
 def test_a_run_is_displayed_and_its_result_remains(notebooks: Notebooks) -> None:
     book = notebooks(SETUP, RELEASE)
     book.page.evaluate(

@@ -14,7 +14,7 @@ import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
 from support.asking import ask, evaluate
-from support.jupyter import SIZE, Book, Notebooks, difference, shot
+from support.jupyter import Book, Notebooks, difference, shot
 from support.stand_ins import with_hostile_text
 
 from atlaskit.agents.budget import Budget
@@ -164,22 +164,6 @@ def check_image(walker: Locator, expected: Image.Image, other: Image.Image) -> N
     assert difference(picture, expected) < SAME and difference(picture, other) > OTHER
 
 
-def test_it_plays_and_pauses(notebooks: Notebooks, saved: SavedRuns) -> None:
-    book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.path(0)}, cache=cache)")
-    walker, last = viewer_in(book), len(saved.runs[0].trace) - 1
-    walker.get_by_label("Speed").select_option("400")
-    walker.get_by_role("button", name="play").click()
-    expect(walker.locator(".heading")).not_to_have_text(re.compile("^Step 0 "))
-    walker.focus()
-    book.page.keyboard.press("Space")
-    expect(walker.get_by_role("button", name="play")).to_be_visible()
-    wait_for_step(walker, current_step(walker))
-    book.page.keyboard.press("Space")
-    expect(walker.get_by_role("button", name="pause")).to_be_visible()
-    expect(walker.locator(".heading")).to_have_text(re.compile(f"^Step {last} "), timeout=120_000)
-    expect(walker.get_by_role("button", name="play")).to_be_visible()
-
-
 def test_two_runs_move_together(notebooks: Notebooks, saved: SavedRuns) -> None:
     book = notebooks(saved.cells, f"ak.widgets.TraceViewer({saved.path(0)}, {saved.path(1)}, cache=cache)")
     walker = viewer_in(book)
@@ -219,35 +203,6 @@ def current_step_of(walker: Locator, pane: int) -> int:
     found = re.match(r"Step (\d+)", walker.locator(".heading").nth(pane).inner_text())
     assert found
     return int(found[1])
-
-
-def test_the_static_result_replaces_a_viewer_without_a_kernel(
-    notebooks: Notebooks, world: World, saved: SavedRuns
-) -> None:
-    setup = (
-        f"{saved.cells}\nimport tempfile\nworld = ak.benchmarks.atlasworld(seed=5, duration_s=600, questions=16, "
-        "size=(320, 180), directory=tempfile.mkdtemp())\n"
-        "question = next(q for q in world.questions if q.category == 'COUNT')\n"
-        "result = ak.ask(world.drawn, question, vlm=ak.Oracle(world, miss=0.2), cache=cache, "
-        "search=ak.Search(k=4, cell=96), budget=ak.Budget(calls=24))"
-    )
-    book = notebooks(setup, "ak.widgets.TraceViewer(result)")
-    walker = viewer_in(book)
-    walker.get_by_role("button", name="next").click()
-    wait_for_step(walker, 1)
-    notebook = book.save()
-    stills = [out for out in notebook["cells"][1]["outputs"] if "data:image/jpeg" in "".join(out["data"]["text/html"])]
-    assert len(stills) == 1 and len(json.dumps(notebook)) < 400_000
-    book.restart()
-    expect(walker.locator(".status")).to_contain_text("The kernel has stopped")
-    book.save()
-    book.open()
-    still = book.output(1).locator(".atlaskit-still")
-    still.get_by_text("Choices", exact=True).wait_for()
-    sheet = still.locator("img[alt^='Evidence frames']")
-    expected, root = saved.runs[0].sheet.image, next(pictures(saved.runs[0].trace, *sources(saved))).picture.image
-    assert difference(shot(sheet), expected) < SAME and difference(shot(sheet), root) > OTHER
-    assert book.output(1).locator(".pane").count() == 0
 
 
 @pytest.fixture(scope="module")
@@ -391,79 +346,3 @@ def test_rows_are_sorted_filtered_and_opened(notebooks: Notebooks, saved: SavedR
     expect(book.output(1).locator(".opened .status")).to_contain_text("because its run failed: The server died.")
     book.output(2).get_by_role("button", name="open the run of row 0").click()
     expect(book.output(2).locator(".opened .status")).to_contain_text('Evaluate again with traces="FOLDER"')
-
-
-def test_columns_are_chosen_and_what_is_shown_is_downloaded(
-    notebooks: Notebooks, saved: SavedRuns, rows: pd.DataFrame
-) -> None:
-    book = notebooks(
-        f"{saved.cells}\nimport pandas as pd\nrows = pd.read_parquet({str(saved.folder / 'rows.parquet')!r})",
-        "ak.widgets.RunTable(rows, cache=cache)",
-    )
-
-    def opened() -> Locator:
-        found = book.output(1).locator(".runtable")
-        expect(found.locator("tbody tr")).to_have_count(10)
-        return found
-
-    table, keys = opened(), book.page.keyboard
-    heads, summary = table.locator("thead th"), table.locator(".means")
-    assert [text.strip() for text in heads.all_inner_texts()][:7] == [
-        *("run", "outcome", "score", "question", "truth", "answer", "choices")
-    ]
-    book.page.set_viewport_size({"width": 1280, "height": 800})
-    expect(table.get_by_role("columnheader", name="answer")).to_be_in_viewport(ratio=1)
-    book.page.set_viewport_size(SIZE)  # type: ignore[arg-type]
-    expect(table.locator("tbody")).to_contain_text("(!) without evidence")
-    expect(summary).to_contain_text("; uniform: accuracy")
-    scroller = table.locator(".rows")
-    scroller.evaluate("(el) => { el.scrollLeft = el.scrollWidth; }")
-    frame = scroller.bounding_box()
-    for place in range(3):
-        cell = table.locator("tbody tr").first.locator("> *").nth(place).bounding_box()
-        assert frame and cell and frame["x"] <= cell["x"] and cell["x"] + cell["width"] <= frame["x"] + frame["width"]
-
-    menu = table.locator("summary", has_text="Columns")
-    menu.focus()
-    keys.press("Enter")
-    for name in ("choices", "stop"):
-        table.get_by_role("checkbox", name=name, exact=True).uncheck()
-    table.get_by_role("checkbox", name="kind", exact=True).focus()
-    keys.press("Space")
-    expect(heads.get_by_role("button", name="kind", exact=True)).to_be_visible()
-    assert "choices" not in heads.all_inner_texts()
-    table.get_by_role("button", name="all", exact=True).click()
-    expect(heads).to_have_count(1 + table.get_by_role("checkbox").count())
-    table.get_by_role("button", name="none", exact=True).click()
-    expect(heads).to_have_text(["run"])
-    for name in ("id", "tokens", "score", "truth", "answer"):
-        table.get_by_role("checkbox", name=name, exact=True).check()
-    expect(menu).to_contain_text("Columns (5 of ")
-    assert [text.strip() for text in heads.all_inner_texts()] == ["run", "score", "truth", "answer", "id", "tokens"]
-    boxes = [table.locator("tbody tr").first.locator("> *").nth(place).bounding_box() for place in (0, 1)]
-    assert boxes[0] and boxes[1] and abs(boxes[0]["x"] + boxes[0]["width"] - boxes[1]["x"]) < 1, "without a gap"
-
-    table.get_by_role("combobox", name="method").select_option("uniform")
-    expect(summary).to_contain_text("of 5 questions")
-    expect(summary).not_to_contain_text("video-rlm")
-    table.get_by_role("button", name="tokens", exact=True).click()
-    keys.press("Enter")
-    expect(table.get_by_role("columnheader", name="tokens")).to_have_attribute("aria-sort", "descending")
-    with book.page.expect_download() as download:
-        table.get_by_role("button", name="download CSV").click()
-    read = pd.read_csv(download.value.path(), keep_default_na=False)
-    assert download.value.suggested_filename == "rows.csv"
-    assert list(read.columns) == [text.strip(" ▲▼") for text in heads.all_inner_texts()]
-    uniform = rows[rows["method"] == "uniform"].sort_values("tokens", ascending=False, kind="stable")
-    for name in ("id", "truth", "answer", "tokens"):
-        assert read[name].tolist() == uniform[name].tolist(), name
-    assert read["run"].tolist() == uniform.index.tolist(), "the numbers of the rows"
-
-    book.run()
-    table = opened()
-    expect(table.locator("thead th")).to_have_count(6)  # the page remembers the columns
-    table.locator("summary", has_text="Columns").click()
-    table.get_by_role("button", name="as at first").click()
-    assert "choices" in table.locator("thead th").all_inner_texts()
-    book.restart()
-    expect(table.locator(".means")).to_have_text("The kernel has stopped: run this cell again.")

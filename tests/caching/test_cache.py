@@ -112,22 +112,6 @@ def test_overlapping_batches_never_deadlock(cache: Cache) -> None:
         assert all(pool.map(fetch, range(300)))
 
 
-def test_go_on_computes_beside_the_holder_of_the_key(cache: Cache) -> None:
-    started, release = threading.Event(), threading.Event()
-
-    def slow() -> bytes:
-        started.set()
-        assert release.wait(10)
-        return b"slow"
-
-    with ThreadPoolExecutor(1) as pool:
-        holder = pool.submit(cache.remember, "reply:1", slow)
-        assert started.wait(10)
-        assert cache.remember("reply:1", lambda: b"beside", go_on=lambda: True) == b"beside"
-        release.set()
-        assert holder.result() == b"slow"
-
-
 def test_prune_removes_selected_entries_oldest_first(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     for number in range(10):
@@ -152,3 +136,19 @@ def test_a_watched_cache_records_what_it_reads_and_stores(cache: Cache) -> None:
     assert watched.touched == {key: cache.digest(key) for key in ("view:1", "view:2", "view:3")}
     assert cache.touched is None
     assert cache.get("view:3") == b"3" and cache.stats() == watched.stats()
+
+
+def test_go_on_computes_beside_the_holder_of_the_key(cache: Cache) -> None:
+    started, release = threading.Event(), threading.Event()
+
+    def slow() -> bytes:
+        started.set()
+        assert release.wait(10)
+        return b"slow"
+
+    with ThreadPoolExecutor(1) as pool:
+        holder = pool.submit(cache.remember, "reply:1", slow)
+        assert started.wait(10)
+        assert cache.remember("reply:1", lambda: b"beside", go_on=lambda: True) == b"beside"
+        release.set()
+        assert holder.result() == b"slow"

@@ -61,7 +61,7 @@ def test_a_hundred_damaged_bytes_are_never_served(tmp_path: Path) -> None:
     rng = random.Random(0)
     truth = {f"view:{n}": rng.randbytes(rng.choice((20, 3_000, 60_000))) for n in range(60)}
     damaged, found = set[str](), 0
-    for _ in range(100):
+    for _ in range(30):
         cache = Cache(tmp_path / "cache")
         for key, value in truth.items():
             cache.remember(key, lambda value=value: value)
@@ -73,7 +73,7 @@ def test_a_hundred_damaged_bytes_are_never_served(tmp_path: Path) -> None:
             served = {each: cache.remember(each, partial(make, each, truth, made)) for each in truth}
         assert served == truth and made == [key]
         found += cache.stats()["view"]["corrupt"]
-    assert len(damaged) > 30 and found == 100
+    assert len(damaged) > 10 and found == 30
 
 
 def make(key: str, truth: dict[str, bytes], made: list[str]) -> bytes:
@@ -104,7 +104,7 @@ def test_a_database_with_one_damaged_byte_never_serves_it(tmp_path: Path) -> Non
         database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     content = (tmp_path / "whole" / "entries" / "cache.db").read_bytes()
     refused = 0
-    for number in range(100):
+    for number in range(30):
         folder = tmp_path / str(number) / "entries"
         folder.mkdir(parents=True)
         changed = bytearray(content)
@@ -118,7 +118,7 @@ def test_a_database_with_one_damaged_byte_never_serves_it(tmp_path: Path) -> Non
             except CacheError as error:  # SQLite finds the damage
                 refused += 1
                 assert "damaged" in str(error) or "tampered" in str(error)
-    assert refused < 50
+    assert refused < 15
 
 
 def test_a_file_that_is_no_database_raises_a_cache_error(tmp_path: Path) -> None:
@@ -151,13 +151,6 @@ def test_verify_removes_old_orphaned_files(tmp_path: Path) -> None:
     assert cache.verify() == {"": 1}
     assert [path.exists() for path in orphans] == [True, False]
     assert cache.get("view:1") is not None
-
-
-def test_nothing_is_evicted(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "cache")
-    for number in range(40):
-        cache.put(f"view:{number}", b"x" * 2**20)
-    assert cache.stats()["view"]["entries"] == 40
 
 
 def test_sqlite_is_opened_as_python_3_15_demands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -30,12 +30,6 @@ def output_of(capsys: pytest.CaptureFixture[str], *arguments: str, status: int =
     return out + err
 
 
-def test_stats_list_each_kind(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    head, *rows = output_of(capsys, "stats").splitlines()
-    assert head.split() == ["kind", "entries", "MB"]
-    assert {row.split()[0] for row in rows} >= {"reply", "tile", "sheet", "run", "video"}
-
-
 def test_verify_drops_a_damaged_entry_and_reports_it_once(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "entries, none damaged" in output_of(capsys, "verify")
     cache = Cache("cache")

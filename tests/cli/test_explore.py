@@ -29,7 +29,6 @@ from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.replay import atlas_of
-from atlaskit.viz.standalone.frames import packed
 
 
 @dataclass
@@ -202,14 +201,6 @@ def test_each_tab_is_an_explorer_of_its_own(explorer: Explorer) -> None:
     in_a_thread(lambda: asyncio.run(look()))
 
 
-def test_only_this_machine_is_served(explorer: Explorer) -> None:
-    port = urlsplit(explorer.address).port
-    with socket.socket() as probe:
-        probe.settimeout(5)
-        with pytest.raises(OSError):
-            probe.connect(("127.0.0.2", port))
-
-
 def test_ctrl_c_ends_it_cleanly(film_file: Path, in_tmp: Path) -> None:
     with exploring(film_file, cwd=in_tmp) as running:
 
@@ -277,18 +268,3 @@ def test_a_mistake_is_one_sentence(
         assert in_a_thread(lambda: main(words)) == 2
     told = capsys.readouterr().err
     assert sentence in told and told.count("\n") == 1
-
-
-def test_without_tornado_it_says_what_to_install(
-    film_file: Path, in_tmp: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for name in [name for name in sys.modules if name.split(".")[0] == "tornado" or "standalone.server" in name]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "tornado.httpserver", None)
-    assert in_a_thread(lambda: main(["explore", str(film_file)])) == 2
-    assert "-m pip install 'tornado>=6.4'" in capsys.readouterr().err
-
-
-def test_a_frame_is_packed_with_its_buffers() -> None:
-    head = b'{"message": {"is": "x"}, "sizes": [2, 0]}'
-    assert packed({"is": "x"}, [b"ab", b""]) == len(head).to_bytes(4, "big") + head + b"ab"

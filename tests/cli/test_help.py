@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import shlex
 import shutil
 from pathlib import Path
@@ -34,24 +33,6 @@ def test_every_command_has_examples_that_are_valid(command: str) -> None:
         assert _parser().parse_args(joined_words(words)).run
 
 
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_every_argument_is_described(command: str) -> None:
-    for action in COMMANDS[command]._actions:
-        if isinstance(action, argparse._HelpAction | argparse._SubParsersAction):
-            continue
-        assert action.help and len(action.help) > 8, action
-        is_switch = action.nargs == 0
-        has_value = action.default not in (None, [], "", argparse.SUPPRESS) and not is_switch
-        assert not has_value or "default" in action.help, f"{action.option_strings} does not tell its default"
-
-
-@pytest.mark.parametrize("command", sorted(COMMANDS))
-def test_help_is_printed(command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as left:
-        main([*command.split(), "--help"])
-    assert left.value.code == 0 and f"usage: atlaskit {command}" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("words", "written"),
     [(words, words[2] if words[0] == "view" else words[3]) for name in ("view", "frame") for words in examples(name)],
@@ -78,9 +59,3 @@ def test_the_example_of_evaluate_is_run(in_tmp: Path) -> None:
     (words,) = [words for words in examples("evaluate") if "--oracle" in words]
     assert main([*words, "--cell", "32"]) == 0
     assert Path("rows.csv").is_file()
-
-
-@pytest.mark.parametrize(("typed", "seconds"), [("1:02:03", 3723.0), ("65", 65.0), ("1m5s", 65.0)])
-def test_times_are_typed_as_people_do(typed: str, seconds: float) -> None:
-    options = _parser().parse_args(["ask", "film.mp4", "What?", "--seconds", typed])
-    assert options.seconds == seconds

@@ -49,12 +49,6 @@ def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
     assert not files_with(KEY, in_tmp)
 
 
-def test_one_word_may_hold_all_options(asking: list[str]) -> None:
-    with loopback() as server:
-        assert main([*asking, "--model", f"{server.url} loop --dialect hosted"]) == 0
-        assert server.bodies and not any("seed" in body for body in server.bodies)
-
-
 def test_an_address_alone_takes_its_first_model_that_chats(
     asking: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -92,11 +86,6 @@ def test_wrong_options_are_one_sentence_on_every_command(
     assert main([*start[command], *words]) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and sentence in told and KEY not in told
-
-
-def test_options_without_a_model_are_refused(asking: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*asking, "--no-thinking"]) == 2
-    assert "--no-thinking is an option of a model: name the model with --model" in capsys.readouterr().err
 
 
 def test_all_commands_hand_the_same_model_on(monkeypatch: pytest.MonkeyPatch, in_tmp: Path) -> None:

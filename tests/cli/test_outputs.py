@@ -60,10 +60,6 @@ def nothing_runs(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 SUFFIXES = sorted({suffix for _, output in outputs() for suffix in output.suffixes})
 
 
-def test_every_command_that_writes_is_tested() -> None:
-    assert {command for command, _ in outputs()} == COMMANDS.keys()
-
-
 @pytest.mark.parametrize(("command", "output"), outputs(), ids=lambda each: getattr(each, "option", each))
 def test_a_wrong_output_is_told_before_anything_is_opened(
     nothing_runs: None, capsys: pytest.CaptureFixture[str], command: str, output: Output

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from support.paths import ROOT
-from support.tiny_families import IN_CI, MORE
 
 from atlaskit.__main__ import main
 from atlaskit.cli import serve as command
@@ -46,33 +45,8 @@ def test_the_papers_line_serves_its_model(started: list[Server], tmp_path: Path)
     assert int(of_length[-1]) >= 16 * 6400 + 20_000, "16 sheets of square cells, and their text"
 
 
-def test_help_names_the_papers_line(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["serve", "--help"])
-    assert PAPER in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(("words", "thinking"), [([], ()), (["--thinking"], True), (["--no-thinking"], False)])
 def test_thinking_is_passed_on(started: list[Server], words: list[str], thinking: bool | tuple[()]) -> None:
     assert main(["serve", "Qwen/Qwen3.5-35B-A3B", *words]) == 130
     arguments = started[0].flags.arguments
     assert arguments == () if thinking == () else json.loads(arguments[1]) == {"enable_thinking": thinking}
-
-
-@pytest.mark.parametrize(("word", "copies"), [("auto", "auto"), ("3", 3)])
-def test_copies_are_a_number_or_auto(started: list[Server], word: str, copies: object) -> None:
-    assert main(["serve", "nano", "--data-parallel", word]) == 130
-    assert started[0].flags.data_parallel == copies
-
-
-def test_a_wrong_number_of_copies_gives_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["serve", "nano", "--data-parallel", "many"])
-    assert "argument --data-parallel: takes a whole number or auto; got 'many'" in capsys.readouterr().err
-
-
-def test_the_table_of_families_names_those_of_the_tests() -> None:
-    page = (ROOT / "docs" / "models.md").read_text()
-    table = page.partition("## Which families were served")[2].partition("\n## ")[0]
-    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")]
-    assert rows[1:] == [each.name for each in IN_CI + MORE]

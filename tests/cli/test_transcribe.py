@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.speaking import Hearing, SpokenTrack, hearing_server, many_voiced_video, speaking_video
+from support.speaking import Hearing, hearing_server, speaking_video
 
 from atlaskit.__main__ import main
 
@@ -44,27 +44,6 @@ def test_a_file_that_someone_else_wrote_is_kept(
     assert (in_tmp / "talk.srt").read_text() == "mine" and (in_tmp / "talk.tones-v3.srt").exists()
     assert main(["transcribe", "talk.mkv", server.url, "tones", "--out", "talk.srt"]) == 0
     assert "five" in (in_tmp / "talk.srt").read_text()
-
-
-def test_language_track_and_prompt_are_told(server: Hearing, in_tmp: Path) -> None:
-    tracks = [SpokenTrack([(1.0, "one")], "eng", "default"), SpokenTrack([(1.0, "two")], "ger")]
-    many_voiced_video(in_tmp / "two.mkv", tracks, 3)
-    command = ["transcribe", "two.mkv", server.url, "tones", "--out", "a.srt"]
-    assert main([*command, "--language", "German", "--prompt", "Names: Ada"]) == 0
-    assert "two" in (in_tmp / "a.srt").read_text()
-    assert server.requests[-1]["language"] == "de" and server.requests[-1]["prompt"] == "Names: Ada"
-    assert main([*command, "--audio-track", "0"]) == 0
-    assert "one" in (in_tmp / "a.srt").read_text() and "language" not in server.requests[-1]
-
-
-def test_view_prints_what_is_said_in_the_grid(
-    server: Hearing, in_tmp: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    command = ["view", "talk.mkv", "v.jpg", "--k", "2", "--cell", "32", "--transcribe", server.url, "tones"]
-    assert main(command) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["      1.00 s  one", "      3.00 s  five"]
-    assert main([*command, "--open", "2"]) == 0
-    assert capsys.readouterr().out.splitlines()[1:] == ["      3.00 s  five"]
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from atlaskit.environment.actions import (
     Zoom,
 )
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Grid, deepest, resolution_s, sub_second_depth
+from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import LegalSet, Rules, State, legal_set, scan_interval, transition
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import Sheet, Still, View
@@ -158,12 +158,6 @@ def test_nothing_is_legal_after_finished() -> None:
     assert actions(legal_set(transition(state_of(), Finished()))) == []
 
 
-def test_a_frame_can_be_added_only_once() -> None:
-    state = transition(state_of(), AddToScratchpad((Claim(7, "seen"), Claim(8, "seen"))))
-    assert len(state.scratchpad) == 2
-    assert not {7, 8} & set(legal_set(state)["add_to_scratchpad"])
-
-
 def test_an_atlas_observes_each_action(world: World, shared_cache: Cache) -> None:
     atlas = Atlas(world.drawn, cell=64, cache=shared_cache)
     assert atlas.rules.max_depth == 1
@@ -202,14 +196,6 @@ def test_an_atlas_returns_the_sheet_of_a_scratchpad(world: World, shared_cache: 
     assert atlas.sheet(cell=96).size == atlas.sheet(cell=96).image.size == (192, 96)
     many = Scratchpad().add(Evidence(float(t), float(t), t + 1.0, "", t / 300) for t in range(300))
     assert [item.timestamp_s for item in atlas.sheet(many).scratchpad] == [float(t) for t in range(44, 300)]
-
-
-def test_the_arithmetic_of_depths_needs_no_video(world: World) -> None:
-    assert Atlas.deepest(36_000, fps=25, k=8) == deepest(36_000, 25, 8)
-    assert Atlas.resolution_s(36_000, k=8, depth=2) == resolution_s(36_000, 8, 2)
-    assert Atlas.sub_second_depth(36_000, k=8) == sub_second_depth(36_000, 8)
-    atlas = Atlas(world.drawn)
-    assert atlas.rules.max_depth == atlas.sub_second_depth(world.drawn.duration_s, k=8)
 
 
 def test_invalid_depths_and_regions_are_refused(world: World) -> None:

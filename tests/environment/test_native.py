@@ -32,17 +32,6 @@ few = st.integers(1, 12)
 LONG = "a long line of speech that must be wrapped and that no tile has room for, not even in three lines of it"
 
 
-class Framed(Flat):
-    """A flat video whose frames have a white border, 4 % of the shorter side wide, at full size."""
-
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
-        width, height = size or self.size
-        edge = max(1, round(0.04 * min(width, height)))
-        frame = np.full((height, width, 3), 255, np.uint8)
-        frame[edge:-edge, edge:-edge] = (200, 60, 60)
-        return [frame for _ in times_s]
-
-
 class Clock(Flat):
     """A video that is the redder the later it is."""
 
@@ -70,11 +59,6 @@ def test_the_size_of_a_native_cell(
     assert cell_size(shape, cell, "native", k, k, patch) == expected
 
 
-def test_a_16_by_9_sheet_of_8_by_8_has_3600_image_tokens(cache: Cache) -> None:
-    width, height = view(Flat((1920, 1080)), fit="native", cache=cache).size
-    assert width % 32 == height % 32 == 0 and width * height == 3600 * 32**2
-
-
 @given(shapes, cells, few, few, patches)
 def test_the_law_of_native_cells(shape: tuple[int, int], cell: int, columns: int, rows: int, patch: int) -> None:
     """The longer side is `cell`; the shorter one, times its count, is a whole number of patches."""
@@ -91,13 +75,6 @@ def test_the_law_of_native_cells(shape: tuple[int, int], cell: int, columns: int
         assert abs(shorter - wanted) == pytest.approx(abs(nearest - wanted)), "no other whole number is nearer"
     else:
         assert abs(shorter - wanted) <= 0.5
-
-
-@given(shapes, cells, few, few, patches, st.sampled_from(["contain", "stretch"]))
-def test_other_cells_are_square(
-    shape: tuple[int, int], cell: int, columns: int, rows: int, patch: int, fit: str
-) -> None:
-    assert cell_size(shape, cell, fit, columns, rows, patch) == (cell, cell)  # type: ignore[arg-type]
 
 
 @given(
@@ -117,18 +94,6 @@ def test_all_of_the_frame_is_visible(shape: tuple[int, int], cell: int, k: int, 
     assert wide == size[0] or high == size[1]
     rest = np.asarray(tile).astype(int)[~shown]
     assert np.abs(rest - LETTERBOX).max(initial=0) < 30
-
-
-@pytest.mark.parametrize("shape", [(1920, 1080), (640, 480), (1080, 1920), (854, 480)])
-def test_no_edge_of_a_frame_is_cut_off(shape: tuple[int, int], cache: Cache) -> None:
-    tile = np.asarray(View(Framed(shape), Grid(0, 16, 2), 320, "native", cache=cache).image).astype(int)
-    width, height = tile.shape[1] // 2, tile.shape[0] // 2
-    one = tile[:height, :width]
-    middle_row, middle_column = one[height // 2], one[:, width // 2]
-    is_red = [np.abs(line - (200, 60, 60)).max(axis=1) < 40 for line in (middle_row, middle_column)]
-    is_white = [(line > 230).all(axis=1) for line in (middle_row, middle_column)]
-    for red, white in zip(is_red, is_white, strict=True):
-        assert white[: red.argmax()].sum() >= 3 and white[-red[::-1].argmax() :].sum() >= 3
 
 
 @pytest.mark.parametrize("shape", [(320, 180), (180, 320), (200, 200)])
@@ -168,18 +133,6 @@ def test_a_key_holds_the_size_that_a_patch_leads_to_and_not_the_patch(cache: Cac
         for other in (28, 56):
             assert dataclasses.replace(base, fit=fit, patch=other).key == dataclasses.replace(base, fit=fit).key
             assert Sheet(Flat(), pad, 320, fit, cache, other).key == Sheet(Flat(), pad, 320, fit, cache).key  # type: ignore[arg-type]
-
-
-def test_the_keys_of_native_images_do_not_change(cache: Cache) -> None:
-    video = Flat()
-    pad = Scratchpad().add([Evidence(10.5, 10.0, 11.0, "a", 0.5, "hello")])
-    assert {
-        "view": View(video, Grid(0, 16, 8), 320, "native", "index", cache=cache).key,
-        "sheet": Sheet(video, pad, 320, "native", cache).key,
-    } == {
-        "view": "view:2:6518da500921ccc557c58f35870f04417cdaeac0db06c9f86aca20882b7c932c",
-        "sheet": "sheet:2:d4a17b8bd1a03325a4429400b72a99813d39f72fa395341edea48268c8a4ccf1",
-    }
 
 
 def test_native_and_contained_views_share_their_tiles(world: World, cache: Cache) -> None:

@@ -12,7 +12,7 @@ from support.stand_ins import Flat
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import Grid, clock
+from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.render import Frame, Sheet, Still, View, view
 from atlaskit.errors import InputError
@@ -155,18 +155,6 @@ def test_a_frames_key_tells_it_from_others_and_an_unreadable_one_is_marked(cache
     for wrong in ({"cell": 8}, {"cell": 9_000}, {"fit": "crop"}, {"time_s": 16.0}, {"patch": 0}):
         with pytest.raises(InputError):
             dataclasses.replace(base, **wrong)  # type: ignore[arg-type]
-
-
-def test_a_view_as_png_and_in_a_notebook(cache: Cache) -> None:
-    square = View(Flat(), Grid(0, 16, 2), 64, cache=cache)
-    assert square.png().startswith(b"\x89PNG")
-    data, metadata = square._repr_jpeg_()
-    assert data == square.jpeg() and data.startswith(b"\xff\xd8") and metadata == {"width": 128}
-
-
-def test_clock() -> None:
-    times = [0, 86.3, 59.96, 3599.99, 3723.5]
-    assert [clock(t) for t in times] == ["0:00.0", "1:26.3", "0:59.9", "59:59.9", "1:02:03.5"]
 
 
 def test_invalid_views_are_refused(cache: Cache) -> None:

@@ -17,7 +17,6 @@ from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
 from atlaskit.methods.records import CLIP_K, clip_spans, describe_clips, rows_of
 from atlaskit.methods.run import MethodRun, method
-from atlaskit.models.errors import Refused
 from atlaskit.models.prices import Prices
 from atlaskit.runs.result import Result
 
@@ -80,16 +79,6 @@ def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache:
     assert found["question_tokens"] == table["question_tokens"].mean()
     assert found["tokens"] == (table["question_tokens"].sum() + once["video_tokens"].sum()) / 6
     assert found["usd"] == pytest.approx(found["question_usd"] + found["video_usd"] / 3)
-
-
-def test_a_question_that_failed_has_costs_too(cases: tuple[Case, ...], cache: Cache) -> None:
-    class Refusing(ak.Oracle):
-        def complete(self, request, **control):  # type: ignore[no-untyped-def]
-            raise Refused("no")
-
-    table = evaluate(cases[:2], vlm=Refusing, cache=cache, progress=False, prices=PRICES, cell=32)
-    assert (table["video_tokens"] == 0).all() and (table["usd"] == 0).all()
-    assert statistics.costs(table)["video_calls"].tolist() == [0]
 
 
 def test_a_video_counts_once_whatever_its_questions_needed() -> None:

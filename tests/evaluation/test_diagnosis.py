@@ -57,16 +57,6 @@ def test_a_right_answer_has_no_failure_mode(right: Result, cache: Cache) -> None
     assert str(diagnose(right, cache)) == "right: all moments that matter were kept"
 
 
-def test_a_diagnosis_says_in_a_line_what_the_evidence_misses() -> None:
-    """A right answer may rest on incomplete evidence, and a wrong one on all of it."""
-    lucky = Diagnosis(((212.6, 213.0),), ((61.0, 62.0),), (), True, False, "")
-    assert str(lucky) == "right: nothing was kept of 1:01.0, 3:32.6; 3:32.6 was never shown"
-    assert str(Diagnosis((), (), ("B", "C"), False, True, "text latching")) == (
-        "wrong by text latching: all moments that matter were kept; [B], [C] shows another moment; "
-        "the subtitles name the given answer"
-    )
-
-
 def test_each_mode_is_a_rule(right: Result, cache: Cache) -> None:
     positions = right.question.positions_s
     wrong, no_evidence = wrongly_answered(right), Scratchpad()

@@ -14,8 +14,8 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.environment.question import Question, Span, Spans
 from atlaskit.environment.scoring import intervals_iou, temporal_iou
 from atlaskit.errors import InputError
-from atlaskit.evaluation.metrics import METRICS, Scored, official
-from atlaskit.evaluation.metrics.grounding import CLUES, GROUNDING, PRECISIONS, clues, single_interval, windows
+from atlaskit.evaluation.metrics import Scored, official
+from atlaskit.evaluation.metrics.grounding import CLUES, PRECISIONS, clues, single_interval, windows
 
 TIMES = st.integers(0, 60).map(float)
 SPANS = st.tuples(TIMES, TIMES).map(lambda ends: (min(ends), max(ends) + 1))
@@ -30,12 +30,6 @@ def scored(truth: Any, given: Any, video: str = "v", **facts: Any) -> Scored:
 def values(metric: Any, *of: Scored) -> dict[str, float]:
     """Return the numbers of a metric by name."""
     return {each.name: sum(each.values) / len(each.values) for each in metric(of)}
-
-
-def test_every_benchmark_has_its_metric() -> None:
-    assert GROUNDING.items() <= METRICS.items()
-    assert GROUNDING["ExtremeWhenBench"] is GROUNDING["Charades-STA"] is single_interval
-    assert GROUNDING["QVHighlights"] is windows and GROUNDING["CG-Bench"] is GROUNDING["CG-Bench mini"] is clues
 
 
 def test_single_intervals_by_hand() -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, settings
@@ -256,50 +254,23 @@ def of_a_dataset(draw: st.DrawFn) -> tuple[str, list[Scored]]:
     return name, list(itertools.chain(*made))
 
 
-@settings(max_examples=60)
-@given(of_a_dataset(), st.randoms(use_true_random=False))
-def test_the_order_of_rows_changes_no_number(data: tuple[str, list[Scored]], random: Any) -> None:
-    name, rows = data
-    shuffled = list(rows)
-    random.shuffle(shuffled)
-    assert values(METRICS[name](shuffled)) == pytest.approx(values(METRICS[name](rows)))
-
-
 def answered(row: Scored, right: bool) -> Scored:
     return replace(row, prediction=1 if right else None)
 
 
 @settings(max_examples=60)
-@given(of_a_dataset())
-def test_all_right_is_the_most_and_all_wrong_is_nothing(data: tuple[str, list[Scored]]) -> None:
+@given(of_a_dataset(), st.data(), st.randoms(use_true_random=False))
+def test_one_more_right_answer_lowers_no_number_and_order_changes_none(
+    data: tuple[str, list[Scored]], draw: st.DataObject, random: Any
+) -> None:
     name, rows = data
-    best = values(METRICS[name]([answered(row, True) for row in rows]))
-    assert best == {metric: 100.0 if "%" in metric else 1.0 for metric in best}
-    assert set(values(METRICS[name]([answered(row, False) for row in rows])).values()) == {0.0}
-
-
-@settings(max_examples=60)
-@given(of_a_dataset(), st.data())
-def test_one_more_right_answer_lowers_no_number(data: tuple[str, list[Scored]], draw: st.DataObject) -> None:
-    name, rows = data
+    shuffled = random.sample(rows, len(rows))
+    assert values(METRICS[name](shuffled)) == pytest.approx(values(METRICS[name](rows)))
     index = draw.draw(st.integers(0, len(rows) - 1))
     more = [answered(row, True) if place == index else row for place, row in enumerate(rows)]
     before, after = values(METRICS[name](rows)), values(METRICS[name](more))
     assert before.keys() == after.keys()
     assert all(after[metric] >= before[metric] - 1e-12 for metric in before)
-
-
-@settings(max_examples=25)
-@given(of_a_dataset())
-def test_the_number_lies_in_its_interval(data: tuple[str, list[Scored]]) -> None:
-    name, rows = data
-    for measure in METRICS[name](rows)[:2]:
-        mean, low, high = measure.interval()
-        assert mean == number(measure)
-        if len(set(measure.videos)) == 1:
-            assert np.isnan(low) and np.isnan(high)
-        else:
-            assert 0 <= low <= mean + 1e-9 and mean - 1e-9 <= high <= (1 if measure.are_shares else 100) + 1e-9
 
 
 def test_a_mean_of_group_means_has_its_own_interval() -> None:
@@ -317,21 +288,6 @@ def test_a_mean_of_group_means_has_its_own_interval() -> None:
         interval_of_group_means([], [], [])
     with pytest.raises(InputError, match="level must be"):
         interval_of_group_means([1.0, 0.0], [*"ab"], [*"xy"], level=1)
-
-
-def test_the_interval_of_group_means_covers_the_truth() -> None:
-    """In 95 % of simulated benchmarks, give or take four, of 40 videos and three categories."""
-    rng, covered, trials = np.random.default_rng(0), 0, 200
-    shares, sizes = np.array([0.9, 0.5, 0.2]), np.array([0.7, 0.2, 0.1])
-    for trial in range(trials):
-        category = rng.choice(3, size=(40, 6), p=sizes)
-        clusters = np.repeat(np.arange(40), 6)
-        drawn = (rng.random((40, 6)) < shares[category]).astype(float)
-        bounds = interval_of_group_means(
-            drawn.ravel(), clusters.astype(str).tolist(), category.ravel().astype(str).tolist(), seed=trial, draws=500
-        )
-        covered += bounds.low <= shares.mean() <= bounds.high
-    assert 0.91 <= covered / trials <= 0.99
 
 
 def benchmark() -> Benchmark:
@@ -372,9 +328,3 @@ def test_official_rejects_what_it_cannot_score() -> None:
         ak.metrics.official(table([1]), replace(benchmark(), name="AtlasWorld", dataset=""))
     with pytest.raises(InputError, match=r"'q4' is no question of a part"):
         ak.metrics.official(table([1] * 5), benchmark())
-
-
-def test_a_metric_never_warns_of_whole_groups() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        videomme_v2(group((1, 0, 1, 0), "a") + group((1, 1, 1, 1), "b", "relevance"))

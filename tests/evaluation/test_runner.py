@@ -10,7 +10,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Unpack
 
 import pandas as pd
 import pytest
@@ -19,11 +19,11 @@ from support.datasets import ConstantModel
 
 import atlaskit as ak
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError, VideoError
-from atlaskit.evaluation import executors, runner, tables
+from atlaskit.evaluation import tables
 from atlaskit.evaluation.rows import COUNTS
 from atlaskit.evaluation.runner import OF_THE_RUN, EvaluationStopped
 from atlaskit.models.errors import Refused, ServerError
@@ -61,49 +61,11 @@ def test_a_repeated_evaluation_costs_nothing_and_gives_the_same_rows(cases: tupl
     pd.testing.assert_frame_equal(*(table.drop(columns=OF_THE_RUN) for table in tables))
 
 
-class Waiting(ak.Oracle):
-    """May wait, as a server does."""
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        return super().complete(request, **control)
-
-
-@pytest.mark.parametrize(
-    ("method", "maker", "threads"),
-    [("uniform", ak.Oracle, 2), ("uniform", Waiting, 16), (ak.baselines.uniform, ak.Oracle, 16)],
-)
-def test_few_threads_run_where_no_call_waits(
-    cases: tuple[Case, ...], cache: Cache, monkeypatch: pytest.MonkeyPatch, method: Any, maker: Any, threads: int
-) -> None:
-    """A function may wait for anything; a replay never waits."""
-    started = []
-
-    def on_threads(cases: Any, job: Any, parallel: int, *others: Any) -> Any:
-        started.append(parallel)
-        return executors.on_threads(cases, job, parallel, *others)
-
-    monkeypatch.setattr(runner, "on_threads", on_threads)
-    options: dict[str, Any] = {"cache": cache, "progress": False, "frames": 16, "size": 32, "parallel": 16}
-    first = evaluate(cases[:2], method, vlm=maker, **options)
-    again = evaluate(cases[:2], "uniform", vlm=maker, replay=True, **options)
-    assert started == [threads, 2]
-    pd.testing.assert_frame_equal(first.drop(columns=OF_THE_RUN), again.drop(columns=OF_THE_RUN))
-
-
 def test_an_unfinished_evaluation_continues_from_the_cache(cases: tuple[Case, ...], cache: Cache) -> None:
     first = evaluate(cases[:5], vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
     whole = evaluate(cases, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
     assert first["calls_paid"].gt(0).all()
     assert whole["calls_paid"].iloc[:5].sum() == 0 and whole["calls_paid"].iloc[5:].gt(0).all()
-
-
-@pytest.mark.parametrize("method", ["uniform", "composite", "blind", "subtitles"])
-def test_a_baseline_gives_the_same_columns(method: str, cases: tuple[Case, ...], cache: Cache) -> None:
-    options = {"uniform": {"size": 32, "frames": 16}, "composite": SMALL}.get(method, {})
-    table = evaluate(cases[:2], method, vlm=ak.Oracle, cache=cache, progress=False, **options)
-    searched = evaluate(cases[:2], vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
-    assert list(table.columns) == list(searched.columns)
-    assert set(table["method"]) == {method} and (table["calls"] == 1).all() and (table["depth"] == 0).all()
 
 
 def test_a_question_that_fails_has_a_row_and_counts_as_wrong(cases: tuple[Case, ...], cache: Cache) -> None:
@@ -129,14 +91,6 @@ def test_invalid_cases_or_methods_are_input_errors(cases: tuple[Case, ...], in_t
             evaluate(*arguments, vlm=ak.Oracle, progress=False)  # type: ignore[arg-type]
 
 
-def test_the_bar_names_method_and_model_and_ends_complete(
-    cases: tuple[Case, ...], cache: Cache, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (model,) = evaluate(cases[:2], "uniform", vlm=ak.Oracle, cache=cache, frames=4).attrs["models"]
-    last = capsys.readouterr().err.rstrip().rpartition("\r")[2]
-    assert last.startswith(f"uniform, {model[:40]}") and "100%" in last
-
-
 def test_an_interrupt_stops_all_model_calls(cases: tuple[Case, ...], cache: Cache) -> None:
     calls, before = list[str](), list[int]()
 
@@ -156,11 +110,6 @@ def test_an_interrupt_stops_all_model_calls(cases: tuple[Case, ...], cache: Cach
     time.sleep(0.2)
     assert len(calls) == later
     assert evaluate(cases, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)["right"].all()
-
-
-def test_video_files_are_evaluated_like_drawn_worlds(film: World, cache: Cache) -> None:
-    table = evaluate(film.cases()[:2], vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
-    assert len(table) == 2 and table["duration_s"].eq(120).all()
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "deep/rows.parquet"])
@@ -188,14 +137,6 @@ def test_rows_say_choices_truth_and_answer_in_words(cases: tuple[Case, ...], cac
     assert table.loc[3, ["choices", "truth", "answer"]].tolist() == ["", "2", "1"]
     tables.save(table[3:], tmp_path / "rows.csv")  # only numbers, which must stay text
     assert tables.load(tmp_path / "rows.csv")[["truth", "answer"]].to_numpy().tolist() == [["2", "1"]]
-
-
-@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
-def test_a_table_of_before_the_words_loads(name: str, cases: tuple[Case, ...], cache: Cache, tmp_path: Path) -> None:
-    table = evaluate(cases[:2], vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
-    old = table.drop(columns=["choices", "truth", "answer"])
-    tables.save(old, tmp_path / name)
-    pd.testing.assert_frame_equal(tables.load(tmp_path / name), old, check_dtype=False)
 
 
 def test_wrong_answers_are_printed_with_the_truth(
@@ -235,28 +176,6 @@ def test_invalid_tables_are_input_errors(tmp_path: Path, cases: tuple[Case, ...]
     table = evaluate(cases[:1], "blind", vlm=ak.Oracle, cache=cache, progress=False)
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
         tables.save(table, tmp_path / "rows.xlsx")
-
-
-@pytest.mark.long
-def test_only_navigation_stays_accurate_at_ten_hours(tmp_path: Path) -> None:
-    """The shape of the paper's Table 2, with an oracle that misses one event in ten.
-
-    The same questions are asked at ten minutes and at ten hours. Sampling and a single grid lose
-    accuracy, captions outgrow their context, navigation does neither.
-    """
-    means = {}
-    for length_s in (600, 36_000):
-        small = {"questions": 10, "clip_s": 60, "size": (128, 72), "directory": tmp_path}
-        worlds = [atlasworld(seed, length_s, **small) for seed in (0, 1)]
-        cases, cache = [case for world in worlds for case in world.cases(drawn=True)], Cache(None)
-        for method in ("video-rlm", "uniform", "composite", "captions"):
-            vlm = partial(ak.Oracle, miss=0.1, confuse=0.05)
-            rows = evaluate(cases, method, vlm=vlm, cache=cache, progress=False)
-            means[method, length_s] = rows["score"].mean()
-    losses = {method: means[method, 600] - means[method, 36_000] for method, length_s in means if length_s == 600}
-    assert losses["video-rlm"] < 0.1 and losses["uniform"] > 0.3 and losses["composite"] > 0.15, means
-    others = [means[method, 36_000] for method in ("uniform", "composite", "captions")]
-    assert means["video-rlm", 36_000] > max(others), means
 
 
 def test_traces_are_saved_in_a_folder_and_named_in_the_table(

@@ -5,16 +5,14 @@ No test depends on how long anything takes.
 
 from __future__ import annotations
 
-import threading
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
 import pandas as pd
 import pytest
 from support.asking import ask, by_workers
-from support.model_doubles import Counting, Flaky
+from support.model_doubles import Counting
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
@@ -22,11 +20,10 @@ from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import scaling, speedups
-from atlaskit.evaluation.latency import Delayed, delayed
+from atlaskit.evaluation.latency import Delayed
 from atlaskit.evaluation.scaling import processor, serial_s
 from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
 from atlaskit.models.cached import reply_key
-from atlaskit.models.presets import NANO, preset_for
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs.archive import export, import_
 
@@ -107,16 +104,6 @@ def test_replies_are_neither_taken_from_the_cache_nor_stored_there(
     assert cache.stats()["reply"] == before
 
 
-def test_a_run_with_a_failed_call_is_reported_and_not_stored(
-    cases: tuple[Case, ...], oracle_world: World, cache: Cache
-) -> None:
-    model = Counting(Flaky(ak.Oracle(oracle_world), 0.4, seed=2))
-    first = by_workers(cases, vlm=model, workers=[2], cache=cache, **SMALL)
-    calls = len(model.calls)
-    by_workers(cases, vlm=model, workers=[2], cache=cache, **SMALL)
-    assert model.model.failed > 0 and len(model.calls) > calls and len(first) == len(cases)
-
-
 def test_an_invalid_cache_entry_is_measured_again(cases: tuple[Case, ...], oracle_world: World, cache: Cache) -> None:
     first = by_workers(cases[:1], vlm=ak.Oracle(oracle_world), workers=[1], cache=cache, **SMALL)
     (key,) = [entry.key for entry in cache.entries() if entry.key.startswith("timing:")]
@@ -130,18 +117,6 @@ def test_an_invalid_cache_entry_is_measured_again(cases: tuple[Case, ...], oracl
         model = Counting(ak.Oracle(oracle_world))
         again = by_workers(cases[:1], vlm=model, workers=[1], cache=cache, **SMALL)
         assert model.calls and again.loc[0, "calls"] == first.loc[0, "calls"]
-
-
-@pytest.mark.long
-def test_equal_workload_is_the_one_of_the_fewest_workers(
-    cases: tuple[Case, ...], oracle_world: World, cache: Cache
-) -> None:
-    table = by_workers(cases, vlm=ak.Oracle(oracle_world, miss=0.4), workers=[2, 5], cache=cache, **SMALL)
-    for _, rows in table.groupby("id"):
-        few, many = rows.to_dict("records")
-        assert few["normalised_seconds"] == few["seconds"]
-        assert many["normalised_seconds"] == pytest.approx(many["seconds"] * few["calls"] / many["calls"])
-    assert table.groupby("id")["calls"].nunique().max() > 1, "otherwise the test normalises nothing"
 
 
 class Timed(NamedTuple):
@@ -197,14 +172,6 @@ def test_the_bound_counts_from_the_fewest_workers() -> None:
     assert gains["bound"].tolist() == [1.0, pytest.approx(1 / (0.25 + 0.75 / 2))]
 
 
-def test_models_are_kept_apart_in_order_of_appearance() -> None:
-    rows = measured(*({"workers": workers, "seconds": 8.0 / workers} for workers in (1, 2)))
-    both = pd.concat([rows.assign(model="b"), rows.assign(model="a", normalised_seconds=5.0)])
-    gains = speedup(both)
-    assert gains["model"].tolist() == ["b", "b", "a", "a"] and gains["speedup"].tolist() == [1.0, 2.0, 1.0, 1.0]
-    assert [sentence.split(":")[0] for sentence in conclusions(both)] == ["b", "a"]
-
-
 def test_the_conclusions_name_a_saturated_server() -> None:
     one = {"workers": 1, "seconds": 10.0, "serial_seconds": 2.0, "worker_calls": 8, "worker_seconds": 8.0}
     quick = {**one, "workers": 4, "seconds": 4.0}  # four calls in parallel, each as fast as before
@@ -242,50 +209,6 @@ def test_a_delayed_model_gives_the_same_replies_under_another_name(
     assert plain.prediction == late.prediction and plain.usage == late.usage
     assert not {reply_key(oracle, request) for request in seen} & {reply_key(slow, request) for request in seen}
     assert all(call.wall_s > 0 for call in late.calls), "it reports the duration, as a server's client does"
-
-
-def test_a_cancelled_call_does_not_wait_for_the_delay(oracle_world: World, cases: tuple[Case, ...]) -> None:
-    seen = list[Request]()
-
-    class Recording(ak.Oracle):
-        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-            seen.append(request)
-            return super().complete(request, **control)
-
-    ask(cases[0].opened(), cases[0].question, vlm=Recording(oracle_world), cell=32, cache=Cache(None))
-    cancel = threading.Event()
-    cancel.set()
-    reply = Delayed(ak.Oracle(oracle_world), 3600.0).complete(seen[0], cancel=cancel)
-    assert reply.answer
-
-
-@pytest.mark.long
-def test_models_and_functions_that_make_them_can_be_delayed(
-    oracle_world: World, cases: tuple[Case, ...], cache: Cache
-) -> None:
-    oracle = ak.Oracle(oracle_world, miss=0.1)
-    vlms = [delayed(oracle, 0.001), delayed(partial(ak.Oracle, miss=0.1), 0.001)]
-    assert isinstance(vlms[0], Delayed)
-    made = vlms[1](oracle_world)  # type: ignore[operator]
-    assert (made.name, made.parameters) == (vlms[0].name, vlms[0].parameters)
-    assert delayed(ak.Oracle, 0.001)(oracle_world).parameters["miss"] == 0.0  # type: ignore[operator]
-    tables = [by_workers(cases, vlm=vlm, workers=[1, 2], cache=cache, **SMALL) for vlm in vlms]
-    pd.testing.assert_frame_equal(*tables, check_exact=True)
-    named = Counting(oracle)
-    named.name = "nano@0123"
-    assert preset_for(Delayed(named, 0.1)) is NANO, "a delay does not change the preset of nano"
-
-
-@pytest.mark.long
-def test_only_the_seconds_depend_on_the_latency(cases: tuple[Case, ...], oracle_world: World) -> None:
-    tables = [
-        by_workers(
-            cases, vlm=Delayed(ak.Oracle(oracle_world, miss=0.3), latency_s), workers=[1, 4], cache=Cache(None), **SMALL
-        )
-        for latency_s in (0.0, 0.003)
-    ]
-    seconds = [name for name in tables[0].columns if name.endswith("seconds")]
-    pd.testing.assert_frame_equal(*(table.drop(columns=seconds) for table in tables))
 
 
 def test_invalid_measurements_are_input_errors(cases: tuple[Case, ...], in_tmp: Path) -> None:

@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import nbformat
-import pytest
-from support.paths import ROOT
-
 from atlaskit.experiments.captions import captions, saved_figures
-
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 
 
 def cell(kind: str, source: str) -> dict[str, str]:
@@ -32,11 +24,3 @@ def test_the_sentence_before_a_figure_is_on_that_figure() -> None:
     ]
     assert captions(cells) == {"09_b": "B.", "09_first": "Two lines; the claim.", "09_a": "A."}
     assert saved_figures(cells) == ["09_b", "09_first", "09_second", "09_a"]
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_every_figure_of_a_notebook_has_its_sentence(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    said = captions(cells)
-    assert [name for name in saved_figures(cells) if name not in said] == []
-    assert all(sentence.endswith(".") and "the paper" in sentence for sentence in said.values())

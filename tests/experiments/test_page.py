@@ -62,14 +62,6 @@ def test_a_section_says_who_was_asked_what_and_when(tmp_path: Path) -> None:
     assert "127.0.0.1" not in text.partition("All parameters")[0] and "cache_dir" not in text
 
 
-def test_a_sentence_is_shown_with_its_emphasis_and_read_without_marks(tmp_path: Path) -> None:
-    said = "*Text latching* in `rows`, **n** = 2 * 3; see [the paper](https://example.org)."
-    shown = run(tmp_path)
-    html = text_of(write_index(tmp_path, [replace(shown, captions=dict.fromkeys(shown.captions, said))]))
-    assert "<em>Text latching</em> in <code>rows</code>, <strong>n</strong> = 2 * 3; see the paper." in html
-    assert 'alt="Text latching in rows, n = 2 * 3; see the paper."' in html
-
-
 @pytest.mark.parametrize(
     ("model", "parameters", "asked"),
     [
@@ -84,20 +76,6 @@ def test_an_oracle_is_never_called_a_model(tmp_path: Path, model: str, parameter
     assert f"<dt>Asked</dt><dd>{asked}</dd>" in text_of(write_index(tmp_path, [shown]))
 
 
-def test_an_oracle_that_is_asked_stands_beside_nothing(tmp_path: Path) -> None:
-    oracle = run(tmp_path, settings={**SETTINGS, "model": "oracle"}, table="model\noracle (erring)\n")
-    text = text_of(write_index(tmp_path, [oracle]))
-    assert "<dt>Which</dt><dd>oracle (erring)</dd>" in text and "scale small, an oracle asked" in text
-    assert "Beside it" not in text and "model oracle" not in text
-
-
-def test_a_few_questions_show_nothing(tmp_path: Path) -> None:
-    few = run(tmp_path, table="questions\n2\n4\n")
-    assert "n = 2 to 4 in each row: shows that it runs, nothing else" in text_of(write_index(tmp_path, [few]))
-    unknown = run(tmp_path, table="a\n1\n", parameters={"worlds": 6, "questions": 10})
-    assert "n = 60, at most 10 about each of 6 worlds" in text_of(write_index(tmp_path, [unknown]))
-
-
 def test_sections_of_the_same_settings_stay_and_others_are_named(tmp_path: Path) -> None:
     write_index(tmp_path, [run(tmp_path, "03_a"), run(tmp_path, "04_b")])
     text = text_of(write_index(tmp_path, [run(tmp_path, "04_b")]))
@@ -109,27 +87,11 @@ def test_sections_of_the_same_settings_stay_and_others_are_named(tmp_path: Path)
     assert 'id="05_c"' not in text_of(write_index(tmp_path, [other])), "another version of the kit"
 
 
-def test_a_section_whose_files_something_else_has_overwritten_goes(tmp_path: Path) -> None:
-    write_index(tmp_path, [run(tmp_path, "03_a"), run(tmp_path, "04_b")])
-    (tmp_path / "03_a.csv").write_text("other\n1\n")
-    text = text_of(write_index(tmp_path, [run(tmp_path, "04_b")]))
-    assert 'id="03_a"' not in text and "03_a: ran on 25 November 2026, 17:44 UTC; its files were changed later" in text
-
-
 def test_the_page_keeps_its_figures_when_files_change(tmp_path: Path) -> None:
     index = write_index(tmp_path, [run(tmp_path)])
     parsed = ParsedPage(text_of(index))
     assert len(parsed.images) == 1 and parsed.images[0].startswith("data:image/png;base64,")
     assert parsed.scripts == [] and "default-src 'none'" in text_of(index)
-
-
-def test_figures_come_in_the_order_of_the_notebook(tmp_path: Path) -> None:
-    shown = run(tmp_path, "01_b")
-    Image.new("RGB", (8, 6)).save(tmp_path / "01_a.png")
-    shown = replace(shown, files={**shown.files, "01_a.png": digest(tmp_path / "01_a.png")})
-    for captions, first in (({"01_b": "B.", "01_a": "A."}, "B."), ({"01_a": "A.", "01_b": "B."}, "A.")):
-        text = text_of(write_index(tmp_path, [replace(shown, captions=captions)]))
-        assert text.index(f"<figcaption>{first}") < text.rindex("<figcaption>")
 
 
 @pytest.mark.parametrize(
@@ -191,26 +153,6 @@ def test_untrusted_text_runs_nothing_and_the_page_opens_without_a_network(tmp_pa
         assert page.title == "atlaskit: experiments" and page.handlers == 0 and page.errors == []
         assert page.requests == [] and page.broken == [] and page.images == 1
         assert "<script>document.title='run'</script>" in page.text
-
-
-@pytest.mark.family
-@pytest.mark.browser
-@pytest.mark.parametrize("width", [360, 1200])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_the_page_fits_its_width(tmp_path: Path, browser: Browser, width: int, scheme: Any) -> None:
-    head = ",".join(f"effective_tokens_{n}" for n in range(16))
-    rows = "\n".join(",".join(f"{n}{c}.5" for c in range(16)) for n in range(30))
-    index = write_index(tmp_path, [run(tmp_path, "03_" + "long_" * 30, table=f"{head}\n{rows}\n")])
-    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    tab = context.new_page()
-    tab.goto(index.as_uri())
-    assert tab.evaluate("() => document.documentElement.scrollWidth") <= width
-    ground = tab.evaluate("() => getComputedStyle(document.body).backgroundColor")
-    assert (ground == "rgb(255, 255, 255)") == (scheme == "light")
-    tab.emulate_media(media="print")
-    assert tab.evaluate("() => getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
-    assert tab.evaluate("() => getComputedStyle(document.querySelector('nav')).display") == "none"
-    context.close()
 
 
 @pytest.mark.long

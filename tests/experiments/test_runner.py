@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
 from support.notebooks import write_notebook
 from support.paths import ROOT
@@ -16,7 +15,6 @@ from atlaskit.__main__ import main
 from atlaskit.errors import InputError
 from atlaskit.experiments import runner
 from atlaskit.experiments.notebook import declared_in
-from atlaskit.experiments.report import write_index
 from atlaskit.experiments.runner import SCALES, run_all
 from atlaskit.models.dialect import VLLM
 from atlaskit.models.metrics import ServerMetrics
@@ -83,25 +81,6 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
         copy = links(out / f"{name}.html")
         assert not [target for target in copy.targets if target.startswith(("http", "//"))]
         assert HOSTILE not in (out / f"{name}.html").read_text()
-
-
-@pytest.mark.long
-def test_what_replayed_notebooks_print_does_not_mix(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    folder = tmp_path / "notebooks"
-    folder.mkdir()
-    for name in ("01_a", "02_b"):
-        write_notebook(folder / f"{name}.ipynb", "replay = False", f"print('{name} begins')\nprint('{name} ends')")
-    runs = run_all(folder, tmp_path / "figures", replay=True)
-    assert [(run.name, run.failure) for run in runs] == [("01_a", ""), ("02_b", "")]
-    output = capfd.readouterr().out
-    assert all(f"{name} begins\n{name} ends\n" in output for name in ("01_a", "02_b"))
-    assert re.findall(r"\[(\d)/2\] (\w+): done", output) == [("1", "01_a"), ("2", "02_b")]
-
-
-@pytest.mark.long
-def test_an_oracle_is_a_program_that_a_replay_runs_again(books: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    run_all(books, books.parent / "figures", only=["03"], model="oracle", replay=True)
-    assert "oracle False" in capfd.readouterr().out
 
 
 @pytest.mark.long
@@ -235,16 +214,3 @@ def test_the_first_seeds_of_every_notebook_are_those_of_its_range() -> None:
     ranges = [declared_in(notebook).get("seeds") for notebook in NOTEBOOKS]
     assert {each for each in ranges if each} == {'"test"'} and sum(each is not None for each in ranges) == 8
     assert SCALES["smoke"]["seeds"] == "selection" and not any("seeds" in SCALES[scale] for scale in ("small", "full"))
-
-
-def test_the_page_without_notebooks(tmp_path: Path) -> None:
-    assert "0 notebooks" in write_index(tmp_path, []).read_text()
-    (tmp_path / "index.json").write_text("[1, {}]")
-    assert "0 notebooks" in write_index(tmp_path, []).read_text(), "an invalid record is ignored"
-
-
-def test_the_title_of_a_notebook_is_its_heading() -> None:
-    from atlaskit.experiments.report import title
-
-    for notebook in NOTEBOOKS:
-        assert nbformat.read(notebook, as_version=4).cells[0].source.startswith(f"# {title(notebook)}")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from atlaskit.experiments.tables import COLUMNS, ROWS, number, read_table, table_html
+from atlaskit.experiments.tables import COLUMNS, ROWS, number, table_html
 
 
 def shown(tmp_path: Path, text: str) -> str:
@@ -54,12 +54,3 @@ def test_text_is_escaped_cut_and_wraps(tmp_path: Path) -> None:
     html = shown(tmp_path, f"name,b\n<script>alert(1)</script>,{'x' * 200}\n\x1b[31m\u202e,1\n")
     assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
     assert "x" * 20 + "<wbr>" in html and "…" in html and html.count("x") < 200
-
-
-def test_what_is_no_table_is_an_empty_one(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_bytes(b"\xff\xfe\x00")
-    (tmp_path / "b.csv").write_text("")
-    for name in ("a.csv", "b.csv"):
-        assert read_table(tmp_path / name) == {} and name in table_html(tmp_path / name)
-    (tmp_path / "c.csv").write_text("a,b\n1\n")
-    assert read_table(tmp_path / "c.csv") == {"a": ["1"], "b": [""]}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from typing import Unpack
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from support.asking import ask
 
@@ -26,7 +25,6 @@ from nano.teacher.answers import answer_decision, answer_probe, to_json
 from nano.teacher.goal import Goal, describe, goal_of, parse_description, parse_goal, up_to_object
 from nano.teacher.judge_evidence import judge_evidence
 from nano.teacher.labels import ATTRIBUTES, VALUES, CellContent, content_at, encode
-from nano.teacher.notation import is_non_filler
 from nano.teacher.scan import Scan, scan_view
 from nano.teacher.teacher import Expert
 
@@ -101,89 +99,6 @@ def test_teacher_answers_most_questions_correctly(duration_s: float, least: floa
     assert sum(scores) / len(scores) >= least
 
 
-CONTENTS = st.builds(CellContent, *(st.sampled_from(values[1:]) for values in VALUES.values()))
-VIEWS = st.lists(st.none() | CONTENTS, min_size=16, max_size=16)
-QUESTIONS = [
-    "Which of these objects appears in the sea scene at noon?",
-    "What colour is the star that appears in the sea scene at noon?",
-    "What text is on screen while the red star is visible?",
-    "Which object appears right before the red star?",
-    "Which object appears right after the red star?",
-    "Which appears first in the video: a red star, a blue circle, or a pink heart?",
-    "Which object is on screen when the voice says “Look, a red star.”?",
-    "When is the red star on screen?",
-]
-
-
-@given(
-    VIEWS, st.integers(1, 15), st.sampled_from(QUESTIONS), st.sampled_from([0.3, 2.3, 8.8, 37.5, 140.0]), st.booleans()
-)
-@settings(max_examples=150)
-def test_no_sign_depends_on_a_later_cell(
-    contents: list[CellContent | None], cut: int, question: str, cell_s: float, is_long: bool
-) -> None:
-    """The thought about the first cells is the beginning of the thought about all."""
-    parsed = goal(question)
-    texts = {3: ["Look, a red star."], 5: ["Here comes a red star."], 7: ["Look, a blue circle."]}
-    whole = scan_view(parsed, contents, texts, cell_s=cell_s, is_long=is_long)
-    part = scan_view(parsed, contents[:cut], texts, cell_s=cell_s, is_long=is_long)
-    if parsed.line:  # the prompt says in which cells the line is spoken
-        assert whole.thought.startswith("“Look, a red star3“: ")
-    assert whole.thought.startswith(part.thought[: part.thought.rindex(". ")])
-    signed = {sign: list(map(int, re.findall(rf"{re.escape(sign)}(\d+)/", whole.thought))) for sign in "+="}
-    assert signed["+"] == list(whole.hits) and list(whole.candidates) in ([], signed["="])
-    matching = {cell for cell, content in enumerate(contents) if content and parsed.matches(content)}
-    assert parsed.line or parsed.type == "neighbour" or set(whole.hits) <= matching
-    assert parsed.type != "when" or set(whole.hits) == matching
-
-
-@given(
-    VIEWS,
-    st.sampled_from(QUESTIONS),
-    st.sampled_from([0.3, 2.3, 37.5, 140.0]),
-    st.sets(st.integers(0, 15)),
-    st.booleans(),
-)
-@settings(max_examples=150)
-def test_links_lead_from_the_end_of_a_thought_to_every_sign(
-    contents: list[CellContent | None], question: str, cell_s: float, opened: set[int], for_probe: bool
-) -> None:
-    """Each sign links to the one before it; cells that were opened before have none that counts."""
-    texts = {3: ["Look, a red star."]}
-    scan = scan_view(goal(question), contents, texts, cell_s=cell_s, is_long=True, opened=opened, for_probe=for_probe)
-    for sign, cells in (("+", scan.hits), ("=", scan.candidates)):
-        followed, link = [], re.search(rf"{re.escape(sign)}(\d+)", scan.thought[scan.thought.rindex(". ") :])
-        while link:
-            followed.append(int(link[1]))
-            link = re.search(rf"{re.escape(sign)}{followed[-1]}/(\d+)\.", scan.thought)
-        assert followed == list(reversed(cells))
-    assert opened.isdisjoint(scan.candidates)
-    assert opened.isdisjoint(scan.hits) if for_probe else not (opened and scan.hits)
-
-
-@given(
-    VIEWS,
-    st.sampled_from([question for question in QUESTIONS if "the voice says" not in question]),
-    st.sets(st.integers(0, 15)),
-)
-def test_candidates_at_non_filler_scenes_follow_from_one_token_back(
-    contents: list[CellContent | None], question: str, opened: set[int]
-) -> None:
-    """Each cell ends with all that the next one needs to know of it."""
-    parsed = goal(question)
-    scan = scan_view(parsed, contents, {}, cell_s=140.0, is_long=True, opened=opened)
-    ends = re.findall(r"([-!/])(?=\d+(?:[*a-z/!-]|$))", scan.thought.split(". +")[0].split(": ")[-1] + "-16-")
-    assert len(ends) == 17 and ends[0] == "/" and ends[-1] == "-"
-    for index, (content, before, end) in enumerate(zip(contents, ends, ends[1:], strict=False)):
-        non_filler = content is not None and is_non_filler(content)
-        if index < 15:
-            assert end == ("!" if non_filler else "/" if content is None or index in opened else "-")
-        if f"={index}/" in scan.thought:
-            later = index < 15 and contents[index + 1]
-            in_scene = content is not None and (content.place, content.light) == parsed.scene
-            assert non_filler or before == "!" or (end == "-" and later and is_non_filler(later)) or in_scene
-
-
 def test_scan_finds_the_object_after_its_line() -> None:
     parsed = goal("Which object is on screen when the voice says “Look, a red star.”?")
     circle = CellContent("sea", "noon", "blue", "circle")
@@ -193,14 +108,6 @@ def test_scan_finds_the_object_after_its_line() -> None:
     assert scan.thought == "“Look, a red star1“: +/0-1“=1/.2blue,circle,+2/.3blue,circle,-. +2=-"
     assert scan.hits == (2,)
     assert scan_view(parsed, contents, texts, cell_s=37.5, is_long=False).candidates == (1,)
-
-
-def test_scan_tells_which_of_several_objects_a_cell_shows() -> None:
-    parsed = goal("Which appears first in the video: a red star, a blue circle, or a pink heart?")
-    contents = [CellContent("sea", "noon", *name.split(" ")) for name in ("pink heart", "red circle", "green star")]
-    scan = scan_view(parsed, contents, {0: ["Look, a red star."]}, cell_s=2.3, is_long=False)
-    names = "Of red star0, blue circle1, pink heart2: +/"
-    assert scan.thought == names + "0pink~heart~ pink heart2+0/.1red~circle~ red circle-2green,star~-. +0=-"
 
 
 def test_teacher_does_not_know_lines_that_the_prompt_omits() -> None:

@@ -6,28 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import nano.plots
 from atlaskit.benchmarks.atlasworld import Oracle, atlasworld
-from atlaskit.errors import InputError
 from nano import evaluate
-from nano.curves import curves
 from nano.teacher.teacher import Expert
-
-
-def test_curves_are_one_table(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"no eyes\.csv"):
-        curves(tmp_path)
-    (tmp_path / "eyes.csv").write_text("step,seconds,loss,shape,word\n10,5.0,3.5,0.25,\n20,9.0,2.5,0.5,0.125\n")
-    (tmp_path / "mind.csv").write_text("step,seconds,loss,right\n10,7.5,6.0,0.2\n")
-    table = curves(tmp_path)
-    assert list(table.columns) == ["stage", "step", "seconds", "measure", "value"]
-    assert table.groupby("stage")["value"].sum().to_dict() == {"eyes": 6.875, "mind": 6.2}
-    assert len(table) == 7
-    axes = nano.plots.learning_curves(table)
-    lines = [sum(len(line.get_xdata()) > 0 for line in ax.get_lines()) for ax in axes.figure.axes]
-    assert lines == [1, 1, 2, 1] and [ax.get_title(loc="left") or ax.get_title() for ax in axes.figure.axes][:2]
-    with pytest.raises(InputError, match="no column stage"):
-        nano.plots.learning_curves(table.drop(columns="stage"))
 
 
 @pytest.mark.long

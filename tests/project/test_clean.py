@@ -73,7 +73,6 @@ def test_clean_all_removes_the_cache_after_a_yes(checkout: Path, words: tuple[st
         ((), None, "Nobody can answer here, so nothing is removed"),
         (("YES=0",), None, "make clean-all YES=1"),
         ((), "y", "Nothing is removed"),
-        ((), "", "Nothing is removed"),
     ],
 )
 def test_clean_all_removes_nothing_without_a_yes(

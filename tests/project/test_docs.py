@@ -34,17 +34,4 @@ def test_the_page_quotes_the_run(example: ModuleType, shared_cache: Cache, tmp_p
     assert {name for name, _ in quoted} == quotes.keys() | COUNTS
     changed = [(name, text, quotes[name]) for name, text in quoted if name not in COUNTS and text != quotes[name]]
     assert not changed, f"{ADVICE}\n{changed[:3]}"
-
-
-def test_the_run_shows_what_the_page_explains(example: ModuleType, shared_cache: Cache, tmp_path: Path) -> None:
-    world = example.make_world(tmp_path)
-    result = example.run(world, world.drawn, shared_cache)
     assert result.is_right and result.rounds == example.WANTED_ROUNDS and example.black_cells(result), ADVICE
-
-
-def test_the_page_shows_each_figure_and_each_is_small(example: ModuleType) -> None:
-    page = example.PAGE.read_text(encoding="utf-8")
-    names = sorted(path.name for path in example.FIGURES.iterdir())
-    assert names == ["root_after.jpg", "root_before.jpg", "rounds.png", "scratchpad.jpg"]
-    for name in names:
-        assert f"(example/{name})" in page and (example.FIGURES / name).stat().st_size < 300_000

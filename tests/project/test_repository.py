@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import tomllib
 from pathlib import Path
 
 from support.paths import ROOT
 
-from atlaskit.caching.keys import KINDS
 from atlaskit.models.presets import SHIPPED
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -31,42 +29,10 @@ def test_dependencies_are_listed_once() -> None:
     assert PROJECT["project"]["requires-python"] == ">=3.11"
 
 
-def test_every_dependency_is_used() -> None:
-    modules = {"pillow": "PIL", "charset": "charset_normalizer"}
-    code = "\n".join(path.read_text() for path in (ROOT / "atlaskit").rglob("*.py"))
-    for line in PROJECT["project"]["dependencies"]:
-        name = re.match(r"[a-z0-9]+", line)[0]  # type: ignore[index]
-        assert re.search(rf"^\s*(import|from) {modules.get(name, name)}\b", code, re.MULTILINE), name
-
-
-def test_the_readme_names_the_commands_that_ci_runs() -> None:
-    readme, ci = (ROOT / "README.md").read_text(), (ROOT / ".ci/run").read_text()
-    for command in ("make demo", "make test"):
-        assert command in readme and command in ci
-
-
-def test_make_alone_lists_every_target() -> None:
-    output = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for target in ("demo", "test", "experiments", "lab", "serve", "bench", "clean", "lint"):
-        assert f"make {target} " in output
-
-
-def test_the_page_about_the_cache_names_every_kind_of_entry() -> None:
-    page = (ROOT / "docs/cache-and-recordings.md").read_text()
-    table = page[page.index("| kind |") : page.index("The module that makes the entries")]
-    assert set(re.findall(r"`([a-z]+)`(?= ·| \|)", table)) == KINDS.keys() - {"served"}
-
-
 def test_only_nano_has_large_files() -> None:
     large = {path: path.stat().st_size for path in project_files() if path.stat().st_size > 1_000_000}
     assert {path.parent for path in large} <= {SHIPPED["nano"]}
     assert max(large.values()) <= 12_000_000 and sum(large.values()) <= 25_000_000
-
-
-def test_make_clean_removes_only_what_git_ignores() -> None:
-    ignored = (ROOT / ".gitignore").read_text().replace("/", "").split()
-    (removed,) = re.findall(r"^\trm -rf (.+)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
-    assert ".venv-*" in removed and not set(removed.split()) - set(ignored)
 
 
 def test_no_file_names_a_package_registry() -> None:

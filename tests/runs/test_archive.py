@@ -310,31 +310,6 @@ def test_any_damage_is_reported_and_nothing_is_merged(recorded: tuple[Result, Ca
     assert refused > 75
 
 
-@pytest.mark.long
-def test_runs_of_a_model_that_babbles_are_replayed_too(world: World, tmp_path: Path) -> None:
-    for seed in range(6):
-        cache, other = Cache(tmp_path / f"{seed}"), Cache(tmp_path / f"{seed}-other")
-        question = world.questions[seed]
-        result = ask(world.drawn, question, vlm=Babbler(seed), cache=cache, budget=ak.Budget(calls=40), **OPTIONS)
-        export(tmp_path / "run.jsonl.xz", result, cache=cache)
-        import_(tmp_path / "run.jsonl.xz", cache=other)
-        without_file = open_video(fingerprint=world.drawn.fingerprint, cache=other)
-        model = Babbler(seed)
-        again = ask(without_file, question, vlm=model, replay=True, cache=other, budget=ak.Budget(calls=40), **OPTIONS)
-        assert again.to_json() == result.to_json()
-
-
-def test_a_whole_cache_with_timings_is_exported_and_imported(recorded: tuple[Result, Cache], tmp_path: Path) -> None:
-    _, cache = recorded
-    mixed = Cache(tmp_path / "mixed")
-    export(tmp_path / "run.jsonl.xz", cache=cache)
-    import_(tmp_path / "run.jsonl.xz", cache=mixed)
-    mixed.put(f"timing:{KINDS['timing'].version}:{'ab' * 32}", b"{}")
-    packed = export(tmp_path / "whole.jsonl.xz", cache=mixed)
-    assert packed["timing"] == 1 and packed["reply"] > 0
-    assert import_(tmp_path / "whole.jsonl.xz", cache=Cache(tmp_path / "other")) == packed
-
-
 def test_similar_replies_take_little_more_than_their_hashes(tmp_path: Path) -> None:
     cache, seen = Cache(None), ["desert", "night", "city", "dawn", "red", "star"]
     for number in range(2000):

@@ -85,11 +85,6 @@ def test_every_display_says_answer_and_truth_and_marks_missing_evidence(
     assert WITHOUT_EVIDENCE not in shown(none) and none.answer_in_words == ""
 
 
-def test_print_repeats_no_truth_that_the_answer_already_says(answered: Result) -> None:
-    assert "truth" not in str(answered)
-    assert "truth" not in str(replace(answered, question=replace(answered.question, answer=None)))
-
-
 def test_to_dict_is_the_json_as_plain_values_of_its_own(answered: Result) -> None:
     values = answered.to_dict()
     assert values == json.loads(answered.to_json()) and type(values["dead_zones_s"]) is list

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -149,7 +148,7 @@ class Guided(ModelWrapper):
         return replace(self.guide.complete(request), usage=paid.usage)
 
 
-@pytest.mark.skipif(not os.environ.get("FAMILIES"), reason="it takes minutes: make test-server FAMILIES=all")
+@pytest.mark.long
 def test_native_cells_cost_less(vlm: VLM, family: TinyFamily, world: World) -> None:
     """The same actions on ten minutes at K = 8, on square and on native cells."""
     if family.folder != "qwen3-vl":
@@ -210,6 +209,7 @@ def answers(vlm: VLM, family: TinyFamily, tmp_path_factory: pytest.TempPathFacto
     return Answers(minute, cache, results)
 
 
+@pytest.mark.long  # a family of calls on this server; tests/methods has their runs
 @pytest.mark.parametrize("name", ONE_BY_ONE)
 def test_a_method_ends_with_a_result_whatever_the_model_writes(name: str, vlm: VLM, answers: Answers) -> None:
     """The model is untrained: its words fit the schemas, and mean nothing."""

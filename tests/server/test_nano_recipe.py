@@ -48,6 +48,7 @@ def losses(path: Path) -> list[tuple[int, float]]:
     return [(int(row["step"]), float(row["loss"])) for row in csv.DictReader(path.open())]
 
 
+@pytest.mark.long
 def test_recipe_trains_a_toy_model(python: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Losses fall, a killed run resumes, a second run is refused, and vLLM can load the result."""
     monkeypatch.setattr(shards, "WORLDS_PER_SHARD", 1)

@@ -34,7 +34,7 @@ from support.hammer_worker import (
 from atlaskit.caching.cache import Cache
 
 PROCESSES = 8
-SECONDS = float(os.environ.get("ATLASKIT_HAMMER_S", "8"))
+SECONDS = float(os.environ.get("ATLASKIT_HAMMER_S", "4"))
 """Duration of the hammer test; the environment variable ATLASKIT_HAMMER_S sets it."""
 FORKS = 80
 SPAWN = multiprocessing.get_context("spawn")

@@ -24,7 +24,7 @@ from atlaskit.models import answers, completion, event_stream, failures, learnin
 from atlaskit.models.http import HttpFailure
 from atlaskit.video.subtitles import ass, clock, formats, jsons, markup, simple, srt, ttml
 
-CHARS = 200_000
+CHARS = 60_000
 FREE_S = 0.1
 """Processor seconds below which nobody waits, and a ratio says nothing."""
 MOST_TIMES = 3.0

@@ -232,10 +232,6 @@ class Book:
         """Run a command of JupyterLab, as its menus do, and wait until it finishes."""
         self.page.evaluate("async (name) => { await window.jupyterapp.commands.execute(name); }", name)
 
-    def theme(self, name: str) -> None:
-        """Change the theme of JupyterLab, which applies to all notebooks."""
-        self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
-
     def run(self) -> None:
         """Run all cells and wait until the kernel is idle.
 

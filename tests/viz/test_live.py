@@ -6,20 +6,17 @@ import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import numpy as np
 import pytest
-from support.asking import ask
-from support.model_doubles import ATTACK, Babbler, Flaky, Looking, Spiteful
+from support.model_doubles import Babbler, Flaky, Looking, Spiteful
 from support.notebooks import write_notebook
 from support.paths import TESTS
-from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, MissingVideo, ScriptedAttackVideo, checked_html, run
+from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, ScriptedAttackVideo, checked_html, run
 
-from atlaskit.agents.budget import Budget
 from atlaskit.agents.run import Run
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -27,7 +24,6 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import run_notebook
-from atlaskit.models import clock
 from atlaskit.runs.events import Event
 from atlaskit.runs.replay import memory
 from atlaskit.runs.result import Result
@@ -36,7 +32,6 @@ from atlaskit.viz.live import thread
 from atlaskit.viz.live.map import RunMap
 from atlaskit.viz.live.notebook import NotebookOutput
 from atlaskit.viz.live.snapshots import Snapshot
-from atlaskit.viz.live.terminal import StatusLine
 from atlaskit.viz.live.thread import DrawingThread
 
 
@@ -92,40 +87,6 @@ def test_show_does_not_change_the_result(tmp_path: Path, capfd: pytest.CaptureFi
     assert printed.err.endswith("\r"), "the line disappears"
 
 
-def test_the_line_hides_while_a_server_starts(capfd: pytest.CaptureFixture[str]) -> None:
-    line = StatusLine()
-    line.draw(Snapshot())
-    assert "no call yet" in capfd.readouterr().err
-    with clock.stopped():
-        line.draw(Snapshot())
-        assert not capfd.readouterr().err.strip()
-    line.draw(Snapshot(calls=1, max_calls=4))
-    assert "round 0 · 1 call of at most 4" in capfd.readouterr().err
-
-
-def test_the_line_of_a_terminal_shows_that_time_passes(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A call may take minutes, in which nothing happens."""
-    monkeypatch.setattr(thread, "FIRST_S", 0.0)
-    monkeypatch.setattr(thread, "INTERVAL_S", 0.0)
-    start = random_run(cache).trace.events[0]
-
-    class Ticking(RecordingSurface):
-        def draw(self, snapshot: Snapshot) -> None:
-            super().draw(snapshot)
-            drawn.release()
-
-        def load(self) -> bool:
-            return False
-
-    for is_timed in (True, False):
-        drawn = threading.Semaphore(0)
-        drawing = DrawingThread(Ticking(), is_timed=is_timed)
-        drawing.on_event(start)
-        assert drawn.acquire(timeout=30)
-        assert drawn.acquire(timeout=30 if is_timed else 0.2) == is_timed, "no event has followed"
-        drawing.on_end(None)
-
-
 @pytest.mark.parametrize("fails_at", ["open_display", "on_event", "on_end", "draw"])
 def test_an_error_in_drawing_does_not_change_the_run(
     fails_at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
@@ -169,13 +130,6 @@ def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: 
     assert surface.is_drawing.is_set() and surface.drawn == [] and surface.finished[0][1] is result
     assert surface.release is not None
     surface.release.set()
-
-
-def test_a_run_that_ends_at_once_is_drawn_once(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    surface = RecordingSurface()
-    draw_on(surface, monkeypatch, first_s=60.0)
-    random_run(cache, show=True)
-    assert surface.drawn == [] and len(surface.finished) == 1
 
 
 def test_an_error_that_ends_a_run_is_raised(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,32 +187,6 @@ def test_the_map_shows_dead_cells_and_workers(world: World, shared_cache: Cache)
         middle = final[row * 60 + 20 : row * 60 + 40, column * 60 + 20 : column * 60 + 40]
         assert (middle.max() == 0) == (index in dead)
     assert run_map.draw(last).tobytes() == run_map.draw(last).tobytes()
-
-
-@pytest.mark.parametrize(("size", "expected"), [((1920, 1080), (480, 270)), ((1080, 1920), (270, 480))])
-def test_the_map_has_the_shape_of_native_cells(
-    size: tuple[int, int], expected: tuple[int, int], shared_cache: Cache
-) -> None:
-    result = run(Flat(size), Babbler(1), shared_cache, k=8, cell=64, max_rounds=1)
-    assert result.settings["fit"] == "native"
-    run_map, (first, *_, last) = (
-        RunMap(Atlas(Flat(size), 8, 64, 0, "native", cache=shared_cache), 480),
-        snapshots(result.trace.events),
-    )
-    empty = run_map.draw(first)
-    run_map.load()
-    loaded = run_map.draw(last)
-    assert empty.size == loaded.size == run_map.size == expected
-    edges = [run_map._box(cell) for cell in run_map.grid.cells]
-    area = sum((right - left + 1) * (bottom - top + 1) for left, top, right, bottom in edges)
-    assert area == expected[0] * expected[1] and edges[-1][2:] == (expected[0] - 1, expected[1] - 1)
-
-
-def test_the_map_reports_frames_that_cannot_be_decoded(cache: Cache) -> None:
-    run_map = RunMap(Atlas(MissingVideo(), 4, 32, 2, cache=cache), 480)
-    run_map.load()
-    assert run_map.is_loaded and run_map.problem.startswith("gone: <script>")
-    assert run_map.draw(Snapshot()).size == (480, 480)
 
 
 class HtmlDisplay:
@@ -363,16 +291,3 @@ def test_a_saved_notebook_holds_only_the_result(executed_notebook: Path) -> None
         "atlaskit: the run goes on, but cannot be drawn: no ink\n"
     ]
     assert executed_notebook.stat().st_size < 1_000_000
-
-
-def test_a_run_in_a_notebook_equals_one_outside(executed_notebook: Path, cache: Cache) -> None:
-    choices = ["a circle", ATTACK[:-1]]
-    options = {"k": 4, "cell": 32, "workers": 3, "steps": 5, "budget": Budget(calls=12), "cache": cache}
-    plain = ask(ScriptedAttackVideo(), ATTACK, choices, vlm=Spiteful(5), **options)  # type: ignore[arg-type]
-    assert (executed_notebook.parents[1] / "live.json").read_text(encoding="utf-8") == plain.to_json() + "\n"
-
-
-def test_a_step_before_its_assignment_raises(cache: Cache) -> None:
-    step = next(event for event in random_run(cache).trace if event.kind == "step")
-    with pytest.raises(InputError, match="An event of worker 0 must follow its assignment"):
-        reduce(Snapshot.after_event, [step], Snapshot())

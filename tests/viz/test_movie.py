@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,7 @@ from atlaskit.evaluation import baselines
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz import movie
-from atlaskit.viz.movie import encoders, frames, storyboard
+from atlaskit.viz.movie import encoders, frames
 from atlaskit.viz.movie import text as movie_text
 
 
@@ -69,59 +67,6 @@ def test_an_mp4_decodes_to_its_stills(answered: Result, stills: list[encoders.Ti
     assert len(data) < 3_000_000
 
 
-@pytest.mark.long
-def test_a_gif_has_the_same_bytes_each_time(
-    answered: Result, stills: list[encoders.TimedImage], tmp_path: Path
-) -> None:
-    for name in ("one.gif", "two.GIF"):
-        movie.save(answered, tmp_path / name)
-    data = (tmp_path / "one.gif").read_bytes()
-    assert data == (tmp_path / "two.GIF").read_bytes() and len(data) < encoders.MAX_GIF_BYTES
-    gif: Any = Image.open(io.BytesIO(data))
-    assert gif.size == frames.SIZE and gif.info["loop"] == 0 and gif.n_frames <= len(stills)
-    total_ms = 0
-    for index in range(gif.n_frames):
-        gif.seek(index)
-        total_ms += gif.info["duration"]
-    assert total_ms == round(1000 * sum(seconds for _, seconds in stills))
-    assert mean_difference(gif, stills[-1][0]) < 8, "255 colours"
-
-
-@pytest.mark.long
-def test_a_large_gif_is_scaled_down(stills: list[encoders.TimedImage], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoders, "MAX_GIF_BYTES", 100_000)
-    small = encoders.gif(stills[:3])
-    assert Image.open(io.BytesIO(small)).size < frames.SIZE
-    monkeypatch.setattr(encoders, "MAX_GIF_BYTES", 0)
-    assert Image.open(io.BytesIO(encoders.gif(stills[:3]))).size == (320, 180), "the smallest scale is the last"
-
-
-def test_parallel_events_share_a_scene(answered: Result, eventful: Result) -> None:
-    for trace in (answered.trace, eventful.trace):
-        scenes = storyboard.scenes(trace)
-        assert sorted(index for scene in scenes for index in scene) == list(range(len(trace)))
-        kinds = [{trace.events[index].kind for index in scene} for scene in scenes]
-        assert {"start"} == kinds[0] and {"stop"} == kinds[-1]
-        assert any(len(scene) == 3 for scene in scenes), "three workers in one scene"
-        order = [index for scene in scenes for index in scene]
-        for worker in range(3):
-            own = [index for index in order if trace.events[index].worker == worker]
-            assert own == sorted(own), "the events of one worker stay in order"
-        for before, after in pairwise(kinds):
-            assert not before == after == {"report"}, "all reports of a round are in one scene"
-
-
-def test_the_movie_of_a_long_run_is_short(eventful: Result) -> None:
-    long = Trace((eventful.trace.events * 300)[:9_000])
-    scenes = storyboard.scenes(long)
-    assert len(scenes) == storyboard.MAX_SCENES and sum(map(len, scenes)) == 9_000
-    total_s = sum(storyboard.scene_seconds(number, len(scenes)) for number in range(len(scenes) + 1))
-    assert total_s <= storyboard.MIDDLE_S + storyboard.FIRST_S + storyboard.LAST_S
-    of_five_s = sum(storyboard.scene_seconds(number, 5) for number in range(6))
-    assert of_five_s == pytest.approx(storyboard.FIRST_S + 4 * storyboard.MAX_S + storyboard.LAST_S)
-    assert storyboard.scenes(Trace()) == []
-
-
 def test_hostile_text_is_drawn_as_printable_lines(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     result, lines = run(ScriptedAttackVideo(), Spiteful(5), cache, **FORTY_CALLS), list[str]()
     fit_lines = movie_text.fit_lines
@@ -139,15 +84,6 @@ def test_hostile_text_is_drawn_as_printable_lines(cache: Cache, monkeypatch: pyt
     for points, width in ((14, 180), (30, 700)):
         for line in (line for text in (*lines, "w" * 500, "W" * 500) for line in fit_lines(text, points, width, 3)):
             assert movie_text.typeface(points).getlength(line) <= width * 1.05
-
-
-def test_the_typeface_without_matplotlib_is_pillows(monkeypatch: pytest.MonkeyPatch) -> None:
-    movie_text.typeface.cache_clear()
-    assert "DejaVu" in movie_text.typeface(14).getname()[0]  # type: ignore[union-attr]
-    movie_text.typeface.cache_clear()
-    monkeypatch.setattr(movie_text, "find_spec", lambda name: None)
-    assert "DejaVu" not in movie_text.typeface(14).getname()[0]  # type: ignore[union-attr]
-    movie_text.typeface.cache_clear()
 
 
 def test_images_that_cannot_be_drawn_do_not_end_the_movie(eventful: Result) -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from itertools import combinations
 from typing import Any
 
 import matplotlib
@@ -14,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib.axes import Axes
-from support.figures import assert_apart, assert_legible, shown_texts
+from support.figures import assert_apart, assert_legible
 
 import atlaskit as ak
 from atlaskit.benchmarks.published import RESULTS, VIDEOATLAS, Published
@@ -22,7 +20,6 @@ from atlaskit.errors import InputError
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.viz import plots
 from atlaskit.viz.plots.fronts import front
-from atlaskit.viz.plots.series import method_look
 
 matplotlib.use("Agg")
 ALL = [*METHODS, "one more", "another", "a ninth", "a tenth", "an eleventh", "a twelfth"]
@@ -67,24 +64,6 @@ def test_each_method_is_at_its_place_and_named(count: int, constant: dict[str, A
         assert_apart(ax.figure)
 
 
-@pytest.mark.long
-def test_published_numbers_are_lines_with_numbered_sources() -> None:
-    references = ak.benchmarks.published("lvbench")
-    ax = plots.pareto(compared(5), references=references)
-    dotted = [line.get_ydata()[0] for line in ax.lines if line.get_linestyle() == ":"]
-    assert dotted == sorted((each.score for each in references), reverse=True)
-    texts = " ".join(text.get_text().replace("\n", " ") for text in shown_texts(ax.figure))
-    assert all(each.source in texts and each.system in texts for each in references)
-    assert all(f"{each.score:.3f}" in texts for each in references), "lines of one look are told apart by the score"
-    assert "published numbers of other models and settings: [1] " in note_of(ax)
-    assert_legible(ax.figure)
-
-
-def test_a_single_video_and_few_questions_are_told() -> None:
-    ax = plots.pareto(compared(2, low=math.nan, high=math.nan, questions=4))
-    assert "shows that it runs, nothing else" in note_of(ax) and "no intervals" in note_of(ax)
-
-
 @given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 1)), min_size=1, max_size=20))
 def test_the_front_is_what_no_point_beats(points: list[tuple[float, float]]) -> None:
     found = front(*zip(*points, strict=True))
@@ -105,11 +84,6 @@ def test_a_table_that_is_not_one_row_a_method_is_told() -> None:
             plots.pareto(table)
     with pytest.raises(InputError, match="lacks the column 'video_usd'"):
         plots.pareto(compared(2), "video_usd")
-
-
-def test_no_two_methods_look_the_same() -> None:
-    looks = [(look.colour, look.marker) for look in (method_look(name, ALL, 0) for name in ALL)]
-    assert all(one != other for one, other in combinations(looks, 2))
 
 
 def test_published_results_have_a_source_and_a_share() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import re
 from collections import Counter
 from dataclasses import replace
@@ -10,10 +9,8 @@ from pathlib import Path
 
 import matplotlib
 import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 from matplotlib.colors import to_hex
-from PIL import Image
 from support.asking import ask
 from support.figures import assert_legible
 from support.model_doubles import ATTACK, Babbler, Spiteful
@@ -21,13 +18,12 @@ from support.stand_ins import FORTY_CALLS, Flat, ScriptedAttackVideo, run
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import deepest, resolution_s, sub_second_depth
+from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
-from atlaskit.errors import InputError
 from atlaskit.runs.result import Result
 from atlaskit.viz import plots
-from atlaskit.viz.plots import appendix, logs, runs
+from atlaskit.viz.plots import runs
 
 matplotlib.use("Agg")
 
@@ -53,18 +49,6 @@ def test_path_has_a_row_per_visit_and_every_evidence_label(result: Result, world
     assert world.drawn.frames_decoded == decoded
 
 
-def test_a_long_run_has_a_row_per_round(world: World, shared_cache: Cache) -> None:
-    question = next(question for question in world.questions if question.category == "SSS")
-    blind = ask(world.drawn, question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
-    ax = plots.path(blind)
-    assert len(blind.trace.of("report")) > runs.MAX_LABELLED_ROWS
-    rows = [label.get_text() for label in ax.get_yticklabels()]
-    assert rows == ["evidence", *(f"round {n + 1}" for n in range(blind.rounds)), "dead zones"]
-    legend = ax.get_legend()
-    assert legend is not None
-    assert [text.get_text() for text in legend.get_texts()] == ["ground truth", "worker 0", "worker 1"]
-
-
 @pytest.mark.family
 @pytest.mark.parametrize("name", ["path", "rounds", "before_after", "trace_log", "scratchpad"])
 def test_figures_of_a_run_are_legible_on_a_page(name: str, result: Result, world: World, shared_cache: Cache) -> None:
@@ -75,15 +59,6 @@ def test_figures_of_a_run_are_legible_on_a_page(name: str, result: Result, world
         figure = getattr(plots, name)(shown).figure
         assert figure.get_size_inches()[0] == runs.WIDTH_IN
         assert_legible(figure)
-
-
-def test_a_long_visit_is_summarized_by_counts() -> None:
-    """A list of every action would run off the figure."""
-    few = ["Expand", "AddToScratchpad", "Finished"]
-    assert runs._action_summary(few) == "Expand → AddToScratchpad → Finished"
-    many = ["Expand", "Backtrack"] * 19 + ["AddToScratchpad", "Finished"]
-    assert runs._action_summary(many) == "19 Expand, 19 Backtrack, 1 AddToScratchpad → Finished"
-    assert runs._action_summary([]) == ""
 
 
 def test_rounds_show_scores_visits_and_conclusions(result: Result, world: World) -> None:
@@ -103,42 +78,6 @@ def test_rounds_show_scores_visits_and_conclusions(result: Result, world: World)
     used = [probe for number in range(1, result.rounds + 1) for probe in runs.probes_for(number, result)]
     assert bars[runs.SCORED] == sum(len(probe.scores) for probe in used) > 0
     assert world.drawn.frames_decoded == decoded
-
-
-@pytest.mark.long
-def test_rounds_of_a_run_without_rounds_and_of_a_very_long_run(world: World, shared_cache: Cache) -> None:
-    question = next(question for question in world.questions if question.category == "SSS")
-    shallow = ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48, max_depth=0)
-    assert not shallow.rounds and not plots.rounds(shallow).get_yticklabels()
-    blind = ask(world.drawn, question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
-    ax = plots.rounds(blind)
-    assert blind.rounds > runs.MAX_LABELLED_ROWS and len(ax.get_yticklabels()) == blind.rounds
-    assert ax.child_axes[0].get_yticklabels()[-1].get_text() == "0 · nothing new"
-
-
-def test_labels_that_would_overlap_are_merged(result: Result) -> None:
-    labels = [(item.timestamp_s, item.label) for item in result.evidence]
-    groups = runs._merge_close_labels(labels, min_gap_s=600.0)
-    assert groups == [(sorted(e.timestamp_s for e in result.evidence), groups[0][1])]
-    assert sorted(groups[0][1].split()) == sorted(result.evidence.labels)
-    assert len(runs._merge_close_labels(labels, min_gap_s=0.0)) == len(result.evidence)
-
-
-@pytest.mark.long
-def test_a_figure_is_dark_ink_on_opaque_paper_whatever_the_style_of_the_notebook(
-    result: Result, tmp_path: Path
-) -> None:
-    with plt.style.context(["dark_background", {"savefig.transparent": True}]):
-        ax = plots.path(result)
-        png, svg = plots.save(ax, tmp_path, "path")
-        shown = io.BytesIO()
-        ax.figure.savefig(shown, transparent=False, facecolor=ax.figure.get_facecolor())  # as notebooks do
-    for source in (png, shown):
-        picture = Image.open(source).convert("RGBA")
-        assert picture.getpixel((0, 0)) == (255,) * 4 and picture.getextrema()[3] == (255, 255)
-    inks = {text.get_color() for text in (*ax.get_xticklabels(), ax.xaxis.label, ax.title)}
-    assert inks <= {"black", "#000000", "k", plots.style.INK, plots.style.MUTED}, inks
-    assert "fill: #ffffff" in svg.read_text()
 
 
 @pytest.mark.long
@@ -179,53 +118,11 @@ def test_resolutions_has_a_line_per_depth_down_to_and_below_one_frame() -> None:
     assert list(second.get_ydata()) == [1, 1]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("k, fps, marked_s", [(2, 30.0, [1, 36_000]), (8, 0.5, [0.5, 100]), (16, 25.0, [0.01, 2])])
-def test_resolutions_of_any_grid_and_duration(k: int, fps: float, marked_s: list[float], tmp_path: Path) -> None:
-    _, own = plt.subplots()
-    ax = plots.resolutions(marked_s[::-1], k=k, fps=fps, ax=own)
-    assert ax is own and " s\n" in next(tick.get_text() for tick in ax.get_xticklabels())
-    drawn = {text.get_text() for text in ax.get_legend().get_texts()}
-    deepest_used = max(deepest(marked_s[-1], fps, k), sub_second_depth(marked_s[-1], k) + 1)
-    assert {"depth 0, the root", *(f"depth {depth}" for depth in range(1, deepest_used))} <= drawn
-    assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "resolutions"))
-
-
-def test_resolutions_rejects_invalid_durations_rates_and_grids() -> None:
-    for durations_s in ([], [60], [60, 60], [0, 60], [-1, 60], [60, float("nan")], [60, float("inf")]):
-        with pytest.raises(InputError):
-            plots.resolutions(durations_s)
-    for fps in (0.0, -25.0, float("nan"), float("inf")):
-        with pytest.raises(InputError, match="frames per second"):
-            plots.resolutions([60, 600], fps=fps)
-    with pytest.raises(InputError, match="2×2"):
-        plots.resolutions([60, 600], k=1)
-
-
 def strings_in(svg: Path) -> str:
     """Return the text of an SVG, with plain spaces; raise for one that is not well-formed."""
     from xml.etree import ElementTree
 
     return " ".join(ElementTree.parse(svg).getroot().itertext()).replace("\u00a0", " ")
-
-
-@pytest.mark.long
-def test_before_after_blacks_out_the_dead_cells(result: Result, world: World, tmp_path: Path) -> None:
-    plots.before_after(result)
-    decoded = world.drawn.frames_decoded
-    ax = plots.before_after(result)
-    assert world.drawn.frames_decoded == decoded, "the second figure takes every frame from the cache"
-    before, after = (np.asarray(image.get_array()).astype(int) for image in ax.images)
-    (high, wide), black = (side // 8 for side in before.shape[:2]), logs.black_cells(result)
-    for index in range(64):
-        row, column = divmod(index, 8)
-        cell = np.s_[row * high + high // 2 : row * high + high - 4, column * wide + 4 : column * wide + wide - 4]
-        assert before[cell].max() > 0 and (after[cell].max() < 8) == (index in black)
-    png, svg = plots.save(ax, tmp_path, "before_after")
-    assert f"{len(black)} cells black" in strings_in(svg) and {str(n) for n in range(64)} <= set(
-        strings_in(svg).split()
-    )
-    assert png.stat().st_size < 2_000_000 and svg.stat().st_size < 3_000_000
 
 
 @pytest.mark.family
@@ -252,21 +149,6 @@ def test_trace_log_has_every_round_visit_and_evidence_label(result: Result, tmp_
         all(f"[{item.label}]" in text for item in result.evidence) and f"answer      {result.answer_in_words}" in text
     )
     assert f"{result.total.calls:,} calls" in text
-
-
-def test_a_long_log_omits_its_middle(world: World, shared_cache: Cache) -> None:
-    question = next(question for question in world.questions if question.category == "SSS")
-    blind = ask(world.drawn, question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
-    ax = plots.trace_log(blind)
-    lines = [text.get_text().replace("\u00a0", " ") for text in ax.texts]
-    shown = [int(line.split()[1]) for line in lines if line.startswith("round")]
-    assert shown == [*range(1, len(shown)), blind.rounds] and len(shown) < blind.rounds
-    visits = sum(len(shown) <= report.round < blind.rounds for report in blind.trace.of("report"))
-    note = f"… {blind.rounds - len(shown)} more rounds: {visits} visits, 0 of which added evidence"
-    assert lines[lines.index(f"round {blind.rounds}") - 1] == note
-    assert len(lines) <= appendix.MAX_LINES and max(map(len, lines)) <= appendix.LINE_CHARS and "cost" in lines[-1]
-    assert ax.figure.get_size_inches()[1] <= 9, "fits on a page"
-    assert "no evidence" in plots.scratchpad(blind).texts[0].get_text()
 
 
 @pytest.mark.long

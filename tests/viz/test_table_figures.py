@@ -12,14 +12,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
-from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
-from support.figures import assert_apart, assert_legible, evaluation, shown_texts
+from support.figures import assert_apart, assert_legible, evaluation
 
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
 from atlaskit.viz import plots
-from atlaskit.viz.plots import series, style
 
 matplotlib.use("Agg")
 
@@ -121,37 +119,6 @@ def test_every_figure_is_legible_and_states_n_and_what_its_intervals_are(name: s
     assert ("95 % intervals" in note or "so no intervals" in note) == (name not in WITHOUT_INTERVALS)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("width_in", [3.5, 5.0])
-def test_a_figure_fits_a_column(width_in: float) -> None:
-    drawn = (
-        partial(plots.against_duration, evaluation(methods=METHODS)),
-        partial(plots.against_spread, evaluation()),
-        partial(plots.tokens_by_role, evaluation()),
-        partial(plots.failure_modes, MODES, 60, ["nano", "weak"]),
-        partial(plots.resolutions, [10, 60, 600, 3600, 36_000]),
-        partial(plots.worker_scaling, timings()),
-    )
-    for draw in drawn:
-        with style.figure_style():
-            figure, ax = plt.subplots(figsize=(width_in, 3.6))
-        assert draw(ax=ax) is ax
-        assert_legible(figure)
-        assert_apart(figure)
-
-
-def test_the_note_says_who_was_asked_and_what_was_resampled() -> None:
-    asked = evaluation(models=("nano",))
-    note = note_of(plots.against_duration(asked))
-    assert note == "nano · n = 60 questions a point · 95 % intervals (bootstrap over worlds)"
-    means = statistics.accuracy(asked, "duration_s")
-    assert "over videos" in series.interval_note(asked.drop(columns="seed"), means)
-    same = statistics.accuracy(asked.assign(score=1.0), "duration_s")
-    assert "exact binomial where all scores are the same" in series.interval_note(asked, same)
-    assert style.sample([2]) == "n = 2: shows that it runs, nothing else"
-    assert style.sample([9, 10], "a bar") == "n = 9 to 10 questions a bar"
-
-
 def test_names_are_text_and_no_formulas(tmp_path: Path) -> None:
     name = "<b>$x^{$</b>"
     rows = evaluation(worlds=2, questions=5, models=("nano", name))
@@ -212,51 +179,6 @@ def test_means_of_tokens_are_arithmetic_although_their_axis_is_logarithmic() -> 
     assert line.get_ydata().tolist() == pytest.approx(rows.groupby("duration_s")["tokens"].mean().tolist())
 
 
-@pytest.mark.long
-def test_colour_tells_the_method_and_stroke_and_marker_the_model() -> None:
-    lines = lines_with_markers(plots.against_duration(evaluation(methods=METHODS, models=TWO)))
-    looks = [(line.get_color(), line.get_marker(), line.get_linestyle(), line.get_markerfacecolor()) for line in lines]
-    assert len(set(looks)) == 8 and len({look[0] for look in looks}) == len({look[1] for look in looks}) == 4
-    assert {look[2] for look in looks[:4]} == {"-"} != {look[2] for look in looks[4:]}
-    assert {look[3] for look in looks[4:]} == {"none"}
-    alone = lines_with_markers(plots.against_duration(evaluation(models=TWO)))
-    assert len({line.get_color() for line in alone}) == 2
-    methods_alone = lines_with_markers(plots.against_duration(evaluation(methods=METHODS)))
-    assert [line.get_color() for line in methods_alone] == [line.get_color() for line in lines[:4]]
-
-
-@pytest.mark.long
-def test_tokens_are_labelled_with_their_exponent_of_growth() -> None:
-    rows = evaluation(methods=("captions", "uniform"))
-    rows["tokens"] = rows["duration_s"].where(rows["method"] == "captions", 5000.0) * (1 + rows["seed"] / 10)
-    ax = plots.against_duration(rows, "tokens")
-    assert ax.get_yscale() == "log" and "tokens" in ax.get_ylabel() and "tokens ~ duration^b" in note_of(ax)
-    b = statistics.exponent(rows[rows["method"] == "captions"], cluster="seed")
-    assert legend_of(ax) == [
-        f"captions\nb = {b.mean:.2f} ({b.low:.2f} to {b.high:.2f})",
-        "uniform\nb = 0.00 (0.00 to 0.00)",
-    ]
-    one_world = plots.against_duration(rows[rows["seed"] == 0], "tokens")
-    assert legend_of(one_world) == ["captions\nb = 1.00", "uniform\nb = 0.00"]
-    assert plots.against_duration(rows.assign(tokens=0.0), "tokens").get_yscale() == "linear"
-
-
-def test_a_logarithmic_axis_always_has_labels() -> None:
-    """A narrow range of tokens has no power of ten in it."""
-    rows = evaluation(methods=METHODS[:2], tokens=120_000.0)
-    ax = plots.against_duration(rows, "tokens")
-    shown = [text.get_text() for text in shown_texts(ax.figure) if text in ax.get_yticklabels()]
-    assert len(shown) >= 3 and "100 K" in shown
-
-
-def test_against_duration_needs_durations_and_its_column() -> None:
-    rows = evaluation()
-    with pytest.raises(InputError, match="no duration_s"):
-        plots.against_duration(rows.assign(duration_s=0.0))
-    with pytest.raises(InputError, match="lacks the column 'score'"):
-        plots.against_duration(rows.drop(columns="score"))
-
-
 @pytest.mark.parametrize(
     "draw", [plots.against_duration, plots.tokens_by_role, partial(plots.depth_budget, duration_s=9)]
 )
@@ -282,29 +204,6 @@ def test_depth_budget_has_score_above_and_tokens_below() -> None:
     assert not [line for line in never.lines if line.get_linestyle() == ":"]
 
 
-@pytest.mark.long
-def test_depth_budget_has_a_line_per_model_in_both_panels(tmp_path: Path) -> None:
-    ax = plots.depth_budget(depths(models=TWO), 36_000)
-    assert legend_of(ax) == list(TWO)
-    for panel in ax.figure.axes:
-        assert len(lines_with_markers(panel)) == 2
-    assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "depths"))
-    with style.figure_style():
-        _, pair = plt.subplots(2, 1)
-    assert plots.depth_budget(depths(), 36_000, axes=tuple(pair)) is pair[0]
-
-
-def test_against_spread_has_a_point_per_question() -> None:
-    rows = pd.DataFrame({"positions": [0, 1, 1, 2, 3, 5], "video": list("abcdef"), "tokens": [9.0, 10, 20, 30, 40, 60]})
-    ax = plots.against_spread(rows)
-    assert [bar.get_height() for bar in ax.patches] == [15, 30, 50]
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1\nn = 2", "2\nn = 1", "3 or more\nn = 2"]
-    points = [[y for _, y in each.get_offsets().tolist()] for each in ax.collections]
-    assert points == [[10, 20], [30], [40, 60]]
-    with pytest.raises(InputError, match="positions"):
-        plots.against_spread(rows.assign(positions=0))
-
-
 def test_groups_have_a_bar_per_model_with_its_n() -> None:
     rows = evaluation(models=TWO)
     spread = plots.against_spread(rows)
@@ -314,43 +213,6 @@ def test_groups_have_a_bar_per_model_with_its_n() -> None:
         (duration, model) for duration in ("10 min", "1 h", "10 h") for model in ("nano", "oracle")
     ]
     assert all("n = 60" in text for text in roles)
-
-
-def test_tokens_by_role_stacks_the_roles() -> None:
-    rows = pd.concat([evaluation(worlds=1, questions=1, durations_s=(600.0,)), evaluation(worlds=2, questions=1)])
-    rows = rows[rows["duration_s"] != 3600].assign(master_tokens=[20.0, 20, 60, 40, 60], rounds=[1.0, 1, 3, 3, 5])
-    rows = rows.assign(worker_tokens=2 * rows["master_tokens"], tokens=3 * rows["master_tokens"])
-    ax = plots.tokens_by_role(rows)
-    means = rows.groupby("duration_s")["master_tokens"].mean().tolist()
-    bars = [patch.get_height() for patch in ax.patches if patch.get_width()]
-    assert bars == pytest.approx([*(3 * mean for mean in means), *means]), "the Master's part is drawn over the sum"
-    below = [label.get_text().split("\n")[:3] for label in ax.get_xticklabels()]
-    assert below == [["10 min", "n = 3", "1.7 rounds"], ["10 h", "n = 2", "4.0 rounds"]]
-    assert ax.get_ylabel() == "tokens per question" and legend_of(ax) == ["Workers", "Master"]
-
-
-def test_a_bar_stands_above_its_own_name_where_another_has_no_roles() -> None:
-    rows = evaluation(models=TWO)
-    nothing = (rows["model"] == "nano") & (rows["duration_s"] == 600)  # as where every question failed
-    rows[["master_tokens", "worker_tokens"]] = rows[["master_tokens", "worker_tokens"]].mask(nothing)
-    ax = plots.tokens_by_role(rows)
-    names = [label.get_text().split("\n")[:2] for label in ax.get_xticklabels()]
-    means = rows.groupby(["duration_s", "model"])["master_tokens"].mean().dropna().tolist()
-    bars = [patch for patch in ax.patches if patch.get_width()][-len(means) :]
-    assert names[:2] == [["10 min", "nano"], ["10 min", "oracle"]]
-    assert [round(patch.get_x() + patch.get_width() / 2) for patch in bars] == [1, 2, 3, 4, 5]
-    assert [patch.get_height() for patch in bars] == pytest.approx(means)
-
-
-def test_ticks_of_small_values_differ() -> None:
-    """A formatter of thousands would label them 0, 0, 1, 2, 2."""
-    ax = plots.tokens_by_role(evaluation(tokens=3.0, master_tokens=1.0, worker_tokens=2.0))
-    shown = [text.get_text() for text in shown_texts(ax.figure) if text in ax.get_yticklabels()]
-    assert len(shown) == len(set(shown)) > 2
-    values = (0, 0.5, 4, 950, 999.9, 1500, 148_000, 999_960, 2_170_000)
-    assert [series.short_count(value) for value in values] == [
-        *("0", "0.5", "4", "950", "1 K", "1.5 K", "148 K", "1 M", "2.17 M")
-    ]
 
 
 def test_failure_modes_are_shares_of_all_questions() -> None:
@@ -369,14 +231,6 @@ def test_failure_modes_are_shares_of_all_questions() -> None:
     for questions, names in ((2, None), (0, ["perfect"]), (10, [])):
         with pytest.raises(InputError, match="shares of all questions"):
             plots.failure_modes(failures if questions == 2 else failures[:0], questions, names)
-
-
-@pytest.mark.parametrize("names", [["nano"], ["nano", "oracle (strong)", "oracle (perfect)"]])
-def test_without_failures_the_figure_says_so(names: list[str]) -> None:
-    ax = plots.failure_modes(MODES[:0], 60, names)
-    (said,) = (text.get_text().replace("\n", " ") for text in ax.texts)
-    assert said.startswith("No wrong answer") and "all 60 questions" in said and all(name in said for name in names)
-    assert ax.get_legend() is None
 
 
 def test_worker_scaling_shows_seconds_scores_and_amdahls_bound() -> None:
@@ -408,20 +262,3 @@ def test_worker_scaling_shows_seconds_scores_and_amdahls_bound() -> None:
     assert bound.get_xdata()[[0, -1]].tolist() == pytest.approx([1, 7])
     assert bound.get_ydata()[[0, -1]].tolist() == pytest.approx([16, 16 * (share + (1 - share) / 7)])
     assert measured.get_ydata().tolist() == pytest.approx([8, 4, 3.2])
-
-
-@pytest.mark.long
-def test_worker_scaling_has_a_named_line_per_model(tmp_path: Path) -> None:
-    rows = timings(models=("nano on 2 cores", "oracle, 0.12 s a reply"))
-    ax = plots.worker_scaling(rows)
-    lines = lines_with_markers(ax)
-    assert len({to_hex(line.get_color()) for line in lines}) == len(lines) == 2
-    assert all(line.get_xdata().tolist() == pytest.approx([1, 3, 7]) for line in lines), "no point is moved"
-    assert [text.split("\n")[0] for text in legend_of(ax)] == ["nano on 2 cores", "oracle, 0.12 s a reply"]
-    assert all(file.stat().st_size for file in plots.save(ax, tmp_path, "workers"))
-    one = plots.worker_scaling(rows[rows["workers"] == 1].drop(columns="model"))
-    assert [tick.get_text() for tick in one.get_xticklabels()] == ["1"]
-    same = plots.worker_scaling(rows.assign(score=0.5).drop(columns="model"))
-    assert legend_of(same) == ["mean\nscore: 50 %"]
-    with pytest.raises(InputError, match="lacks the column 'worker_seconds'"):
-        plots.worker_scaling(rows.drop(columns="worker_seconds"))

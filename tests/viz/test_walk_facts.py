@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import re
 from dataclasses import replace
-from typing import Any, get_args, get_type_hints
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,30 +14,22 @@ from support.asking import ask
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.grid import Grid, listed
 from atlaskit.environment.mdp import dead_cells
-from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.evaluation import baselines
-from atlaskit.models.protocol import Usage
 from atlaskit.runs import replay
-from atlaskit.runs.events import ActionRecord, Decision, HintRecord, Reopen, Report, Scout, Start, Step, Stop, Vote
-from atlaskit.runs.narrate import STOPS, action_text, action_verb
+from atlaskit.runs.events import Report, Step
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.marks import ACTED, CITED, TRUE, Mark
 from atlaskit.viz.walk.pictures import pictures
-from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.schedule import schedule
-from atlaskit.viz.walk.settings import NAMES, setting_rows
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.steps import steps
 from atlaskit.viz.walk.summary import summarize
 from atlaskit.viz.walk.truth import truth_rows
-
-CALL: Any = {"usage": Usage(calls=1, prompt_tokens=7, completion_tokens=2), "reasoning_text": ""}
 
 
 @pytest.fixture(scope="module")
@@ -238,54 +230,6 @@ def test_workers_stand_side_by_side(wrong: Result) -> None:
     assert times.end_of(len(wrong.trace)) < total, "parallel calls overlap"
     for other in (replace(timed(wrong), calls=wrong.calls[1:]), timed(wrong).trace):
         assert not schedule(open_run(other)).is_in_seconds, "unless all calls are known, steps stand in order"
-
-
-def test_every_setting_of_a_run_has_a_plain_name(answered: Result) -> None:
-    assert set(answered.settings) <= set(NAMES)
-    rows = dict(setting_rows(answered.settings))
-    assert rows["cells in a row and in a column (k)"] == str(answered.settings["k"])
-    assert rows["subtitles are given to the model"] == "yes" and "None" not in "".join(rows.values())
-    odd = setting_rows({"<b>": {"a": [None, 2.5]}, "own_name": None})
-    assert odd == [("<b>", "a none, 2.5"), ("own name", "none")]
-    assert summarize(open_run(answered))["settings"] == summarize(open_run(answered.trace))["settings"]
-
-
-def test_actions_and_stops_are_in_plain_words() -> None:
-    names = {kind.type.__name__ for kind in ACTIONS.values()}
-    assert all(action_verb(name) and action_text(ActionRecord(name=name, cell=3)) for name in names)
-    assert action_text(ActionRecord(name="Investigate", cell=3, direction="after")) == "looks just after cell 3"
-    assert action_text(ActionRecord(name="Expand", cell=14)) == "opens cell 14"
-    assert action_text(ActionRecord(name="AddToScratchpad", cells=(1, 2))) == "adds evidence from cells 1, 2"
-    assert action_text(ActionRecord(name="MarkPromising", cells=(*range(20),))).endswith(
-        "10, 11 and 8 more as promising"
-    )
-    assert set(get_args(get_type_hints(Report)["stop"])) == set(STOPS)
-
-
-def test_scouts_votes_and_second_looks_are_told_in_words() -> None:
-    question = Question("Which?", ("a cat", "a dog"), answer=1, positions_s=((2.0, 3.0),))
-    hints = (HintRecord(cell=3, score=0.5, reason="a bark"),)
-    events = (
-        Start(question=question.to_json(), settings={"k": 2}),
-        Scout(round=1, scout="words", path=(), hints=hints, note=""),
-        Reopen(round=2, paths=((3,), (2, 1)), dead_zones_s=()),
-        Vote(round=2, step="decision", answer={"answer": 0, "reasoning": "I see it"}, **CALL),
-        Decision(round=2, view=None, sheet=None, answer={"answer": 1}, **CALL),
-        Stop(stop="explored", rounds=2, calls=2),
-    )
-    shown = list(steps(open_run(Trace(events))))
-    text = [" ".join(" ".join(row[:2]) for row in (*step["said"], *step["memory"])) for step in shown]
-    assert "hints of words cell 3 (0.5): a bark" in text[1]
-    assert "opened again cell 3; cell 1 of cell 2" in text[2] and "M− removed 2 regions" in text[2]
-    assert "answered a cat" in text[3] and "answered a dog" in text[4] and shown[3]["asked"].startswith("Answer")
-    assert shown[3]["tokens"] == 9 and "a dog, which is right" in text[5]
-
-
-def test_regions_are_in_the_order_of_their_numbers(wrong: Result) -> None:
-    paths = [region["path"] for region in regions(open_run(wrong))]
-    assert paths == sorted(paths) and [10] in paths and [9] in paths, "as numbers, not as text"
-    for region in regions(open_run(wrong)):
-        assert region["span"][0] < region["span"][1]
 
 
 def test_a_trace_from_elsewhere_cannot_ask_for_endless_outlines(answered: Result) -> None:

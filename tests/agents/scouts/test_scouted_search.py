@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.asking import ask, evaluate
+from support.asking import ask
 from support.invariants import check_books, check_grounded, check_memory, check_search
-from support.model_doubles import Babbler, Counting, Flaky, Overruled, Slow
-from support.paths import ROOT
+from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import CHOICE, RecordingOracle, of_category, search, search_small, text_of
 from support.stand_ins import HOSTILE
 
@@ -32,8 +28,6 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, Subtitles
-from atlaskit.viz.walk.source import open_run
-from atlaskit.viz.walk.steps import steps
 
 HEADING = "Hints where to look"
 NOTHING_NAMED = {"probe": lambda request, answer: {**answer, "top": []}}
@@ -47,12 +41,6 @@ def mute(sight: Sight, grid: Grid) -> Hints:
     return Hints(note="It is dark.")
 
 
-def everywhere(sight: Sight, grid: Grid) -> Hints:
-    return Hints(
-        {cell.index: Hint(0.5 + cell.index / 600, f"cell {cell.index} of {grid.depth}") for cell in grid.cells}
-    )
-
-
 def true_cells(world: World, question: Question, k: int = 8) -> set[int]:
     root = Grid(0.0, world.drawn.duration_s, k)
     return {root.cell_at((event.start_s + event.end_s) / 2).index for event in world.targets(question)}
@@ -60,16 +48,6 @@ def true_cells(world: World, question: Question, k: int = 8) -> set[int]:
 
 def first_regions(result: Result) -> list[tuple[int, ...]]:
     return [sortie.path for sortie in result.trace.of("assign")[0].sorties]
-
-
-def test_without_scouts_nothing_is_recorded_or_told(long_world: World) -> None:
-    question = of_category(long_world, "T2O")
-    model, other = RecordingOracle(long_world, 0.3), RecordingOracle(long_world, 0.3)
-    plain = search(long_world, question, Cache(None), model)
-    empty = search(long_world, question, Cache(None), other, scouts=())
-    assert plain.to_json() == empty.to_json() and "scouts" not in plain.settings and not plain.trace.of("scout")
-    assert all(not step.hints for step in plain.trace.of("step"))
-    assert all(HEADING not in text_of(request) for request in model.requests)
 
 
 def test_scouts_that_say_nothing_change_no_request(long_world: World) -> None:
@@ -100,13 +78,6 @@ def test_a_hint_finds_what_the_root_does_not_show(long_world: World, shared_cach
     check_books(hinted, Budget(calls=200))
 
 
-def test_a_failed_probe_leaves_the_hints(long_world: World) -> None:
-    question = of_category(long_world, "T2O")
-    model = Flaky(Oracle(long_world), 1.0, steps=("probe",))
-    result = search(long_world, question, Cache(None), model, scouts=("words",), max_rounds=1)
-    assert result.trace.of("failure") and (*true_cells(long_world, question),) in first_regions(result)
-
-
 def test_the_probe_and_the_worker_are_told(long_world: World) -> None:
     question = of_category(long_world, "T2O")
     model = RecordingOracle(long_world)
@@ -125,27 +96,6 @@ def test_the_probe_and_the_worker_are_told(long_world: World) -> None:
     assert f'said there: "{quote}"' in text_of(step)
     told_of = [event for event in result.trace.of("step") if quote in str(event.hints)]
     assert told_of[0].view.path == (wanted,)
-
-
-def test_a_conversation_is_told_its_hints_once(long_world: World) -> None:
-    model = RecordingOracle(long_world, 0.3)
-    result = search(long_world, of_category(long_world, "S2A"), Cache(None), model, scouts=[everywhere], threads=1)
-    steps = result.trace.of("step")
-    opened = [event for event in steps if event.hints]
-    assert 0 < len(opened) < len(steps)
-    texts = [text_of(request) for request in model.requests if request.step == "step"]
-    assert all(text.count(HEADING) == 1 for text in texts)
-    for event in opened:
-        depth = len(event.view.path)
-        assert all(hint.reason.endswith(f"of {depth}") for hint in event.hints)
-
-
-def test_hints_are_told_of_cells_that_can_be_chosen(long_world: World) -> None:
-    model = RecordingOracle(long_world, 0.3, 0.3)
-    search(long_world, of_category(long_world, "S2A"), Cache(None), model, scouts=[everywhere])
-    calls = [request.facts for request in model.requests if request.step == "probe"]
-    assert len(calls) > 2 and all(isinstance(call, ProbeCall) and call.hints for call in calls)
-    assert all({hint.cell for hint in call.hints} <= set(call.open_cells) for call in calls)
 
 
 def test_a_model_that_was_taught_frozen_prompts_is_told_nothing(long_world: World) -> None:
@@ -181,23 +131,6 @@ def test_a_line_that_misleads_does_not_become_evidence(long_world: World, shared
     check_grounded(result)
     events = {long_world.script.event_at(item.timestamp_s) for item in result.evidence}
     assert events <= set(long_world.targets(question))
-
-
-@pytest.mark.long
-@settings(max_examples=10)
-@given(st.integers(0, 10**6), st.sampled_from(["dfs", "bfs", "beam", "auto"]), st.integers(1, 8))
-def test_the_result_does_not_depend_on_threads(small_world: World, seed: int, traversal: str, workers: int) -> None:
-    """Promise 8 with scouts."""
-    options: dict[str, Any] = {"workers": workers, "traversal": traversal, "steps": 4, "max_depth": 3}
-    options["scouts"] = ["words", everywhere]
-    runs = [
-        search_small(small_world, CHOICE, model, Cache(None), threads=threads, budget=Budget(calls=40), **options)
-        for model, threads in ((Babbler(seed), 1), (Slow(Babbler(seed), seed), workers))
-    ]
-    assert runs[0].to_json() == runs[1].to_json()
-    check_search(runs[0])
-    check_memory(runs[0])
-    check_grounded(runs[0])
 
 
 def test_a_replay_needs_neither_model_nor_file(film: World, cache: Cache, tmp_path: Path) -> None:
@@ -259,31 +192,3 @@ def test_hostile_lines_stay_one_row_of_a_prompt(small_world: World) -> None:
     assert hints_text([HintRecord(cell=3, score=1.0, reason="why")]).splitlines()[1] == "cell 3: why"
     page = ak.walk.html(result)
     assert "<script>alert(1)" not in page and json.dumps("a scout says where to look first") in page
-
-
-def test_the_walkthrough_has_a_plain_row_for_each_scout(long_world: World) -> None:
-    question = of_category(long_world, "T2O")
-    result = search(long_world, question, Cache(None), scouts=("words", silent))
-    rows = [step for step in steps(open_run(result)) if step["who"] == "Scout"]
-    assert [row["what"] for row in rows] == ["a scout says where to look first"] * 2
-    (wanted,) = true_cells(long_world, question)
-    summary, hints = rows[0]["said"]
-    assert summary[0] == "summary" and "words named" in summary[1] and f"cell {wanted} (1) said there: " in summary[1]
-    assert hints[0] == "hints of words" and f"cell {wanted} (1): said there: " in hints[1]
-    assert "nothing stands out" in rows[1]["said"][0][1] and rows[1]["path"] == []
-
-
-def test_evaluate_passes_scouts_on(small_world: World) -> None:
-    how: dict[str, Any] = {"vlm": ak.Oracle, "cache": Cache(None), "progress": False, "cell": 32, "max_rounds": 1}
-    table = evaluate(small_world.cases(drawn=True)[:2], scouts=("words",), **how)
-    assert table["failure"].eq("").all() and table.attrs["settings"]["scouts"] == "('words',)"
-    table = evaluate(small_world.cases(drawn=True)[:2], "composite", scouts=("words",), **how)
-    assert table["failure"].eq("").all(), "it leaves the scouts out"
-
-
-def test_the_scout_on_the_page_runs(capsys: pytest.CaptureFixture[str]) -> None:
-    page = (ROOT / "docs/how-the-search-works.md").read_text(encoding="utf-8")
-    (code,) = re.findall(r"```py\n(.*?)```", page.partition("## Scouts")[2].partition("\n## ")[0], re.DOTALL)
-    exec(compile(code, "docs/how-the-search-works.md", "exec"), {})
-    printed = capsys.readouterr().out
-    assert printed.startswith("words (") and "shouted there: " in printed

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import statistics
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from support.spoken import sight
 
 from atlaskit.agents.scouts import (
@@ -19,7 +16,6 @@ from atlaskit.agents.scouts import (
     Survey,
     checked,
     resolve_scouts,
-    standouts,
     words,
 )
 from atlaskit.environment.grid import Grid
@@ -79,12 +75,6 @@ def test_a_scout_must_return_hints_about_cells(hints: Any) -> None:
         checked("mine", hints, ROOT)
 
 
-def test_a_hint_without_a_reason_or_a_score() -> None:
-    said = checked("mi\nne", Hints({4: Hint(1), 2: Hint(0.0, "no"), 1: Hint(0.5, "a\x1bb")}), ROOT)
-    assert dict(said.by_cell) == {1: Hint(0.5, "a�b"), 4: Hint(1.0, "named by the scout mi�ne")}
-    assert list(said.by_cell) == [1, 4]
-
-
 def test_the_best_hint_of_a_cell_counts() -> None:
     both = {"mine": hinting({3: 0.9, 5: 0.6, 6: LEAST, 7: LEAST - 0.01}), "yours": hinting({5: 1.0, 9: 0.7})}
     survey = Survey(both, True, lambda task: sight(task=task))
@@ -100,14 +90,6 @@ def test_the_best_hint_of_a_cell_counts() -> None:
         {"mine": hinting({cell: 0.6 + cell / 100 for cell in range(16)})}, True, lambda task: sight(task=task)
     )
     assert [hint.cell for hint in many.told("", ROOT, range(16))] == list(range(15, 15 - MOST_TOLD, -1))
-
-
-@given(st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20), st.floats(-1e3, 1e3), st.floats(1e-3, 1e3))
-def test_a_value_stands_out_above_the_median(values: list[float], value: float, least: float) -> None:
-    median = statistics.median(values)
-    reach = max(4 * statistics.median(abs(each - median) for each in values), least)
-    some, none, full, below = standouts([value, median, median + reach * 1.001, min(value, median)], values, least)
-    assert 0 <= some <= 1 and none == below == 0 and full == pytest.approx(1)
 
 
 def test_a_survey_looks_once_and_tells_only_models_that_read_hints() -> None:

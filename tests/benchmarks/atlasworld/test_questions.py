@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.generator import write_script
-from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, write_questions
+from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError
@@ -38,12 +37,6 @@ def test_every_category_occurs() -> None:
         assert {question.category for question in world.questions} == set(CATEGORIES)
         assert len({question.text for question in world.questions}) == len(world.questions) == 40
         assert any(question.misleading_subtitle for question in world.questions)
-
-
-def test_a_seed_gives_the_same_questions() -> None:
-    assert [w.questions for w in worlds(range(3))] == [w.questions for w in worlds(range(3))]
-    script = write_script(1, 600)
-    assert write_questions(script, 10, seed=0) != write_questions(script, 10, seed=1)
 
 
 def test_s2o_has_one_object_of_the_scene_among_its_choices() -> None:
@@ -126,12 +119,6 @@ def test_any_world_has_valid_questions(seed: int, duration_s: float) -> None:
         assert question.kind == "when" or len(question.choices) >= 2
         assert question.is_right(question.answer)
         assert world.question(question.text) == question
-
-
-def test_right_choices_are_spread_evenly_over_the_positions() -> None:
-    positions = [q.answer for w in worlds(range(30)) for q in w.questions if len(q.choices) == 4]
-    for position in range(4):
-        assert 0.2 < positions.count(position) / len(positions) < 0.3
 
 
 def test_the_root_grid_shows_fewer_than_half_of_the_events() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import statistics
 from collections import Counter
 from itertools import pairwise
 from typing import Any
@@ -22,7 +21,7 @@ HINT = re.compile(rf"\b({'|'.join((*COLOURS, *SHAPES))})s?\b")
 EPS = 1e-9
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(scripts)
 def test_scenes_tile_the_video(script: Script) -> None:
     scenes = script.scenes
@@ -35,7 +34,7 @@ def test_scenes_tile_the_video(script: Script) -> None:
     assert once == len(scenes) or once >= 16
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(scripts)
 def test_events_keep_their_distance_to_each_other_and_to_cuts(script: Script) -> None:
     assert len(script.events) >= 2
@@ -47,7 +46,7 @@ def test_events_keep_their_distance_to_each_other_and_to_cuts(script: Script) ->
         assert event.start_s - scene.start_s >= 0.3 and scene.end_s - event.end_s >= 0.3
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(scripts)
 def test_few_objects_recur_and_no_caption_does(script: Script) -> None:
     recurring = [times for times in Counter(event.name for event in script.events).values() if times > 1]
@@ -59,7 +58,7 @@ def test_few_objects_recur_and_no_caption_does(script: Script) -> None:
     assert len({caption.split()[0] for caption in captions}) == len(captions)
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(scripts)
 def test_all_times_are_frame_times(script: Script) -> None:
     for span in (*script.scenes, *script.events, *script.lines):
@@ -70,7 +69,7 @@ def test_all_times_are_frame_times(script: Script) -> None:
         assert script.frame_at((index + 0.999) / script.fps) == index
 
 
-@settings(max_examples=80)
+@settings(max_examples=30)
 @given(scripts)
 def test_spoken_lines_are_true_or_marked_as_misleading(script: Script) -> None:
     assert all(a.end_s <= b.start_s for a, b in pairwise(script.lines))
@@ -100,12 +99,6 @@ def test_a_script_round_trips_through_json(script: Script) -> None:
 def test_a_seed_gives_one_script() -> None:
     assert write_script(7, 300) == write_script(7, 300)
     assert write_script(7, 300) != write_script(8, 300)
-
-
-def test_many_events_are_short() -> None:
-    spans = [event.end_s - event.start_s for seed in range(20) for event in write_script(seed, 600).events]
-    assert 2 < statistics.median(spans) < 5
-    assert min(spans) < 0.7 and max(spans) > 15
 
 
 def test_event_at_and_scene_at_use_half_open_intervals() -> None:

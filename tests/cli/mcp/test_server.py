@@ -82,18 +82,6 @@ def videos(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.long
-def test_the_tools_are_listed_and_a_model_is_needed_for_ask(videos: Path) -> None:
-    async def talking(client: Client) -> None:
-        tools = (await client.list_tools()).tools
-        assert [tool.name for tool in tools] == LOOKING
-        assert all(tool.description and tool.annotations and tool.annotations.read_only_hint for tool in tools)
-        assert "without --model" in (client.instructions or "") and str(videos) in (client.instructions or "")
-        assert text_of(await called(client, "list_videos")).splitlines() == [str(videos / "clip.mp4")]
-
-    talk(videos, talking)
-
-
-@pytest.mark.long
 def test_a_walk_from_the_root_to_a_frame(videos: Path) -> None:
     async def talking(client: Client) -> None:
         opened = text_of(await called(client, "open_video", file="clip.mp4", subtitles="clip.srt"))

@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-import nano.plots
 from atlaskit.errors import InputError
 from nano.policy import Recipe, learn, summary
 from nano.policy.kept import Episodes, Kept
@@ -58,19 +56,6 @@ def test_a_kept_result_is_read_and_not_made_again(kept: Path) -> None:
     assert sorted(learned.curve["trained"].unique()) == [0, 5, 10]
 
 
-def test_worlds_are_what_an_interval_resamples(kept: Path) -> None:
-    test = learn(RECIPE, (0, 1), folder=kept, replay=True).test
-    both, one = summary(test), summary(test, ["policy", "seed"])
-    of_both, of_one = (
-        both.set_index("policy").loc["learned"],
-        one[one["seed"] == "1"].set_index("policy").loc["learned"],
-    )
-    assert (of_both["n"], of_one["n"]) == (24, 12)
-    names = ["reward", "reward_low", "reward_high", "right_low"]
-    assert of_both[names].tolist() == pytest.approx(of_one[names].tolist()), "a second seed adds no worlds"
-    assert of_both["reward_low"] < 0.65 < of_both["reward_high"]
-
-
 def test_a_replay_without_a_result_says_what_to_do(kept: Path) -> None:
     with pytest.raises(InputError, match="kept holds no result of this recipe, and a replay makes none; run it first"):
         learn(Recipe(steps=11), folder=kept, replay=True)
@@ -93,19 +78,3 @@ def test_the_policy_that_ships_is_above_random_and_above_the_rule(tmp_path: Path
     for other in ("random", "zero-shot", "likeness"):
         assert table.loc["learned", "reward_low"] > table.loc[other, "reward_high"], other
     assert table.loc["learned", "reward_high"] < table.loc["greedy (an oracle)", "reward_low"]
-
-
-def test_the_figure_has_a_line_for_each_seed_and_rule(kept: Path) -> None:
-    curve = learn(RECIPE, (0, 1), folder=kept).curve
-    first = nano.plots.reward_curves(curve)
-    axes = first.figure.axes
-    assert [ax.get_ylabel() for ax in axes] == ["mean reward", "share right", "steps of an episode"]
-    names = ["learned, seed 0", "learned, seed 1", "random", "likeness"]
-    assert [text.get_text() for text in first.figure.legends[0].get_texts()] == names
-    assert first.get_lines()[0].get_ydata().tolist() == pytest.approx([0.05, 0.35, 0.65])
-    assert np.ptp(first.get_lines()[2].get_ydata()) == 0
-    assert "n = 12 questions a point" in (first.get_title() or first.get_title(loc="left"))
-    with pytest.raises(InputError, match="steps"):
-        nano.plots.reward_curves(curve.drop(columns="steps"))
-    with pytest.raises(InputError, match="no rows"):
-        nano.plots.reward_curves(curve[:0])

@@ -90,28 +90,6 @@ def test_the_fields_that_differ_are_told_with_both_texts_and_highlighted(page: P
     assert page.evaluate(marked, 0) == [] and page.locator(".fields").last.is_hidden()
 
 
-@pytest.mark.family
-@pytest.mark.parametrize(
-    ("one", "other", "told"),
-    [
-        ("yes", "no", ["yes", "no"]),
-        (
-            "depth 0; dead cells (black): 1",
-            "depth 0; dead cells (black): 7",
-            ["…dead cells (black): 1", "…dead cells (black): 7"],
-        ),
-        ("a" * 90, "b", ["a" * 60 + "…", "b"]),
-        (
-            "one two three four fives",
-            "one two three four five six",
-            ["…two three four fives", "…two three four five six"],
-        ),
-    ],
-)
-def test_two_long_texts_are_cut_to_where_they_differ(page: Page, one: str, other: str, told: list[str]) -> None:
-    assert page.evaluate("([one, other]) => cutAlike(one, other)", [one, other]) == told
-
-
 def test_a_line_above_two_runs_sums_up_their_regions_and_leads_to_them(page: Page) -> None:
     regions = [{"path": path, "told": f"cell {path}", "holds": "", "span": None} for path in ([], [1], [2])]
     one = [step("Master", path=[], tokens=700), step("Worker 0", path=[1], tokens=800)]

@@ -60,21 +60,3 @@ def test_numbers_are_sorted_by_size_and_numbers_in_text_too(page: Page, directio
     assert page.evaluate(SORT, [words, 1]) == ["answer 2", "Question 1", "question 9", "question 10"]
     assert page.evaluate(SORT, [[True, False, True], 1]) == [False, True, True]
     assert page.evaluate(SORT, [["b", 2, "a", 10], 1]) == [2, 10, "a", "b"], "numbers come before text"
-
-
-@pytest.mark.family
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "–"),
-        (True, "yes"),
-        (False, "no"),
-        (0, "0"),
-        (1234567, "1,234,567"),
-        (0.12345, "0.123"),
-        ("", ""),
-        ("<b>", "<b>"),
-    ],
-)
-def test_values_are_written_as_people_read_them(page: Page, value: Any, text: str) -> None:
-    assert page.evaluate("(value) => valueText(value)", value) == text

@@ -13,28 +13,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
-from nbconvert import HTMLExporter
 from PIL import Image
 from support.asking import ask
-from support.notebooks import write_notebook
 from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, strings
 
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import View
-from atlaskit.errors import FrameError, IllegalAction, InputError
+from atlaskit.errors import FrameError, IllegalAction
 from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
-from atlaskit.viz import widgets
 from atlaskit.viz.widgets import GridExplorer, bridge
-from atlaskit.viz.widgets.debounce import Debouncer
 from atlaskit.viz.widgets.explorer.describe import MAX_SUBTITLE_CHARS
 from atlaskit.viz.widgets.explorer.navigation import Location
 
@@ -255,17 +249,6 @@ def test_the_next_grid_is_prefetched_while_nothing_else_is_drawn(cache: Cache) -
     assert page.last()["place"]["path"] == [3], "a prefetch that fails is not reported"
 
 
-@pytest.mark.long
-def test_only_requested_grids_are_drawn(cache: Cache, tmp_path: Path) -> None:
-    world = atlasworld(1, 36_000, questions=1, size=(114, 64), directory=tmp_path)
-    page = explore(world.drawn, cache, max_depth="auto")
-    assert page.go()["depth"] == "depth 0 of at most 3"
-    page.go(7)
-    page.go(7, 3)
-    assert cache.stats()["view"]["entries"] == 3
-    assert cache.stats()["tile"]["entries"] <= 3 * 16, "tiles of repeated clips are shared"
-
-
 def test_unreadable_frames_are_reported(cache: Cache) -> None:
     broken = explore(Flat(broken=(4.0, 6.0)), cache, max_depth=2)
     assert broken.go()["note"] == "2 cells cannot be decoded and are hatched: 4–5." and broken.go(12)["note"] == ""
@@ -325,26 +308,6 @@ def test_clicks_do_not_leak_memory(world: World, cache: Cache) -> None:
     assert count_objects() == before
 
 
-def test_a_debouncer_runs_the_newest_job_and_ends_its_thread() -> None:
-    done, debouncer = list[str](), Debouncer("test")
-    has_started, release = threading.Event(), threading.Event()
-    debouncer.submit(lambda is_latest: (has_started.set(), release.wait(60), done.append(f"first {is_latest()}")))  # type: ignore[func-returns-value, arg-type, return-value]
-    assert has_started.wait(60)
-    debouncer.submit(lambda _: done.append("second"))
-    debouncer.submit(lambda is_latest: done.append(f"third {is_latest()}"))
-    assert not debouncer.wait(0.01)
-    release.set()
-    assert debouncer.wait(60) and done == ["first False", "third True"]
-    debouncer.submit(lambda _: 1 / 0)  # type: ignore[arg-type, return-value]
-    assert debouncer.wait(60), "a job that fails is done too"
-    before = threading.active_count()
-    del debouncer
-    gc.collect()
-    deadline = threading.Event()
-    while threading.active_count() >= before and not deadline.wait(0.02):
-        pass
-
-
 def test_the_widget_state_holds_no_content(world: World, shared_cache: Cache) -> None:
     explorer = GridExplorer(world.drawn, k=4, cell=32, cache=shared_cache)
     state = explorer.widget.get_state()
@@ -379,37 +342,3 @@ def test_anywidget_is_imported_late_and_its_absence_is_one_sentence(tmp_path: Pa
         done.stdout.startswith("An interactive widget needs anywidget, which this Python does not have. To install: ")
         and not done.stderr
     )
-
-
-@pytest.mark.long
-def test_pages_without_a_kernel_show_the_static_picture(tmp_path: Path) -> None:
-    """With and without stored widget state: nbconvert would show the widget from a network."""
-    book = write_notebook(
-        tmp_path / "book.ipynb",
-        "seed = 1",
-        "import atlaskit as ak\nworld = ak.benchmarks.atlasworld(seed, 60, size=(114, 64), directory='.')",
-        "ak.widgets.GridExplorer(world.drawn, cell=32, cache=ak.Cache(None))",
-    )
-    executed = NotebookClient(
-        nbformat.read(book, as_version=4), resources={"metadata": {"path": str(tmp_path)}}
-    ).execute()
-    still, live = executed.cells[-1].outputs
-    assert "data:image/jpeg" in still.data["text/html"] and "application/vnd.jupyter.widget-view+json" in live.data
-    for stored in (True, False):
-        if not stored:
-            executed.metadata.pop("widgets")
-        page, _ = HTMLExporter().from_notebook_node(executed)
-        assert re.search(r'<img alt="A contact sheet[^"]*" src="data:image/jpeg;base64,[^"]{2000}', page)
-        assert "GridExplorer(" not in page
-    assert len(nbformat.writes(executed)) < 200_000
-
-
-def test_an_invalid_setting_raises_at_once(world: World, cache: Cache) -> None:
-    for options in ({"k": 1}, {"max_depth": 99}, {"cell": 4}):
-        with pytest.raises(InputError):
-            GridExplorer(world.drawn, cache=cache, **options).view  # type: ignore[arg-type]  # noqa: B018
-
-
-def test_public_names_have_docstrings() -> None:
-    assert all(getattr(widgets, name).__doc__ for name in widgets.__all__)
-    assert bridge.STATIC_CLASS in Path(bridge.__file__).with_name("page.js").read_text()

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import av
@@ -15,22 +13,17 @@ import pytest
 from PIL import Image
 from support.asking import ask
 from support.media import frame_number, make_video
-from support.stand_ins import Flat, HostileVideo
+from support.stand_ins import Flat
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.view import seconds_of
-from atlaskit.environment.grid import stamp
-from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.render import View
 from atlaskit.errors import IllegalAction, InputError
-from atlaskit.video.playlist import Playlist
-from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer import clips
 from atlaskit.viz.widgets.explorer.clips import LONGEST_S, SHORTEST_S, Clip, make_clip
-from atlaskit.viz.widgets.explorer.lanes import MAX_BINS, lanes
 from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, moved
 
 FRAMES, FPS = 250, 25
@@ -83,20 +76,6 @@ def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: Cache) -> N
     message, _ = page.ask(want="show", place={"path": [3], "look": "grid", "cell": None})
     assert [crumb["words"] for crumb in message["crumbs"]] == ["whole video", "0:01.875–0:02.500"]
     assert message["depth"] == "depth 1 of at most 2" and message["k"] == 5
-
-
-def test_a_grid_of_few_frames_has_few_cells(world: World, shared_cache: Cache) -> None:
-    explorer = GridExplorer(world.drawn, cache=shared_cache)  # 12 fps: a cell of 0.146 s has 1.8 frames
-    assert explorer.open(3, 5).view.grid.k == 2
-    assert explorer.view.moments[1] - explorer.view.moments[0] == pytest.approx(1 / 12)
-    assert explorer.before(1).back().place == Location((3, 5)), "its cells have a time before and after"
-
-
-def test_an_explicit_depth_is_that_of_the_environment(world: World, shared_cache: Cache) -> None:
-    explorer = GridExplorer(world.drawn, max_depth="auto", cache=shared_cache)
-    with pytest.raises(IllegalAction):
-        explorer.open(3, 5)
-    assert explorer.atlas.rules == ak.Atlas(world.drawn).rules
 
 
 @pytest.mark.parametrize("by", [1, -1])
@@ -179,15 +158,6 @@ def test_a_frame_that_cannot_be_decoded_is_said_so(cache: Cache) -> None:
         explorer.show_time(5.0)
 
 
-def test_a_stamp_is_cut_to_milliseconds() -> None:
-    assert [stamp(time_s) for time_s in (0, 59.9999, 75.5, 3723.5)] == [
-        "0:00.000",
-        "0:59.999",
-        "1:15.500",
-        "1:02:03.500",
-    ]
-
-
 # --- with a result
 
 
@@ -203,11 +173,6 @@ def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache
     assert (own.atlas.k, own.view.sampling, own.atlas.cell) == (8, "keyframe", 64)
     with pytest.raises(InputError, match="another video"):
         GridExplorer(Flat(), result=result, cache=shared_cache)
-
-
-def test_a_run_without_grids_is_explored_as_usual(world: World, shared_cache: Cache) -> None:
-    result = ak.baselines.uniform(world.drawn, world.questions[0], vlm=Oracle(world), cache=shared_cache)
-    assert GridExplorer(world.drawn, result=result, cache=shared_cache).atlas.fit == "native"
 
 
 # --- clips
@@ -283,37 +248,7 @@ def test_a_frame_is_saved_without_loss(numbered: ak.Video, cache: Cache) -> None
     assert message["name"] == "numbered 0-00.000 to 0-10.000.png"
 
 
-def test_names_of_files_are_plain(cache: Cache) -> None:
-    page = Sent(GridExplorer(HostileVideo(), k=4, cell=48, cache=cache))
-    name = page.ask(want="png", time_s=5.0)[0]["name"]
-    assert re.fullmatch(r"[\w.-]{1,60} 0-05\.000\.png", name, re.ASCII)
-    broken = Sent(GridExplorer(Flat(broken=(4.0, 6.0)), k=4, cell=48, cache=cache))
-    message, _ = broken.ask(want="png", time_s=5.0)
-    assert message["is"] == "no png" and "cannot be decoded" in message["words"]
-
-
 # --- the ruler
-
-
-def test_lanes_are_few_and_decode_nothing(film: World, cache: Cache) -> None:
-    video = ak.open_video(Path(film.video.path))  # type: ignore[attr-defined]
-    video.subtitles = Subtitles(tuple(Line(0.01 * index, 0.01 * index + 0.005, "word") for index in range(1_000)))
-    found = {lane.name: lane for lane in lanes(Playlist([video] * 40), cache)}
-    assert list(found) == ["speech", "activity", "cuts"] and video.frames_decoded == 0
-    for lane in found.values():
-        assert 0 < len(lane.marks) <= MAX_BINS
-        assert all(0 <= start <= end <= 1 and 0 <= level <= 1 for start, end, level in lane.marks)
-    parts = {round(index / 40, 6) for index in range(1, 40)}
-    single = {lane.name: lane for lane in lanes(Playlist([video] * 2), cache)}
-    assert any(abs(start - 0.5) < 1e-6 for start, _, _ in single["cuts"].marks), "where a part begins, it cuts"
-    assert parts and found["cuts"].words.startswith("Presumed scene cuts: ")
-
-
-def test_speech_covers_what_is_said(cache: Cache) -> None:
-    video = Flat()
-    video.subtitles = Subtitles((Line(4.0, 8.0, "one"), Line(6.0, 10.0, "two"), Line(15.9, 16.0, "three")))
-    (speech,) = lanes(video, cache)
-    assert speech.marks == [(0.25, pytest.approx(0.627, abs=0.004), 1.0), (pytest.approx(0.993, abs=0.004), 1.0, 1.0)]
 
 
 def test_a_video_whose_packets_cannot_be_read_has_a_sentence(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,39 +259,6 @@ def test_a_video_whose_packets_cannot_be_read_has_a_sentence(cache: Cache, monke
 
 
 # --- what panels and other pages use
-
-
-class Echo:
-    """A panel that takes the messages that want an echo."""
-
-    def __init__(self, explorer: GridExplorer) -> None:
-        self.explorer = explorer
-
-    def receive(self, message: dict[str, Any]) -> bool:
-        if message.get("want") != "echo":
-            return False
-        self.explorer.send({"is": "echo", "text": message["text"]})
-        return True
-
-
-def test_panels_are_offered_messages_first(world: World, shared_cache: Cache) -> None:
-    explorer = GridExplorer(world.drawn, cache=shared_cache)
-    explorer._panels = [Echo(explorer)]
-    page = Sent(explorer)
-    assert page.ask(want="echo", text="one")[0] == {"is": "echo", "text": "one"}
-    assert page.ask(want="here")[0]["is"] == "picture"
-
-
-def test_marks_can_be_set_and_drawn_again(world: World, shared_cache: Cache) -> None:
-    explorer = GridExplorer(world.drawn, cache=shared_cache)
-    explorer.refresh()  # without a page, nothing happens
-    explorer.send({"is": "nothing"})
-    page = Sent(explorer)
-    explorer.marks = replace(explorer.marks, dead_zones=DeadZones(((0.0, 300.0),)))
-    explorer.refresh()
-    assert explorer._mark_jobs.wait(60)
-    message, _ = next(sent for sent in reversed(page.messages) if sent[0]["is"] == "marks")
-    assert [cell["dead"] for cell in message["cells"]] == [1.0] * 32 + [0.0] * 32
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import gc
 import re
 import threading
-import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Unpack
@@ -30,9 +28,8 @@ from atlaskit.video.video import Video
 from atlaskit.viz.live import thread
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer import search_panel
-from atlaskit.viz.widgets.explorer.ask_panel import STANDS_FOR, AskPanel
-from atlaskit.viz.widgets.explorer.drafts import Draft
-from atlaskit.viz.widgets.explorer.search_panel import LANE_MARKS, MAX_CHARS, MAX_HITS, NO_SUBTITLES, SearchPanel
+from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
+from atlaskit.viz.widgets.explorer.search_panel import LANE_MARKS, NO_SUBTITLES, SearchPanel
 
 
 class FakePage:
@@ -102,24 +99,6 @@ def test_words_are_found_and_marked(cache: Cache) -> None:
     ]
     assert found["spans"] == [[0.0, 1.0], [2.0, 3.0]]
     assert found["lane"] == [[0.0, 1 / LANE_MARKS], [50 / LANE_MARKS, 51 / LANE_MARKS]]
-
-
-def test_what_is_found_is_bounded(cache: Cache) -> None:
-    video = Flat()
-    video.subtitles = Subtitles(tuple(Line(at / 100, at / 100 + 0.01, f"word {at}") for at in range(1_500)))
-    found = page_of(video, cache).find("word")
-    assert found["count"] == 1_500 and len(found["hits"]) == MAX_HITS and len(found["lane"]) <= LANE_MARKS
-    video.subtitles = Subtitles((Line(0.0, 1.0, f"{'before ' * 400} needle {'after ' * 400}"),))
-    (hit,) = page_of(video, cache).find("needle")["hits"]
-    texts = [text for text, _ in hit["parts"]]
-    assert len("".join(texts)) <= MAX_CHARS + 2 and texts[0] == texts[-1] == "…" and ["needle", True] in hit["parts"]
-
-
-def test_nothing_typed_finds_nothing_and_clears_the_marks(cache: Cache) -> None:
-    page = page_of(spoken("a goal"), cache)
-    assert page.find("goal")["count"] == 1
-    cleared = page.find("  ")
-    assert cleared["count"] == 0 and cleared["hits"] == cleared["spans"] == cleared["lane"] == []
 
 
 def test_only_the_words_typed_last_are_answered(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -206,33 +185,6 @@ def test_the_line_is_code_that_asks_just_that(
     assert scope["result"] == "answered" and given == expected
 
 
-def test_the_line_names_the_notebooks_variables(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    import IPython
-
-    class Shell:
-        user_ns: Mapping[str, Any] = {}
-
-    monkeypatch.setattr(IPython, "get_ipython", Shell)
-    page, vlm = page_of(Flat(), cache, vlm="nano"), object()
-    draft = {"question": "Who?", "choices": [], "within": None}
-    assert page.request("line", **draft)["line"] == "result = ak.ask(video, 'Who?', vlm='nano', show=True)"
-    page.explorer.vlm = vlm  # type: ignore[assignment]
-    Shell.user_ns = {"_": page.explorer, "look": page.explorer, "mine": vlm}
-    assert page.request("line", **draft)["line"] == "result = ak.ask(look.atlas.video, 'Who?', vlm=mine, show=True)"
-    Shell.user_ns = {"look": page.explorer, "_": vlm}
-    sent = page.request("line", **draft)
-    assert sent["line"] == "result = ak.ask(look.atlas.video, 'Who?', vlm=look.vlm, show=True)" and sent["note"] == ""
-    Shell.user_ns = {"match": page.explorer.atlas.video}
-    sent = page.request("line", **draft)
-    assert sent["line"] == "result = ak.ask(match, 'Who?', vlm=vlm, show=True)"
-    assert sent["note"] == STANDS_FOR["vlm"], "a name that the notebook does not have is explained"
-    page.explorer.vlm, Shell.user_ns = None, {"look": page.explorer, "none": None}
-    sent = page.request("line", **draft)
-    assert sent["line"].endswith("(look.atlas.video, 'Who?', vlm=vlm, show=True)") and sent["note"] == STANDS_FOR["vlm"]
-    Shell.user_ns = {}
-    assert page.request("line", **draft)["note"] == f"{STANDS_FOR['video']} {STANDS_FOR['vlm']}"
-
-
 @pytest.mark.parametrize(
     ("message", "words"),
     [
@@ -251,11 +203,6 @@ def test_a_wrong_question_gets_a_sentence_and_starts_no_run(cache: Cache, messag
     reply = page.request("ask", **message)
     assert reply["is"] == "problem" and words in reply["words"]
     assert page.request("here")["phase"] == "idle" and page.explorer.results == []
-
-
-def test_blank_choices_are_left_out() -> None:
-    draft = Draft.from_json({"question": " Who? ", "choices": [" A ", "  ", "B"], "within": None}, 16.0)
-    assert draft == Draft("Who?", ("A", "B"))
 
 
 def test_the_questions_of_a_world_are_offered_where_no_others_can_be_answered(world: World, cache: Cache) -> None:
@@ -370,26 +317,6 @@ def test_a_failed_run_says_why(cache: Cache, monkeypatch: pytest.MonkeyPatch) ->
     assert page.ask("Who?")["phase"] == "failed" and page.explorer.results == []
 
 
-def test_the_region_and_the_cache_are_passed_on(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[dict[str, Any]] = []
-    page = page_of(Flat(), cache, vlm=Spiteful())
-
-    def record(*_: Any, **named: Any) -> Result:
-        given.append(named)
-        raise InputError("recorded")
-
-    monkeypatch.setattr(AskPanel, "ask", staticmethod(record))
-    page.ask("Who?", within=[1.00049999, 4])
-    page.ask("Who?")
-    assert given[0]["within"] == (1.0, 4.0) and "within" not in given[1] and given[0]["cache"] is cache
-
-
-def test_an_unregistered_ask_is_named(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(AskPanel, "ask", None)
-    reply = page_of(Flat(), cache, vlm=Spiteful()).request("ask", question="Who?", choices=[], within=None)
-    assert "import atlaskit as a whole" in reply["words"]
-
-
 def test_hostile_replies_are_sent_as_printable_text(cache: Cache, draws_often: None) -> None:
     page = page_of(Flat(), cache, vlm=Spiteful())
     state = page.ask(ATTACK)
@@ -421,12 +348,3 @@ def test_malformed_messages_harm_nothing(cache: Cache, message: dict[str, Any]) 
     page = page_of(Flat(), cache)
     page.receive(message)
     assert page.request("here")["phase"] == "idle"
-
-
-@pytest.mark.long
-def test_an_explorer_is_freed_with_its_panels(cache: Cache) -> None:
-    explorer = GridExplorer(Flat(), cache=cache, vlm=Spiteful())
-    gone = weakref.ref(explorer)
-    del explorer
-    gc.collect()
-    assert gone() is None

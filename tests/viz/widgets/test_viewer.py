@@ -27,15 +27,15 @@ from atlaskit.evaluation import baselines
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.runs.events import Start
 from atlaskit.runs.replay import pictures
-from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
+from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.readers import Pixels
 from atlaskit.viz import walk
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, shrink_jpeg
 from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.source import open_run
-from atlaskit.viz.widgets import RunTable, TraceViewer, runtable
-from atlaskit.viz.widgets.channel import BATCH, FIRST_BATCH, MAX_REQUESTED, MAX_RUNS
+from atlaskit.viz.widgets import RunTable, TraceViewer
+from atlaskit.viz.widgets.channel import MAX_REQUESTED, MAX_RUNS
 
 TEXT = ALL_HOSTILE[:-1]
 """Without the lone surrogate, which pandas does not store."""
@@ -99,24 +99,6 @@ def test_a_page_receives_all_steps_and_only_requested_images(eventful: Result) -
         assert page.jpegs[0, image] == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
 
 
-@pytest.mark.long
-def test_a_saved_run_shows_the_same_as_its_result(eventful: Result, tmp_path: Path) -> None:
-    eventful.save(tmp_path / "run.json")
-    eventful.trace.save(tmp_path / "run.jsonl")
-    own = FakePage(TraceViewer(eventful))
-    steps, head = own.steps()[1:], own.head()  # the first lists the settings, which a file sorts by name
-    for saved in (str(tmp_path / "run.json"), tmp_path / "run.jsonl", eventful.trace):
-        page = FakePage(TraceViewer(saved, cache=eventful.sheet.cache))
-        without_sizes = [{**step, "saw": [each[0] for each in step["saw"]]} for step in page.steps()[1:]]
-        assert without_sizes == [{**step, "saw": [each[0] for each in step["saw"]]} for step in steps]
-        assert page.head() == head
-        wanted = [[0, step["saw"][0][0]] for step in steps if step["saw"]][:3]
-        assert {message["is"] for message in page.request(want="pictures", wanted=wanted)} == {"picture"}
-        for key in page.jpegs:
-            own.request(want="pictures", wanted=[list(key)])
-            assert page.jpegs[key] == own.jpegs[key]
-
-
 def test_a_missing_image_is_reported(answered: Result) -> None:
     page = FakePage(TraceViewer(answered.trace, cache=Cache(None)))
     image = next(step["saw"][0][0] for step in page.steps() if step["saw"])
@@ -173,15 +155,6 @@ def test_images_of_a_step_that_was_left_are_not_drawn(cache: Cache) -> None:
     assert [message["picture"] for message in page.sent if message["is"] == "picture"] == [different[0], different[4]]
     many = [[0, different[0]]] * (MAX_REQUESTED + 5)
     assert len(page.request(want="pictures", wanted=many)) == MAX_REQUESTED
-
-
-@pytest.mark.long
-def test_a_long_run_is_sent_in_batches(answered: Result) -> None:
-    long = replace(answered, trace=Trace((answered.trace.events * 1_000)[:3_000]))
-    page = FakePage(TraceViewer(long))
-    assert len(page.steps()) == 3_000 == page.head()["count"]
-    batches = [len(message["steps"]) for message in page.sent if message["is"] == "steps"]
-    assert batches[0] == FIRST_BATCH and max(batches) == BATCH and len(json.dumps(page.sent)) < 12_000_000
 
 
 def test_invalid_messages_are_ignored(answered: Result) -> None:
@@ -304,12 +277,6 @@ def test_hostile_text_stays_text(hostile: Result) -> None:
         assert "<script>alert(1)</script>" in checked_html(page.widget).text
 
 
-def test_the_repr_and_static_picture_of_a_viewer(answered: Result) -> None:
-    assert repr(TraceViewer(answered)) == f"TraceViewer(<run of {len(answered.trace)} events>)"
-    assert checked_html(TraceViewer(answered)).text.count(answered.question.text) == 1
-    assert answered.question.text in checked_html(TraceViewer(answered.trace)).text
-
-
 # --- the table
 
 
@@ -342,29 +309,6 @@ def test_a_table_sends_its_rows_unchanged(rows: pd.DataFrame) -> None:
     assert head["filters"] == ["outcome", "stop", "category", "method"]
     head, sent = sent_table(RunTable(rows[rows["method"] == "uniform"][["id", "right", "stop", "method"]]))
     assert head["columns"] == head["shown"] == ["outcome", "id", "method", "stop"] and "method" not in head["filters"]
-
-
-def test_the_menu_offers_every_column_and_shows_words_instead_of_indices(rows: pd.DataFrame) -> None:
-    table = RunTable(rows)
-    head, sent = sent_table(table)
-    assert head["shown"] == list(table.columns) and head["pinned"] == ["outcome", "score"]
-    assert head["shown"][:7] == ["outcome", "score", "question", "truth", "answer", "choices", "id"]
-    assert "prediction" not in head["shown"] and {"prediction", "seconds", "kind"} <= set(head["columns"])
-    assert not {"trace", "right"} & set(head["columns"])
-    assert sent["truth"].tolist() == rows["truth"].tolist() and sent["choices"].tolist() == rows["choices"].tolist()
-    pairs = zip(rows["answer"], rows["evidence"], strict=True)
-    marked = [f"{answer} {WITHOUT_EVIDENCE}" if answer and not count else answer for answer, count in pairs]
-    assert sent["answer"].tolist() == marked and sum(WITHOUT_EVIDENCE in answer for answer in marked) >= 4
-    assert WITHOUT_EVIDENCE in checked_html(table).text
-    odd = rows.assign(answer=[None, float("nan"), "", 2, 2.5, "x", True, "y"], evidence=0)
-    assert sent_table(RunTable(odd))[1]["answer"].tolist()[5] == f"x {WITHOUT_EVIDENCE}"
-
-
-def test_rows_of_before_the_words_show_their_predictions(rows: pd.DataFrame) -> None:
-    old = rows.drop(columns=["choices", "truth", "answer"])
-    head, sent = sent_table(RunTable(old))
-    assert "prediction" in head["shown"] and not {"choices", "truth", "answer"} & set(head["columns"])
-    assert len(sent) == len(old) and checked_html(RunTable(old)).rows("8 rows") == 8
 
 
 def means(table: RunTable, numbers: list[Any]) -> str:
@@ -451,23 +395,3 @@ def test_hostile_values_of_a_table_stay_text(rows: pd.DataFrame) -> None:
     assert sent["prediction"].iloc[2] is None or pd.isna(sent["prediction"].iloc[2])
     assert "<script>alert(1)</script>" in sent["question"][0] and len(head["columns"]) == len(sent.columns)
     assert "<script>alert(1)</script>" in checked_html(RunTable(hostile)).text
-
-
-def test_the_static_table_shows_the_first_rows(rows: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    many = pd.concat([rows] * 5, ignore_index=True)
-    page = checked_html(RunTable(many))
-    assert page.rows("40 rows") == 20 and "20 more rows are not shown" in page.text and "5 failed" in page.text
-    assert repr(RunTable(many)) == "RunTable(<40 rows>)"
-    monkeypatch.setattr(runtable, "MAX_ROWS", 25)
-    monkeypatch.setattr(runtable, "BATCH", 10)
-    head, sent = sent_table(RunTable(many))
-    assert len(sent) == 25 and head["note"] == "The last 15 rows are not shown."
-
-
-@pytest.mark.long
-def test_rows_of_no_evaluation_raise(rows: pd.DataFrame) -> None:
-    for invalid in (pd.DataFrame({"a": [1]}), [1, 2], rows.drop(columns="stop"), None):
-        with pytest.raises(InputError, match=r"needs the rows of ak.evaluate; these have no column"):
-            RunTable(invalid)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match=r"no column '<b>'; they have id, "):
-        RunTable(rows, columns=["<b>"])
