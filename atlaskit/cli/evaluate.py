@@ -63,8 +63,6 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     parser.add_argument("--root", type=Path, help="folder of the dataset; for atlasworld, where its videos are stored")
     told = "table to write, .csv or .parquet; settings are written beside it"
     add_output(parser, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help=told)
-    told = "also write lmms-eval samples, .jsonl"
-    add_output(parser, "--samples", (".jsonl",), makes_folder=True, metavar="FILE", help=told)
 
     _add_questions(parser)
     _add_method_and_model(parser)
@@ -151,8 +149,6 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
 def _evaluate(options: argparse.Namespace) -> int:
     tables.check_path(options.out)
     methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
-    if options.samples and len(methods) > 1:
-        raise InputError("--samples writes the answers of one method: name one, or leave --samples out.")
     prices = None if options.prices is None else read_prices(options.prices)
     spec, cache = named_model(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
@@ -168,8 +164,6 @@ def _evaluate(options: argparse.Namespace) -> int:
     found = {name: evaluate(cases, name, vlm=vlm, prices=prices, **how, **of_method[name]) for name in methods}
     table = tables.joined(found)
     tables.save(table, options.out)
-    if options.samples:
-        tables.save_samples(table, cases, options.samples)
     if (table["failure"] != "").all():
         for reason, count in table["failure"].value_counts().items():
             print(f"{count} failed: {printable(str(reason))}", file=sys.stderr)

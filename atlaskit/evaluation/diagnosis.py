@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
@@ -244,8 +242,7 @@ def _shown_times(result: Result, cache: Cache | None) -> list[float]:
 
 
 def _any_within(times_s: Iterable[float], position: Span) -> bool:
-    array = np.fromiter(times_s, float)
-    return bool(((position[0] <= array) & (array < position[1])).any())
+    return any(position[0] <= time_s < position[1] for time_s in times_s)
 
 
 def _is_latched(question: Question, result: Result) -> bool:

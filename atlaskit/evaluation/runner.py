@@ -33,8 +33,6 @@ from atlaskit.runs.result import Result
 if TYPE_CHECKING:
     import pandas as pd
 
-OF_THE_RUN = ["calls_paid", "frames_decoded", "seconds"]
-"""Columns that describe this execution; a repetition gives the same value in all others."""
 MOST_REFUSED = 3
 """Questions in a row that the model refuses alike, after which the evaluation stops."""
 COMPUTED = 2
@@ -120,9 +118,8 @@ def evaluate(
         raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
-    settings = (
-        {"search": "best", **settings} if answer is METHODS["video-rlm"] else settings
-    )  # the table says what it was
+    if answer is METHODS["video-rlm"]:
+        settings = {"search": "best", **settings}  # the table says what it was
     cache, is_replay = cache or default_cache(), settings.get("replay") is True
     vlm = as_model_or_maker(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
@@ -130,7 +127,12 @@ def evaluate(
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices)
     if engine == "local" and isinstance(method, str) and (is_replay or _are_programs(models)):
         parallel = min(parallel, COMPUTED)
-    finished = _run(engine, in_order, job, parallel, cache, partial(failure_row, name, prices=prices), address)
+    if engine == "ray":
+        lost = partial(failure_row, name, prices=prices)
+        finished = on_ray(in_order, job, parallel, cache, lost=lost, address=address)
+    else:
+        cancel = threading.Event()
+        finished = on_threads(in_order, partial(job, cancel=cancel), parallel, cache, cancel)
     bar = _bar(len(in_order), name, models, progress)
     table = _table(finished, bar, has_traces=folder is not None)
     table.attrs = _attributes(name, models, settings) | ({} if prices is None else {"prices": prices.recorded()})
@@ -165,22 +167,6 @@ def _trace_folder(path: Path) -> Path:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be a folder for traces: {reason(error)}.") from error
     return path.absolute()
-
-
-def _run(
-    engine: Engine,
-    cases: list[Case],
-    job: Callable[..., Row],
-    parallel: int,
-    cache: Cache,
-    lost: Callable[[Case, str], Row],
-    address: str | None,
-) -> Generator[tuple[int, Row]]:
-    """Return a generator that runs the cases on an engine and yields each one's index and row."""
-    if engine == "ray":
-        return on_ray(cases, job, parallel, cache, lost=lost, address=address)
-    cancel = threading.Event()
-    return on_threads(cases, partial(job, cancel=cancel), parallel, cache, cancel)
 
 
 def _bar(count: int, name: str, models: list[Model], progress: bool) -> tqdm[None]:

@@ -36,7 +36,6 @@ __all__ = [
     "interval",
     "mcnemar",
     "prefix_hits",
-    "recall_at",
 ]
 
 COMPUTE = ("master_tokens", "worker_tokens", "tokens", "effective_tokens", "calls", "checks", "rounds", "evidence")
@@ -231,25 +230,6 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
             raise InputError(f"The mean of {column} must be positive at every duration; otherwise it has no exponent.")
         low, high = bootstrap_bounds(cluster_count, slopes, level)
     return Interval(float(slope[0]), low, high)
-
-
-def recall_at(rows: pd.DataFrame, iou: float = 0.5) -> Interval:
-    """Return the share of when-questions whose temporal IoU is at least `iou`, with its interval.
-
-    Raises:
-        InputError: If there are no when-questions, or the table lacks a column.
-
-    Examples:
-        >>> import pandas as pd
-        >>> score = {"kind": "when", "score": [0.9, 0.4, 0.6], "video": ["a", "b", "c"]}
-        >>> round(ak.statistics.recall_at(pd.DataFrame(score), iou=0.5).mean, 2)
-        0.67
-    """
-    check_columns(rows, ["kind", "score", "video"])
-    when_rows = rows[rows["kind"] == "when"]
-    if not len(when_rows):
-        raise InputError("There are no when-questions among these rows, so there is no temporal IoU.")
-    return interval((when_rows["score"] >= iou).to_numpy(float), when_rows["video"].tolist())
 
 
 def __dir__() -> list[str]:

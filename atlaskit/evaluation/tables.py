@@ -1,4 +1,4 @@
-"""Evaluation tables on disk: Parquet or CSV with the settings beside them, and lmms-eval's samples.
+"""Evaluation tables on disk: Parquet or CSV with the settings beside them.
 
 The settings are in a file of their own next to the table, `rows.csv.json` for `rows.csv`, so that a
 table stays with the settings that produced it.
@@ -7,12 +7,11 @@ table stays with the settings that produced it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.benchmarks.case import Case
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import InputError, reason
@@ -38,17 +37,6 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
     with _writing(target):
         write_whole(target, plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False))
         write_whole(target.with_name(f"{target.name}.json"), json.dumps(rows.attrs, indent=1) + "\n")
-
-
-def save_samples(rows: pd.DataFrame, cases: Iterable[Case], path: str | Path) -> None:
-    """Write the rows as lmms-eval's samples, one line of JSON each.
-
-    Raises:
-        InputError: If the cases are not those of the rows, or the file cannot be written.
-    """
-    lines = [json.dumps(sample, ensure_ascii=False) + "\n" for sample in samples(rows, cases)]
-    with _writing(Path(path)):
-        write_whole(path, "".join(lines))
 
 
 @contextmanager
@@ -128,38 +116,3 @@ def prediction_column(predictions: list[Any]) -> Any:
     import pandas as pd
 
     return pd.Series(predictions, dtype=object) if None in predictions else predictions
-
-
-def samples(rows: pd.DataFrame, cases: Iterable[Case]) -> list[dict[str, Any]]:
-    """Return the rows as lmms-eval's samples.
-
-    Args:
-        rows: Table of `evaluate`.
-        cases: The cases of the rows, in the same order.
-
-    Returns:
-        One object for each row: `doc_id`, `doc`, `target`, `resps`, `filtered_resps` and the metric
-        `score`.
-
-    Raises:
-        InputError: If the cases are not those of the rows.
-    """
-    in_order = list(cases)
-    if [case.question.id for case in in_order] != rows["id"].tolist():
-        raise InputError("The cases are not those of the rows; pass the same cases in the same order.")
-    table = []
-    for number, (case, (_, row)) in enumerate(zip(in_order, rows.iterrows(), strict=True)):
-        question = case.question
-        assert question.answer is not None
-        answered = "" if row["prediction"] is None else question.in_words(row["prediction"])
-        table.append(
-            {
-                "doc_id": number,
-                "doc": {**question.to_json(), "video": case.video},
-                "target": question.in_words(question.answer),
-                "resps": [[answered]],
-                "filtered_resps": [answered],
-                "score": float(row["score"]),
-            }
-        )
-    return table

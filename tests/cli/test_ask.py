@@ -173,10 +173,6 @@ INPUT_ERRORS: list[tuple[list[str], str]] = [
         "None of blind, uniform has a setting 'cell'",
     ),
     (
-        [*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "uniform", "--samples", "s.jsonl"],
-        "--samples writes the answers of one method",
-    ),
-    (
         [*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "--scouts", "words"],
         "are for video-rlm and composite, not",
     ),
@@ -209,14 +205,12 @@ def test_evaluate_writes_a_table_and_continues_from_it(in_tmp: Path, capsys: pyt
         *EVALUATE,
         *["atlasworld", "--minutes", "1", "--oracle", "0.1", "--first", "4", "--search", "paper", "--cell", "32"],
     ]
-    assert main([*arguments, "--samples", "deep/samples.jsonl"]) == 0
+    assert main(arguments) == 0
     printed = capsys.readouterr().out
     assert "master_tokens" in printed and "rows.csv: 4 questions, " in printed
     rows = tables.load(in_tmp / "rows.csv")
     assert len(rows) == 4 and rows.attrs["parameters"]["miss"] == 0.1
     assert rows.attrs["settings"] | {"cell": 32} == rows.attrs["settings"]
-    samples = [json.loads(line) for line in (in_tmp / "deep/samples.jsonl").read_text().splitlines()]
-    assert [each["score"] for each in samples] == rows["score"].tolist()
     assert main([*arguments, "--where", "seed", "0", "1", "--method", "video-rlm"]) == 0
     assert "rows.csv: 4 questions, 0 model calls paid now" in capsys.readouterr().out
 

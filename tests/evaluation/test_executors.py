@@ -19,7 +19,7 @@ from typing import Any, Unpack
 
 import pandas as pd
 import pytest
-from support.asking import evaluate
+from support.asking import OF_THE_RUN, evaluate
 from support.paths import TESTS
 
 import atlaskit as ak
@@ -27,7 +27,6 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.evaluation.runner import OF_THE_RUN
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Reply, Request
 

@@ -14,7 +14,7 @@ from typing import Unpack
 
 import pandas as pd
 import pytest
-from support.asking import evaluate
+from support.asking import OF_THE_RUN, evaluate
 from support.datasets import ConstantModel
 
 import atlaskit as ak
@@ -25,7 +25,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError, VideoError
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.rows import COUNTS
-from atlaskit.evaluation.runner import OF_THE_RUN, EvaluationStopped
+from atlaskit.evaluation.runner import EvaluationStopped
 from atlaskit.models.errors import Refused, ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request
 
@@ -155,17 +155,6 @@ def test_wrong_answers_are_printed_with_the_truth(
         assert f"{row['id']}: {answer}, which is wrong (truth: {row['truth']}){mark}\n" in printed
     answers = (rows["answer"] != "").sum()
     assert f"(!) without evidence: {answers} of 8 answers" in printed
-
-
-def test_a_table_converts_to_samples_of_lmms_eval(cases: tuple[Case, ...], cache: Cache) -> None:
-    table = evaluate(cases, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
-    samples = tables.samples(table, cases)
-    assert [each["doc"]["id"] for each in samples] == table["id"].tolist()
-    choices = [each for each in samples if each["doc"]["kind"] == "choice"]
-    assert choices and all(each["filtered_resps"] == [each["target"]] for each in choices)
-    json.dumps(samples)
-    with pytest.raises(InputError, match="cases are not those of the rows"):
-        tables.samples(table, cases[::-1])
 
 
 def test_invalid_tables_are_input_errors(tmp_path: Path, cases: tuple[Case, ...], cache: Cache) -> None:

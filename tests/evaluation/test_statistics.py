@@ -23,7 +23,6 @@ from atlaskit.evaluation.statistics import (
     exponent,
     mcnemar,
     prefix_hits,
-    recall_at,
 )
 
 TRUTH = 0.6
@@ -137,13 +136,11 @@ def test_comparisons_are_paired() -> None:
         compare(pd.concat([first, first.iloc[:1]]), second)
 
 
-def test_accuracy_by_group_and_recall() -> None:
+def test_accuracy_by_group() -> None:
     table = rows([True, False, True, True], level=["L1", "L1", "L2", "L2"])
     by_level = accuracy(table, "level").set_index("level")
     assert by_level["mean"].to_dict() == {"L1": 0.5, "L2": 1.0}
     assert accuracy(table).iloc[0][["questions", "videos", "mean"]].tolist() == [4, 2, 0.75]
-    spans = rows([True] * 4, kind="when", score=[0.2, 0.5, 0.9, 0.7])
-    assert recall_at(spans).mean == 0.75 and recall_at(spans, 0.7).mean == 0.5
 
 
 def test_a_breakdown_joins_tables_side_by_side() -> None:
@@ -195,7 +192,6 @@ def test_exponents_reach_their_stated_coverage(truth: float) -> None:
         (lambda: interval([], []), "no rows"),
         (lambda: interval([1.0], ["a"], level=95), "between 0 and 1"),
         (lambda: accuracy(rows([True]), "topic"), "lacks the column 'topic'"),
-        (lambda: recall_at(rows([True])), "no when-questions"),
     ],
 )
 def test_invalid_statistics_are_input_errors(compute_it: object, sentence: str) -> None:

@@ -22,10 +22,9 @@ NOT_YET = {
     "models": 4763,
     "runs": 1062,
     "benchmarks": 4247,
-    "evaluation": 1544,
     "experiments": 728,
     "viz": 4992,
-    "cli": 1663,
+    "cli": 1657,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
 MODULES_ENTERED = {"paper": 41, "best": 42}

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 SETTINGS = tuple(each.name for each in fields(ak.Search))
 
+OF_THE_RUN = ["calls_paid", "frames_decoded", "seconds"]
+"""Columns that describe one execution; a repetition gives the same value in all others."""
+
 
 def packed(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return keywords with a `search` in place of the settings of one."""

@@ -21,10 +21,9 @@ from typing import Any, Unpack
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.evaluation.runner import OF_THE_RUN
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
-from support.asking import ask, evaluate
+from support.asking import OF_THE_RUN, ask, evaluate
 from support.model_doubles import Babbler
 
 WORKERS = 4
