@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.actions import AddToScratchpad, Claim, Expand, Finished
+from atlaskit.environment.actions import Expand
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
@@ -163,16 +163,6 @@ def test_each_kind_of_question_is_answered(world: World, shared_cache: Cache) ->
         assert episode.illegal_actions == 1 and not episode.is_over, question
         episode.answer(right)
         assert episode.score == 1, question
-
-
-def test_finished_answers_a_when_question_by_its_evidence(world: World, shared_cache: Cache) -> None:
-    episode = episode_of(world, shared_cache, "when", k=4)
-    assert {"action": "finished"} in episode.observe().actions
-    episode.act(AddToScratchpad((Claim(9, ""), Claim(2, ""))))
-    cells = episode.state.grid.cells
-    episode.act(Finished())
-    assert episode.is_over and episode.prediction == (cells[2].start_s, cells[9].end_s)
-    assert episode.score == episode.question.score(episode.prediction)
 
 
 def test_breadth_first_finished_goes_on_to_the_queued_region(world: World, shared_cache: Cache) -> None:

@@ -14,11 +14,10 @@ from support.methods import ask_by
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError
 from atlaskit.evaluation import baselines
 from atlaskit.methods.baselines import CaptionCall, FramesCall
 from atlaskit.methods.calls import TextCall
-from atlaskit.models.errors import Refused, Unreachable
+from atlaskit.models.errors import Unreachable
 from atlaskit.models.protocol import CallControl, ModelWrapper, Reply, Request
 
 
@@ -80,12 +79,6 @@ def test_uniform_includes_only_the_lines_at_its_frames(world: World, cache: Cach
     assert not any(without.subtitles)
 
 
-@pytest.mark.parametrize("wrong", [{"per_image": 3}, {"per_image": 9}, {"frames": 0}, {"per_image": 1}])
-def test_frames_must_fill_their_images(wrong: dict[str, int], world: World) -> None:
-    with pytest.raises(InputError):
-        baselines.uniform(world.drawn, world.questions[0], vlm=ak.Oracle(world), **wrong)
-
-
 def test_a_video_is_captioned_once(world: World, cache: Cache) -> None:
     recorder = Recorder(ak.Oracle(world))
     results = [
@@ -119,27 +112,6 @@ def test_blind_and_subtitles_get_no_images(world: World, cache: Cache) -> None:
     words = [str(request.messages) for request in recorder.requests]
     lines = [line.text for line in world.drawn.subtitles.lines]
     assert not any(line in words[0] for line in lines) and all(line in words[1] for line in lines)
-
-
-def test_captions_end_at_once_where_no_call_can_succeed(world: World, cache: Cache) -> None:
-    class WrongKey(Refused):
-        def __init__(self, message: str) -> None:
-            super().__init__(message, is_final=True)
-
-    refusing = Failing(ak.Oracle(world), error=WrongKey, steps=("caption", "decision"))
-    result = baselines.captions(world.drawn, world.questions[0], vlm=refusing, size=32, cache=cache, threads=1)
-    assert result.prediction is None and result.stop == "model" and result.failure == "the call failed"
-    assert result.total.calls == 1, "not one for each of the twenty clips"
-
-
-def test_a_failed_caption_costs_a_clip_and_a_failed_decision_the_answer(world: World, cache: Cache) -> None:
-    some = Failing(ak.Oracle(world), error=Refused, steps=("caption",))
-    result = baselines.captions(world.drawn, world.questions[0], vlm=some, size=32, cache=cache)
-    assert result.prediction is not None and result.failure == "the call failed" and result.stop == "answered"
-    none = Failing(ak.Oracle(world), error=Refused, steps=("decision",))
-    result = baselines.captions(world.drawn, world.questions[0], vlm=none, size=32, cache=cache)
-    assert result.prediction is None and result.stop == "model"
-    assert len(result.trace.of("turn")) == 20
 
 
 def test_methods_that_show_more_answer_more(world: World, cache: Cache) -> None:

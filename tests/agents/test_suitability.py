@@ -14,7 +14,7 @@ import atlaskit as ak
 from atlaskit.agents.settings import is_atlasworld
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, ModelWarning
+from atlaskit.errors import ModelWarning
 from atlaskit.video.opening import open_video
 from atlaskit.video.records import remember_video
 
@@ -53,14 +53,3 @@ def test_nano_on_another_video_warns_once(method: str, world: World, shared_cach
     (warning,) = (each for each in caught if each.category is ModelWarning)
     assert str(warning.message).startswith("nano@1 knows only AtlasWorlds")
     assert warning.filename == __file__, "it names the line that asks"
-
-
-FREE = ("retrieval", "videotree", "videoagent")
-"""Methods whose calls want free words."""
-
-
-@pytest.mark.parametrize("method", FREE)
-def test_methods_of_free_words_refuse_nano_before_any_call(method: str, world: World, cache: Cache) -> None:
-    with pytest.raises(InputError, match=rf"^{method} needs a model that writes free text, and nano@1 was taught"):
-        ak.baselines.METHODS[method](world.drawn, "What?", vlm=named("nano@1"), cache=cache)
-    assert not [entry for entry in cache.entries() if entry.key.startswith(("reply", "failure"))]

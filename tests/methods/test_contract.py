@@ -241,8 +241,8 @@ OWN: dict[str, list[tuple[dict[str, Any], str]]] = {
     "captions": [({"per_clip": 5}, "per_clip must be a square number")],
     "dvd": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],
     "mapreduce": [({"longest": 0}, f"longest {WHOLE}")],
-    "uniform": [({"per_image": each}, "per_image") for each in (3, 9, 1)],
-    "videoagent": [({"segments": 0}, f"segments {WHOLE}")],
+    "uniform": [({"frames": 0}, WHOLE), *(({"per_image": each}, "per_image") for each in (3, 9, 1))],
+    "videoagent": [({"frames": 0}, WHOLE), ({"segments": 0}, f"segments {WHOLE}")],
     "videoarm": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],
     "videotree": [
         ({"clusters": 0}, "clusters is a whole number, at least 1"),

@@ -15,7 +15,7 @@ from support.searches import RecordingOracle, paid_steps, text_of
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.evaluation.baselines import METHODS, mapreduce, mapreduce_clips
+from atlaskit.evaluation.baselines import mapreduce, mapreduce_clips
 from atlaskit.methods.calls import TextCall
 from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.methods.records import Clip
@@ -58,23 +58,6 @@ def test_a_question_costs_its_chunks_and_fourteen_calls_at_most(short: World, ca
     chunks = math.ceil(40 / PER_CHUNK)
     assert paid_steps(again) == {"map": chunks, "reduce": 1, "goal": 1, "look": 10, "overview": 1, "decision": 1}
     assert again.spent.calls == chunks + 14
-
-
-@pytest.mark.parametrize("method", [mapreduce, mapreduce_clips])
-def test_what_depends_on_no_question_is_paid_once(method: Any, short: World, cache: Cache) -> None:
-    first, second = (
-        method(short.drawn, question, vlm=Oracle(short), cache=cache, size=32) for question in short.questions[:2]
-    )
-    assert paid_steps(first)["clip"] == 20
-    assert not PER_VIDEO & paid_steps(second).keys()
-
-
-def test_the_records_of_clips_are_shared_with_other_methods(short: World, cache: Cache) -> None:
-    paid = [
-        paid_steps(METHODS[name](short.drawn, short.questions[0], vlm=Oracle(short), cache=cache, size=32))["clip"]
-        for name in ("retrieval", "mapreduce", "mapreduce-clips", "worldmm")
-    ]
-    assert paid == [20, 0, 0, 0]
 
 
 def test_scenes_end_where_the_scene_of_the_video_does(short: World, cache: Cache) -> None:

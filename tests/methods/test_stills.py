@@ -5,7 +5,6 @@ from __future__ import annotations
 from support.model_doubles import Counting, Flaky
 
 import atlaskit as ak
-from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.methods.records import Album
@@ -44,12 +43,6 @@ def test_a_failed_caption_is_left_out(world: World, cache: Cache) -> None:
     notes = album.describe(number + 0.5 for number in range(24))
     assert 0 < flaky.failed < 24 and len(notes) == 24 - flaky.failed
     assert album.run.failure == "the network is down"
-
-
-def test_the_budget_ends_the_captions(world: World, cache: Cache) -> None:
-    album = album_of(world, ak.Oracle(world), cache, budget=Budget(calls=9))
-    assert len(album.describe(number + 0.5 for number in range(24))) == 6, "three calls are reserved"
-    assert album.describe([100.0]) == [] and album.run.is_over
 
 
 def test_the_moment_of_a_frame_lies_in_the_video(world: World, cache: Cache) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from support.model_doubles import Babbler, Counting, Flaky, Noting, Overruled
+from support.model_doubles import Babbler, Counting, Noting, Overruled
 from support.searches import taken_steps
 from support.stand_ins import Flat
 
@@ -136,14 +136,6 @@ def test_only_segments_and_cells_that_there_are_can_be_named() -> None:
             pick.model_validate({"seen": "", "cell": cell})
 
 
-def test_another_question_pays_for_no_frame_again(brief_world: World, cache: Cache) -> None:
-    certain = judging(brief_world, {"sure": 3})
-    look(brief_world, certain, cache)
-    model = Counting(judging(brief_world, {"sure": 3}))
-    second = look(brief_world, model, cache, number=1)
-    assert model.calls == ["videoagent", "decision"] and second.spent.frames_decoded == 0
-
-
 def test_a_failed_call_costs_what_it_asked_for(brief_world: World) -> None:
     wanted, expected = judging(brief_world, looks((0, "x"))), dict[str, dict[str, int]]()
     expected["frame"] = {"videoagent": 2, "pick": 2}
@@ -153,8 +145,6 @@ def test_a_failed_call_costs_what_it_asked_for(brief_world: World) -> None:
         result = look(brief_world, Noting(wanted, step), Cache(None))
         assert result.prediction is not None and result.failure == "the call failed" and result.stop == "answered"
         assert taken_steps(result) == left
-    flaky = Flaky(wanted, rate=0.4, steps=("frame", "pick"))
-    assert look(brief_world, flaky, Cache(None)).prediction is not None and flaky.failed
 
 
 def test_a_server_that_vanishes_later_costs_the_frames_and_not_the_run(brief_world: World, cache: Cache) -> None:

@@ -197,13 +197,6 @@ def test_a_silent_range_is_told(cache: Cache) -> None:
     assert told(model, "videoarm") == ["Clips 50–60 (8:20.0–10:10.0): nothing is said."]
 
 
-@pytest.mark.parametrize("turns", [1, 2, 4])
-def test_the_last_turn_can_only_finish_and_is_not_asked_for(tiny: World, cache: Cache, turns: int) -> None:
-    model = Scripted(Oracle(tiny), [WHOLE] * 20)
-    result = run(tiny, model, cache, turns=turns)
-    assert len(model.of("videoarm")) == turns - 1 and result.prediction is not None
-
-
 def test_a_question_costs_at_most_nineteen_calls_in_ten_hours_too(tiny: World, cache: Cache) -> None:
     snaps = [{**WHOLE, "frames": 32 + 16 * (number % 8)} for number in range(20)]
     assert run(tiny, Scripted(Oracle(tiny), snaps), cache).total.calls == 19

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from support.model_doubles import Babbler, Counting, Flaky, Noting, Overruled
+from support.model_doubles import Babbler, Counting, Noting, Overruled
 from support.searches import taken_steps
 
 import atlaskit as ak
@@ -105,14 +105,6 @@ def test_groups_can_grow_with_the_duration_and_are_rated_32_at_a_time() -> None:
     assert [len(call.rows) for call in model.of(RelevanceCall)] == [10, 20]
 
 
-def test_another_question_pays_for_no_frame_again(brief_world: World, cache: Cache) -> None:
-    first = tree(brief_world, rating(brief_world, 1), cache)
-    model = Counting(rating(brief_world, 1))
-    second = tree(brief_world, model, cache, number=1)
-    assert model.calls == ["relevance"] * 3 + ["decision"] and second.spent.frames_decoded == 0
-    assert second.total.calls == first.total.calls
-
-
 def test_a_frame_that_videoagent_described_is_paid(cache: Cache) -> None:
     world, question = ak.benchmarks.atlasworld(1, 10, size=(160, 90)), "What is seen?"
     agent = Counting(Babbler(1))
@@ -130,9 +122,6 @@ def test_a_failed_call_costs_what_it_asked_for(brief_world: World) -> None:
     )
     no_frames = tree(brief_world, Noting(ak.Oracle(brief_world), "frame"), Cache(None))
     assert no_frames.prediction is not None and set(taken_steps(no_frames)) == set()
-    flaky = Flaky(ak.Oracle(brief_world), rate=0.3, steps=("frame", "relevance"))
-    some = tree(brief_world, flaky, Cache(None))
-    assert flaky.failed and some.prediction is not None and some.stop == "answered"
 
 
 def test_a_replay_elsewhere_needs_neither_the_file_nor_the_library(
