@@ -26,19 +26,23 @@ from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 from atlaskit.runs.events import Event
 
 
-@pytest.mark.parametrize(("workers", "tokens"), [(1, 15_000), (4, 40_000), (16, 9_000)])
-def test_tokens_are_reserved_for_the_decision(world: World, cache: Cache, workers: int, tokens: int) -> None:
+@pytest.mark.parametrize(
+    ("workers", "tokens", "dear"), [(1, 15_000, True), (4, 40_000, True), (16, 9_000, True), (4, 60_000, False)]
+)
+def test_tokens_are_reserved_for_the_decision(
+    world: World, cache: Cache, workers: int, tokens: int, dear: bool
+) -> None:
+    """Whether the calls of workers are dear, or those of the master, for which two are kept."""
+
     class Large(Babbler):
         def complete(self, request, **control):  # type: ignore[no-untyped-def]
             reply = super().complete(request, **control)
-            return replace(
-                reply,
-                usage=Usage(calls=1, prompt_tokens=5_000 if request.step == "step" else 500, completion_tokens=50),
-            )
+            prompt_tokens = 5_000 if (request.step == "step") == dear else 500
+            return replace(reply, usage=Usage(calls=1, prompt_tokens=prompt_tokens, completion_tokens=50))
 
     result = search_small(world, CHOICE, Large(2), cache, workers=workers, budget=Budget(tokens=tokens))
     assert result.prediction is not None
-    assert result.total.tokens <= tokens + workers * 5_050
+    assert result.total.tokens <= tokens + workers * (5_050 if dear else 550)
 
 
 @pytest.mark.parametrize(("workers", "usd"), [(1, 0.012), (4, 0.04)])
