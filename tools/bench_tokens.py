@@ -28,6 +28,7 @@ import atlaskit as ak
 from atlaskit.agents.settings import MEASURES
 from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.tiles import Look
 from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, CallControl, Image, ModelWrapper, Reply, Request
 
@@ -104,7 +105,7 @@ def kind_of_image(image: Image) -> str:
             return "evidence sheet"
         case Still():
             return "frames at full size"
-        case View(labels="time"):
+        case View(look=Look(labels="time")):
             return "context scans"
         case View() if not image.grid.path:
             return "root sheet"

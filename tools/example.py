@@ -16,6 +16,7 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.mdp import dead_cells
+from atlaskit.environment.render import with_look
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 from atlaskit.viz.plots.logs import black_cells, log
@@ -67,9 +68,9 @@ def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, ce
 
 def draw(result: Result, cache: ak.Cache) -> None:
     """Draw the view of the root grid before and after the run, the scratchpad, and the rounds."""
-    before = ak.view(result.sheet.video, cell=CELL_PX, fit=result.sheet.fit, labels="index", cache=cache)
+    before = ak.view(result.sheet.video, cell=CELL_PX, fit=result.sheet.look.fit, labels="index", cache=cache)
     after = replace(before, dead=dead_cells(before.grid, result.dead_zones))
-    sheet = replace(result.sheet, cell=SHEET_PX)
+    sheet = with_look(result.sheet, cell=SHEET_PX)
     for name, figure in {"root_before": before, "root_after": after, "scratchpad": sheet}.items():
         figure.image.save(FIGURES / f"{name}.jpg", quality=82)
     ak.plots.save(ak.plots.rounds(result), FIGURES, "rounds")[1].unlink()  # the PNG is enough

@@ -119,7 +119,7 @@ class Loop:
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
             self.scratchpad = self.master.cite(decision, self.atlas, state)
         atlas, pad, zones = self.atlas, self.scratchpad, self.dead_zones
-        sheet = Sheet(atlas.video, pad, atlas.cell, atlas.fit, atlas.cache, atlas.patch)
+        sheet = Sheet(atlas.video, pad, atlas.look, atlas.cache)
         return self.run.end(stop, decision, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet)
 
     def explore(self) -> Stop:

@@ -142,7 +142,7 @@ def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> 
     return {
         "k": atlas.k,
         "cell": atlas.cell,
-        **recorded_fit(atlas.fit, atlas.patch),
+        **recorded_fit(atlas.look),
         "max_depth": atlas.rules.max_depth,
         "subtitles": atlas.subtitles,
         "sampling": search.sampling,

@@ -19,8 +19,7 @@ from atlaskit.agents.strategies import Strategy, resolve_strategy
 from atlaskit.environment.atlas import Cells
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import check_cells
-from atlaskit.environment.tiles import PATCH_PX, Fit
+from atlaskit.environment.tiles import Fit, Look
 from atlaskit.errors import InputError, ModelWarning, check_whole, printable
 from atlaskit.models.presets import family_of, preset_for
 from atlaskit.models.protocol import Model
@@ -137,7 +136,7 @@ class Search:
         if self.max_depth != "auto" and (type(self.max_depth) is not int or self.max_depth < 0):
             raise InputError(f'max_depth is "auto" or an integer from 0 to D_max; got {self.max_depth!r:.80}.')
         cell, fit = 16 if self.cell is None else self.cell, "native" if self.fit is None else self.fit
-        check_cells(self.k or 2, cell, fit, PATCH_PX)
+        Look(cell, fit).check(self.k or 2)
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
         known = ", ".join(SAMPLINGS)
@@ -254,9 +253,9 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
     return preset_for(vlm).fit if fit is None else fit, family_of(vlm.name).patch
 
 
-def recorded_fit(fit: Fit, patch: int) -> dict[str, Any]:
-    """Return the settings that a run records of `fit_for`: the patch only where it counts."""
-    return {"fit": fit, "patch": patch} if fit == "native" else {"fit": fit}
+def recorded_fit(look: Look) -> dict[str, Any]:
+    """Return the settings that a run records of a fit: the patch only where it counts."""
+    return {"fit": look.fit, "patch": look.patch} if look.fit == "native" else {"fit": look.fit}
 
 
 def can_vote(vlm: object) -> bool:

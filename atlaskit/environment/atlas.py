@@ -15,8 +15,8 @@ from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.mdp import LegalSet, Rules, State, Traversal, dead_cells, scan_interval, transition
 from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Labels, Sheet, Still, View, check_cells
-from atlaskit.environment.tiles import PATCH_PX, Fit, are_readable
+from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.tiles import PATCH_PX, Fit, Labels, Look, are_readable
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.opening import as_video
 from atlaskit.video.subtitles import Line
@@ -70,40 +70,6 @@ class Observation:
         return (self.looking_at or self.view)._repr_jpeg_()
 
 
-@dataclass(frozen=True)
-class ViewSettings:
-    """How observations are drawn and described; the fields are those of `Atlas`."""
-
-    cell: int = 320
-    fit: Fit = "contain"
-    labels: Labels = "index"
-    subtitles: bool = True
-    sampling: Sampling = "midpoint"
-    cells: Cells = "compact"
-    patch: int = PATCH_PX
-    between: Sampling | None = None
-
-
-def observe(state: State, video: Video, settings: ViewSettings, cache: Cache) -> Observation:
-    """Return the observation of a state of a video."""
-    grid, view = state.grid, view_of(state, video, settings, cache)
-    return Observation(
-        state=state,
-        view=view,
-        subtitles=video.subtitles.between(grid.start_s, grid.end_s) if settings.subtitles else (),
-        legal=state.legal,
-        looking_at=_looking_at(state, view),
-        cells=settings.cells,
-    )
-
-
-def view_of(state: State, video: Video, settings: ViewSettings, cache: Cache) -> View:
-    """Return the view of a state's grid, dead cells black."""
-    sampling = settings.between if settings.between and state.grid.shift else settings.sampling
-    look, dead = settings, state.dead_cells
-    return View(video, state.grid, look.cell, look.fit, look.labels, dead, sampling, cache, look.patch)
-
-
 def _looking_at(state: State, view: View) -> LazyImage | None:
     """Return the frame or the context scan that the last action asked for."""
     match state.looking_at:
@@ -112,9 +78,8 @@ def _looking_at(state: State, view: View) -> LazyImage | None:
         case Investigate(cell, direction):
             start_s, end_s = scan_interval(view.cells[cell], direction, view.video.duration_s)
             grid = Grid(start_s, end_s, SCAN_K)
-            cell_px = min(view.cell, WIDEST_PX // SCAN_K)
-            dead = dead_cells(grid, state.dead_zones)
-            return replace(view, grid=grid, cell=cell_px, labels="time", dead=dead)
+            look = replace(view.look, cell=min(view.look.cell, WIDEST_PX // SCAN_K), labels="time")
+            return replace(view, grid=grid, look=look, dead=dead_cells(grid, state.dead_zones))
         case _:
             return None
 
@@ -180,10 +145,9 @@ class Atlas:
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
         self.root = Grid(*self._interval(), self.k)
-        check_cells(self.k, self.cell, self.fit, self.patch)  # here, before anybody pays for a call
+        self.look = Look(self.cell, self.fit, self.patch, self.sampling, self.labels)
+        self.look.check(self.k)  # here, before anybody pays for a call
         self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
-        shape = self.cell, self.fit, self.labels, self.subtitles
-        self.look = ViewSettings(*shape, self.sampling, self.cells, self.patch, self.between)
         self.state = self.start()
 
     def __repr__(self) -> str:
@@ -219,7 +183,20 @@ class Atlas:
 
     def observe(self, state: State) -> Observation:
         """Return the observation of a state."""
-        return observe(state, self.video, self.look, self.cache)
+        grid, view = state.grid, self.view(state)
+        return Observation(
+            state=state,
+            view=view,
+            subtitles=self.video.subtitles.between(grid.start_s, grid.end_s) if self.subtitles else (),
+            legal=state.legal,
+            looking_at=_looking_at(state, view),
+            cells=self.cells,
+        )
+
+    def view(self, state: State) -> View:
+        """Return the view of a state's grid, dead cells black."""
+        look = replace(self.look, sampling=self.between) if self.between and state.grid.shift else self.look
+        return View(self.video, state.grid, look, state.dead_cells, self.cache)
 
     def act(self, state: State, action: Action) -> State:
         """Return the state after an action. Evidence gets the time and subtitles of its cell.
@@ -267,7 +244,7 @@ class Atlas:
             cell: As the atlas's `cell`, for the frames of the sheet; None means the same.
         """
         shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(MAX_SHEET_ITEMS)
-        return Sheet(self.video, shown, cell or self.cell, self.fit, self.cache, self.patch)
+        return Sheet(self.video, shown, self.look if cell is None else replace(self.look, cell=cell), self.cache)
 
     def _interval(self) -> Span:
         """Return the interval of the root grid; raise InputError unless the video contains it."""
@@ -300,7 +277,7 @@ class Atlas:
 
     def _readable_times(self, state: State, indices: Sequence[int]) -> list[float]:
         """Return the times of some cells' frames; raise IllegalAction if one cannot be decoded."""
-        view = view_of(state, self.video, self.look, self.cache)
+        view = self.view(state)
         moments_s = view.moments
         times_s = [moments_s[index] for index in indices]
         readable = are_readable(self.video, times_s, view.cell_size, self.fit, self.cache)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, get_args
+from typing import Any, TypeVar
 
 from PIL import Image
 
@@ -18,7 +18,6 @@ from atlaskit.caching.keys import Kind, canonical_json, is_json, microseconds
 from atlaskit.environment.grid import Cell, Grid, clock
 from atlaskit.environment.image import (
     DEAD,
-    WIDEST_PX,
     LazyImage,
     burn,
     font,
@@ -28,15 +27,13 @@ from atlaskit.environment.image import (
     wrap,
 )
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.tiles import PATCH_PX, TILE, Fit, cell_size, read_tiles
-from atlaskit.errors import FrameError, InputError, check_whole
+from atlaskit.environment.tiles import PATCH_PX, TILE, Fit, Labels, Look, read_tiles
+from atlaskit.errors import FrameError
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.readers import LETTERBOX
-from atlaskit.video.video import SAMPLINGS, Sampling, Video
+from atlaskit.video.video import Sampling, Video
 
-Labels = Literal["none", "index", "time"]
-"""What is burned into the corner of a cell: nothing, its index, or the time of its frame."""
 VIEW = Kind("view", 2, lambda _, value: is_jpeg(value), is_image=True)
 """Left out: depth and path, which the interval determines; dead zones beyond the dead cells; and
 the patch that native cells are rounded to, of which their size is the result."""
@@ -61,25 +58,13 @@ class View(LazyImage):
 
     video: Video
     grid: Grid
-    cell: int = 320
-    """Width and height of a cell in pixels; of a native cell, the longer of the two."""
-    fit: Fit = "contain"
-    """How a frame fills its cell; the paper stretches it."""
-    labels: Labels = "none"
+    look: Look = Look()
     dead: frozenset[int] = frozenset()
     """Indices of the dead cells."""
-    sampling: Sampling = "midpoint"
-    """Which frame represents a cell: see `Video.moment`."""
     cache: Cache = field(default_factory=default_cache, compare=False)
-    patch: int = PATCH_PX
-    """Side of a model's image token in pixels; native cells are rounded to it."""
 
     def __post_init__(self) -> None:
-        check_cells(self.grid.k, self.cell, self.fit, self.patch)
-        if self.labels not in ("none", "index", "time"):
-            raise InputError(f'labels is "none", "index" or "time"; got {self.labels!r}.')
-        if self.sampling not in SAMPLINGS:
-            raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}; got {self.sampling!r}.")
+        self.look.check(self.grid.k)
         if self.grid.end_s > self.video.duration_s:
             self.video.check_time(self.grid.end_s)
 
@@ -87,7 +72,7 @@ class View(LazyImage):
         grid, dead = self.grid, f", {len(self.dead)} dead" if self.dead else ""
         return (
             f"<view of {self.video!r}, {clock(grid.start_s)}–{clock(grid.end_s)}, depth {grid.depth}, "
-            f"{grid.k}×{grid.k} cells of {self.cell} px{dead}>"
+            f"{grid.k}×{grid.k} cells of {self.look.cell} px{dead}>"
         )
 
     @property
@@ -99,17 +84,16 @@ class View(LazyImage):
             start_s=self.grid.start_s,
             end_s=self.grid.end_s,
             k=self.grid.k,
-            cell=self.cell_size if self.fit == "native" else self.cell,
-            fit=self.fit,
-            labels=self.labels,
+            **self.look.key(self.cell_size),
+            labels=self.look.labels,
             dead=sorted(self.dead),
-            sampling=self.sampling,
+            sampling=self.look.sampling,
         )
 
     @property
     def cell_size(self) -> tuple[int, int]:
         """(width, height) of a cell in pixels."""
-        return cell_size(self.video.size, self.cell, self.fit, self.grid.k, self.grid.k, self.patch)
+        return self.look.cell_size(self.video.size, self.grid.k, self.grid.k)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -130,22 +114,22 @@ class View(LazyImage):
         keyframes, without decoding; "salient" decodes candidates: see `Video.moments`. The result
         is cached.
         """
-        if self.sampling == "midpoint":
+        if self.look.sampling == "midpoint":
             return tuple(cell.midpoint_s for cell in self.cells)
         grid = self.grid
         interval = {"start_s": grid.start_s, "end_s": grid.end_s}
-        key = MOMENTS.key(video=self.video.fingerprint, **interval, k=grid.k, sampling=self.sampling)
+        key = MOMENTS.key(video=self.video.fingerprint, **interval, k=grid.k, sampling=self.look.sampling)
         return tuple(
             json.loads(self.cache.remember(key, self._find_moments, fits=lambda found: _are_moments(found, grid)))
         )
 
     def _find_moments(self) -> bytes:
         try:
-            found = self.video.moments([(cell.start_s, cell.end_s) for cell in self.cells], self.sampling)
+            found = self.video.moments([(cell.start_s, cell.end_s) for cell in self.cells], self.look.sampling)
         except FrameError:  # the midpoints are not cached; decoding their frames reports the error
             return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
         entry = canonical_json(found).encode()
-        is_other = self.sampling == "salient" and any(self.video.locate(at_s)[0].is_stand_in for at_s in found)
+        is_other = self.look.sampling == "salient" and any(self.video.locate(at_s)[0].is_stand_in for at_s in found)
         return Transient(entry) if is_other else entry
 
     @property
@@ -160,13 +144,14 @@ class View(LazyImage):
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         alive, moments_s = [cell for cell in self.cells if cell.index not in self.dead], self.moments
         times_s = [moments_s[cell.index] for cell in alive]
-        tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
+        tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.look.fit, self.cache)
         image, (width, height) = Image.new("RGB", self.size, DEAD), self.cell_size
+        labels = self.look.labels
         for cell, time_s, tile in zip(alive, times_s, tiles, strict=True):
             row, column = divmod(cell.index, self.grid.k)
             shown = tile or unreadable_tile(self.cell_size)
-            if self.labels != "none":
-                text = str(cell.index) if self.labels == "index" else clock(time_s)
+            if labels != "none":
+                text = str(cell.index) if labels == "index" else clock(time_s)
                 burn(shown, (0, 0), text, max(10, points_for(self.cell_size, 14)))
             image.paste(shown, (column * width, row * height))
         unreadable = [cell.index for cell, tile in zip(alive, tiles, strict=True) if tile is None]
@@ -179,12 +164,8 @@ class Sheet(LazyImage):
 
     video: Video
     scratchpad: Scratchpad
-    cell: int = 320
-    """Width and height of a frame's cell in pixels; of a native cell, the longer of the two."""
-    fit: Fit = "contain"
+    look: Look = Look()
     cache: Cache = field(default_factory=default_cache, compare=False)
-    patch: int = PATCH_PX
-    """Side of a model's image token in pixels; native cells are rounded to it."""
 
     def __repr__(self) -> str:
         return f"<sheet of {self.video!r}, evidence: {len(self.scratchpad)}>"
@@ -193,15 +174,13 @@ class Sheet(LazyImage):
     def key(self) -> str:
         """Hash of everything that the image is made of: of each item, only what it shows."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
-        cell = self.cell_size if self.fit == "native" else self.cell
-        video = self.video.fingerprint
-        return SHEET.key(tiles=TILE.version, video=video, items=items, cell=cell, fit=self.fit)
+        video, look = self.video.fingerprint, self.look.key(self.cell_size)
+        return SHEET.key(tiles=TILE.version, video=video, items=items, **look)
 
     @property
     def cell_size(self) -> tuple[int, int]:
         """(width, height) of a frame's cell in pixels."""
-        columns, rows = self._shape
-        return cell_size(self.video.size, self.cell, self.fit, columns, rows, self.patch)
+        return self.look.cell_size(self.video.size, *self._shape)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -216,7 +195,7 @@ class Sheet(LazyImage):
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         times_s = [item.timestamp_s for item in self.scratchpad]
-        tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.fit, self.cache)
+        tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.look.fit, self.cache)
         image, (width, height) = Image.new("RGB", self.size, LETTERBOX), self.cell_size
         for place, (item, tile) in enumerate(zip(self.scratchpad, tiles, strict=True)):
             row, column = divmod(place, self._shape[0])
@@ -234,7 +213,7 @@ class Sheet(LazyImage):
         burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, points_for(tile.size, 14)))
         points, most = max(10, points_for(tile.size, 18)), max(1, min(3, 3 * tile.height // tile.width))
         lines = wrap(item.subtitle, font(points), tile.width - points)
-        if len(lines) > most and self.fit == "native":  # square sheets of earlier runs have no such mark
+        if len(lines) > most and self.look.fit == "native":  # square sheets of earlier runs have no such mark
             lines[most - 1] += " …"
         lines = lines[:most]
         for i, line in enumerate(reversed(lines)):
@@ -286,31 +265,27 @@ class Frame(LazyImage):
 
     video: Video
     time_s: float
-    cell: int = 320
-    """Width and height of the image in pixels; with fit "native", the longer of the two."""
-    fit: Fit = "contain"
+    look: Look = Look()
     cache: Cache = field(default_factory=default_cache, compare=False)
-    patch: int = PATCH_PX
-    """Side of a model's image token in pixels; native cells are rounded to it."""
 
     def __post_init__(self) -> None:
-        check_cells(1, self.cell, self.fit, self.patch)
+        self.look.check(1)
         self.video.check_time(self.time_s)
 
     @property
     def key(self) -> str:
         """Hash of the file's fingerprint, the time in that file, and the size."""
         video, time_s = self.video.locate(self.time_s)
-        scaled = {"tiles": TILE.version, "cell": self.size, "fit": self.fit}
+        scaled = {"tiles": TILE.version, "cell": self.size, "fit": self.look.fit}
         return STILL.key(video=video.fingerprint, time_us=microseconds(time_s), **scaled)
 
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels."""
-        return cell_size(self.video.size, self.cell, self.fit, 1, 1, self.patch)
+        return self.look.cell_size(self.video.size, 1, 1)
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        (tile,), is_passing = read_tiles(self.video, [self.time_s], self.size, self.fit, self.cache)
+        (tile,), is_passing = read_tiles(self.video, [self.time_s], self.size, self.look.fit, self.cache)
         return tile or unreadable_tile(self.size), {"unreadable": tile is None, "passing": is_passing}
 
 
@@ -350,32 +325,21 @@ def view(
     """
     video = as_video(video, cache)
     root = Grid(0.0, video.duration_s, k)
-    return View(video, root, cell, fit, labels, sampling=sampling, cache=cache or default_cache(), patch=patch)
+    return View(video, root, Look(cell, fit, patch, sampling, labels), cache=cache or default_cache())
+
+
+Drawn = TypeVar("Drawn", bound="View | Sheet | Frame")
+
+
+def with_look(image: Drawn, **changes: Any) -> Drawn:
+    """Return an image with some fields of its look changed."""
+    return replace(image, look=replace(image.look, **changes))
 
 
 def squared(count: int) -> tuple[int, int]:
     """Return how many columns and rows of frames a sheet has that is about as high as wide."""
     columns = max(1, math.ceil(math.sqrt(count)))
     return columns, max(1, math.ceil(count / columns))
-
-
-def check_cells(k: int, cell: int, fit: str, patch: int) -> None:
-    """Raise InputError unless an image of k×k such cells can be made.
-
-    Args:
-        k: Cells in a row and in a column.
-        cell: Width and height of a cell in pixels.
-        fit: How a frame fills its cell.
-        patch: Side of a model's image token in pixels.
-    """
-    if cell < 16:
-        raise InputError(f"A cell must be at least 16 pixels wide; got {cell}.")
-    if k * cell > WIDEST_PX:
-        side = f"{k} × {cell} = {k * cell}"
-        raise InputError(f"A view is at most {WIDEST_PX} pixels wide; got {side}. Use fewer or smaller cells.")
-    if fit not in get_args(Fit):
-        raise InputError(f'fit is "native", "contain" or "stretch"; got {fit!r}.')
-    check_whole("patch", patch)
 
 
 def _are_moments(found: bytes, grid: Grid) -> bool:

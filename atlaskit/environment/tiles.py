@@ -1,4 +1,4 @@
-"""Cells in pixels: `cell_size`, and tiles, which are frames scaled to a cell and cached one by one.
+"""`Look`: how frames are drawn into cells; tiles: frames scaled to a cell, cached one by one.
 
 A tile's key names the file and the time in that file, so another view of the same frame, or another
 playlist with the same clip, decodes nothing.
@@ -9,22 +9,25 @@ from __future__ import annotations
 import io
 import math
 from collections.abc import Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 from PIL import Image
 
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.image import WIDEST_PX, is_jpeg, letterboxed, to_jpeg
-from atlaskit.errors import FrameError, check_whole
+from atlaskit.errors import FrameError, InputError, check_whole
 from atlaskit.video.readers import Pixels
-from atlaskit.video.video import Video, read_frames
+from atlaskit.video.video import SAMPLINGS, Sampling, Video, read_frames
 
 Fit = Literal["native", "contain", "stretch"]
 """How a frame fills its cell. "native": the cell has the video's shape. "contain": the cell is
 square, and the frame keeps its aspect ratio on a grey ground. "stretch": the frame is stretched
 over the square."""
 
+Labels = Literal["none", "index", "time"]
+"""What is burned into the corner of a cell: nothing, its index, or the time of its frame."""
 PATCH_PX = 32
 """Side of the square of pixels that most models read as one image token."""
 FLATTEST = 4
@@ -41,34 +44,63 @@ READABLE = Kind("readable", 1, lambda _, value: value in (b"0", b"1"))
 """Whether a frame can be decoded. Left out: its size."""
 
 
-def cell_size(
-    shape: tuple[int, int], cell: int, fit: Fit, columns: int, rows: int, patch: int = PATCH_PX
-) -> tuple[int, int]:
-    """Return the (width, height) of a cell in pixels.
-
-    With "native" the longer side is `cell`. The shorter one follows from the video's shape, rounded
-    to the nearest length at which all rows of cells (all columns, for an upright video) together
-    measure a whole number of patches, and never longer than `cell`. If even a whole `cell` is
-    shorter than that step, it is rounded to whole pixels only.
-
-    Args:
-        shape: (width, height) of the video.
-        cell: Side of a square cell, and the longer side of a native one, in pixels.
-        fit: How a frame fills its cell.
-        columns: Cells in a row of the image.
-        rows: Rows of cells in the image.
-        patch: Side, in pixels, of the square that the model reads as one image token.
+@dataclass(frozen=True)
+class Look:
+    """How frames are drawn into the cells of an image.
 
     Raises:
-        InputError: If `patch` is not a positive whole number.
+        InputError: A cell would be too small, or an option is unknown.
     """
-    check_whole("patch", patch)
-    if fit != "native":
-        return cell, cell
-    width, height = shape
-    if width >= height:
-        return cell, _shorter_side(cell, height / width, patch // math.gcd(rows, patch))
-    return _shorter_side(cell, width / height, patch // math.gcd(columns, patch)), cell
+
+    cell: int = 320
+    """Width and height of a cell in pixels; of a native cell, the longer of the two."""
+    fit: Fit = "contain"
+    patch: int = PATCH_PX
+    """Side of a model's image token in pixels; native cells are rounded to it."""
+    sampling: Sampling = "midpoint"
+    """Which frame represents a cell of a grid: see `Video.moment`."""
+    labels: Labels = "none"
+
+    def __post_init__(self) -> None:
+        if self.cell < 16:
+            raise InputError(f"A cell must be at least 16 pixels wide; got {self.cell}.")
+        if self.fit not in get_args(Fit):
+            raise InputError(f'fit is "native", "contain" or "stretch"; got {self.fit!r}.')
+        check_whole("patch", self.patch)
+        if self.sampling not in SAMPLINGS:
+            raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}; got {self.sampling!r}.")
+        if self.labels not in get_args(Labels):
+            raise InputError(f'labels is "none", "index" or "time"; got {self.labels!r}.')
+
+    def check(self, k: int) -> None:
+        """Raise InputError unless an image of k×k such cells can be made."""
+        if k * self.cell > WIDEST_PX:
+            side = f"{k} × {self.cell} = {k * self.cell}"
+            raise InputError(f"A view is at most {WIDEST_PX} pixels wide; got {side}. Use fewer or smaller cells.")
+
+    def key(self, size: tuple[int, int]) -> dict[str, Any]:
+        """Return what keys of images hold of it: of native cells, only their size."""
+        return {"cell": size if self.fit == "native" else self.cell, "fit": self.fit}
+
+    def cell_size(self, shape: tuple[int, int], columns: int, rows: int) -> tuple[int, int]:
+        """Return the (width, height) of a cell in pixels.
+
+        With "native" the longer side is `cell`. The shorter one follows from the video's shape,
+        rounded to the nearest length at which all rows of cells (all columns, for an upright video)
+        together measure a whole number of patches, and never longer than `cell`. If even a whole
+        `cell` is shorter than that step, it is rounded to whole pixels only.
+
+        Args:
+            shape: (width, height) of the video.
+            columns: Cells in a row of the image.
+            rows: Rows of cells in the image.
+        """
+        width, height = shape
+        if self.fit != "native":
+            return self.cell, self.cell
+        if width >= height:
+            return self.cell, _shorter_side(self.cell, height / width, self.patch // math.gcd(rows, self.patch))
+        return _shorter_side(self.cell, width / height, self.patch // math.gcd(columns, self.patch)), self.cell
 
 
 def read_tiles(
@@ -79,7 +111,7 @@ def read_tiles(
     Args:
         video: The video.
         times_s: Times in seconds.
-        size: (width, height) of a cell in pixels: see `cell_size`.
+        size: (width, height) of a cell in pixels: see `Look.cell_size`.
         fit: How a frame fills its cell.
         cache: Where tiles are read from and stored.
 

@@ -17,7 +17,7 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question, Span, without_article
-from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.render import Sheet, Still, View, with_look
 from atlaskit.errors import InputError
 from atlaskit.models.named import as_model_or_maker
 from atlaskit.models.protocol import Model
@@ -36,8 +36,8 @@ COLUMNS = (
     *("unseen", "overlooked", "mistaken", "premature", "latched", "stop"),
 )
 """Columns of a table of failures."""
-SHOWN = 16
-"""The most frames on a sheet of the evidence."""
+SHOWN, TRUTH_PX = 16, 320
+"""The most frames on a sheet of the evidence; side of a frame of the truth in pixels."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ class FailureMode:
             Evidence((start_s + end_s) / 2, start_s, end_s, "where the answer lies", 1.0)
             for start_s, end_s in self.result.question.positions_s
         )
-        return replace(self.result.sheet, scratchpad=Scratchpad().add(items), cell=Sheet.cell)
+        return replace(with_look(self.result.sheet, cell=TRUTH_PX), scratchpad=Scratchpad().add(items))
 
     @property
     def kept(self) -> Sheet:

@@ -6,6 +6,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import wraps
 from typing import Any, Concatenate, TypeAlias, TypeVar
 
@@ -16,8 +17,8 @@ from atlaskit.agents.settings import check_writes_freely, fit_for, recorded_fit
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Kind, Question, Span
-from atlaskit.environment.render import Frame, View, check_cells
-from atlaskit.environment.tiles import Fit
+from atlaskit.environment.render import Frame, View
+from atlaskit.environment.tiles import Fit, Look
 from atlaskit.errors import check_whole
 from atlaskit.methods.calls import Call, TextCall
 from atlaskit.models.embedding import Embedder
@@ -85,16 +86,16 @@ class MethodRun(Run):
         check_whole("threads", threads)
         how = {"kind": kind, "budget": budget, "sample": sample, "replay": replay, "cache": cache}
         super().__init__(video, question, choices, vlm, **how)  # type: ignore[arg-type]
-        self.cell, (self.fit, self.patch) = cell_for(self.vlm, size), fit_for(self.vlm, fit)
+        self.look = Look(cell_for(self.vlm, size), *fit_for(self.vlm, fit))
         self.has_subtitles, self.threads = subtitles, threads
 
     def view(self, span: Span, k: int) -> View:
         """Return the sheet of k×k frames of an interval."""
-        return View(self.video, Grid(*span, k), self.cell, self.fit, "index", cache=self.cache, patch=self.patch)
+        return View(self.video, Grid(*span, k), replace(self.look, labels="index"), cache=self.cache)
 
     def frame(self, time_s: float) -> Frame:
         """Return the image of a frame."""
-        return Frame(self.video, time_s, self.cell, self.fit, self.cache, self.patch)
+        return Frame(self.video, time_s, self.look, self.cache)
 
     def lines(self, span: Span) -> tuple[Line, ...]:
         """Return the lines that are said in an interval; none if the run uses no subtitles."""
@@ -269,8 +270,8 @@ def method(name: str, *, k: int = 0, free_text: bool = True) -> Callable[[Answer
 
 def _look(run: MethodRun, k: int) -> dict[str, Any]:
     """Return how a run shows frames; raise InputError if it can show no k×k of them."""
-    check_cells(k, run.cell, run.fit, run.patch)
-    return {"cell": run.cell, **recorded_fit(run.fit, run.patch), "subtitles": run.has_subtitles}
+    run.look.check(k)
+    return {"cell": run.look.cell, **recorded_fit(run.look), "subtitles": run.has_subtitles}
 
 
 def _recorded(setting: Any) -> Any:

@@ -218,7 +218,7 @@ def middle_frames(run: MethodRun, scenes: Sequence[Scene]) -> tuple[Sheet, ...]:
         start_s, end_s = scene.span
         items.append(Evidence((start_s + end_s) / 2, start_s, end_s, "", 1.0, label=str(scene.index)))
     pads = [Scratchpad(tuple(items[start : start + PER_SHEET])) for start in range(0, len(items), PER_SHEET)]
-    return tuple(Sheet(run.video, pad, run.cell, run.fit, run.cache, run.patch) for pad in pads)
+    return tuple(Sheet(run.video, pad, run.look, run.cache) for pad in pads)
 
 
 def _continued(run: MethodRun, clips: Sequence[Clip]) -> set[int]:

@@ -178,7 +178,7 @@ def _pick(run: MethodRun, wanted: Mapping[Span, str]) -> list[float]:
     calls = dict[Span, PickCall]()
     for segment, look_for in wanted.items():
         view = run.view(segment, SEGMENT_K)
-        readable = are_readable(run.video, view.moments, view.cell_size, view.fit, run.cache)
+        readable = are_readable(run.video, view.moments, view.cell_size, view.look.fit, run.cache)
         if cells := tuple(index for index, is_readable in enumerate(readable) if is_readable):
             calls[segment] = PickCall(run.question, look_for, view, cells)
     answers = run.answers(list(calls), calls.__getitem__, lambda segment: [segment], wanted.__getitem__)

@@ -16,6 +16,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Gap, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet
+from atlaskit.environment.tiles import Look
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import Request, json_schema
 from atlaskit.video.subtitles import Line
@@ -45,7 +46,7 @@ def calls(world: World, shared_cache: Cache) -> dict[str, Any]:
     pad = Scratchpad().add([Evidence(93.75, 75.0, 112.5, "A red circle.", 0.9)])
     seen = atlas.observe(atlas.start(dead_zones=DeadZones().add(0.0, 37.5), scratchpad=pad))
     seen = replace(seen, subtitles=(Line(40.0, 42.0, "Hello there"),))
-    sheet = Sheet(world.drawn, pad, 32, cache=shared_cache)
+    sheet = Sheet(world.drawn, pad, Look(32), cache=shared_cache)
     gaps = (Gap(75.0, 112.5, "A", ""),)
     return {
         "task": TaskCall(QUESTION, chooses_traversal=True),

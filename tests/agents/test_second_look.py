@@ -100,7 +100,7 @@ def test_it_can_show_other_frames_than_the_first_look(small_world: World, questi
     assert moments_s == tuple(small_world.drawn.moments([(c.start_s, c.end_s) for c in second.cells], "salient"))
     assert moments_s != atlas.observe(atlas.start(second)).view.moments
     shown = [image for image in replay.pictures(result.trace, small_world.drawn, cache) if image.what == "view"]
-    rules = {image.picture.sampling for image in shown if image.picture.grid.shift}
+    rules = {image.picture.look.sampling for image in shown if image.picture.grid.shift}
     assert rules == {"salient"}, "each is drawn with the key that the trace records"
     with pytest.raises(InputError, match=r"second_look is True, False or one of .*salient.*; got 'best'"):
         search(small_world, question, cache, Nearsighted(small_world), second_look="best", k=4)

@@ -24,6 +24,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import LegalSet, Rules, State, legal_set, scan_interval, transition
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.tiles import Look
 from atlaskit.errors import IllegalAction, InputError
 
 
@@ -191,8 +192,10 @@ def test_an_atlas_returns_the_sheet_of_a_scratchpad(world: World, shared_cache: 
     atlas.reset()
     atlas.step(AddToScratchpad((Claim(7, "seen"), Claim(8, "seen"))))
     scratchpad = atlas.state.scratchpad
-    assert atlas.sheet() == Sheet(world.drawn, scratchpad, 64, "stretch")
-    assert atlas.sheet(scratchpad.erase(["A"]), cell=96) == Sheet(world.drawn, scratchpad.erase(["A"]), 96, "stretch")
+    assert atlas.sheet() == Sheet(world.drawn, scratchpad, Look(64, "stretch", labels="index"))
+    assert atlas.sheet(scratchpad.erase(["A"]), cell=96) == Sheet(
+        world.drawn, scratchpad.erase(["A"]), Look(96, "stretch", labels="index")
+    )
     assert atlas.sheet(cell=96).size == atlas.sheet(cell=96).image.size == (192, 96)
     many = Scratchpad().add(Evidence(float(t), float(t), t + 1.0, "", t / 300) for t in range(300))
     assert [item.timestamp_s for item in atlas.sheet(many).scratchpad] == [float(t) for t in range(44, 300)]

@@ -18,8 +18,8 @@ from atlaskit.environment.actions import Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.render import Sheet, Still, View, view
-from atlaskit.environment.tiles import FLATTEST, SHORTEST_PX, cell_size, read_tiles
+from atlaskit.environment.render import Sheet, Still, View, view, with_look
+from atlaskit.environment.tiles import FLATTEST, SHORTEST_PX, Look, read_tiles
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.readers import LETTERBOX, Pixels
@@ -56,13 +56,13 @@ class Clock(Flat):
 def test_the_size_of_a_native_cell(
     shape: tuple[int, int], cell: int, k: int, patch: int, expected: tuple[int, int]
 ) -> None:
-    assert cell_size(shape, cell, "native", k, k, patch) == expected
+    assert Look(cell, "native", patch).cell_size(shape, k, k) == expected
 
 
 @given(shapes, cells, few, few, patches)
 def test_the_law_of_native_cells(shape: tuple[int, int], cell: int, columns: int, rows: int, patch: int) -> None:
     """The longer side is `cell`; the shorter one, times its count, is a whole number of patches."""
-    size = width, height = cell_size(shape, cell, "native", columns, rows, patch)
+    size = width, height = Look(cell, "native", patch).cell_size(shape, columns, rows)
     assert max(size) == cell and min(size) >= 1, "never more pixels than a square cell"
     is_wide = shape[0] >= shape[1]
     shorter, count = (height, rows) if is_wide else (width, columns)
@@ -83,7 +83,7 @@ def test_the_law_of_native_cells(shape: tuple[int, int], cell: int, columns: int
 def test_all_of_the_frame_is_visible(shape: tuple[int, int], cell: int, k: int, patch: int) -> None:
     """The frame keeps its aspect ratio, touches two sides at least, and the rest is grey."""
     video = Flat(shape)
-    size = cell_size(shape, cell, "native", k, k, patch)
+    size = Look(cell, "native", patch).cell_size(shape, k, k)
     (tile,), _ = read_tiles(video, [1.0], size, "native", Cache(None))
     assert tile is not None and tile.size == size
     shown = np.abs(np.asarray(tile).astype(int) - (200, 60, 60)).max(axis=2) < 40
@@ -100,7 +100,7 @@ def test_all_of_the_frame_is_visible(shape: tuple[int, int], cell: int, k: int, 
 @pytest.mark.parametrize("patch", [14, 32])
 def test_a_cell_lies_where_its_number_says(shape: tuple[int, int], patch: int, cache: Cache) -> None:
     """A pixel's share of the image's width and height gives its cell, as a click on it does."""
-    shown = View(Clock(shape), Grid(0, 16, 4), 64, "native", cache=cache, patch=patch)
+    shown = View(Clock(shape), Grid(0, 16, 4), Look(64, "native", patch), cache=cache)
     pixels = np.asarray(shown.image).astype(int)
     assert pixels.shape[1::-1] == shown.size
     for y, x in np.ndindex(12, 12):
@@ -111,7 +111,7 @@ def test_a_cell_lies_where_its_number_says(shape: tuple[int, int], patch: int, c
 
 
 def test_only_the_dead_are_black_and_the_unreadable_are_marked(cache: Cache) -> None:
-    shown = View(Flat(broken=(4.0, 6.0)), Grid(0, 16, 4), 160, "native", dead=frozenset({0}), cache=cache)
+    shown = View(Flat(broken=(4.0, 6.0)), Grid(0, 16, 4), Look(160, "native"), dead=frozenset({0}), cache=cache)
     assert shown.cell_size == (160, 88) and shown.unreadable == {4, 5}
     cells = np.asarray(shown.image).astype(int).reshape(4, 88, 4, 160, 3).swapaxes(1, 2).reshape(16, 88, 160, 3)
     assert [index for index, cell in enumerate(cells) if (cell.max(axis=2) < 8).mean() > 0.99] == [0]
@@ -119,20 +119,23 @@ def test_only_the_dead_are_black_and_the_unreadable_are_marked(cache: Cache) -> 
 
 
 def test_a_key_holds_the_size_that_a_patch_leads_to_and_not_the_patch(cache: Cache) -> None:
-    base = View(Flat(), Grid(0, 16, 8), 320, "native", cache=cache)
-    by_patch = {patch: dataclasses.replace(base, patch=patch) for patch in (32, 16, 56)}
+    base = View(Flat(), Grid(0, 16, 8), Look(320, "native"), cache=cache)
+    by_patch = {patch: with_look(base, patch=patch) for patch in (32, 16, 56)}
     assert by_patch[32].cell_size == by_patch[16].cell_size != by_patch[56].cell_size
     assert by_patch[32].key == by_patch[16].key != by_patch[56].key
-    square = View(Flat((320, 320)), Grid(0, 16, 8), 320, "native", cache=cache)
-    assert square.size == dataclasses.replace(square, fit="contain").size
-    assert square.key != dataclasses.replace(square, fit="contain").key
+    square = View(Flat((320, 320)), Grid(0, 16, 8), Look(320, "native"), cache=cache)
+    assert square.size == with_look(square, fit="contain").size
+    assert square.key != with_look(square, fit="contain").key
     pad = Scratchpad().add([Evidence(1.0, 0.0, 2.0, "x", 0.5)])
-    sheets = {patch: Sheet(Flat(), pad, 320, "native", cache, patch) for patch in (32, 64, 28)}
+    sheets = {patch: Sheet(Flat(), pad, Look(320, "native", patch), cache=cache) for patch in (32, 64, 28)}
     assert sheets[32].key == sheets[64].key != sheets[28].key
     for fit in ("contain", "stretch"):
         for other in (28, 56):
-            assert dataclasses.replace(base, fit=fit, patch=other).key == dataclasses.replace(base, fit=fit).key
-            assert Sheet(Flat(), pad, 320, fit, cache, other).key == Sheet(Flat(), pad, 320, fit, cache).key  # type: ignore[arg-type]
+            assert with_look(base, fit=fit, patch=other).key == with_look(base, fit=fit).key
+            assert (
+                Sheet(Flat(), pad, Look(320, fit, other), cache=cache).key
+                == Sheet(Flat(), pad, Look(320, fit), cache=cache).key
+            )  # type: ignore[arg-type]
 
 
 def test_native_and_contained_views_share_their_tiles(world: World, cache: Cache) -> None:
@@ -147,7 +150,7 @@ def test_a_part_of_another_shape_is_letterboxed(cache: Cache) -> None:
     upright = Flat((180, 320))
     both = Playlist([Flat((320, 180)), upright])
     assert both.size == (320, 320)
-    shown = View(Playlist([Flat((640, 320)), Flat((200, 320))]), Grid(0, 32, 2), 160, "native", cache=cache)
+    shown = View(Playlist([Flat((640, 320)), Flat((200, 320))]), Grid(0, 32, 2), Look(160, "native"), cache=cache)
     assert shown.cell_size == (160, 80)
     red = np.abs(np.asarray(shown.image).astype(int) - (200, 60, 60)).max(axis=2) < 40
     assert red[:80].mean() > 0.99 and red[80:].mean() == pytest.approx(200 / 320 * 80 / 160, abs=0.02)
@@ -169,11 +172,14 @@ def test_an_investigation_and_a_sheet_are_native_too(cache: Cache) -> None:
 @pytest.mark.parametrize("shape", [(1920, 1080), (640, 480), (1080, 1920)])
 def test_the_text_on_evidence_leaves_the_frame_visible(shape: tuple[int, int], cache: Cache) -> None:
     pad = Scratchpad().add([Evidence(1.0, 0.0, 2.0, "x", 0.5, LONG)])
-    sheet = Sheet(Flat(shape), pad, 320, "native", cache)
+    sheet = Sheet(Flat(shape), pad, Look(320, "native"), cache=cache)
     red = np.abs(np.asarray(sheet.image).astype(int) - (200, 60, 60)).max(axis=2) < 40
     assert 0.6 < red.mean() < 0.95
     silent = Sheet(
-        Flat(shape), Scratchpad().add([dataclasses.replace(pad.items[0], subtitle="")]), 320, "native", cache
+        Flat(shape),
+        Scratchpad().add([dataclasses.replace(pad.items[0], subtitle="")]),
+        Look(320, "native"),
+        cache=cache,
     )
     assert red.mean() < (np.abs(np.asarray(silent.image).astype(int) - (200, 60, 60)).max(axis=2) < 40).mean()
 
@@ -182,4 +188,4 @@ def test_the_text_on_evidence_leaves_the_frame_visible(shape: tuple[int, int], c
 def test_an_impossible_patch_is_refused(patch: int, cache: Cache) -> None:
     for fit in ("native", "contain"):
         with pytest.raises(InputError, match="patch is a whole number, at least 1"):
-            View(Flat(), Grid(0, 16, 2), fit=fit, cache=cache, patch=patch)  # type: ignore[arg-type]
+            View(Flat(), Grid(0, 16, 2), Look(fit=fit, patch=patch), cache=cache)  # type: ignore[arg-type]

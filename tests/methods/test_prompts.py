@@ -15,6 +15,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
+from atlaskit.environment.tiles import Look
 from atlaskit.methods.baselines import CaptionCall, FramesCall
 from atlaskit.methods.calls import Call, DecisionCall, TextCall
 from atlaskit.models.protocol import json_schema
@@ -65,7 +66,7 @@ MUST: dict[str, tuple[set[str], str]] = {
 def calls() -> dict[str, Any]:
     """A call of each kind, by name."""
     cache, question = Cache(None), Question("Which comes first?", ("a circle", "a star"))
-    view = View(Flat(), Grid(0.0, 8.0, 3), 48, "contain", "index", cache=cache)
+    view = View(Flat(), Grid(0.0, 8.0, 3), Look(48, "contain", labels="index"), cache=cache)
     said = (Line(1.0, 2.5, "Hello “there”"), Line(3.0, 4.0, "Bye"))
     return {
         "FramesCall": FramesCall(question, 16.0, (view,), (((1.0, said),),)),

@@ -16,6 +16,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
+from atlaskit.environment.tiles import Look
 from atlaskit.evaluation.baselines import videoagent
 from atlaskit.methods.calls import TextCall
 from atlaskit.methods.records import Note, StillCall
@@ -129,7 +130,7 @@ def test_only_segments_and_cells_that_there_are_can_be_named() -> None:
     for judgement in wrong:
         with pytest.raises(ValidationError):
             schema.model_validate({**said, "judgement": judgement})
-    view = View(Flat(), Grid(0.0, 16.0, 4), 32, cache=Cache(None))
+    view = View(Flat(), Grid(0.0, 16.0, 4), Look(32), cache=Cache(None))
     pick = PickCall(WHAT, "x", view, (4, 5)).request().schema
     for cell in (0, 16, True, "5"):
         with pytest.raises(ValidationError):

@@ -26,6 +26,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
+from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MOST_IMAGES, CallControl, Message, Reply, Request
@@ -203,7 +204,7 @@ def test_too_many_subtitle_lines_are_only_counted(world: World, shared_cache: Ca
 def test_calls_about_one_view_start_with_the_same_messages(world: World, shared_cache: Cache) -> None:
     observation = observed(world, shared_cache)
     scratchpad = Scratchpad().add([Evidence(93.75, 75.0, 112.5, "A red circle.", 0.9)])
-    sheet = Sheet(world.drawn, scratchpad, 32, cache=shared_cache)
+    sheet = Sheet(world.drawn, scratchpad, Look(32), cache=shared_cache)
     probe = ProbeCall(QUESTION, "Find it.", observation, (1, 2), 2, Scratchpad()).request()
     other = ProbeCall(replace(QUESTION, text="Who is it?"), "Find her.", observation, (1, 2), 2, Scratchpad()).request()
     glance = GlanceCall(QUESTION, observation).request()

@@ -198,7 +198,7 @@ def test_a_run_on_native_cells_is_replayed(name: str, cache: Cache, tmp_path: Pa
         key: image.size for key, image in shown.items()
     }.items()
     assert {type(image) for image in model.images.values()} == {View, Still, Sheet}
-    assert result.sheet.fit == "native" and result.sheet.patch == start.settings["patch"]
+    assert result.sheet.look.fit == "native" and result.sheet.look.patch == start.settings["patch"]
     with pytest.raises(InputError, match="the image differs"):
         list(replay.pictures(changed(trace, "start", "settings.patch", 128), Flat((1920, 1080)), cache))
 

@@ -12,6 +12,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Frame, Sheet, View
+from atlaskit.environment.tiles import Look
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.controller import ControllerCall, Outcome, Turn
@@ -40,16 +41,16 @@ def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
     when = Question("When does it rain?", kind="when", several=True)
     said = (Line(1.0, 2.5, "Hello “there”"), Line(3.0, 4.0, "Bye"))
     rows = ("Clip 0 (0:00.0–0:10.0): A dog.", "Clip 1 (0:10.0–0:16.0): A cat.")
-    first = View(video, Grid(0.0, 8.0, 3), 48, "contain", "index", cache=cache)
-    second = View(video, Grid(8.0, 16.0, 4), 48, "native", "index", cache=cache)
+    first = View(video, Grid(0.0, 8.0, 3), Look(48, "contain", labels="index"), cache=cache)
+    second = View(video, Grid(8.0, 16.0, 4), Look(48, "native", labels="index"), cache=cache)
     pad = Scratchpad().add([Evidence(5.0, 0.0, 10.0, "", 1.0, ""), Evidence(13.0, 10.0, 16.0, "", 1.0, "")])
-    sheet = Sheet(video, pad, 48, "contain", cache)
+    sheet = Sheet(video, pad, Look(48, "contain"), cache=cache)
     yield "ClipCall", ClipCall(first, said)
     yield "ClipCall, silent", ClipCall(first, ())
     yield "EvidenceCall", EvidenceCall(which, 16.0, "\n".join(rows), (first, second))
     yield "EvidenceCall, when, nothing found", EvidenceCall(when, 16.0, "")
-    yield "StillCall", StillCall(Frame(video, 2.0, 96, "native", cache), said)
-    yield "StillCall, silent", StillCall(Frame(video, 2.0, 96, "contain", cache), ())
+    yield "StillCall", StillCall(Frame(video, 2.0, Look(96, "native"), cache=cache), said)
+    yield "StillCall, silent", StillCall(Frame(video, 2.0, Look(96, "contain"), cache=cache), ())
     yield "QueriesCall", QueriesCall(which)
     yield "ContinuesCall", ContinuesCall(first, *rows)
     yield "SceneCall", SceneCall(second, rows)

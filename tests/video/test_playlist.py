@@ -14,6 +14,7 @@ from support.media import frame_number, make_video
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
+from atlaskit.environment.tiles import Look
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import Playlist
@@ -95,7 +96,7 @@ def test_clips_share_cached_frames_in_every_playlist(tmp_path: Path, clips: list
     ak.view(open_video([a, c]), k=6, cell=64, cache=cache).jpeg()
     decoded = a.frames_decoded + c.frames_decoded
     swapped = ak.view(open_video([c, a]), k=6, cell=64, cache=cache)
-    alone = View(a, ak.view(a, k=6).grid, 64, cache=cache)
+    alone = View(a, ak.view(a, k=6).grid, Look(64), cache=cache)
     assert len(swapped.jpeg()) > 1000
     assert a.frames_decoded + c.frames_decoded == decoded, "both show the same frames of the same clips"
     assert alone.jpeg() != swapped.jpeg()

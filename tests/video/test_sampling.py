@@ -13,6 +13,7 @@ from support.media import frame_number, make_video
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.render import with_look
 from atlaskit.errors import InputError
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
@@ -57,9 +58,9 @@ def test_finding_keyframes_decodes_nothing(tmp_path: Path, video: Video) -> None
 
 def test_sampling_is_part_of_the_key_and_its_times_are_cached(tmp_path: Path, video: Video) -> None:
     view = ak.view(video, k=4, cell=64, cache=Cache(tmp_path))
-    views = [dataclasses.replace(view, sampling=rule) for rule in SAMPLINGS]
+    views = [with_look(view, sampling=rule) for rule in SAMPLINGS]
     assert len({view.key for view in views}) == 4
-    assert views[1].expand(3).sampling == "keyframe"
+    assert views[1].expand(3).look.sampling == "keyframe"
     for each in views[1:]:
         found = each.moments
         assert dataclasses.replace(each, video=MissingVideo(video)).moments == found

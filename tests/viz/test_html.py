@@ -23,6 +23,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.tiles import Look
 from atlaskit.models.protocol import Usage
 from atlaskit.runs import narrate
 from atlaskit.runs.events import KINDS, Decision, Failure, Review, Task, Turn
@@ -62,7 +63,7 @@ def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: P
 
 def test_a_view_shows_its_image_and_describes_its_grid(cache: Cache) -> None:
     video = Flat()
-    page = checked_html(View(video, Grid(0, 16, 4, (3,)), 64, dead=frozenset({0, 1, 2, 9}), cache=cache))
+    page = checked_html(View(video, Grid(0, 16, 4, (3,)), Look(64), dead=frozenset({0, 1, 2, 9}), cache=cache))
     (image,) = page.images
     assert image.size == (256, 256) and image.getpixel((5, 5)) == (0, 0, 0)
     assert "4×4 cells of 0.0625 s · 0:03.0–0:04.0 · depth 1 · dead cells (black): 0–2, 9" in page.text
@@ -84,10 +85,10 @@ def test_a_scratchpad_shows_a_table_and_a_sheet_also_the_frames(cache: Cache) ->
     page = checked_html(items(3))
     assert page.rows("Evidence") == 3 and not page.images and "50 %" in page.text
     video = Flat()
-    page = checked_html(Sheet(video, items(3), 64, cache=cache))
+    page = checked_html(Sheet(video, items(3), Look(64), cache=cache))
     assert page.images[0].size == (128, 128) and page.rows("Evidence") == 3 and video.asked == 3
-    assert not checked_html(Sheet(video, Scratchpad(), 64, cache=cache)).images and video.asked == 3
-    many = checked_html(Sheet(video, items(200), 32, cache=cache))
+    assert not checked_html(Sheet(video, Scratchpad(), Look(64), cache=cache)).images and video.asked == 3
+    many = checked_html(Sheet(video, items(200), Look(32), cache=cache))
     assert many.rows("Evidence") == 64 and "136 more frames are not shown" in many.text and video.asked == 67
 
 
@@ -169,7 +170,7 @@ def test_hostile_text_stays_text(atlas: Atlas, run: Result, in_tmp: Path) -> Non
             "evidence": pad,
             "usage": {HOSTILE[1]: Usage(calls=1)},
             "trace": Trace(tuple(events)),
-            "sheet": Sheet(video, pad, 48, cache=atlas.cache),
+            "sheet": Sheet(video, pad, Look(48), cache=atlas.cache),
         }
     )
     for thing in (video, atlas.reset(), atlas.observe(atlas.start()).view, pad, hostile.sheet, hostile, hostile.trace):
@@ -190,9 +191,9 @@ def test_a_damaged_object_shows_what_it_can_and_does_not_raise(cache: Cache, in_
     gone = MissingVideo()
     page = checked_html(gone)
     assert "The image cannot be shown: gone: <script>" in page.text and "320×180" in page.text
-    view = View(gone, Grid(0, 16, 2), 32, cache=cache)
+    view = View(gone, Grid(0, 16, 2), Look(32), cache=cache)
     assert "cannot be shown" in checked_html(view).text and view._repr_jpeg_() is None
-    assert "cannot be shown" in checked_html(Sheet(gone, items(2), 32, cache=cache)).text
+    assert "cannot be shown" in checked_html(Sheet(gone, items(2), Look(32), cache=cache)).text
     broken = replace(run, sheet=None, question=None)  # type: ignore[arg-type]
     assert "This Result cannot be shown" in checked_html(broken).text
     half = checked_html(replace(run, sheet=None))  # type: ignore[arg-type]

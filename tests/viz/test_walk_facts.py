@@ -16,7 +16,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid, listed
 from atlaskit.environment.mdp import dead_cells
-from atlaskit.environment.render import Sheet, View
+from atlaskit.environment.render import Sheet, View, with_look
 from atlaskit.evaluation import baselines
 from atlaskit.runs import replay
 from atlaskit.runs.events import Report, Step
@@ -63,8 +63,8 @@ def test_the_cell_that_is_acted_on_is_outlined(eventful: Result, wrong: Result) 
             cells = event.action.all_cells
             acted = [mark for mark in found.marks[shown.place][0] if mark[5] == ACTED]
             assert len(acted) == len(cells)
-            whole = replace(view, dead=frozenset(), labels="none").image
-            bare = replace(view, labels="none").image
+            whole = with_look(replace(view, dead=frozenset()), labels="none").image
+            bare = with_look(view, labels="none").image
             for cell, mark in zip(cells, acted, strict=True):
                 row, column = divmod(cell, view.grid.k)
                 own: Mark = (column / view.grid.k, row / view.grid.k, 1 / view.grid.k, 1 / view.grid.k, "", ACTED)
@@ -171,9 +171,9 @@ def test_a_run_ends_on_answer_truth_and_evidence(wrong: Result, answered: Result
         assert first["spans"] == []
         assert found.map is not None and found.sheet is not None
         root = View(result.sheet.video, replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache).root)
-        sheet = Sheet(result.sheet.video, result.evidence, result.sheet.cell, result.sheet.fit, result.sheet.cache)
+        sheet = Sheet(result.sheet.video, result.evidence, result.sheet.look, result.sheet.cache)
         assert found.images[found.map].size and root.grid.depth == 0
-        assert found.images[found.sheet].draw() == replace(sheet, patch=result.sheet.patch).jpeg()
+        assert found.images[found.sheet].draw() == sheet.jpeg()
     none = replace(answered, evidence=type(answered.evidence)(), prediction=0)
     said = {name: text for name, text, _ in list(steps(open_run(none)))[-1]["said"]}
     assert said["evidence"] == "none: the answer names no frame that supports it"

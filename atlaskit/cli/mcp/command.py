@@ -13,8 +13,7 @@ from atlaskit.cli.mcp.folders import Folders
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.render import check_cells
-from atlaskit.environment.tiles import PATCH_PX
+from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError, missing
 from atlaskit.video.video import SAMPLINGS
 
@@ -69,7 +68,7 @@ def _mcp(options: argparse.Namespace) -> int:
         raise InputError(missing("atlaskit mcp", "mcp>=2,<3")) from error
     changes = {name: value for name, value in changes_of(options).items() if name not in OF_VIEWS}
     Grid(0.0, 1.0, options.k)  # check K and the cells before an assistant waits for a picture
-    check_cells(options.k, options.cell, "native", PATCH_PX)
+    Look(options.cell, "native").check(options.k)
     settings = Settings(
         Folders(options.root or [Path.cwd()]),
         Cache(options.cache),

@@ -188,7 +188,7 @@ class FrameRenderer:
         if item.timestamp_s not in self._thumbnails:
             sheet = self._result.sheet
             try:
-                tiles, _ = read_tiles(self._video, [item.timestamp_s], sheet.cell_size, sheet.fit, self._cache)
+                tiles, _ = read_tiles(self._video, [item.timestamp_s], sheet.cell_size, sheet.look.fit, self._cache)
             except (AtlasError, OSError):
                 tiles = [None]
             self._thumbnails[item.timestamp_s] = _squared(tiles[0], EVIDENCE_PX)

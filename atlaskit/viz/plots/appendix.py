@@ -17,7 +17,7 @@ from PIL import Image
 
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
-from atlaskit.environment.render import View
+from atlaskit.environment.render import View, with_look
 from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import InputError, printable
 from atlaskit.runs import replay
@@ -55,7 +55,7 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
         >>> paths = ak.plots.save(ak.plots.before_after(result), "figures", "before_after")
     """
     atlas = replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache)
-    before = replace(atlas.observe(atlas.start()).view, labels="none")  # the figure has its own, larger
+    before = with_look(atlas.view(atlas.start()), labels="none")  # the figure has its own, larger
     black = black_cells(result)
     after = replace(before, dead=black)
     rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
@@ -187,7 +187,7 @@ def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Imag
     """Return the evidence frames, scaled to the size at which they are drawn."""
     sheet, side_px = result.sheet, 1440 // columns
     times_s = [item.timestamp_s for item in items]
-    tiles, _ = read_tiles(sheet.video, times_s, sheet.cell_size, sheet.fit, sheet.cache)
+    tiles, _ = read_tiles(sheet.video, times_s, sheet.cell_size, sheet.look.fit, sheet.cache)
     if missing := [time_s for time_s, tile in zip(times_s, tiles, strict=True) if tile is None]:
         raise InputError(
             f"The scratchpad cannot be drawn: the frame at {missing[0]:g} s is not in the cache and can no longer be "

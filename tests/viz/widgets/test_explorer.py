@@ -23,7 +23,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.environment.render import View
+from atlaskit.environment.render import View, with_look
 from atlaskit.errors import FrameError, IllegalAction
 from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
@@ -82,7 +82,7 @@ def environment_jpeg(video: Video, cache: Cache, *actions: Action) -> bytes:
         observation = atlas.step(action)
     picture = observation.looking_at or observation.view
     is_scan = isinstance(observation.looking_at, View)
-    return (replace(picture, cell=320) if is_scan else picture).jpeg()  # type: ignore[type-var]
+    return (with_look(picture, cell=320) if is_scan else picture).jpeg()  # type: ignore[type-var]
 
 
 @pytest.fixture(scope="module")

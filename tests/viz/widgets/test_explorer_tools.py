@@ -167,10 +167,10 @@ def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache
     result = ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, **settings)
     explorer = GridExplorer(world.drawn, result=result, cache=shared_cache)
     seen = next(ak.replay.pictures(result.trace, world.drawn, shared_cache)).picture
-    assert isinstance(seen, View) and replace(explorer.view, labels=seen.labels, dead=seen.dead).key == seen.key
+    assert isinstance(seen, View) and replace(explorer.view, look=seen.look, dead=seen.dead).key == seen.key
     assert explorer.view.moments == seen.moments and explorer.atlas.rules.max_depth == 1
     own = GridExplorer(world.drawn, result=result, k=8, sampling="keyframe", cache=shared_cache)
-    assert (own.atlas.k, own.view.sampling, own.atlas.cell) == (8, "keyframe", 64)
+    assert (own.atlas.k, own.view.look.sampling, own.atlas.cell) == (8, "keyframe", 64)
     with pytest.raises(InputError, match="another video"):
         GridExplorer(Flat(), result=result, cache=shared_cache)
 

@@ -20,7 +20,7 @@ from atlaskit.environment.grid import SUB_SECOND, Cell, Grid
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.mdp import State, transition
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Still, View
+from atlaskit.environment.render import Still, View, with_look
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import Result
@@ -249,5 +249,5 @@ def _opened(atlas: Atlas, state: State, cell: int) -> State:
 def _picture_of(observation: Observation) -> LazyImage:
     """Return the image to show; the few frames before or after a cell are larger than in a grid."""
     if isinstance(observation.looking_at, View):
-        return replace(observation.looking_at, cell=SCAN_CELL_PX)
+        return with_look(observation.looking_at, cell=SCAN_CELL_PX)
     return observation.looking_at or observation.view
