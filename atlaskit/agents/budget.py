@@ -204,14 +204,18 @@ class Meter:
         return self.cancel.is_set() or (limit_s is not None and self.seconds + 2 * self.longest_s >= limit_s)
 
     def exhausted(self) -> Limit | None:
-        """Return the limit that leaves no room for more exploring, None if there is room."""
-        calls_left = self.calls_left()
-        if calls_left is not None and calls_left <= RESERVED_CALLS:
-            return "calls"
+        """Return the limit that leaves no room for more exploring, None if there is room.
+
+        Calls come last: one of those that are kept may still be a review, unless another limit is
+        reached too.
+        """
         for name, left in self.tokens_left().items():
             if left < self.largest["worker"][name]:
                 return name
-        return "seconds" if self.is_out_of_time() else None
+        if self.is_out_of_time():
+            return "seconds"
+        calls_left = self.calls_left()
+        return "calls" if calls_left is not None and calls_left <= RESERVED_CALLS else None
 
     def can_decide(self) -> bool:
         """Return whether the budget allows one more call, for the decision."""

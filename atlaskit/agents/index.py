@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +19,9 @@ from atlaskit.environment.question import Question
 if TYPE_CHECKING:
     import bm25s
 
-WORD = re.compile(r"[぀-ヿ㐀-鿿가-힯]|[^\W_]+")
-"""A word; in scripts that are written without spaces, a character."""
+MARKS = "".join(mark for mark in map(chr, range(0x300, 0x3000)) if unicodedata.category(mark).startswith("M"))
+WORD = re.compile(rf"[぀-ヿ㐀-鿿가-힯]|[^\W_](?:[^\W_]|[{MARKS}])*")
+"""A word with its vowel signs; in scripts that are written without spaces, a character."""
 K1 = 1.5
 """How soon a word that comes again in a text adds no more to its score (BM25)."""
 RANK_OFFSET = 60

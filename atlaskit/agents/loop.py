@@ -95,7 +95,7 @@ class Loop:
     rounds: int = 0
     """The number of the current round; 0 before the first."""
     has_scores: bool = False
-    """Whether the probe for the next round has been made."""
+    """Whether the next round needs no probe of its own."""
     is_sufficient: bool = False
     """What the last review concluded."""
     judged: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ class Loop:
         return Probe(root, cells, ahead, self.master.ask(call))
 
     def rank(self, probe: Probe) -> bool:
-        """Rank the frontier by the scores of a probe; return whether it got any."""
+        """Rank the frontier by the scores of a probe; return whether it was answered."""
         outcome, frontier, scores, reasoning = probe.outcome, self.frontier, dict[int, float](), ""
         if isinstance(outcome, Reply):
             for ranked in outcome.answer.top:
@@ -220,14 +220,14 @@ class Loop:
         return isinstance(outcome, Reply)
 
     def keeps_scores(self) -> bool:
-        """Return whether scores are used up before the next probe, with the thrift "probe"."""
+        """Return whether no new probe is needed: with thrift "probe", while there are scores."""
         return "probe" in self.search.thrift and any(region.score for region in self.frontier.scored)
 
     def send(self, chosen: Sequence[Assignment]) -> tuple[list[Visit], Probe | None]:
         """Send a worker to each region; return their visits, and the probe that ran beside them.
 
-        What a worker may know and spend is fixed before any starts. An interrupt (Ctrl-C) does not
-        wait for calls that are in flight.
+        What a worker may know and spend is fixed before any starts. An interrupt (Ctrl-C)
+        cancels the calls that are in flight.
         """
         search, meter, steps = self.search, self.run.meter, [assignment.steps for assignment in chosen]
         looks_ahead = search.look_ahead and "probe" not in search.thrift and self.rounds != search.max_rounds
@@ -279,8 +279,8 @@ class Loop:
         """Merge visits, in the order in which their regions were handed out.
 
         All evidence is merged first, so that a region in which another worker found some is not
-        dead. A region that was cut short opens again; of one that was explored to the end, what the
-        worker did not mark goes black if it holds no evidence.
+        dead. A region that was cut short opens again, once; of one that was explored to the end,
+        what the worker did not mark goes black if the region holds no evidence.
         """
         for visit in visits:
             self.run.events.extend(visit.events)  # emitted when they happened
@@ -307,7 +307,11 @@ class Loop:
         self.frontier.drop(self.dead_zones)
 
     def rule_out(self, visit: Visit) -> tuple[Span, ...]:
-        """Make a visit's unmarked parts dead if they hold no evidence; return what is new."""
+        """Make a visit's unmarked parts dead if all that it explored holds no evidence.
+
+        Returns:
+            The intervals that are newly dead.
+        """
         new: tuple[Span, ...] = ()
         if not len(self.scratchpad.within(*visit.explored_s)):
             for start_s, end_s in visit.unmarked_s:
@@ -354,7 +358,7 @@ class Loop:
         )
 
     def look_again(self) -> bool:
-        """Open what was ruled out again, half a cell later; return whether there is any.
+        """Open what was explored again, half a cell later; return whether there is any.
 
         This happens once in a run. What was seen as finely as the run can see stays ruled out:
         nothing lies between frames that are less than a second apart, or at the greatest depth. All

@@ -142,7 +142,8 @@ class Run:
             )
         except ModelError as error:
             outcome = error
-            self.refusal = error if error.is_final else self.refusal
+            if error.is_final:  # without reading it: another thread may have set it
+                self.refusal = error
         self.meter.charge(request.role, outcome.usage, now_s() - started_s)
         return outcome
 

@@ -8,8 +8,9 @@ the words of the question), or any function of this form:
         return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
 
 The search calls the strategy once a round, when no worker is running. The strategy returns at most
-`workers` assignments, to different open regions; an empty list ends the search. A strategy must
-depend on the frontier alone, or the result depends on the timing of threads.
+`workers` assignments, to different open regions; an empty list ends the search, or begins the
+second look. A strategy must depend on the frontier alone, or the result depends on the timing of
+threads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """`Look`: how frames are drawn into cells; tiles: frames scaled to a cell, cached one by one.
 
-A tile's key names the file and the time in that file, so another view of the same frame, or another
-playlist with the same clip, decodes nothing.
+A tile's key names the file and the time in that file, so another view with cells of the same
+size, or another playlist with the same clip, decodes nothing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ Labels = Literal["none", "index", "time"]
 PATCH_PX = 32
 """Side of the square of pixels that most models read as one image token."""
 FLATTEST = 4
-"""A native cell's longer side is at most so many times the shorter one, so that the text in it
-leaves the frame visible."""
+"""A native cell's longer side is at most so many times the shorter one, before that is rounded, so
+that the text in it leaves the frame visible."""
 SHORTEST_PX = 16
 """A native cell's shorter side before it is rounded, at least; for the same reason."""
 
@@ -62,8 +62,8 @@ class Look:
     labels: Labels = "none"
 
     def __post_init__(self) -> None:
-        if self.cell < 16:
-            raise InputError(f"A cell must be at least 16 pixels wide; got {self.cell}.")
+        if type(self.cell) is not int or self.cell < 16:
+            raise InputError(f"A cell must be at least 16 pixels wide; got {self.cell!r:.80}.")
         if self.fit not in get_args(Fit):
             raise InputError(f'fit is "native", "contain" or "stretch"; got {self.fit!r}.')
         check_whole("patch", self.patch)
@@ -168,7 +168,7 @@ def _no_tile(error: FrameError) -> bytes:
 def _is_tile(tile: bytes) -> bool:
     try:
         return not tile or max(Image.open(io.BytesIO(tile), formats=["JPEG"]).size) <= WIDEST_PX
-    except (OSError, ValueError):
+    except (OSError, ValueError, Image.DecompressionBombError):
         return False
 
 

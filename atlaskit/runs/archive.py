@@ -52,7 +52,7 @@ def export(
         >>> counts["reply"] > 0
         True
     """
-    cache = cache or default_cache()
+    cache, packed = cache or default_cache(), Counter[str]()
     if made_since_s is not None:
         if run is not None:
             raise InputError("made_since_s packs what all runs since a moment need: leave run out.")
@@ -61,7 +61,6 @@ def export(
         keys, renewed = _all_keys(cache), dict[str, bytes]()
     else:
         keys, renewed = _keys_of_runs([run] if isinstance(run, Result | Trace | str | Path) else run, cache)
-    packed: Counter[str] = Counter()
 
     def entries() -> Iterator[tuple[str, bytes]]:
         for key in sorted({*keys, *renewed}):

@@ -99,19 +99,19 @@ class SheetRecord(Record):
         return cls(key=sheet.key, labels=sheet.scratchpad.labels)
 
 
+ACTION_NAMES = [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]
+
+
 def _known_action(name: str) -> str:
-    if name not in (names := [kind.type.__name__ for kind in ACTIONS.values()]):
-        raise ValueError(f"is no action; the actions are {', '.join(dict.fromkeys(names))}")
+    if name not in ACTION_NAMES:
+        raise ValueError(f"is no action; the actions are {', '.join(ACTION_NAMES)}")
     return name
-
-
-ACTION_NAMES = {"type": "string", "enum": [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]}
 
 
 class ActionRecord(Record):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
-    name: Annotated[str, AfterValidator(_known_action), WithJsonSchema(ACTION_NAMES)]
+    name: Annotated[str, AfterValidator(_known_action), WithJsonSchema({"type": "string", "enum": ACTION_NAMES})]
     cell: Cell | None = None
     cells: tuple[Cell, ...] | None = None
     direction: Literal["before", "after"] | None = None

@@ -42,16 +42,20 @@ def write(path: str | Path, entries: Iterable[tuple[str, bytes]]) -> None:
         entries: Keys and bytes, each key once.
 
     Raises:
-        CacheError: If the file cannot be written, or an entry is not one line of text.
+        CacheError: If the file cannot be written, an entry is not one line of text, or `read` would
+            refuse the file.
     """
-    packer, packed = lzma.LZMACompressor(), list[bytes]()
-    packed.append(packer.compress(HEADER + b"\n"))
+    lines = [HEADER]
     for _, value, key in sorted((kind_of(key), value, key) for key, value in entries):
-        if b"\n" in value or not value:
+        if b"\n" in value or not 0 < len(value) < MAX_ENTRY_BYTES:
             raise CacheError(f"The cache entry {key[:80]!r} is not one of atlaskit, so it cannot be packed.")
-        packed.append(packer.compress(b'{"%s":%s}\n' % (key.encode(), value)))
+        lines.append(b'{"%s":%s}' % (key.encode(), value))
+    text = b"\n".join([*lines, b""])
+    content = lzma.compress(text)
+    if len(text) > _most_bytes(len(content)):
+        raise CacheError(f"{path} is not written: its entries are so alike that reading it would be refused.")
     try:
-        write_whole(path, b"".join([*packed, packer.flush()]))
+        write_whole(path, content)
     except OSError as error:
         raise CacheError(f"{path} cannot be written: {reason(error)}.") from error
 
@@ -92,10 +96,15 @@ def read(path: str | Path) -> Iterator[tuple[str, bytes]]:
         raise CacheError(f"{path} cannot be read as a recording: {reason(error)}.") from error
 
 
+def _most_bytes(packed_bytes: int) -> int:
+    """Return the most bytes that a file of some size may unpack to."""
+    return max(MAX_ENTRY_BYTES, MAX_COMPRESSION * packed_bytes)
+
+
 def _lines(path: str | Path) -> Iterator[bytes]:
-    """Yield the lines of a file; raise LZMAError or CacheError where it is no such file."""
+    """Yield the lines of a file; raise LZMAError, EOFError, OSError or CacheError if it is none."""
     decoder, begun = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DECODER_BYTES), b""
-    left_bytes = max(MAX_ENTRY_BYTES, MAX_COMPRESSION * Path(path).stat().st_size)
+    left_bytes = _most_bytes(Path(path).stat().st_size)
     with Path(path).open("rb") as file:
         while not decoder.eof:
             packed = file.read(READ_BYTES) if decoder.needs_input else b""

@@ -94,10 +94,7 @@ def memory(trace: Trace, upto: int | None = None) -> Memory:
         >>> ak.replay.memory(result.trace).scratchpad == result.evidence
         True
     """
-    latest = Memory()
-    for each in memories(trace, upto):
-        latest = each
-    return latest
+    return [Memory(), *memories(trace, upto)][-1]
 
 
 def memories(trace: Trace, upto: int | None = None) -> Iterator[Memory]:

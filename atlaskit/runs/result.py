@@ -248,8 +248,7 @@ class Result:
 
         They are copies: a change of them does not change the result.
         """
-        values: dict[str, Any] = json.loads(self.to_json())
-        return values
+        return json.loads(self.to_json())  # type: ignore[no-any-return]
 
     def to_json(self) -> str:
         """Return the result as canonical JSON; two runs on the same inputs give the same bytes."""

@@ -16,7 +16,7 @@ from support.asking import ask
 from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import CHOICE, search_small
 
-from atlaskit.agents.budget import Budget
+from atlaskit.agents.budget import Budget, Meter
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models import clock
@@ -183,3 +183,12 @@ def test_a_budget_can_limit_seconds(
         assert (result.prediction is not None) == (seconds > 1)  # the first call takes one second
         assert result.spent.seconds == result.total.calls <= seconds
     assert stops[:3] == ["seconds"] * 3 and set(stops) <= {"seconds", "sufficient"}
+
+
+def test_a_review_gets_the_call_kept_for_it_only_while_other_limits_allow_it() -> None:
+    """Calls are told last, so that they hide no other limit that is reached too."""
+    meter = Meter(Budget(calls=5, tokens=1_000, seconds=3600))
+    meter.charge("worker", Usage(calls=3, prompt_tokens=900), 0.1)
+    assert meter.exhausted() == "tokens"
+    assert Meter(Budget(calls=3, seconds=1e-9)).exhausted() == "seconds"
+    assert Meter(Budget(calls=3, seconds=3600)).exhausted() == "calls"

@@ -166,6 +166,8 @@ def test_a_frames_key_tells_it_from_others_and_an_unreadable_one_is_marked(cache
 def test_invalid_views_are_refused(cache: Cache) -> None:
     with pytest.raises(InputError, match="16 pixels"):
         View(Flat(), Grid(0, 16, 2), Look(8), cache=cache)
+    with pytest.raises(InputError, match=r"16 pixels wide; got 64\.5"):
+        Look(64.5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="8192"):
         View(Flat(), Grid(0, 16, 45), Look(330), cache=cache)
     with pytest.raises(InputError, match="fit is"):

@@ -19,7 +19,7 @@ from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
 
 import atlaskit as ak
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.index import Index, nearest, query_of
+from atlaskit.agents.index import Index, nearest, query_of, words
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
@@ -193,3 +193,8 @@ def test_the_oracle_searches_for_words_of_the_question_alone(world: World) -> No
             asked_for = f"{question.text} {' '.join(question.choices)}"
             assert all(query in asked_for for query in reply.answer.queries)
             assert miss < 1 or reply.answer.queries == [question.text]
+
+
+def test_a_word_keeps_its_vowel_signs() -> None:
+    """Without them, words of many scripts fall to pieces that are all alike."""
+    assert words("हिन्दी, की; का!") == ["हिन्दी", "की", "का"] and words("ภาษาไทย 日本") == ["ภาษาไทย", "日", "本"]

@@ -356,3 +356,16 @@ def test_an_entry_of_another_program_is_not_packed(tmp_path: Path) -> None:
     with pytest.raises(CacheError, match="not one of atlaskit"):
         export(tmp_path / "x.jsonl.xz", cache=cache)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_recording_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
+    cache = Cache(None)
+    for number in range(6000):
+        cache.put(f"reply:{KINDS['reply'].version}:{number:064x}", REPLY[76:-2] + b" " * 4000)
+    with pytest.raises(CacheError, match="so alike that reading it would be refused"):
+        export(tmp_path / "x.jsonl.xz", cache=cache)
+    cache = Cache(None)
+    cache.put(f"reply:{KINDS['reply'].version}:{'ab' * 32}", b" " * (17 << 20))
+    with pytest.raises(CacheError, match="cannot be packed"):
+        export(tmp_path / "x.jsonl.xz", cache=cache)
+    assert not list(tmp_path.iterdir())
