@@ -72,6 +72,8 @@ def normalised(action: Any) -> dict[str, int]:
 class Damaged(DrawnVideo):
     """A drawn world whose second quarter cannot be decoded."""
 
+    is_drawn = False
+
     def __init__(self, world: World) -> None:
         super().__init__(world.script)
         self.fingerprint += "-damaged"

@@ -32,13 +32,13 @@ def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, monk
     assert {call.step for call in result.calls} >= {"task", "probe", "step", "decision"}
     assert sum(call.usage.calls for call in result.calls) == len(server.bodies)
     for call in result.calls:
-        assert call.transit.wall_s >= call.transit.queue_s >= 0 and call.transit.sent_bytes > 100
+        assert call.wall_s >= call.queue_s >= 0 and call.sent_bytes > 100
         assert all(view.partition(":")[0] in ("view", "sheet", "still") for view in call.views)
     assert next(call for call in result.calls if call.step == "task").views == ()
-    for row in (call.row() for call in result.calls):
+    for row in (vars(call) for call in result.calls):
         assert row["effective_tokens"] == row["prompt_tokens"] - row["cached_tokens"] + row["completion_tokens"]
     table = pd.DataFrame(result.calls)
-    assert table.to_dict("records") == [call.row() for call in result.calls]
+    assert table.to_dict("records") == [vars(call) for call in result.calls]
     assert table["prompt_tokens"].sum() == result.total.prompt_tokens and table["retries"].sum() == 3
     assert not any(isinstance(value, dict | list) for row in table.to_dict("records") for value in row.values())
     usages = [*result.usage.values(), result.total]
@@ -47,7 +47,7 @@ def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, monk
 
     assert Counter(call.usage for call in again.calls) == Counter(call.usage for call in result.calls)
     assert not any(call.live for call in again.calls)
-    assert sum(call.transit.wall_s for call in again.calls) == 0
+    assert sum(call.wall_s for call in again.calls) == 0
     assert again.to_json() == result.to_json()
 
 
@@ -62,6 +62,6 @@ def test_a_failed_call_is_recorded(world: World, cache: Cache) -> None:
 def test_the_token_counts_of_an_oracle_are_marked_as_estimates(world: World, cache: Cache) -> None:
     result = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache, **SMALL)  # type: ignore[arg-type]
     for call in result.calls:
-        assert call.usage.estimated and call.row()["estimated"] and call.usage.calls == 1
+        assert call.usage.estimated and vars(call)["estimated"] and call.usage.calls == 1
         assert (call.usage.image_tokens > 0) == bool(call.views)
         assert call.usage.prompt_tokens > call.usage.image_tokens and call.usage.completion_tokens > 0

@@ -170,7 +170,7 @@ def check_received(run: Run, result: Result) -> None:
     assert lost_calls(run) + unanswered <= run.unanswered, "an answered request did arrive, however busy the machine is"
     assert plan.received - plan.resent - len(plan.rejected) <= result.spent.calls
     if not lost_calls(run):
-        assert plan.received_bytes == sum(call.transit.sent_bytes for call in result.calls)
+        assert plan.received_bytes == sum(call.sent_bytes for call in result.calls)
 
 
 def check_nothing_is_lost(result: Result) -> None:
