@@ -261,7 +261,8 @@ class Loop:
         )
         self.run.log(events.Assign(round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals))
         ahead = ahead and bool(self.frontier.cells)
-        with ThreadPoolExecutor((search.threads or self.workers) + ahead) as pool:
+        threads = 1 if self.run.is_replay else (search.threads or self.workers) + ahead  # a replay waits for nobody
+        with ThreadPoolExecutor(threads) as pool:
             try:
                 probe = pool.submit(self.probe, ahead=True) if ahead else None
                 visits = list(pool.map(self.visit, tasks))

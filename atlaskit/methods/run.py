@@ -161,7 +161,8 @@ class MethodRun(Run):
                 left = self.meter.calls_left()
                 room = group if left is None else min(group, left - RESERVED_CALLS)  # positive: it is not over
                 requests = [call(item).request() for item in items[start : start + room]]
-                outcomes = pool.map(lambda each: self.refusal or self.complete(each), requests)
+                spread = map if self.is_replay else pool.map  # a replay waits for nobody
+                outcomes = spread(lambda each: self.refusal or self.complete(each), requests)
                 for item, request, outcome in zip(items[start : start + room], requests, outcomes, strict=True):
                     if not isinstance(outcome, ModelError):
                         has_reply = True
