@@ -53,8 +53,9 @@ def first_regions(result: Result) -> list[tuple[int, ...]]:
 def test_scouts_that_say_nothing_change_no_request(long_world: World) -> None:
     question = of_category(long_world, "S2A")
     plain, scouted = RecordingOracle(long_world, 0.3), RecordingOracle(long_world, 0.3)
-    search(long_world, question, Cache(None), plain, threads=1)
-    result = search(long_world, question, Cache(None), scouted, threads=1, scouts=[silent, mute])
+    alone: dict[str, Any] = {"threads": 1, "look_ahead": False}  # one call after the other
+    search(long_world, question, Cache(None), plain, **alone)
+    result = search(long_world, question, Cache(None), scouted, scouts=[silent, mute], **alone)
     assert [request.messages for request in scouted.requests] == [request.messages for request in plain.requests]
     assert result.settings["scouts"] == ["silent", "mute"] and result.settings["hints_told"] is True
     first, second = result.trace.of("scout")
