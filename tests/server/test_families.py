@@ -26,6 +26,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.client import VLM
+from atlaskit.models.errors import BadReply
 from atlaskit.models.http import Endpoint
 from atlaskit.models.presets import FAMILIES, family_of
 from atlaskit.models.protocol import CallControl, Message, ModelWrapper, ParametricSchema, Reply, Request
@@ -231,14 +232,28 @@ def test_a_method_ends_with_a_result_whatever_the_model_writes(name: str, vlm: V
 def test_the_servers_grammar_enforces_the_schema_of_every_call_of_a_method(
     vlm: VLM, family: TinyFamily, cache: Cache
 ) -> None:
-    """Also of those that no method came to make above, where the model chose what to do."""
+    """Also of those that no method came to make above, where the model chose what to do.
+
+    A model that babbles need not end a list before its tokens end; what it says until then fits.
+    """
     if family.folder != "qwen3-vl":
         pytest.skip("one model that babbles is enough")
     asked = {name: call.request() for name, call in method_calls(cache)}
+
+    def answered(request: Request) -> Reply | None:
+        try:
+            return vlm.complete(request)
+        except BadReply as error:
+            assert "it was cut off after" in str(error)
+            return None
+
     with ThreadPoolExecutor(8) as pool:
-        replies = dict(zip(asked, pool.map(vlm.complete, asked.values()), strict=True))
+        replies = dict(zip(asked, pool.map(answered, asked.values()), strict=True))
+    assert sum(reply is None for reply in replies.values()) <= len(asked) // 8
     for name, reply in replies.items():
         request = asked[name]
+        if reply is None:
+            continue
         shape = request.schema.shape if isinstance(request.schema, ParametricSchema) else request.schema
         assert isinstance(reply.answer, shape) and not reply.usage.estimated, name
 
