@@ -99,19 +99,20 @@ class SheetRecord(Record):
         return cls(key=sheet.key, labels=sheet.scratchpad.labels)
 
 
-ACTION_NAMES = [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]
+def _action_names() -> list[str]:
+    return [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]
 
 
 def _known_action(name: str) -> str:
-    if name not in ACTION_NAMES:
-        raise ValueError(f"is no action; the actions are {', '.join(ACTION_NAMES)}")
+    if name not in _action_names():
+        raise ValueError(f"is no action; the actions are {', '.join(_action_names())}")
     return name
 
 
 class ActionRecord(Record):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
-    name: Annotated[str, AfterValidator(_known_action), WithJsonSchema({"type": "string", "enum": ACTION_NAMES})]
+    name: Annotated[str, AfterValidator(_known_action), WithJsonSchema({"type": "string", "enum": _action_names()})]
     cell: Cell | None = None
     cells: tuple[Cell, ...] | None = None
     direction: Literal["before", "after"] | None = None

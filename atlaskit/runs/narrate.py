@@ -245,9 +245,8 @@ def cited_labels(answer: dict[str, Any]) -> list[str]:
 
 def item_text(item: Evidence) -> str:
     """Return an item of evidence in words."""
-    subtitle = f" – subtitle: {item.subtitle}" if item.subtitle else ""
-    sure = f"(confidence {percent(item.confidence)})"
-    return f"[{item.label}] {clock(item.timestamp_s)} {item.description} {sure}{subtitle}"
+    said = f" – subtitle: {item.subtitle}" if item.subtitle else ""
+    return f"[{item.label}] {clock(item.timestamp_s)} {item.description} (confidence {percent(item.confidence)}){said}"
 
 
 def counted(count: int, noun: str) -> str:
