@@ -99,20 +99,19 @@ class SheetRecord(Record):
         return cls(key=sheet.key, labels=sheet.scratchpad.labels)
 
 
-def _action_names() -> list[str]:
-    return [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]
-
-
 def _known_action(name: str) -> str:
-    if name not in _action_names():
-        raise ValueError(f"is no action; the actions are {', '.join(_action_names())}")
+    if name not in (names := [kind.type.__name__ for kind in ACTIONS.values()]):
+        raise ValueError(f"is no action; the actions are {', '.join(dict.fromkeys(names))}")
     return name
+
+
+ACTION_NAMES = {"type": "string", "enum": [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]}
 
 
 class ActionRecord(Record):
     """An action, by its name and arguments; an agent's claims about cells are in the evidence."""
 
-    name: Annotated[str, AfterValidator(_known_action), WithJsonSchema({"type": "string", "enum": _action_names()})]
+    name: Annotated[str, AfterValidator(_known_action), WithJsonSchema(ACTION_NAMES)]
     cell: Cell | None = None
     cells: tuple[Cell, ...] | None = None
     direction: Literal["before", "after"] | None = None

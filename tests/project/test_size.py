@@ -20,7 +20,7 @@ NOT_YET = {
     "top": 182,
     "video": 5272,
     "models": 4763,
-    "runs": 1062,
+    "runs": 1061,
     "benchmarks": 4247,
     "experiments": 728,
     "viz": 4992,
