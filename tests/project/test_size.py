@@ -21,13 +21,13 @@ NOT_YET = {
     "video": 5272,
     "models": 4763,
     "runs": 1061,
-    "benchmarks": 4247,
+    "benchmarks": 4244,
     "experiments": 728,
     "viz": 4992,
-    "cli": 1657,
+    "cli": 1656,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
-MODULES_ENTERED = {"paper": 41, "best": 42}
+MODULES_ENTERED = {"paper": 40, "best": 41}
 """In how many modules of atlaskit a function runs while an oracle is asked one question, in a new
 process: 40 is the plan. Whoever brings a number down lowers it here."""
 
