@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -19,9 +19,6 @@ from atlaskit.environment.question import Question
 if TYPE_CHECKING:
     import bm25s
 
-MARKS = "".join(mark for mark in map(chr, range(0x300, 0x3000)) if unicodedata.category(mark).startswith("M"))
-WORD = re.compile(rf"[぀-ヿ㐀-鿿가-힯]|[^\W_](?:[^\W_]|[{MARKS}])*")
-"""A word with its vowel signs; in scripts that are written without spaces, a character."""
 K1 = 1.5
 """How soon a word that comes again in a text adds no more to its score (BM25)."""
 RANK_OFFSET = 60
@@ -127,7 +124,17 @@ def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray
 
 def words(text: str) -> list[str]:
     """Return the words of a text in lower case, in order."""
-    return WORD.findall(text.casefold())
+    return _word().findall(text.casefold())
+
+
+@cache
+def _word() -> re.Pattern[str]:
+    """Return the pattern of a word with its vowel signs, made once, when it is first needed.
+
+    In scripts that are written without spaces, a word is a character.
+    """
+    marks = "".join(mark for mark in map(chr, range(0x300, 0x3000)) if unicodedata.category(mark).startswith("M"))
+    return re.compile(rf"[぀-ヿ㐀-鿿가-힯]|[^\W_](?:[^\W_]|[{marks}])*")
 
 
 def query_of(question: Question) -> str:

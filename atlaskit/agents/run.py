@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from importlib import import_module
-from typing import Any, ClassVar, Protocol, Self, cast
+from typing import Any, ClassVar, Protocol, Self
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.prompts import Call
@@ -99,7 +99,8 @@ class Run:
         self.events, self.settings, self.failure = list[Event](), dict[str, Any](), ""
         self.refusal: ModelError | None = None
         self.result: Result | None = None
-        self._on_event, self._display, self._has_warned = on_event, cast("RunDisplay | None", None), False
+        self._display: RunDisplay | None = None
+        self._on_event, self._has_warned = on_event, False
         if show:
             if (open_display := Run.open_display) is None:
                 raise InputError("show=True needs a display, and none is registered; import atlaskit as a whole.")
@@ -150,7 +151,12 @@ class Run:
     @property
     def is_hopeless(self) -> bool:
         """Whether no call got a reply, and one failed in a way in which all must fail."""
-        return self.refusal is not None and all(call.failure for call in self.model.calls)
+        return self.refusal is not None and not self.has_reply
+
+    @property
+    def has_reply(self) -> bool:
+        """Whether a call got a reply."""
+        return any(not call.failure for call in self.model.calls)
 
     def log(self, event: Event) -> None:
         """Add an event to the trace, and emit it."""

@@ -1,5 +1,5 @@
 """The strategies dfs, bfs, beam and auto: functions that choose the regions of a round. Each is one
-function of the frontier.
+function of the frontier, a priority queue of open regions with virtual loss (paper §3.2).
 
 `ak.Search(traversal=)` takes a name in STRATEGIES, "auto" (the master chooses "dfs" or "bfs" from
 the words of the question), or any function of this form:
@@ -26,6 +26,8 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import Traversal
 from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError, check_whole
+
+__all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
 
 PRIOR_WEIGHT = 0.7
 """Score that a prior of 1 amounts to, so that what the master is sure of comes first."""
@@ -222,8 +224,6 @@ def virtual_loss(grid: Grid, other: Grid) -> float:
     gap_s = max(grid.start_s - other.end_s, other.start_s - grid.end_s)
     return VIRTUAL_LOSS if gap_s < 0 else NEIGHBOUR_LOSS * 0.5 ** (gap_s / other.span_s)
 
-
-__all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
 
 SCAN_STEPS = 4
 """Steps of a worker that scans one level and marks cells for later rounds."""

@@ -155,7 +155,7 @@ class MethodRun(Run):
                 unreachable.
         """
         group = len(items) if self.budget is None else self.threads
-        unreachable, has_reply, start = 0, any(not call.failure for call in self.model.calls), 0
+        unreachable, has_reply, start = 0, self.has_reply, 0
         with ThreadPoolExecutor(self.threads) as pool:
             while start < len(items) and not self.is_over:
                 left = self.meter.calls_left()
@@ -212,7 +212,7 @@ class MethodRun(Run):
         decision: Reply | None = None
         if self.meter.can_decide() and not self.is_hopeless:
             outcome = self.complete(call.request())
-            if isinstance(outcome, Unreachable) and all(call.failure for call in self.model.calls):
+            if isinstance(outcome, Unreachable) and not self.has_reply:
                 raise outcome
             if isinstance(outcome, ModelError):
                 self._log_failure("decision", outcome)

@@ -13,7 +13,7 @@ import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, Unpack, cast, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Unpack, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -376,13 +376,11 @@ class CallLog:
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Pass the call to the model and record its reply or failure. See `Model.complete`."""
-        began_s, outcome = now_s() - self._started_s, cast(Reply | ModelError | None, None)
+        began_s = now_s() - self._started_s
         try:
-            outcome = self.model.complete(request, **control)
-            return outcome
+            reply = self.model.complete(request, **control)
         except ModelError as error:
-            outcome = error
+            self.calls.append(Call.of(request, error, began_s, now_s() - self._started_s))
             raise
-        finally:
-            if outcome is not None:
-                self.calls.append(Call.of(request, outcome, began_s, now_s() - self._started_s))
+        self.calls.append(Call.of(request, reply, began_s, now_s() - self._started_s))
+        return reply
