@@ -12,6 +12,7 @@ SCALE   ?= small
 SEEDS   ?=
 ONLY    ?=
 DATA    ?=
+FIRST   ?=
 WORKERS ?=
 NEWEST  ?=
 KEEP    ?=
@@ -28,7 +29,7 @@ export NEWEST
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all test-server test-rl lock newest lint experiments recordings lab serve bench nano docs clean clean-all
+.PHONY: help demo paper test test-all test-server test-rl lock newest lint experiments recordings lab serve bench nano docs clean clean-all
 
 help: ## List the targets
 	@echo "atlaskit: ask a vision-language model about long videos. Targets:"
@@ -56,7 +57,7 @@ test-rl: $(RL)/test ## Run the tests with TRL and verifiers on a tiny model, in 
 lock: $(VENV)/test ## Renew the versions that all targets install; KEEP=1 changes none that are still possible
 	@$(TIMED) "lock" $(BIN)/python tools/lock.py $(if $(filter-out 0,$(KEEP)),--keep)
 
-newest: ## Run demo, replay and short tests with the newest version of everything, in .venv-newest
+newest: ## Run demo and short tests with the newest version of everything, in .venv-newest
 	@bash tools/newest "$(PYTHON)"
 
 lint: $(VENV)/test ## Check style, types, page scripts, imports between packages, and that notebooks are stripped
@@ -72,6 +73,10 @@ experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|f
 	@$(if $(REPLAYS),$(BIN)/atlaskit cache --cache cache import recordings/*.jsonl.xz)
 	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
 		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
+
+paper: $(VENV)/notebook ## Re-run the paper's tables and figures on a dataset: DATA=folder MODEL=Qwen/Qwen3-VL-8B-Instruct FIRST=30 ARGS="--total-tokens 2000000"
+	@$(if $(and $(DATA),$(MODEL)),,echo "Name a dataset's folder and a model: make paper DATA=data/LongVideoBench MODEL=Qwen/Qwen3-VL-8B-Instruct" >&2; exit 2)
+	@$(BIN)/atlaskit paper "$(DATA)" --model "$(MODEL)" $(if $(FIRST),--first "$(FIRST)") $(ARGS)
 
 recordings: $(VENV)/notebook ## Run all notebooks as `make experiments` does, and record what REPLAY=1 needs
 	@began=$$(date +%Y-%m-%dT%H:%M:%S) && $(MAKE) experiments && \

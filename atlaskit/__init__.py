@@ -39,7 +39,7 @@ from atlaskit.runs import replay
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video
-from atlaskit.viz import html, live, movie, plots, walk, widgets
+from atlaskit.viz import html, live, plots, walk, widgets
 
 __version__ = "0.1.0"
 
@@ -77,7 +77,6 @@ __all__ = [
     "diagnosis",
     "evaluate",
     "metrics",
-    "movie",
     "open_video",
     "plots",
     "replay",

@@ -17,7 +17,7 @@ from atlaskit.models.serving.install import interpreter
 FULL_MINUTES = 120.0
 """Intended duration of the full recipe on two cores. The run that made the shipped weights took 121
 minutes on cores with AMX while other jobs ran; without AVX-512 it takes much longer
-(docs/nano.md)."""
+(nano/README.md)."""
 MEMORY_SETTINGS = {
     "MALLOC_MMAP_THRESHOLD_": str(2**25),
     "MALLOC_TRIM_THRESHOLD_": str(2**33),
@@ -26,7 +26,7 @@ MEMORY_SETTINGS = {
 }
 """Environment variables that make the C library keep freed memory and oneDNN keep the kernels that
 it compiled for each matrix shape. Without either, training takes much longer
-(docs/nano-trials.md)."""
+(nano/trials.md)."""
 LEARN = Path(__file__).with_name("learn")
 """The package that trains, which runs without atlaskit."""
 

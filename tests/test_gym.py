@@ -1,8 +1,9 @@
-"""The Gymnasium environments: their contract, masks, reward and reference policies."""
+"""The Gymnasium environments: contract, masks, rewards, tasks and reference policies."""
 
 from __future__ import annotations
 
 import copy
+import doctest
 import os
 import re
 import subprocess
@@ -19,17 +20,21 @@ from gymnasium.utils.env_checker import check_env
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.paths import ROOT
-from support.stand_ins import Flat
 
+import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.atlasworld.clip import DrawnVideo
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.question import Question
+from atlaskit.environment.actions import AddToScratchpad, Claim
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.memory import Scratchpad
+from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.scoring import temporal_iou
 from atlaskit.errors import FrameError, InputError
 from atlaskit.evaluation.intervals import interval
-from atlaskit.gym import CELL_KINDS, KINDS, AtlasEnv, DiscreteAtlasEnv, as_action
-from examples.policies import greedy_policy, random_policy, rollout
+from atlaskit.gym import CELL_KINDS, KINDS, TASKS, AtlasEnv, AtlasEpisode, Coverage, DiscreteAtlasEnv, Reward, as_action
+from examples.pixel_policies import ScanPolicy, named_colour, rarest
+from examples.policies import greedy_policy, random_policy, rollout, trials, uniform_policy
 
 WORLDS = int(os.environ.get("ATLASKIT_WORLDS", "6"))
 """Worlds on which policies are tested; ATLASKIT_WORLDS=20 gives the documented figures."""
@@ -59,16 +64,6 @@ def do(env: AtlasEnv, kind: str, cell: int = 0, answer: int = 0) -> tuple[Any, f
     return env.step(env.encode(as_action(kind, cell, answer)))
 
 
-def snapshot(env: AtlasEnv) -> tuple[Any, ...]:
-    return env.state, env.observation.view.key, env.prediction
-
-
-def normalised(action: Any) -> dict[str, int]:
-    """Return an action of the space with 0 for the entries that its kind ignores."""
-    kind = KINDS[action["kind"]]
-    return as_action(kind, int(action["cell"] * (kind in CELL_KINDS)), int(action["answer"] * (kind == "finished")))
-
-
 class Damaged(DrawnVideo):
     """A drawn world whose second quarter cannot be decoded."""
 
@@ -84,21 +79,6 @@ class Damaged(DrawnVideo):
         return [FrameError("damaged") if bad else frame for bad, frame in zip(is_bad, frames, strict=True)]
 
 
-@pytest.mark.parametrize(("size", "expected"), [((320, 180), (144, 256)), ((180, 320), (256, 144))])
-def test_native_cells_give_the_observation_the_shape_of_the_video(
-    size: tuple[int, int], expected: tuple[int, int]
-) -> None:
-    question = Question("How many?", kind="count", answer=1)
-    env = gymnasium.make(
-        "atlaskit.gym:Atlas-v0", video=Flat(size), question=question, k=4, fit="native", patch=4, cache=Cache(None)
-    )
-    assert env.observation_space.shape == (*expected, 3)
-    picture, _ = env.reset(seed=0)
-    assert env.observation_space.contains(picture) and np.abs(picture.astype(int) - (200, 60, 60)).max() < 20
-    for action in (as_action("zoom", 3), as_action("investigate_after", 3)):
-        assert env.observation_space.contains(env.step(action)[0])
-
-
 def test_without_gymnasium_the_error_says_what_to_install() -> None:
     code = "import sys; sys.modules['gymnasium'] = None; import atlaskit; import atlaskit.gym"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
@@ -106,19 +86,11 @@ def test_without_gymnasium_the_error_says_what_to_install() -> None:
     assert done.stderr.strip().endswith("-m pip install 'gymnasium>=1.0'")
 
 
-@pytest.mark.parametrize("traversal", ["dfs", "bfs"])
-@pytest.mark.parametrize("id", IDS)
+@pytest.mark.parametrize(("id", "traversal"), zip(IDS, ["dfs", "bfs"], strict=True))
 def test_the_environment_checker_finds_no_fault(id: str, traversal: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         check_env(gymnasium.make(id, duration_s=60, k=2, traversal=traversal, render_mode="rgb_array").unwrapped)
-
-
-def test_drawn_worlds_write_nothing_to_disk(in_tmp: Path) -> None:
-    env = gymnasium.make("Atlas-v0", duration_s=60, k=2)
-    rng = np.random.default_rng(0)
-    rollout(env, lambda env: random_policy(env, rng), seed=0)
-    assert list(in_tmp.iterdir()) == [] and repr(env.unwrapped.atlas)
 
 
 def test_vector_environment_with_drawn_worlds() -> None:
@@ -137,20 +109,9 @@ def test_vector_environment_with_drawn_worlds() -> None:
         envs.close()
 
 
-def test_vector_environment_with_one_file(film: World, tmp_path: Path) -> None:
-    settings = {"video": film.video.path, "question": film.questions[0], "cache": tmp_path / "cache", "k": 2}
-    envs = gymnasium.make_vec("atlaskit.gym:Atlas-v0", 2, "async", **settings)  # a path can be pickled
-    try:
-        pictures, info = envs.reset(seed=0)
-        assert np.array_equal(*pictures) and list(info["question"]) == [film.questions[0].text] * 2
-        pictures, _, _, _, info = envs.step({"kind": np.array([0, 1]), "cell": np.array([3, 0]), "answer": [0, 0]})
-        assert list(info["depth"]) == [1, 0] and list(map(bool, info["illegal"])) == [False, True]
-    finally:
-        envs.close()
+def test_episodes_depend_on_the_seed_alone() -> None:
+    id = IDS[1]
 
-
-@pytest.mark.parametrize("id", IDS)
-def test_episodes_depend_on_the_seed_alone(id: str) -> None:
     def play() -> list[Any]:
         env, rng = gymnasium.make(id, duration_s=60, k=2), np.random.default_rng(3)
         seen: list[Any] = [env.reset(seed=11), env.reset(), env.reset(seed=7)]
@@ -176,30 +137,6 @@ def test_a_given_task_is_the_same_at_every_reset(world: World, shared_cache: Cac
     assert np.array_equal(first, again) and repr(info) == repr(info_again)
     assert info["question"] == env.question.text and info["choices"] == env.question.choices
     assert [line[2] for line in info["subtitles"]] == [line.text for line in world.script.lines]
-
-
-@pytest.mark.long
-@given(st.data())
-def test_illegal_actions_cost_a_step_and_change_nothing(world: World, shared_cache: Cache, data: st.DataObject) -> None:
-    video = data.draw(st.sampled_from([world.drawn, Damaged(world)]))
-    traversal = data.draw(st.sampled_from(["dfs", "bfs"]))
-    settings = {"k": 2, "cell": 16, "max_depth": 3, "cache": shared_cache, "traversal": traversal}
-    env = AtlasEnv(video, world.questions[0], max_steps=6, **settings)
-    _, info = env.reset()
-    is_over, steps = False, 0
-    while not is_over:
-        legal = env.legal_actions()
-        action, before = data.draw(ANY_ACTION | st.sampled_from(legal)), snapshot(env)
-        _, reward, terminated, truncated, info = env.step(action)
-        is_over, steps = terminated or truncated, steps + 1
-        assert env.steps == steps and not (terminated and truncated)
-        if info["illegal"]:
-            assert snapshot(env) == before and reward == 0 and not terminated
-        else:
-            assert normalised(action) in legal
-    with pytest.raises(gymnasium.error.ResetNeeded):
-        env.step(as_action("finished"))
-    assert env.legal_actions() == [] and not info["kind_mask"].any()
 
 
 @pytest.mark.long
@@ -243,49 +180,6 @@ def test_an_unreadable_cell_can_be_expanded_but_is_no_evidence() -> None:
     assert "unreadable" in do(env, "zoom", 1)[-1]["illegal"] and env.steps == 1
 
 
-def test_numbers_and_dictionaries_encode_the_same_actions(world: World, shared_cache: Cache) -> None:
-    env = reset(env_of(world, shared_cache, k=4))
-    assert env.action_space.n == 6 * 16 + 1 + 8
-    numbers = range(int(env.action_space.n))
-    assert [env.encode(env.decode(number)) for number in numbers] == list(numbers)
-    assert env.decode(6 * 16) == as_action("backtrack") and env.decode(6 * 16 + 3) == as_action("finished", answer=2)
-    plain = AtlasEnv(world.drawn, of_kind(world, "choice"), cache=shared_cache)
-    assert all(env.decode(number) in plain.action_space for number in numbers)
-    assert env.unwrapped is env and isinstance(env, AtlasEnv)
-    assert "not in the action space, Discrete(105)" in env.step(105)[-1]["illegal"]
-
-
-def test_zoom_and_investigate_fill_the_observation(world: World, shared_cache: Cache) -> None:
-    env = reset(env_of(world, shared_cache, k=4, cell=64, render_mode="rgb_array"))
-    grid = env.render()
-    zoomed = do(env, "zoom", 5)[0]
-    assert np.array_equal(zoomed, env.render()) and zoomed.shape == grid.shape == (256, 256, 3)
-    assert (zoomed[0] == 128).all() and (zoomed[-1] == 128).all()  # 16:9 in a square, on mid-grey
-    frame = world.drawn.frame(env.state.grid.cells[5].midpoint_s).resize((256, 144))
-    assert np.abs(zoomed[56:200].astype(int) - np.asarray(frame)).mean() < 6
-    scan = do(env, "investigate_after", 5)[0]
-    assert not np.array_equal(scan, zoomed) and not np.array_equal(scan, grid)
-    unchanged, *_, info = do(env, "backtrack")
-    assert info["illegal"] and np.array_equal(unchanged, scan)
-    assert not np.array_equal(do(env, "expand", 5)[0], grid)
-    assert np.array_equal(do(env, "backtrack")[0], grid)
-
-
-def test_an_episode_without_pixels_differs_in_the_pixels_alone(world: World, shared_cache: Cache) -> None:
-    """What a policy looks at is drawn all the same, and so is what is rendered."""
-    settings: dict[str, Any] = {"k": 4, "cell": 32, "cache": shared_cache, "render_mode": "rgb_array"}
-    drawn, black = (AtlasEnv(world.drawn, world.questions[0], pixels=each, **settings) for each in (True, False))
-    ended = False
-    for env in (drawn, black):
-        env.reset()
-    while not ended:
-        seen, unseen = (env.step(greedy_policy(env)) for env in (drawn, black))
-        assert black.observation_space.contains(unseen[0]) and not unseen[0].any() and seen[0].any()
-        assert seen[1:4] == unseen[1:4] and seen[4]["evidence"] == unseen[4]["evidence"]
-        np.testing.assert_array_equal(black.render(), seen[0])
-        ended = seen[2] or seen[3]
-
-
 def test_the_reward_is_the_score_minus_step_costs(world: World, shared_cache: Cache) -> None:
     env = reset(env_of(world, shared_cache, step_cost=0.01))
     truth = int(env.question.answer)  # type: ignore[call-overload]
@@ -294,15 +188,6 @@ def test_the_reward_is_the_score_minus_step_costs(world: World, shared_cache: Ca
     assert do(env, "finished", answer=truth)[1:4] == (0.99, True, False)
     reset(env)
     assert do(env, "finished", answer=(truth + 1) % 4)[1:4] == (-0.01, True, False)
-
-
-def test_a_count_question_is_answered_by_a_number(world: World, shared_cache: Cache) -> None:
-    question = Question("How many?", kind="count", answer=0)
-    for answer, reward in ((0, 1.0), (5, 0.0)):
-        env = AtlasEnv(world.drawn, question, k=2, cache=shared_cache)
-        env.reset()
-        assert do(env, "finished", answer=answer)[1] == reward
-    assert rollout(env, greedy_policy) == (1.0, 1)
 
 
 def test_a_when_question_is_answered_by_the_evidence(world: World, shared_cache: Cache) -> None:
@@ -330,40 +215,11 @@ def test_a_question_of_several_intervals_is_answered_by_the_cells(world: World, 
     assert do(reset(env), "finished")[1:3] == (0.0, True) and env.prediction is None
 
 
-@pytest.mark.parametrize("traversal", ["dfs", "bfs"])
-def test_the_greedy_policy_covers_several_intervals(world: World, shared_cache: Cache, traversal: str) -> None:
-    env = AtlasEnv(world.drawn, world.several[0], k=4, cell=16, traversal=traversal, max_steps=80, cache=shared_cache)
-    score, steps = rollout(env, greedy_policy)
-    assert score > 0.7 and steps < 80
-    assert len(env.prediction) == 3  # type: ignore[arg-type]
-
-
 def test_an_episode_is_truncated_unless_its_last_step_answers(world: World, shared_cache: Cache) -> None:
     env = reset(env_of(world, shared_cache, max_steps=3))
     assert [do(env, kind)[2:4] for kind in ("zoom", "backtrack", "zoom")] == [(False, False)] * 2 + [(False, True)]
     reset(env)
     assert [do(env, kind)[2:4] for kind in ("zoom", "zoom", "finished")] == [(False, False)] * 2 + [(True, False)]
-
-
-def test_breadth_first_visits_regions_in_the_order_they_were_marked(world: World, shared_cache: Cache) -> None:
-    env = reset(env_of(world, shared_cache, k=4, max_depth=2, traversal="bfs"))
-    assert do(env, "expand", 3)[-1]["illegal"]
-    for cell, is_again in ((9, False), (3, False), (10, False), (9, True)):
-        assert bool(do(env, "mark_promising", cell)[-1]["illegal"]) == is_again
-    paths, dead = [], []
-    do(env, "add_to_scratchpad", 0)
-    while not env.state.finished:
-        _, _, _, _, info = do(env, "finished")
-        paths.append(env.state.grid.path)
-        dead.append(env.state.dead_zones.intervals)
-        if env.state.grid.path == (3,):
-            do(env, "mark_promising", 15)  # so this region does not become dead
-        if env.state.grid.path == (10,):
-            do(env, "add_to_scratchpad", 0)
-    nine = env.atlas.root.cells[9]
-    assert paths == [(9,), (3,), (10,), (3, 15), (3, 15)]
-    assert dead == [()] + [((nine.start_s, nine.end_s),)] * 4
-    assert len(info["evidence"]) == 2
 
 
 def test_a_region_without_evidence_becomes_black(world: World, shared_cache: Cache) -> None:
@@ -388,23 +244,23 @@ def test_invalid_tasks_raise_input_errors(world: World, shared_cache: Cache, tmp
         ("in words", {"video": video, "question": Question("What of it?", kind="summary", answer="so")}),
         ("not known", {"video": video, "question": Question("Which?", ("a", "b"))}),
         ("needs 13 answers", {"video": video, "question": Question("How many?", kind="count", answer=12)}),
-        ("needs 4 answers", {"n_answers": 3}),
-        ("or neither", {"video": video}),
-        ("or neither", {"question": choice}),
-        ("its own lines", {"subtitles": "lines.srt"}),
-        ("max_steps", {"max_steps": 0}),
-        ("n_answers", {"n_answers": 0}),
-        ("render_mode", {"render_mode": "human"}),
-        ("traversal", {"traversal": "best"}),
-        ("max_depth", {"max_depth": 9}),
-        ("2×2", {"k": 1}),
-        ("16 pixels", {"cell": 8}),
+        *(("needs 4 answers", {"n_answers": 3}), ("or neither", {"video": video})),
+        *(("or neither", {"question": choice}), ("its own lines", {"subtitles": "lines.srt"})),
+        *(("max_steps", {"max_steps": 0}), ("n_answers", {"n_answers": 0})),
+        *(("render_mode", {"render_mode": "human"}), ("traversal", {"traversal": "best"})),
+        *(("max_depth", {"max_depth": 9}), ("2×2", {"k": 1}), ("16 pixels", {"cell": 8})),
     ]
     for message, arguments in wrong:
         with pytest.raises(InputError, match=message):
             AtlasEnv(**arguments)
     with pytest.raises(InputError, match="AtlasEnv"):
         greedy_policy(gymnasium.make("CartPole-v1"))
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.splitlines()[0])
+def test_the_code_in_the_docs_runs(sample: str, in_tmp: Path) -> None:
+    exec(sample, {"__name__": "sample"})
 
 
 @pytest.mark.long
@@ -441,25 +297,124 @@ def test_the_greedy_policy_on_when_questions(shared_cache: Cache) -> None:
     assert len(scores) >= WORLDS and min(scores) >= 0.5
 
 
-def test_the_greedy_policy_does_not_use_coarse_cells_as_intervals(world: World, shared_cache: Cache) -> None:
-    root = env_of(world, shared_cache).atlas.root
-    start_s = root.cells[1].midpoint_s  # this cell shows a frame of the interval, but is 30 times as long
-    question = Question("When?", kind="when", answer=(start_s, start_s + 5.0))
-    score, _ = rollout(AtlasEnv(world.drawn, question, k=2, cell=16, cache=shared_cache), greedy_policy)
-    assert score > 0.8
+def events_of(world: World, *numbers: int) -> Question:
+    cells = Atlas(world.drawn, k=4).root.cells
+    spans = tuple((cells[number].midpoint_s - 1, cells[number].midpoint_s + 1) for number in numbers)
+    return Question("Keep what happens.", kind="when", answer=spans, several=True)
 
 
-@pytest.mark.parametrize("traversal", ["dfs", "bfs"])
-def test_the_greedy_policy_works_with_both_traversals(world: World, shared_cache: Cache, traversal: str) -> None:
-    for question in world.questions[:8]:
-        env = AtlasEnv(world.drawn, question, k=4, cell=16, traversal=traversal, cache=shared_cache)
-        score, _ = rollout(env, greedy_policy)
-        assert score == 1.0 if question.kind == "choice" else score >= 0.5
-        goals = question.positions_s if question.kind == "choice" else ()
-        assert all(env.state.scratchpad.within(*goal) for goal in goals)
+def summary_of(world: World, cache: Cache, *numbers: int, most_kept: int | None = 3) -> AtlasEpisode:
+    atlas = Atlas(world.drawn, k=4, cell=16, cache=cache)
+    return AtlasEpisode(atlas, events_of(world, *numbers), reward=Coverage(most_kept))
 
 
-@pytest.mark.family
-@pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: sample.splitlines()[0])
-def test_the_code_in_the_docs_runs(sample: str, in_tmp: Path) -> None:
-    exec(sample, {"__name__": "sample"})
+def keep(episode: AtlasEpisode, *cells: int) -> AtlasEpisode:
+    for cell in cells:
+        episode.act({"action": "add_to_scratchpad", "cell": cell})
+    episode.act({"action": "finished"})
+    return episode
+
+
+@pytest.mark.parametrize(
+    ("kept", "score"),
+    [
+        ((), 0.0),
+        ((2,), 1 / 3),
+        ((2, 9, 14), 1.0),
+        ((2, 9, 3), 2 / 3),  # a frame of nothing takes a place
+        ((2, 3, 4), 1 / 3),
+        ((9, 9, 9), 1 / 3),  # one frame, kept three times, is one frame
+    ],
+)
+def test_coverage_is_the_share_of_the_events_that_the_places_allow(
+    world: World, shared_cache: Cache, kept: tuple[int, ...], score: float
+) -> None:
+    episode = keep(summary_of(world, shared_cache, 2, 9, 12, 14), *kept)
+    assert episode.is_over and episode.score == pytest.approx(score) and episode.prediction is None
+    assert episode.measures().evidence == len(set(kept))
+
+
+def test_no_more_frames_than_allowed_can_be_kept(world: World, shared_cache: Cache) -> None:
+    episode = summary_of(world, shared_cache, 2, 9, most_kept=2)
+    assert "Keep at most 2 frames." in episode.observe().words
+    assert not any(action["action"] == "answer" for action in episode.observe().actions)
+    assert "answer" not in episode.observe().words.split("Possible now:")[1]
+    episode.act({"action": "add_to_scratchpad", "cell": 2})
+    assert {"action": "add_to_scratchpad", "cell": 9} in episode.observe().actions
+    full = episode.act({"action": "add_to_scratchpad", "cell": 3})
+    assert not any(action["action"] == "add_to_scratchpad" for action in full.actions)
+    assert "At most 2 frames may be kept." in episode.act({"action": "add_to_scratchpad", "cell": 9}).words
+    assert len(episode.state.scratchpad) == 2
+    three_at_once = AddToScratchpad(tuple(Claim(cell, "") for cell in (1, 2, 3)))
+    assert summary_of(world, shared_cache, 2, most_kept=2).act(three_at_once).words.startswith("That was not possible")
+
+
+def test_the_masks_know_the_limit(world: World, shared_cache: Cache) -> None:
+    question = events_of(world, 2, 9)
+    env = DiscreteAtlasEnv(world.drawn, question, reward=Coverage(1), k=4, cell=16, cache=shared_cache)
+    env.reset()
+    add = env.encode(as_action("add_to_scratchpad", 9))
+    assert env.action_masks()[add]
+    info = env.step(env.encode(as_action("add_to_scratchpad", 2)))[-1]
+    assert not env.action_masks()[add] and not info["cell_mask"][6].any() and info["kind_mask"][7]
+    assert "At most 1 frames" in env.step(add)[-1]["illegal"]
+    assert env.step(env.encode(as_action("finished")))[1:3] == (1.0, True)
+
+
+def test_a_reward_of_ones_own(world: World, shared_cache: Cache) -> None:
+    class Sparing(Reward):
+        def score(self, question: Question, kept: Scratchpad, prediction: Answered | None) -> float:
+            return question.score(prediction) / max(1, len(kept))
+
+    env = AtlasEnv(world.drawn, world.questions[0], reward=Sparing(), k=2, cell=16, cache=shared_cache)
+    env.reset()
+    for cell in (0, 1):
+        env.step(as_action("add_to_scratchpad", cell))
+    truth = int(world.questions[0].answer)  # type: ignore[call-overload]
+    assert env.step(as_action("finished", answer=truth))[1] == 0.5
+
+
+@pytest.mark.parametrize("shown", [Reward, Coverage, ScanPolicy, trials])
+def test_the_examples_run(shown: Any, world: World) -> None:
+    names = {"ak": ak, "video": world.drawn, "question": world.several[0]}
+    example = doctest.DocTestParser().get_doctest(str(shown.__doc__), names, "shown", None, None)
+    assert example.examples and not doctest.DocTestRunner(verbose=False).run(example).failed
+
+
+def test_tasks_ask_what_they_say() -> None:
+    by_task = {task: [AtlasEpisode.drawn(3, task=task, question=n, cell=32) for n in range(4)] for task in TASKS}
+    assert by_task["answer"][0].question.category == "S2O"
+    assert {episode.question.kind for episode in by_task["grounding"]} == {"when"}
+    assert any(episode.question.several for episode in by_task["grounding"])
+    summary = by_task["summary"][0]
+    assert summary.rewarded == Coverage() and len(summary.question.evidence_s) > 20
+    anomaly = by_task["anomaly"]
+    assert [episode.question.kind for episode in anomaly] == ["choice", "when"] * 2
+    assert len({id(episode.atlas.video) for episode in anomaly}) == 1
+    assert AtlasEpisode.drawn(3, task="summary", reward=Coverage(2), cell=32).rewarded.most_kept == 2
+
+
+def test_a_scan_sees_pixels_and_not_the_truth(world: World, shared_cache: Cache) -> None:
+    """What it does depends neither on the answer nor on the evidence of the question."""
+    ways = []
+    for answer in ((10.0, 20.0), (500.0, 520.0)):
+        question = Question("When is the red heart on screen?", kind="when", answer=answer)
+        env = AtlasEnv(world.drawn, question, k=4, cell=16, max_steps=128, cache=shared_cache)
+        rollout(env, ScanPolicy(named_colour))
+        ways.append((env.steps, env.prediction))
+    assert ways[0] == ways[1] and ways[0][0] > 32
+
+
+def test_wrong_arguments_raise_input_errors(world: World, shared_cache: Cache) -> None:
+    with pytest.raises(InputError, match="task must be answer, grounding, summary, anomaly; got 'dance'"):
+        AtlasEnv(task="dance")
+    with pytest.raises(InputError, match="nothing to cover"):
+        AtlasEnv(world.drawn, Question("What?", kind="open", answer="x"), reward=Coverage(), cache=shared_cache)
+    with pytest.raises(InputError, match="most_kept is a whole number, at least 1; got 0"):
+        Coverage(0)
+    with pytest.raises(InputError, match="no question of kind count"):
+        trials({"summary": {"uniform": uniform_policy}}, [1], kinds=("count",), duration_s=60)
+    env = AtlasEnv(world.drawn, world.questions[0], traversal="bfs", k=2, cell=16, cache=shared_cache)
+    env.reset()
+    with pytest.raises(InputError, match="traversal='dfs'"):
+        ScanPolicy(rarest)(env)

@@ -229,11 +229,11 @@ def write(page: Path, name: str, lines: list[str]) -> None:
 
 
 def publish(tables: Mapping[str, Iterable[str]], page: Path | None, remark: str = "") -> None:
-    """Print tables by name, each when it is made, and write them to a page if one is given."""
+    """Print tables by name, each when it is made; write those that a page has a place for."""
     for name, lines in tables.items():
         rows = list(lines)
         print("\n".join(["", f"{name}{remark}", *rows]), flush=True)
-        if page:
+        if page and f"<!-- {name} -->" in page.read_text(encoding="utf-8"):
             write(page, name, rows)
 
 

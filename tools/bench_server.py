@@ -134,13 +134,11 @@ def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -
 def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
     """Print hits of the prefix cache and bytes sent in a worker's conversation.
 
-    Images travel in one of three ways: as bytes each time; as bytes once, then by uuid; as a
-    `file://` URL once, then by uuid.
+    Images travel as bytes each time, or as bytes once, then by uuid.
     """
     dialects = {
         "the image's bytes every time": HOSTED,
         "bytes once, then its uuid": VLLM,
-        "file:// once, then its uuid": vlm.dialect,
     }
     print(f"A worker's conversation of {STEPS} steps")
     for cell, (label, dialect) in enumerate(dialects.items()):
@@ -182,7 +180,7 @@ def bench_engines() -> None:
     copies: int | Literal["auto"]
     for copies in (1, "auto"):
         began = time.perf_counter()
-        with ak.serve("nano", data_parallel=copies, progress=False) as vlm:
+        with ak.serve("nano", data_parallel=copies) as vlm:
             start_s = time.perf_counter() - began
             nano_rate(vlm, 90, 1)
             rates.append(nano_rate(vlm, 100, WORLDS))

@@ -56,6 +56,12 @@ def keywords_of_ask() -> int:
     return len(ask.args.kwonlyargs)
 
 
+def words_of_docs() -> int:
+    """Return how many words README, changelog and the pages of the site have together."""
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    return sum(len(path.read_text("utf-8").split()) for path in pages)
+
+
 def main() -> None:
     """Print the table."""
     sizes = rooms()
@@ -69,7 +75,7 @@ def main() -> None:
         "lines of scripts": _lines("atlaskit", "*.js"),
         "lines of recipe": sum(lines_of_code(path.read_text("utf-8")) for path in (ROOT / "nano").rglob("*.py")),
         "lines of tests": _lines("tests", "*.py"),
-        "words of docs": sum(len(path.read_text("utf-8").split()) for path in _pages()),
+        "words of docs": words_of_docs(),
     }
     for name, size in texts.items():
         print(f"{name:17} {size:7,}")
@@ -77,10 +83,6 @@ def main() -> None:
 
 def _lines(folder: str, pattern: str) -> int:
     return sum(len(path.read_text("utf-8").splitlines()) for path in (ROOT / folder).rglob(pattern))
-
-
-def _pages() -> list[Path]:
-    return [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from atlaskit.agents.budget import Limit
-from atlaskit.agents.master import Master, is_sufficient, labels_to_erase, places_to_explore
+from atlaskit.agents.master import Master, follow, is_sufficient, labels_to_erase
 from atlaskit.agents.prompts import ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.scouts import Survey
 from atlaskit.agents.settings import Search
@@ -40,15 +40,13 @@ from atlaskit.agents.strategies import (
 )
 from atlaskit.agents.worker import Task, Visit, Worker
 from atlaskit.environment.atlas import Atlas, Observation
-from atlaskit.environment.grid import SUB_SECOND
 from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Sheet
 from atlaskit.models.errors import ModelError
 from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import Reply
 from atlaskit.runs import events
-from atlaskit.runs.events import SheetRecord, ViewRecord
+from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord
 from atlaskit.runs.result import Result
 
 Stop = Literal["sufficient", "explored", "depth", "rounds", "model"] | Limit
@@ -100,6 +98,8 @@ class Loop:
     """What the last review concluded."""
     judged: tuple[str, ...] = ()
     """Labels that it left: with just this evidence, another review would judge the same."""
+    unfollowed: tuple[UnfollowedRecord, ...] = ()
+    """What the last review named and cannot be searched."""
     has_reopened: bool = False
     """Whether the second look has begun."""
 
@@ -118,8 +118,8 @@ class Loop:
         if decision is not None and root is not None:
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
             self.scratchpad = self.master.cite(decision, self.atlas, state)
-        atlas, pad, zones = self.atlas, self.scratchpad, self.dead_zones
-        sheet = Sheet(atlas.video, pad, atlas.look, atlas.cache)
+        pad, zones = self.scratchpad, self.dead_zones
+        sheet = self.atlas.sheet(pad, most=len(pad))
         return self.run.end(stop, decision, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet)
 
     def explore(self) -> Stop:
@@ -280,14 +280,14 @@ class Loop:
         """Merge visits, in the order in which their regions were handed out.
 
         All evidence is merged first, so that a region in which another worker found some is not
-        dead. A region that was cut short opens again, once; of one that was explored to the end,
-        what the worker did not mark goes black if the region holds no evidence.
+        dead. A region that was cut short opens again, once. One that was explored to the end and
+        holds no evidence goes black where the worker opened it, or saw it as finely as can be.
         """
         for visit in visits:
             self.run.events.extend(visit.events)  # emitted when they happened
             self.scratchpad = self.scratchpad.add(visit.evidence)
         for worker, visit in enumerate(visits):
-            self.frontier.take_back(visit.region, is_searched=not visit.is_cut_short)
+            self.frontier.take_back(visit.region, not visit.is_cut_short, visit.shown)
             self.frontier.mark(visit.marked, visit.region)
             self.visits += [] if visit.is_cut_short else [visit]
             dead_s = () if visit.is_cut_short else self.rule_out(visit)
@@ -308,14 +308,14 @@ class Loop:
         self.frontier.drop(self.dead_zones)
 
     def rule_out(self, visit: Visit) -> tuple[Span, ...]:
-        """Make a visit's unmarked parts dead if all that it explored holds no evidence.
+        """Make what a visit searched dead if all that it explored holds no evidence.
 
         Returns:
             The intervals that are newly dead.
         """
         new: tuple[Span, ...] = ()
         if not len(self.scratchpad.within(*visit.explored_s)):
-            for start_s, end_s in visit.unmarked_s:
+            for start_s, end_s in visit.searched_s:
                 new += self.dead_zones.outside(start_s, end_s)
                 self.dead_zones = self.dead_zones.add(start_s, end_s)
         return new
@@ -329,7 +329,9 @@ class Loop:
         sheet = atlas.sheet(pad)
         between = gaps(sheet.scratchpad, self.dead_zones, (atlas.root.start_s, atlas.root.end_s))
         left_out, cells = len(pad) - len(sheet.scratchpad), self.frontier.cells
-        call = ReviewCall(self.run.question, self.search_task, sheet, root, cells, between, left_out)
+        calls, most = self.run.meter.total.calls, self.run.meter.budget.calls
+        rest = between, left_out, self.rounds, calls, most, self.unfollowed
+        call = ReviewCall(self.run.question, self.search_task, sheet, root, cells, *rest)
         outcome = self.master.ask(call)
         shown = {"view": ViewRecord.of(root), "sheet": SheetRecord.of(sheet)}
         self.is_sufficient = False
@@ -341,9 +343,9 @@ class Loop:
         self.judged = tuple(label for label in sheet.scratchpad.labels if label not in erased)
         self.scratchpad = pad.erase(erased)
         dead_s = [span for visit in self.visits for span in self.rule_out(visit)] if erased else ()
-        root_cells, regions = places_to_explore(answer, atlas.root, atlas.rules.max_depth, self.dead_zones)
-        self.frontier.rank(dict.fromkeys(root_cells, 1.0))
-        queued = self.frontier.suggest(regions)
+        queued, self.unfollowed = follow(answer, self.frontier, atlas.root, atlas.rules, self.workers)
+        alive_s = [(g.start_s, g.end_s) for g in queued if self.dead_zones.within(g.start_s, g.end_s).intervals]
+        self.dead_zones = self.dead_zones.without_all(alive_s)
         self.frontier.drop(self.dead_zones)
         self.master.record(
             events.Review,
@@ -356,6 +358,8 @@ class Loop:
             erased=tuple(erased),
             dead_s=tuple(dead_s),
             queued=tuple(grid.path for grid in queued),
+            alive_s=tuple(alive_s),
+            unfollowed=self.unfollowed,
         )
 
     def look_again(self) -> bool:
@@ -369,9 +373,7 @@ class Loop:
         if not self.search.second_look or self.has_reopened or self.is_sufficient:
             return False
         visits, self.visits, self.has_reopened = self.visits, [], True
-        max_depth = self.atlas.rules.max_depth
-        seen = [grid for visit in visits for grid in (visit.region, *visit.opened)]
-        finest = [grid for grid in seen if grid.depth >= max_depth or grid.resolution_s < SUB_SECOND]
+        finest = {grid for visit in visits for grid in visit.finest}
         again = [visit.region.between() for visit in visits if visit.region not in finest]
         if not again:
             return False

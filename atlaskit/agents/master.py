@@ -14,18 +14,29 @@ from typing import Any, Literal
 from atlaskit.agents import prompts
 from atlaskit.agents.prompts import DecisionCall, GlanceCall
 from atlaskit.agents.run import Run, prediction, request_for
+from atlaskit.agents.strategies import Frontier
 from atlaskit.agents.worker import Visit
 from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas, Observation
-from atlaskit.environment.grid import Grid, regions_over
-from atlaskit.environment.mdp import State
-from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.grid import Grid, unseen_over
+from atlaskit.environment.mdp import Rules, State
+from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.scoring import intervals_iou
 from atlaskit.errors import IllegalAction
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Reply
-from atlaskit.runs.events import Call, Cite, Decision, Failure, SheetRecord, ViewRecord, Vote, paid
+from atlaskit.runs.events import (
+    Call,
+    Cite,
+    Decision,
+    Failure,
+    SheetRecord,
+    UnfollowedRecord,
+    ViewRecord,
+    Vote,
+    paid,
+)
 
 MAX_UNANSWERED = 3
 """The run ends after so many failed calls of the master in a row, or after so many rounds in a row
@@ -176,17 +187,33 @@ def labels_to_erase(review: Any) -> list[str]:
     return [label for label in dict.fromkeys(review.erase) if label not in needed]
 
 
-def places_to_explore(review: Any, root: Grid, max_depth: int, dead_zones: DeadZones) -> tuple[list[int], list[Grid]]:
-    """Return the root cells, and the regions below them, that a review names to be searched next.
+def follow(
+    review: Any, frontier: Frontier, root: Grid, rules: Rules, workers: int
+) -> tuple[list[Grid], tuple[UnfollowedRecord, ...]]:
+    """Queue what a review names to be searched next: root cells, and regions over intervals.
 
-    Of the intervals that it names, what is dead is left out. One as long as a root cell means that
-    cell. The ends are sorted, because no schema can force a model to give the start first.
+    An interval is searched more finely than before. Its ends are sorted, because no schema can
+    force a model to give the start first.
+
+    Returns:
+        The regions below the root cells, and the intervals that cannot be followed.
     """
-    ends = [sorted((span.start_s, span.end_s)) for span in getattr(review.conclusion, "intervals", ())]
-    over = [grid for start_s, end_s in ends for grid in regions_over(root, start_s, end_s, max_depth)]
-    regions = [grid for grid in over if not dead_zones.covers(grid.start_s, grid.end_s)]
-    cells = [*getattr(review.conclusion, "explore", ()), *(grid.path[0] for grid in regions if grid.depth == 1)]
-    return cells, [grid for grid in regions if grid.depth > 1]
+    cells, queued, unfollowed = list[int](getattr(review.conclusion, "explore", ())), list[Grid](), list[Any]()
+    waiting = {region.grid for region in frontier.open}
+    named = (sorted((each.start_s, each.end_s)) for each in getattr(review.conclusion, "intervals", ()))
+    for start_s, end_s in dict.fromkeys(map(tuple, named)):
+        a, b = max(start_s, root.start_s), min(end_s, root.end_s)
+        is_inside = a <= b and a < root.end_s
+        grids = unseen_over(root, a, b, rules.can_open, frontier.is_seen) if is_inside else ()
+        if not grids:
+            unfollowed.append(UnfollowedRecord(interval_s=(start_s, end_s), reason="seen" if is_inside else "outside"))
+        cells += [grid.path[0] for grid in grids if grid.depth == 1 and grid in waiting]
+        regions = [grid for grid in grids if grid.depth > 1 or grid not in waiting]
+        # Many regions share what one interval is worth: a whole cell can be k² of them.
+        frontier.suggest(regions, min(1.0, 2 * workers / max(1, len(regions))))
+        queued += regions
+    frontier.rank(dict.fromkeys(cells, 1.0))
+    return queued, tuple(unfollowed)
 
 
 def cited_cells(decision: Any) -> list[int]:

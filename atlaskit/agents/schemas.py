@@ -24,7 +24,7 @@ from atlaskit.models.protocol import ParametricSchema, among
 
 P = ParamSpec("P")
 
-LONGEST_TEXT = 600
+LONGEST_TEXT = 3000
 """Characters of free text in a reply; the rest is cut, so that a long text costs no second call."""
 MOST_ITEMS = 8
 """Items in one list of cells, evidence or labels to erase."""
@@ -237,7 +237,7 @@ def _decision_shape(
     return reply_model(
         "ChoiceAnswer",
         reasoning=Text,
-        weighed=several(weighed, 1, n_choices),
+        weighed=several(weighed, n_choices, n_choices),
         answer=choice,
     )
 

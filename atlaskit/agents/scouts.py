@@ -273,7 +273,7 @@ class Survey:
         """Return the prior of a region, in [0, 1]: the best hint about it in the grid above."""
         if not self.scouts:
             return 0.0
-        region = replace(region, shift=0)  # a region that is looked at again, between its frames, is as likely
+        region = replace(region, shift=())  # a region that is looked at again, between its frames, is as likely
         hints = [each.by_cell.get(region.path[-1]) for each in self.look(search_task, region.parent()).values()]
         return max((hint.score for hint in hints if hint and hint.score >= LEAST), default=0.0)
 

@@ -123,6 +123,8 @@ def ask(
             cache=run.cache,
             patch=patch,
             within=within,
+            ruled=preset_for(vlm).ruled,
+            min_span_s=settings.min_span_s,
             between=between,
         )
         settings = settings.with_plateau(atlas.rules.max_depth)
@@ -151,6 +153,6 @@ def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> 
         "traversal": "auto" if strategy is None else strategy_name(strategy),
         "workers": workers,
         **{name: getattr(search, name) for name in ("steps", "plateau", "min_rounds", "max_rounds", "look_ahead")},
-        **{name: value for name, value in search.changed().items() if name in ("second_look", "votes")},
+        **{name: value for name, value in search.changed().items() if name in ("second_look", "votes", "min_span_s")},
         **survey.recorded(),
     }

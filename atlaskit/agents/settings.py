@@ -7,6 +7,7 @@ search works), as far as a model can do it.
 from __future__ import annotations
 
 import inspect
+import math
 import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any, Literal, get_args
 from atlaskit.agents.scouts import Scout, resolve_scouts
 from atlaskit.agents.strategies import Strategy, resolve_strategy
 from atlaskit.environment.atlas import Cells
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.tiles import Fit, Look
 from atlaskit.errors import InputError, ModelWarning, check_whole, printable
@@ -80,7 +81,10 @@ class Search:
     salient (one that differs from its neighbours)."""
     max_depth: int | Literal["auto"] = "auto"
     """How deep workers may go, from 0 (the root grid alone) to D_max; auto is the first depth whose
-    cells are shorter than a second."""
+    cells are shorter than `min_span_s`."""
+    min_span_s: float = SUB_SECOND
+    """Seconds below which a cell is not opened. A smaller number lets a video of a minute be
+    explored, and depths be told apart that all end at a second."""
     cells: Cells = "compact"
     """How prompts describe the cells: compact, or one by one (full, as in the paper)."""
     traversal: Literal["auto", "dfs", "bfs", "beam"] | Strategy = "auto"
@@ -89,8 +93,9 @@ class Search:
     steps: int | None = None
     """The most calls of a worker in its region. None: what suits the model (12; 40 for nano)."""
     plateau: int | None = None
-    """A visit ends after so many steps in a row without new evidence. None: what suits the model,
-    or else half of the steps but enough to reach the deepest level."""
+    """A visit ends after so many steps in a row that bring nothing new: no evidence, no mark, no
+    sheet that it had not opened. None: what suits the model, or else half of the steps but enough
+    to reach the deepest level."""
     min_rounds: int = 1
     """Rounds before the evidence may count as sufficient."""
     max_rounds: int | None = None
@@ -135,6 +140,8 @@ class Search:
             Grid(0.0, 1.0, self.k)
         if self.max_depth != "auto" and (type(self.max_depth) is not int or self.max_depth < 0):
             raise InputError(f'max_depth is "auto" or an integer from 0 to D_max; got {self.max_depth!r:.80}.')
+        if type(self.min_span_s) not in (int, float) or not 0 < self.min_span_s < math.inf:
+            raise InputError(f"min_span_s is a number of seconds above 0; got {self.min_span_s!r:.80}.")
         cell, fit = 16 if self.cell is None else self.cell, "native" if self.fit is None else self.fit
         Look(cell, fit).check(self.k or 2)
         if self.cells not in get_args(Cells):
@@ -254,8 +261,9 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
 
 
 def recorded_fit(look: Look) -> dict[str, Any]:
-    """Return the settings that a run records of a fit: the patch only where it counts."""
-    return {"fit": look.fit, "patch": look.patch} if look.fit == "native" else {"fit": look.fit}
+    """Return the settings that a run records of a look: the patch only where it counts."""
+    patch = {"patch": look.patch} if look.fit == "native" else {}
+    return {"fit": look.fit, **patch, **({"ruled": True} if look.ruled else {})}
 
 
 def can_vote(vlm: object) -> bool:

@@ -19,10 +19,9 @@ from tqdm import tqdm
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError, check_whole, printable
-from atlaskit.models.cached_speech import hear
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import Usage
-from atlaskit.models.speech import ASR
+from atlaskit.models.speech import ASR, hear
 from atlaskit.models.transcription import Segment
 from atlaskit.video.languages import language_code
 from atlaskit.video.opening import as_video

@@ -76,6 +76,7 @@ class Frontier:
         self._open: dict[Grid, Region] = {}
         self._out: list[Grid] = []
         self._visits: dict[Grid, Region] = {}
+        self._shown: set[Grid] = set()
         self._reopened: set[Grid] = set()
         self._arrived = 0
         self._prior: Callable[[Grid], float] = lambda grid: 0.0
@@ -140,12 +141,14 @@ class Frontier:
             if cell in offered and cell not in scores and region.score is not None:
                 self._open[region.grid] = replace(region, score=region.score / 2)
 
-    def suggest(self, grids: Iterable[Grid], score: float = 1.0) -> tuple[Grid, ...]:
-        """Queue the regions that a review named; return those that no worker has visited."""
-        unvisited = tuple(grid for grid in dict.fromkeys(grids) if grid not in self._visits)
-        for grid in unvisited:
+    def suggest(self, grids: Iterable[Grid], score: float = 1.0) -> None:
+        """Queue the regions that a review named."""
+        for grid in grids:
             self._put(Region(grid, "suggested", score))
-        return unvisited
+
+    def is_seen(self, grid: Grid) -> bool:
+        """Return whether a grid was shown to an agent, or handed out, and does not wait to be."""
+        return grid not in self._open and (grid in self._visits or grid in self._shown)
 
     def mark(self, grids: Iterable[Grid], found_in: Grid) -> None:
         """Queue the cells that a worker marked, with the score of the region it explored."""
@@ -162,7 +165,7 @@ class Frontier:
         """
         grids = tuple(shifted)
         for grid in grids:
-            before = self._visits.get(replace(grid, shift=0))
+            before = self._visits.get(replace(grid, shift=()))
             self._put(Region(grid, "again", ((before and before.score) or 0.0) / 2))
         return grids
 
@@ -189,13 +192,14 @@ class Frontier:
         self._visits[grid] = self._open.pop(grid)
         self._out.append(grid)
 
-    def take_back(self, grid: Grid, is_searched: bool) -> None:
-        """Remove a region from those being explored.
+    def take_back(self, grid: Grid, is_searched: bool, shown: Collection[Grid] = ()) -> None:
+        """Remove a region from those being explored, with the grids that its worker saw.
 
         A region whose visit was cut short opens again, but only once. It then has half of its
         score and comes after regions of equal priority, because it may fail again.
         """
         self._out.remove(grid)
+        self._shown |= set(shown)
         if not is_searched and grid not in self._reopened:
             self._reopened.add(grid)
             region = self._visits[grid]

@@ -1,4 +1,5 @@
-"""Facts as prompt text: question, grid, cells, subtitle lines, evidence, gaps between evidence.
+"""Facts as prompt text: question, times, grid, cells, subtitle lines, evidence, gaps between
+evidence; and `request`, which makes a request of parts.
 
 The functions return text that goes into prompts; what a prompt asks the model to do is in
 `prompts`, but for the request to decide, which several share.
@@ -7,26 +8,33 @@ The functions return text that goes into prompts; what a prompt asks the model t
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
 
+from pydantic import BaseModel
+
+from atlaskit.agents.index import Index, query_of
+from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.environment.atlas import Observation
-from atlaskit.environment.grid import Cell, Grid, listed
+from atlaskit.environment.grid import Cell, clock, listed
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.models.protocol import Image, Message
-from atlaskit.runs.events import HintRecord
+from atlaskit.models.protocol import PLACEHOLDER, Image, Message, ParametricSchema, Request, Role, shape_schema
+from atlaskit.runs.events import HintRecord, UnfollowedRecord
 from atlaskit.video.subtitles import Line
 
 MOST_SUBTITLES = 24_000
-"""Characters of subtitles in one prompt; beyond that, it only gives the number of lines."""
+"""Characters of subtitles in one prompt, if all are listed."""
+MOST_MATCHING = 1_500
+"""Characters of them if they have more: those lines are listed that match the question best."""
 LEAST_QUOTED = len('"" [0.0–0.0 s]')
 """Characters that `quote_line` adds to a line's text, at least."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
-OPENED_MARK = "*"
-"""Follows the number of a cell that was opened before."""
 MOST_GAPS = 8
-"""Gaps between evidence that a prompt lists: the longest ones."""
+"""Gaps between evidence that a prompt lists."""
 
 ANSWER_FORMS = {
     "open": "Answer in a few words, no more than needed.",
@@ -44,55 +52,173 @@ def question_text(question: Question) -> str:
     name = "when, several" if question.several else question.kind
     form = [ANSWER_FORMS[name]] if name in ANSWER_FORMS else []
     choices = [f"  {index}: {choice}" for index, choice in enumerate(question.choices)]
+    choices = ["Its possible answers, by number:", *choices] if choices else []
     return "\n".join([f"The question: {question.text}", *form, *choices])
 
 
-def grid_intro(grid: Grid) -> str:
-    """Return what a view shows: its size, its interval, and how its cells are numbered."""
+def request(
+    role: Role, step: str, schema: type[BaseModel] | ParametricSchema, facts: object, system: str, *parts: str | Image
+) -> Request:
+    """Return a request; it ends with the form of the reply.
+
+    A server that decodes by the schema is sent it as well; the form in words helps a model to think
+    of what it will write, and is all that one without such decoding has.
+
+    Args:
+        role: Who makes the call.
+        step: What the call is for.
+        schema: The form of the reply.
+        facts: The call, which an oracle reads.
+        system: What the model is and what it sees.
+        parts: What it is shown, told and asked; empty ones are left out.
+    """
+    tokens = 4096 if step in ("review", "decision") else 2048
+    messages = brief(system, *(part for part in parts if part), form_text(schema))
+    return Request(role, step, messages, schema, facts, tokens)
+
+
+def brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
+    """Return the first messages of a conversation: the role as system message, then the request."""
+    return Message("system", (role,)), Message("user", parts)
+
+
+def form_text(schema: type[BaseModel] | ParametricSchema) -> str:
+    """Return the form of a reply: JSON with <what belongs there> in place of values."""
+    return f"Reply in JSON, with texts of at most {LONGEST_TEXT} characters:\n{_form(*_nodes(schema))}"
+
+
+def action_forms(schema: ParametricSchema) -> dict[str, str]:
+    """Return the form of each action that a step may take, by the word that names it."""
+    shape, kinds = _nodes(schema)
+    action, forms = shape["properties"]["action"], dict[str, dict[str, Any]]()
+    for variant in action.get("anyOf", [action]):
+        fields = kinds[variant["$ref"].rpartition("/")[2]]["properties"]
+        known = forms.setdefault(fields["action"]["const"], {})
+        for name, field in fields.items():  # of one action in two directions, the values of both
+            values = [*known.get(name, {}).get("enum", []), field.get("const")]
+            known[name] = {"enum": list(dict.fromkeys(values))} if "const" in field else field
+    return {word: _form({"type": "object", "properties": fields}, kinds) for word, fields in forms.items()}
+
+
+def _nodes(schema: type[BaseModel] | ParametricSchema) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a schema's JSON Schema, and what its forms refer to: its parts, cells and labels."""
+    if not isinstance(schema, ParametricSchema):
+        return shape_schema(schema), shape_schema(schema).get("$defs", {})
+    shape = shape_schema(schema.shape)
+    named = {name: '"<label>"' if isinstance(values[0], str) else "<cell>" for name, values in schema.values}
+    return shape, {**shape.get("$defs", {}), **named}
+
+
+def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str:
+    node = known[node["$ref"].rpartition("/")[2]] if "$ref" in node else node
+    if PLACEHOLDER in node:
+        return str(known.get(node[PLACEHOLDER], "<cell>"))
+    if "const" in node or "enum" in node:
+        return "|".join(json.dumps(value) for value in node.get("enum", [node.get("const")]))
+    if "anyOf" in node:
+        return "\n or ".join(_form(each, known, name) for each in node["anyOf"])
+    match node["type"]:
+        case "object":
+            fields = (f'"{key}": {_form(each, known, key)}' for key, each in node["properties"].items())
+            return f"{{{', '.join(fields)}}}"
+        case "array":
+            least = node.get("minItems", 0)
+            count = f" {least} in all" if least == node.get("maxItems", 0) > 1 else ""
+            return f"[{_form(node['items'], known, name)}, …{count}]"
+        case "string":
+            return '"<text>"'
+        case "boolean":
+            return "true|false"
+    return "<0 to 1>" if node.get("maximum") == 1 else "<seconds>" if name.endswith("_s") else "<whole number>"
+
+
+def seconds(time_s: float) -> str:
+    """Return a time in seconds as prompts write it: at most two decimals."""
+    return f"{time_s:.2f}".rstrip("0").rstrip(".")
+
+
+def moment_text(time_s: float) -> str:
+    """Return a time as a clock shows it, and in seconds: 7:29:02.8 (26942.8 s)."""
+    return f"{clock(time_s)} ({seconds(time_s)} s)"
+
+
+def span_text(start_s: float, end_s: float) -> str:
+    """Return an interval as clocks show it, and in seconds."""
+    return f"{clock(start_s)}–{clock(end_s)} ({seconds(start_s)}–{seconds(end_s)} s)"
+
+
+def grid_intro(view: View) -> str:
+    """Return what a view shows: its size, its interval, when its cells begin, and its numbers."""
+    grid, where = view.grid, "stands in its corner"
+    if view.look.ruled:
+        where = "and the time of its frame stand above the frame"
     return (
-        f"A sheet of {grid.k}×{grid.k} cells of the video from {grid.start_s:.3f} s to {grid.end_s:.3f} s. "
-        f"Cell 0 begins at {grid.start_s:.3f} s and each cell lasts {grid.resolution_s:.3f} s; a cell's number is "
-        "in its corner."
+        f"A sheet of {grid.k}×{grid.k} cells of the video, {span_text(grid.start_s, grid.end_s)}. Cell n starts at "
+        f"{seconds(grid.start_s)} + {grid.resolution_s:.6g} n s; its number {where}."
     )
 
 
-def sheet_parts(observation: Observation) -> tuple[str | View, ...]:
+def sheet_parts(observation: Observation, question: Question) -> tuple[str | View, ...]:
     """Return the parts of a prompt that show a view: what it is, it, and what it does not show."""
-    return grid_intro(observation.view.grid), observation.view, cells_text(observation)
+    return grid_intro(observation.view), observation.view, cells_text(observation, question)
 
 
-def cells_text(observation: Observation) -> str:
+def cells_text(observation: Observation, question: Question) -> str:
     """Return what a view does not show: which cells are dead, and the subtitles.
 
     If `observation.cells` is "full", it describes every cell, one by one.
 
-    This depends on the view alone, so prompts put it right after the image: calls about one view
-    then begin with the same text.
+    This depends on the view and the question alone, so prompts put it right after the image: calls
+    about one view then begin with the same text.
     """
-    view, said = observation.view, observation.lines_by_cell()
-    remark = _subtitles_remark(observation, said)
-    by_cell = {} if remark else said
+    view, lines = observation.view, observation.subtitles
+    chosen, remark = listed_lines(lines, question)
+    by_cell = observation.lines_by_cell(chosen)
+    remarks = [remark] if remark else []
     if observation.cells == "full":
         rows = [_cell_text(view, cell, by_cell.get(cell.index, [])) for cell in view.cells]
-        return "\n".join(["The cells:", *rows, *remark])
-    dead = [f"Ruled out, and black: {listed(sorted(view.dead))}."] if view.dead else []
-    return "\n".join([*dead, *subtitles_by_cell(by_cell), *remark])
+        return "\n".join(["The cells:", *rows, *remarks])
+    dead = f"Searched without findings, hatched and without a number: {listed(sorted(view.dead))}."
+    return "\n".join([*([dead] if view.dead else []), *remarks, *lines_text(by_cell)])
 
 
-def _subtitles_remark(observation: Observation, by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
-    """Return why no subtitle line is listed, as a row; no rows if they are few enough to list.
+@lru_cache(maxsize=16)
+def listed_lines(
+    lines: tuple[Line, ...], question: Question, most: int = MOST_SUBTITLES, room: int = MOST_MATCHING
+) -> tuple[tuple[Line, ...], str]:
+    """Return the subtitle lines that a prompt lists, in order of time, and a remark on the others.
+
+    The last results are kept, since every probe and review of a long video asks for the same.
 
     Args:
-        observation: What the agent sees.
-        by_cell: Its lines, as `Observation.lines_by_cell` returns them.
+        lines: The lines.
+        question: The question.
+        most: The most characters with which all are listed.
+        room: Characters of lines that share words with the question, best first, if there are more.
     """
-    lines = observation.subtitles
-    if not _is_listed(by_cell):
-        return [f"{len(lines)} lines are said in this time, too many to list."]
-    return [] if lines else [NO_SUBTITLES]
+    if not lines:
+        return lines, NO_SUBTITLES
+    is_short = sum(len(line.text) + LEAST_QUOTED for line in lines) <= most  # cheap to tell of very many
+    if is_short and sum(len(quote_line(line)) for line in lines) <= most:
+        return lines, ""
+    scores, chosen = Index([_Said(line.text) for line in lines]).scores(query_of(question)), dict[str, int]()
+    for place in sorted(range(len(lines)), key=lambda place: (-scores[place], place)):
+        if scores[place] <= 0 or (room := room - len(quote_line(lines[place]))) < 0:
+            break
+        chosen.setdefault(lines[place].text, place)
+    best = "too many to list"
+    if chosen:
+        best = f"the {len(chosen)} that share most words with the question are listed, of equal ones the first"
+    matching = tuple(lines[place] for place in sorted(chosen.values()))
+    return matching, f"{len(lines)} lines are said in this time; {best}."
 
 
-def subtitles_by_cell(by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
+@dataclass(frozen=True)
+class _Said:
+    words: str
+
+
+def lines_text(by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
     """Return a heading and one row for each subtitle line; no rows if there are no lines.
 
     The number of the cell comes right before the line. Small models then find it; if a time stands
@@ -102,25 +228,10 @@ def subtitles_by_cell(by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
     return ["Said in this time, each line after the number of its cell:", *rows] if rows else []
 
 
-def _is_listed(by_cell: Mapping[int, Sequence[Line]]) -> bool:
-    """Return whether lines are few enough to be listed, which is cheap to tell of very many."""
-    lines = [line for cell_lines in by_cell.values() for line in cell_lines]
-    if sum(len(line.text) + LEAST_QUOTED for line in lines) > MOST_SUBTITLES:
-        return False
-    return sum(len(quote_line(line)) for line in lines) <= MOST_SUBTITLES
-
-
 def _cell_text(view: View, cell: Cell, lines: Sequence[Line]) -> str:
-    content = " ".join([f"frame at {view.moments[cell.index]:.3f} s", *map(quote_line, lines)])
-    return (
-        f"Cell {cell.index}, {cell.start_s:.3f}–{cell.end_s:.3f} s: "
-        f"{'ruled out' if cell.index in view.dead else content}"
-    )
-
-
-def spoken_at(time_s: float, lines: Sequence[Line]) -> str:
-    """Return the subtitle lines at a time, in one row."""
-    return f"At {time_s:.3f} s: {' '.join(map(quote_line, lines))}"
+    content = " ".join([f"frame at {moment_text(view.moments[cell.index])}", *map(quote_line, lines)])
+    what = "searched without findings" if cell.index in view.dead else content
+    return f"Cell {cell.index}, {span_text(cell.start_s, cell.end_s)}: {what}"
 
 
 def quote_line(line: Line) -> str:
@@ -139,21 +250,20 @@ def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
         return "No evidence is kept yet."
     items = sorted(scratchpad, key=lambda item: item.timestamp_s)
     more = [f"And {left_out} frames more, less sure or older, which are not shown."] if left_out else []
-    return "\n".join(["Evidence kept, in order of time:", *map(_item_text, items), *more])
+    heading = "What was noted of the evidence, in order of time:"
+    return "\n".join([heading, *map(_item_text, items), *more])
 
 
 def _item_text(item: Evidence) -> str:
     """Return an item's row; small models need the description right after the label."""
-    subtitle = f", said: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else ""
-    return (
-        f"[{item.label}] {item.description} ({item.start_s:.2f}–{item.end_s:.2f} s, frame at {item.timestamp_s:.2f} s, "
-        f"sure to {item.confidence:.0%}){subtitle}"
-    )
+    subtitle = f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else ""
+    cell = f"frame at {moment_text(item.timestamp_s)}, stands for {seconds(item.start_s)}–{seconds(item.end_s)} s"
+    return f"[{item.label}] {item.description} ({cell}, confidence {item.confidence:g}){subtitle}"
 
 
-def opened_cells_text(cells: Collection[int]) -> str:
-    """Return which cells were opened, one by one: small models misread ranges of numbers."""
-    return f"Opened before, marked {OPENED_MARK}: {', '.join(f'{cell}{OPENED_MARK}' for cell in sorted(cells))}."
+def searched_text(cells: Sequence[int]) -> str:
+    """Return which cells of the root grid cannot be named."""
+    return f"Already searched or being searched, cannot be chosen: {listed(cells)}."
 
 
 def hints_text(hints: Sequence[HintRecord]) -> str:
@@ -164,27 +274,35 @@ def hints_text(hints: Sequence[HintRecord]) -> str:
 
 def ranking_request(most: int, cells: Sequence[int]) -> str:
     """Return the request to name some of these cells, best first."""
-    return f"Name up to {most} of these cells, best first, or none if none stands out: {listed(cells)}."
+    return f"Name up to {most} of the cells {listed(cells)}, best first; none ([]) if none stands out."
 
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
-    """Return the longest gaps between the evidence, in order of time."""
-    longest = sorted(sorted(gaps, key=lambda gap: gap.start_s - gap.end_s)[:MOST_GAPS], key=lambda gap: gap.start_s)
-    return "\n".join(["Not ruled out between the evidence, in seconds:", *map(_gap_text, longest)])
+    """Return the longest gaps in order of time; those between two labels go before others."""
+    first = sorted(gaps, key=lambda gap: (not (gap.after and gap.before), gap.start_s - gap.end_s))[:MOST_GAPS]
+    first.sort(key=lambda gap: (gap.start_s, gap.end_s))
+    heading = "Stretches between the evidence:"
+    return "\n".join([heading, *map(_gap_text, first)]) if first else ""
 
 
 def _gap_text(gap: Gap) -> str:
-    after = f"[{gap.after}]" if gap.after else "the video's start"
-    before = f"[{gap.before}]" if gap.before else "the video's end"
-    return f"{gap.start_s:.2f}–{gap.end_s:.2f}, between {after} and {before}"
+    after = f"[{gap.after}]" if gap.after else "the start"
+    before = f"[{gap.before}]" if gap.before else "the end"
+    return f"{after} to {before}: {span_text(gap.start_s, gap.end_s)}"
 
 
-DECIDE = (
-    "Decide. Weigh each possible answer by the frames that support it and those that contradict it, then give the "
-    "answer that what is seen supports best. Words that merely sound like an answer prove nothing."
+def unfollowed_text(unfollowed: Sequence[UnfollowedRecord]) -> str:
+    """Return which intervals that the last review named cannot be searched, and why."""
+    reasons = {"seen": "was seen as finely as can be", "outside": "lies outside of what is searched"}
+    rows = [f"{span_text(*each.interval_s)}: {reasons[each.reason]}." for each in unfollowed]
+    return "\n".join(["You asked for these, and they cannot be searched again:", *rows]) if rows else ""
+
+
+TRUST = (
+    "If the question is about what is said, subtitles are evidence. If it is about what is seen, the frame decides "
+    "where the two disagree. A phrase that resembles an answer proves nothing until its context fits the question."
 )
-
-
-def brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
-    """Return the first messages of a conversation: the role as system message, then the request."""
-    return Message("system", (role,)), Message("user", parts)
+DECIDE = (
+    f"Decide. Weigh each possible answer by the frames that support it and those that contradict it. {TRUST} Then give "
+    "the answer that is supported best, in any case one."
+)

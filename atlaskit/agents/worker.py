@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from atlaskit.agents.budget import Allotment, larger
 from atlaskit.agents.prompts import StepCall, Turn
-from atlaskit.agents.prompts.worker import opened_paths
 from atlaskit.agents.run import Run, request_for
 from atlaskit.agents.schemas import ends_visit, to_action
 from atlaskit.agents.scouts import Survey
@@ -57,7 +56,8 @@ class Task:
     """The worker's index within the round."""
     traversal: Traversal = "dfs"
     plateau: int = 0
-    """Steps in a row without new evidence or marks that end the visit; 0 means never."""
+    """Steps in a row that bring nothing new (no evidence, mark or sheet not seen before) and so end
+    the visit; 0 means never."""
     known_evidence: Scratchpad = Scratchpad()
     """Evidence that was found in the region before."""
 
@@ -72,8 +72,10 @@ class Visit:
     """The evidence that this visit found, without what was known before."""
     marked: tuple[Grid, ...]
     """The cells that the worker marked as promising, in that order."""
-    opened: tuple[Grid, ...]
-    """The grids that the worker opened in its region."""
+    shown: tuple[Grid, ...]
+    """The grids that the worker saw and replied to, its region included, in order of paths."""
+    finest: frozenset[Grid]
+    """Those of them whose cells cannot be opened: nothing in them can be seen more finely."""
     events: tuple[Event, ...]
     is_silent: bool
     """Whether no call of the visit reached the model; a call that the server refused did."""
@@ -92,17 +94,19 @@ class Visit:
 
         It is the region; of a shifted one, it is the region together with what it was shifted from.
         """
-        seen = (self.region, replace(self.region, shift=0))
+        seen = (self.region, replace(self.region, shift=()))
         return min(grid.start_s for grid in seen), max(grid.end_s for grid in seen)
 
     @property
-    def unmarked_s(self) -> tuple[Span, ...]:
-        """The parts of what was explored without marked cells, [start, end) in seconds.
+    def searched_s(self) -> tuple[Span, ...]:
+        """What was opened, or seen as finely as can be, without marked cells; in seconds.
 
-        Without evidence in the region, these are dead.
+        Without evidence in the region, these intervals are dead. A cell of the region that was seen
+        but not opened is not: what matters may lie between the frames.
         """
-        marked = DeadZones().add_all((grid.start_s, grid.end_s) for grid in self.marked)
-        return marked.outside(*self.explored_s)
+        opened = [grid for grid in self.shown if grid != self.region or grid in self.finest]
+        zones = DeadZones().add_all((grid.start_s, grid.end_s) for grid in opened)
+        return zones.without_all((grid.start_s, grid.end_s) for grid in self.marked).intervals
 
 
 @dataclass
@@ -124,7 +128,7 @@ class Worker:
     begin: int = 0
     """How many turns came before the current conversation."""
     steps_without_gain: int = 0
-    """Steps since the last new evidence or marked cell."""
+    """Steps since the last new evidence, marked cell or newly opened sheet."""
     used: Usage = Usage()
     """What the visit has cost so far."""
     failures_in_a_row: int = 0
@@ -150,11 +154,17 @@ class Worker:
             stop=stop,
             evidence=self.state.scratchpad.items[len(self.task.known_evidence) :],
             marked=self.state.marked,
-            opened=tuple(replace(self.task.region, path=path) for path in sorted(opened_paths(self.turns))),
+            shown=(shown := tuple(sorted(self.shown, key=lambda grid: grid.path))),
+            finest=frozenset(grid for grid in shown if not self.state.rules.can_open(grid)),
             events=tuple(self.events),
             is_silent=self.is_silent and bool(self.events),
             refusal=self.refusal,
         )
+
+    @property
+    def shown(self) -> set[Grid]:
+        """The grids that the model replied to."""
+        return {turn.observation.view.grid for turn in self.turns}
 
     @property
     def calls_left(self) -> int:
@@ -198,7 +208,13 @@ class Worker:
         task, seen = self.task.search_task, self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
         hints = self.survey.told(task, self.state.grid, open_cells)
-        return StepCall(self.run.question, task, seen, self.turns, steps_left, self.begin, self.may_finish, hints)
+        begin, ends = self.begin, self.may_finish
+        return StepCall(self.run.question, task, seen, self.turns, steps_left, begin, ends, hints, self.idle_left)
+
+    @property
+    def idle_left(self) -> int:
+        """Steps in a row that bring nothing new and so end the visit; 0 if none do."""
+        return max(0, self.task.plateau - self.steps_without_gain)
 
     def act(self, reply: Reply, call: StepCall) -> Event:
         """Take the action that the model chose; return the event of this step.
@@ -214,12 +230,14 @@ class Worker:
         except IllegalAction as error:
             problem = str(error)
         after = self.observation = self.atlas.observe(self.state)
-        self.turns += (Turn(before, call.steps_left, reply.text, reply.answer.thought, action, problem),)
+        idle, thought = call.idle_left, reply.answer.thought
+        is_new = after.view.grid not in {before.view.grid, *self.shown}
+        self.turns += (Turn(before, call.steps_left, reply.text, thought, action, problem, idle),)
         if after.view.grid != before.view.grid:
             self.begin = len(self.turns)
         found = self.state.scratchpad.items[len(before.state.scratchpad) :]
         marked = self.state.marked[len(before.state.marked) :]
-        self.steps_without_gain = 0 if found or marked else self.steps_without_gain + 1
+        self.steps_without_gain = 0 if found or marked or is_new else self.steps_without_gain + 1
         return Step(
             **self.place,
             view=ViewRecord.of(before),
@@ -231,7 +249,7 @@ class Worker:
             shown=None if problem else ShownRecord.of(after),
             found=found,
             marked=tuple(grid.path for grid in marked),
-            thought=reply.answer.thought,
+            thought=thought,
             hints=call.hints if call.begins else (),
             **paid(reply),
         )

@@ -11,14 +11,16 @@ from atlaskit.benchmarks.datasets.longvideobench import longvideobench
 from atlaskit.benchmarks.datasets.lvbench import lvbench
 from atlaskit.benchmarks.datasets.mlvu import mlvu
 from atlaskit.benchmarks.datasets.qvhighlights import qvhighlights
+from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.datasets.videomme import videomme
 from atlaskit.benchmarks.datasets.videomme_v2 import videomme_v2
-from atlaskit.benchmarks.lengths import standard_and_long
+from atlaskit.benchmarks.lengths import cases, standard_and_long
 from atlaskit.benchmarks.published import published
 from atlaskit.benchmarks.tenhour import ten_hour
 
 __all__ = [
     "atlasworld",
+    "cases",
     "cgbench",
     "charades",
     "egoschema",
@@ -30,6 +32,7 @@ __all__ = [
     "published",
     "qvhighlights",
     "seeds",
+    "skip_bad",
     "standard_and_long",
     "ten_hour",
     "videomme",

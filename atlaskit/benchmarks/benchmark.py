@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
 from atlaskit.benchmarks.case import Case
-from atlaskit.errors import InputError, printable
-
-MAX_NAMED = 3
-"""Number of missing videos that the warning names."""
+from atlaskit.errors import InputError
 
 
 @dataclass(frozen=True)
@@ -75,12 +71,3 @@ def _matches(case: Case, column: str, accepted: Any) -> bool:
     if isinstance(accepted, Collection) and not isinstance(accepted, str):
         return value in accepted or any(each in accepted for each in values)
     return any(bool(each == accepted) for each in values)
-
-
-def build_benchmark(name: str, cases: Sequence[Case], missing: Mapping[str, None]) -> Benchmark:
-    """Return the benchmark of a loader's cases; warn the loader's caller of missing videos."""
-    if missing:
-        named = ", ".join(printable(video, 60) for video in list(missing)[:MAX_NAMED])
-        more = ", …" if len(missing) > MAX_NAMED else ""
-        warnings.warn(f"{name}: {len(missing)} videos are missing: {named}{more}", stacklevel=3)
-    return Benchmark(name, tuple(cases), tuple(missing), name)

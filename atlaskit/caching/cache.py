@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import os
 import threading
 import time
@@ -26,7 +25,7 @@ from typing import Any
 
 from atlaskit.caching.disk import Entry, Store
 from atlaskit.caching.folder import Forked
-from atlaskit.caching.keys import canonical_json, kind_of
+from atlaskit.caching.keys import canonical_json, kind_of, read_json
 from atlaskit.caching.locks import KeyLocks, locks_in
 from atlaskit.caching.place import default_place
 from atlaskit.caching.rows import Tampered
@@ -144,10 +143,9 @@ class Cache:
 
     def get_json(self, key: str) -> Any | None:
         """Return the JSON value of a key, None if it has no entry or one that is not JSON."""
-        entry = self.get(key)
         try:
-            return None if entry is None else json.loads(entry)
-        except (ValueError, RecursionError):
+            return read_json(self.get(key) or b"null")
+        except ValueError:
             return None
 
     def put_json(self, key: str, value: Any) -> None:

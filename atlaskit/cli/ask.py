@@ -10,7 +10,8 @@ from atlaskit.agents.search import ask
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, named_model, told_of_kept
-from atlaskit.cli.outputs import IMAGES, MOVIES, add_output
+from atlaskit.cli.money import LIMITS, add_budget_options
+from atlaskit.cli.outputs import IMAGES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import VIDEO_HELP, seconds_of, write_image
@@ -24,13 +25,13 @@ from atlaskit.models.protocol import Model
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
-from atlaskit.viz import movie, walk
+from atlaskit.viz import walk
 
 EXAMPLES = """examples:
   atlaskit ask match.mp4 "Who wins?" --choice "the red team" --choice "the blue team"
   atlaskit ask match.mp4 "When does it rain?" --when --subtitles match.srt --seconds 1m30s
   atlaskit ask match.mp4 "Who wins?" --model http://127.0.0.1:8000/v1 Qwen/Qwen3-VL-8B-Instruct \\
-    --save result.json --html run.html --movie run.mp4
+    --save result.json --html run.html
 
 Without --model, the model served on this machine answers (atlaskit serve). If it is interrupted, run
 the same command again: it continues from the cached replies."""
@@ -61,7 +62,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     _add_subtitle_options(parser)
     add_model_options(parser, f"the model served at {LOCAL_SERVER}")
     _add_search_options(parser)
-    _add_budget_options(parser)
+    add_budget_options(parser, calls=200)
     paying = parser.add_mutually_exclusive_group()
     paying.add_argument("--refresh", action="store_true", help="ignore cached replies and cache the new ones")
     paying.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
@@ -70,7 +71,6 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     add_output(parser, "--evidence", IMAGES, metavar="FILE", help="write the evidence frames as a .jpg or .png")
     pages = (".html", ".htm")
     add_output(parser, "--html", pages, metavar="FILE", help="write the run as an offline walkthrough, .html")
-    add_output(parser, "--movie", MOVIES, metavar="FILE", help="write the run as a short movie, .mp4 or .gif")
     add_cache_option(parser)
 
 
@@ -84,19 +84,6 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
         metavar=("START", "END"),
         help="search a part of the video: --within 1:00:00 1:10:00 (default: the whole video)",
     )
-
-
-def _add_budget_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--calls", type=int, default=200, help="budget: model calls at most (default 200)")
-    parser.add_argument("--tokens", type=int, help="budget: tokens at most")
-    parser.add_argument("--usd", type=float, help="budget: USD at most, by --prices")
-    parser.add_argument(
-        "--prices",
-        metavar="PRICES",
-        help="prices of a million tokens in USD, for --usd: prompt=0.5,cached=0.05,completion=3, or the name of a "
-        "JSON file with these fields",
-    )
-    parser.add_argument("--seconds", type=seconds_of, metavar="TIME", help="budget: time at most: 90, 1:30 or 1m30s")
 
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
@@ -129,7 +116,7 @@ def _ask(options: argparse.Namespace) -> int:
     kind: Kind = options.kind or ("choice" if options.choice else "open")
     question = Question(options.question, tuple(options.choice), kind, several=options.several)
     prices = None if options.prices is None else read_prices(options.prices)
-    budget = Budget(options.calls, options.tokens, options.seconds, usd=options.usd, prices=prices)
+    budget = Budget(**{name: vars(options)[name] for name in LIMITS}, prices=prices)
     spec = named_model(options)
     changes, cache = changes_of(options), Cache(options.cache)
     cache = cache.refreshing() if options.refresh else cache
@@ -165,8 +152,6 @@ def _report(options: argparse.Namespace, result: Result) -> int:
         write_image(result.sheet, options.evidence)
     if options.html:
         walk.save(result, options.html)
-    if options.movie:
-        movie.save(result, options.movie)
     if result.prediction is None:
         why = f": {result.failure.rstrip('.')}" if result.failure else ""
         print(f"atlaskit: no answer ({result.stop}{why}).", file=sys.stderr)

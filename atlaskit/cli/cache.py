@@ -198,10 +198,10 @@ def _moment_s(text: str) -> float:
 
 
 def _copies(cache: Cache) -> list[tuple[Path, int]]:
-    """Return the stream copies beside the entries of a cache, with their bytes."""
-    from atlaskit.video.readers.stream_copy import copies_of  # loads PyAV
+    """Return the indexes that were made beside the entries of a cache, with their bytes."""
+    from atlaskit.video.readers.index import indexes_of  # loads PyAV
 
-    return copies_of(copies_folder(cache))
+    return indexes_of(copies_folder(cache))
 
 
 def _open(directory: Path) -> Cache:

@@ -7,6 +7,8 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,17 +17,22 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.registry import DATASETS
+from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.like import Like, command_of
 from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
 from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.evaluation.executors import ENGINES
-from atlaskit.evaluation.runner import evaluate
+from atlaskit.evaluation.parts import SHARD, failed, shard, with_retried
+from atlaskit.evaluation.runner import EvaluationStopped, evaluate
+from atlaskit.evaluation.spending import Spending
 from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
@@ -59,13 +66,21 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_evaluate)
-    parser.add_argument("benchmark", choices=(*DATASETS, SYNTHETIC), help="the dataset")
+    parser.add_argument("benchmark", nargs="?", choices=(*DATASETS, SYNTHETIC), help="the dataset")
+    parser.add_argument(
+        "--like",
+        action=Like,
+        type=Path,
+        metavar="CARD",
+        help="take dataset, model, method and settings from a table's card, rows.csv.json; other options win",
+    )
     parser.add_argument("--root", type=Path, help="folder of the dataset; for atlasworld, where its videos are stored")
     told = "table to write, .csv or .parquet; settings are written beside it"
     add_output(parser, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help=told)
 
     _add_questions(parser)
     _add_method_and_model(parser)
+    _add_run(parser)
 
 
 def _add_questions(parser: argparse.ArgumentParser) -> None:
@@ -79,19 +94,14 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
         help="keep questions whose column has one of the values: --where duration_group 600 3600",
     )
     chosen.add_argument("--no-subtitles", action="store_true", help="load no subtitles")
-    chosen.add_argument(
-        "--load",
-        nargs=2,
-        action="append",
-        default=[],
-        metavar=("NAME", "VALUE"),
-        help="set an option of the dataset's loader: --load split full",
-    )
+    pair: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("NAME", "VALUE")}
+    chosen.add_argument("--load", help="set an option of the dataset's loader: --load split full", **pair)
     chosen.add_argument(
         "--hours", type=float, help="embed each video among others, to this total duration in hours (paper: 10)"
     )
     chosen.add_argument("--seed", type=int, default=0, help="seed of the positions for --hours (default 0)")
     chosen.add_argument("--first", type=int, metavar="N", help="keep the first N questions")
+    chosen.add_argument("--skip-bad", action="store_true", help="report invalid rows of the dataset and leave them out")
     chosen.add_argument("--worlds", type=int, default=1, help="atlasworld: number of worlds (default 1)")
     chosen.add_argument(
         "--seeds", choices=tuple(RANGES), default="selection", help="atlasworld: range of seeds (default selection)"
@@ -102,78 +112,118 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
 
 def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("method and model")
-    how.add_argument(
-        "--method",
-        nargs="+",
-        choices=(*METHODS, ALL),
-        default=[VIDEO_RLM],
-        help="one or several, or all, which are then compared (default video-rlm)",
-    )
-    how.add_argument(
-        "--set",
-        nargs=2,
-        action="append",
-        default=[],
-        dest="settings",
-        metavar=("NAME", "VALUE"),
-        help="set a parameter of the methods that have it: --set workers 8",
-    )
-    how.add_argument(
-        "--prices",
-        metavar="PRICES",
-        help="prices of a million tokens in USD, for columns in USD: prompt=0.5,cached=0.05,completion=3, or the name "
-        "of a JSON file with these fields",
-    )
-    models = how.add_mutually_exclusive_group(required=True)
+    told = "one or several, or all, which are then compared (default video-rlm)"
+    how.add_argument("--method", nargs="+", choices=(*METHODS, ALL), default=[VIDEO_RLM], help=told)
+    pair: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("NAME", "VALUE")}
+    told = "set a parameter of the methods that have it: --set workers 8"
+    how.add_argument("--set", dest="settings", help=told, **pair)
+    models = how.add_mutually_exclusive_group()
     add_model_options(how, among=models)
-    models.add_argument(
-        "--oracle",
-        type=float,
-        metavar="MISS",
-        help="atlasworld: a simulated model (oracle) that misses an event with this probability",
-    )
-    how.add_argument(
-        "--confuse",
-        type=float,
-        default=0.0,
-        metavar="RATE",
-        help="probability that the oracle takes one thing for another (default 0)",
-    )
-    how.add_argument("--parallel", type=int, default=4, help="questions in flight at once (default 4)")
-    how.add_argument("--engine", choices=ENGINES, default="local", help="threads (local) or Ray (default local)")
-    how.add_argument("--address", help="address of a Ray cluster (default: start one on this machine)")
-    add_cache_option(how)
+    told = "atlasworld: a simulated model (oracle) that misses an event with this probability"
+    models.add_argument("--oracle", type=float, metavar="MISS", help=told)
+    told = "probability that the oracle takes one thing for another (default 0)"
+    how.add_argument("--confuse", type=float, default=0.0, metavar="RATE", help=told)
+    add_budget_options(how)
     add_search_options(parser.add_argument_group("search, of video-rlm and composite"))
+
+
+def _add_run(parser: argparse.ArgumentParser) -> None:
+    run = parser.add_argument_group("the run; nothing here moves a score")
+    add_money_options(run)
+    run.add_argument("--shard", metavar="I/N", help="ask part I of N; `atlaskit merge` joins their tables")
+    told = "keep the rows of FILE, and ask only the questions that failed"
+    run.add_argument("--rerun", choices=("failures",), help=told)
+    run.add_argument("--parallel", type=int, default=4, help="questions in flight at once (default 4)")
+    run.add_argument("--engine", choices=ENGINES, default="local", help="threads (local) or Ray (default local)")
+    run.add_argument("--address", help="address of a Ray cluster (default: start one on this machine)")
+    add_output(run, "--traces", metavar="FOLDER", help="folder to save each run in, for `atlaskit browse`")
+    add_cache_option(run)
 
 
 def _evaluate(options: argparse.Namespace) -> int:
     tables.check_path(options.out)
+    options.benchmark = options.benchmark or (options.like or {}).get("benchmark")
+    if options.benchmark is None or (options.model is None and options.oracle is None):
+        raise InputError("Name a dataset and a model: atlaskit evaluate DATASET --model MODEL, or --like CARD.")
     methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
     prices = None if options.prices is None else read_prices(options.prices)
     spec, cache = named_model(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
+    if (budget := budget_of(options, prices)) is not None:
+        settings["budget"] = budget
+    total = budget_of(options, prices, "total_")
     of_method = _settings_of(methods, settings)
     changes, searching = changes_of(options), [name for name in methods if name in SEARCHING]
     if (options.search or changes) and not searching:
         raise InputError(f"--search and its settings are for {' and '.join(SEARCHING)}, not for {', '.join(methods)}.")
-    cases = _cases(options)
+    cases, part = _cases(options), dict[str, Any]()
+    if options.shard is not None:
+        cases, part = shard(cases, *_numbers(options.shard))
     vlm = _model(spec, options, cache, is_replay=settings.get("replay") is True)
     for name in searching if options.search or changes else ():
         of_method[name]["search"] = search_of(options, vlm, changes) if changes else options.search
-    how = {"parallel": options.parallel, "cache": cache, "engine": options.engine, "address": options.address}
-    found = {name: evaluate(cases, name, vlm=vlm, prices=prices, **how, **of_method[name]) for name in methods}
-    table = tables.joined(found)
-    tables.save(table, options.out)
+    how = {"vlm": vlm, "prices": prices, "parallel": options.parallel, "cache": cache, "engine": options.engine}
+    how |= {"address": options.address, "traces": options.traces}
+    ask: dict[str, Callable[..., pd.DataFrame]] = {
+        name: partial(evaluate, **{**how, **of_method[name], "method": name}) for name in methods
+    }
+    if options.estimate is not None and not goes_on(options, ask, cases, total):
+        return 0
+    spending = None if total is None else Spending(total)
+    earlier = tables.load(options.out) if options.rerun else None
+    found: dict[str, pd.DataFrame] = {}
+    try:
+        for name in methods:
+            chosen = cases if earlier is None else replace(cases, cases=tuple(failed(earlier, cases, name)))
+            if len(chosen):
+                found[name] = ask[name](chosen, total=spending)
+    except EvaluationStopped as stopped:
+        so_far = options.out.with_stem(f"{options.out.stem}.so-far")  # an earlier, whole table stays
+        tables.save(tables.joined({**found, name: stopped.table}), so_far)
+        print(f"atlaskit: {stopped} The rows so far are in {so_far}.", file=sys.stderr)
+        return 1
+    card = {"command": command_of(options), **({SHARD: part} if part else {})}
+    if methods == [VIDEO_RLM]:  # in full, since what "best" names may change
+        card["command"] |= {"search": "paper", **search_of(options, vlm, changes).changed()}
+    return _write(options.out, found, cases, earlier, card)
+
+
+def _write(
+    out: Path,
+    found: Mapping[str, pd.DataFrame],
+    cases: Benchmark,
+    earlier: pd.DataFrame | None,
+    card: Mapping[str, Any],
+) -> int:
+    """Write the table and print what it says; return the exit status."""
+    if not found:
+        print(f"{out}: no question failed")
+        return 0
+    table = asked = tables.joined(found)
+    table.attrs |= card
+    done = f"{len(cases)} questions"
+    if earlier is not None:
+        done = f"{len(asked)} of {len(cases)} questions asked again"
+        table = with_retried(earlier, found)
+        found = {name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)}
+    tables.save(table, out)
     if (table["failure"] != "").all():
         for reason, count in table["failure"].value_counts().items():
             print(f"{count} failed: {printable(str(reason))}", file=sys.stderr)
-        print(f"atlaskit: no question was answered; the rows are in {options.out}.", file=sys.stderr)
+        print(f"atlaskit: no question was answered; the rows are in {out}.", file=sys.stderr)
         return 1
     _print(found, cases)
     of_several = f" by {len(found)} methods" if len(found) > 1 else ""
-    paid = f"{table['calls_paid'].sum():.0f} model calls paid now"
-    print(f"{options.out}: {len(cases)} questions{of_several}, {paid}")
+    paid = f"{asked['calls_paid'].sum():.0f}" if "calls_paid" in asked else "no"
+    print(f"{out}: {done}{of_several}, {paid} model calls paid now; how it was made: {out}.txt")
     return 0
+
+
+def _numbers(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal()):
+        raise InputError(f"--shard must be such as 3/8, the third part of eight; got {printable(text, 40)}.")
+    return int(number), int(of)
 
 
 def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -264,7 +314,12 @@ def _cases(options: argparse.Namespace) -> Benchmark:
         raise InputError(f"{options.benchmark} needs its folder: --root FOLDER.")
     else:
         load = DATASETS[options.benchmark].load
-        found = load(options.root, subtitles=not options.no_subtitles, **_loading(load, options.load))
+        loading = _loading(load, options.load)
+        with ExitStack() as stack:
+            bad = stack.enter_context(skip_bad()) if options.skip_bad else []
+            found = load(options.root, subtitles=not options.no_subtitles, **loading)
+        for sentence in bad:
+            print(f"left out: {sentence}", file=sys.stderr)
     if options.where:
         if short := next((each for each in options.where if len(each) < 2), None):
             raise InputError(f"--where {short[0]} needs at least one value: --where COLUMN VALUE …")

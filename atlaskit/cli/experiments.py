@@ -9,7 +9,7 @@ from atlaskit.benchmarks.atlasworld.seeds import RANGES
 from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.outputs import add_output
-from atlaskit.errors import AtlasError
+from atlaskit.errors import AtlasError, printable
 from atlaskit.experiments.notebook import run_notebook
 from atlaskit.experiments.report import refresh_index, write_html
 from atlaskit.experiments.runner import run_all
@@ -17,6 +17,8 @@ from atlaskit.experiments.runner import run_all
 EXAMPLES = """examples:
   atlaskit experiments --scale smoke --model oracle
   atlaskit experiments --only 03,08 --scale full --out results"""
+GIVEN = ("seeds", "data", "first", "workers")
+"""The options that are parameters of notebooks."""
 RUN_EXAMPLES = """examples:
   atlaskit run notebooks/01_quickstart.ipynb -p model oracle
   atlaskit run notebooks/*.ipynb --out results"""
@@ -44,13 +46,10 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
         choices=tuple(RANGES),
         help="range of the synthetic worlds' seeds (default test; selection at the scale smoke)",
     )
-    parser.add_argument(
-        "--data",
-        default="",
-        metavar="FOLDER",
-        help="folder of LongVideoBench or Video-MME, for the benchmarks notebook",
-    )
-    parser.add_argument("--workers", type=int, help="regions explored in each round")
+    told = "folder of LongVideoBench or Video-MME, to ask its questions in place of AtlasWorld's"
+    parser.add_argument("--data", type=_folder, metavar="FOLDER", help=told)
+    parser.add_argument("--first", type=whole_number, metavar="N", help="ask the first N questions of --data")
+    parser.add_argument("--workers", type=whole_number, help="regions explored in each round")
     parser.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
 
 
@@ -85,9 +84,7 @@ def _experiments(options: argparse.Namespace) -> int:
         scale=options.scale,
         only=[start for start in options.only.split(",") if start],
         model="nano" if spec is None else str(spec),
-        seeds=options.seeds or "",
-        data=str(Path(options.data).resolve()) if options.data else "",
-        workers=options.workers,
+        given={name: value for name in GIVEN if (value := getattr(options, name)) is not None},
         replay=options.replay,
     )
     failed = [each for each in ran if each.failure]
@@ -103,3 +100,14 @@ def _run(options: argparse.Namespace) -> int:
         print(f"As a page: {write_html(run_notebook(notebook, options.out, parameters))}", flush=True)
     refresh_index(options.out)
     return 0
+
+
+def _folder(text: str) -> str:
+    return str(Path(text).resolve())
+
+
+def whole_number(text: str) -> int:
+    """Return a word of the command line as a whole number from 1."""
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1; got {printable(text, 40)}")
+    return int(text)

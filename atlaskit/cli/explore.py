@@ -1,10 +1,10 @@
-"""`atlaskit explore`: the explorer of a video in a browser, without a notebook."""
+"""`atlaskit explore` and `atlaskit browse`: a video, or the rows of an evaluation, in a browser."""
 
 from __future__ import annotations
 
 import argparse
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,13 +12,15 @@ from threading import Thread
 from typing import Any
 
 from atlaskit.caching.cache import Cache
+from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.view import add_grid_options
 from atlaskit.errors import InputError, missing
+from atlaskit.evaluation import tables
 from atlaskit.runs.replay import atlas_of, memory
 from atlaskit.runs.result import trace_of
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
-from atlaskit.viz.widgets import GridExplorer
+from atlaskit.viz.widgets import GridExplorer, RunTable
 from atlaskit.viz.widgets.explorer.describe import Marks
 
 EXAMPLES = """examples:
@@ -29,6 +31,7 @@ EXAMPLES = """examples:
 The page is served to this machine only, and only at the printed address, which holds a secret. From
 another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is an
 explorer of its own. Ctrl-C ends it."""
+BROWSE = "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told --traces FOLDER"
 OWN_DEFAULTS = {"k": "8", "cell": "120", "fit": "native", "sampling": "keyframe"}
 TOLD = {name: f"{value}; with --result, that of the run" for name, value in OWN_DEFAULTS.items()}
 
@@ -55,31 +58,43 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
         help="a saved result or trace of this video: its evidence and dead zones are marked, and the grids are those "
         "that the model saw",
     )
-    parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default 0: any that is free)")
-    parser.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
     add_grid_options(parser, TOLD)
+    how: dict[str, Any] = {"epilog": "examples:\n  atlaskit browse rows.csv", "formatter_class": parser.formatter_class}
+    browse = commands.add_parser("browse", help=BROWSE, **how)
+    browse.set_defaults(run=_browse)
+    browse.add_argument("rows", type=Path, help="a table that evaluate wrote, .csv or .parquet")
+    add_cache_option(browse)
+    for each in (parser, browse):
+        each.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default 0: any that is free)")
+        each.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
 
 
-def _explore(options: argparse.Namespace) -> int:
+def _browse(options: argparse.Namespace) -> int:
+    cache = Cache(options.cache)
+    return _serve(lambda: RunTable(tables.load(options.rows), cache=cache), "runtable", options.rows.name, options)
+
+
+def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, options: argparse.Namespace) -> int:
+    """Serve a page until Ctrl-C; it gets a new widget whenever it is loaded."""
     try:
         from atlaskit.viz.standalone.server import serve
     except ModuleNotFoundError as error:
-        if (error.name or "").split(".")[0] != "tornado":
+        if not (error.name or "").startswith("tornado"):
             raise
-        raise InputError(missing("atlaskit explore", "tornado>=6.4")) from error
-    cache = Cache(options.cache)
-    video = open_video(_source(options.video), options.subtitles, cache=cache)
-    make_explorer = partial(_explorer, video, cache, options)
-    make_explorer()  # a wrong setting is told here, not in the page
+        raise InputError(missing("A page in a browser", "tornado>=6.4")) from error
+    make()  # a wrong file or setting is told here, not in the page
     try:
-        serve(make_explorer, video.name, options.port, partial(_announce, options.no_browser))
+        serve(make, page, title, options.port, partial(_announce, options.no_browser))
     except KeyboardInterrupt:
-        print("The explorer has stopped.")
+        print("The server has stopped.")
     return 0
 
 
-def _source(paths: Sequence[str]) -> str | list[str]:
-    return paths[0] if len(paths) == 1 else list(paths)
+def _explore(options: argparse.Namespace) -> int:
+    cache = Cache(options.cache)
+    source = options.video if len(options.video) > 1 else options.video[0]
+    video = open_video(source, options.subtitles, cache=cache)
+    return _serve(partial(_explorer, video, cache, options), "explorer", video.name, options)
 
 
 def _explorer(video: Video, cache: Cache, options: argparse.Namespace) -> GridExplorer:
@@ -98,6 +113,6 @@ def _explorer(video: Video, cache: Cache, options: argparse.Namespace) -> GridEx
 
 
 def _announce(is_quiet: bool, address: str) -> None:
-    print(f"The explorer is at {address}\nCtrl-C ends it.", flush=True)
+    print(f"The page is at {address}\nCtrl-C ends it.", flush=True)
     if not is_quiet:  # in a thread: a browser in the terminal would keep the server from answering it
         Thread(target=webbrowser.open, args=[address], daemon=True).start()

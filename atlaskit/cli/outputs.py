@@ -16,7 +16,7 @@ from typing import Any
 from atlaskit.caching.files import check_writable
 from atlaskit.errors import InputError, printable, reason
 
-IMAGES, MOVIES, TABLES = (".jpg", ".jpeg", ".png"), (".mp4", ".gif"), (".csv", ".parquet")
+IMAGES, TABLES = (".jpg", ".jpeg", ".png"), (".csv", ".parquet")
 
 
 @dataclass(frozen=True)
@@ -49,8 +49,8 @@ class Output:
                 what = "no such folder" if not folder.exists() else f"no folder {printable(str(folder), 200)}"
                 raise InputError(f"{named} cannot be written: there is {what}.")
             check_writable(path if self.suffixes and path.parent.exists() else folder / "x")
-        except (OSError, ValueError) as error:
-            raise InputError(f"{named} cannot be written: {reason(error)}.") from error
+        except (OSError, ValueError) as e:
+            raise (e if isinstance(e, InputError) else InputError(f"{named} cannot be written: {reason(e)}.")) from e
 
 
 def add_output(

@@ -7,7 +7,9 @@ import shlex
 
 from atlaskit.errors import InputError, printable
 from atlaskit.models.serving.flags import Copies
+from atlaskit.models.serving.hardware import gpu_gib
 from atlaskit.models.serving.kept import all_kept
+from atlaskit.models.serving.plan import plan
 from atlaskit.models.serving.server import USUAL_PORT, serve
 from atlaskit.models.serving.weights import resolve_model
 
@@ -34,17 +36,14 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         action="store_true",
         help="stop the server of the model that an earlier command, such as ask, keeps; without a model, all of them",
     )
+    told = "print how the model fits a card of GB, or this machine's, and start nothing"
+    parser.add_argument("--plan", type=float, nargs="?", const=0.0, metavar="GB", help=told)
     parser.add_argument("--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})")
     parser.add_argument(
         "--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy of the model (default 1)"
     )
-    parser.add_argument(
-        "--data-parallel",
-        type=_copies,
-        default=1,
-        metavar="N",
-        help="copies of the model, or auto: as many as serve many questions best (default 1)",
-    )
+    told = "copies of the model, or auto: as many as serve many questions best (default 1)"
+    parser.add_argument("--data-parallel", type=_copies, default=1, metavar="N", help=told)
     parser.add_argument(
         "--thinking",
         action=argparse.BooleanOptionalAction,
@@ -80,6 +79,9 @@ def _serve(options: argparse.Namespace) -> int:
         return _stop(options.model)
     if options.model is None:
         raise InputError("atlaskit serve needs a model, such as nano; or --stop, to stop the servers that are kept.")
+    if options.plan is not None:
+        print(plan(options.model, options.plan or gpu_gib()))
+        return 0
     try:
         arguments = shlex.split(options.vllm)
     except ValueError as error:

@@ -124,17 +124,8 @@ def _frame(options: argparse.Namespace) -> int:
 
 
 def write_image(image: LazyImage, path: Path) -> None:
-    """Write an image to a file.
-
-    Raises:
-        InputError: The suffix is neither .jpg, .jpeg nor .png, or the file cannot be written.
-    """
-    encoders = {".jpg": image.jpeg, ".jpeg": image.jpeg, ".png": image.png}
-    encode = encoders.get(path.suffix.lower())
-    if encode is None:
-        raise InputError(f"{path} must end in .jpg or .png.")
-    image_bytes = encode()
+    """Write an image to a file whose suffix is one of IMAGES; raise InputError if that fails."""
     try:
-        write_whole(path, image_bytes)
+        write_whole(path, image.png() if path.suffix.lower() == ".png" else image.jpeg())
     except OSError as error:
         raise InputError(f"{path} cannot be written: {reason(error)}.") from error

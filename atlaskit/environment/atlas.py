@@ -10,12 +10,12 @@ from typing import Literal, get_args
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment import grid as geometry
 from atlaskit.environment.actions import Action, AddToScratchpad, Investigate, Zoom
-from atlaskit.environment.grid import Cell, Grid, clock
+from atlaskit.environment.grid import SUB_SECOND, Cell, Grid, clock
 from atlaskit.environment.image import WIDEST_PX, LazyImage
-from atlaskit.environment.mdp import LegalSet, Rules, State, Traversal, dead_cells, scan_interval, transition
+from atlaskit.environment.mdp import SCAN_K, LegalSet, Rules, State, Traversal, dead_cells, transition
 from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.render import Sheet, Still, View, squared
 from atlaskit.environment.tiles import PATCH_PX, Fit, Labels, Look, are_readable
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.opening import as_video
@@ -25,8 +25,8 @@ from atlaskit.video.video import Sampling, Video
 Cells = Literal["compact", "full"]
 """How the text beside a view describes cells: what the view lacks, or each cell as in the paper."""
 
-SCAN_K = 3
-"""A context scan shows SCAN_K² frames."""
+SHEET_PX = 2560
+"""Width of a ruled sheet of few items, whose frames are larger than those of a grid."""
 
 
 @dataclass(frozen=True)
@@ -47,27 +47,44 @@ class Observation:
         looking = f", looking at {self.looking_at!r}" if self.looking_at else ""
         return f"<observation of {self.view!r}{looking}>"
 
-    def lines_by_cell(self) -> dict[int, list[Line]]:
-        """Return the subtitle lines of each open cell, by the cell's index.
+    @property
+    def moments(self) -> tuple[float, ...]:
+        """Time in seconds of each cell's frame, and of those of the scan after them."""
+        scan = self.looking_at
+        return (*self.view.moments, *(scan.moments if isinstance(scan, View) else ()))
+
+    def lines_by_cell(self, lines: Sequence[Line] | None = None) -> dict[int, list[Line]]:
+        """Return the subtitle lines, or some of them, of each open cell, by the cell's index.
 
         A line belongs to the first open cell during which it is shown; if `cells` is "full", to all
         of them.
         """
-        view, by_cell = self.view, dict[int, list[Line]]()
-        starts_s = [cell.start_s for cell in view.cells]
-        for line in self.subtitles:
-            first = max(0, bisect_right(starts_s, line.start_s) - 1)
-            if self.cells != "full" and first not in view.dead:  # as nearly always; ten hours have 2,000 lines
-                by_cell.setdefault(first, []).append(line)
-                continue
-            last = max(first, bisect_left(starts_s, line.end_s) - 1)
-            open_cells = [index for index in range(first, last + 1) if index not in view.dead]
-            for index in open_cells if self.cells == "full" else open_cells[:1]:
-                by_cell.setdefault(index, []).append(line)
-        return dict(sorted(by_cell.items()))
+        return lines_by_cell(self.view, self.subtitles if lines is None else lines, self.cells == "full")
 
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         return (self.looking_at or self.view)._repr_jpeg_()
+
+
+def lines_by_cell(view: View, lines: Sequence[Line], are_repeated: bool = False) -> dict[int, list[Line]]:
+    """Return the subtitle lines of each open cell of a view, by the cell's index.
+
+    Args:
+        view: The view.
+        lines: Lines that are shown during it.
+        are_repeated: Whether a line belongs to all open cells during which it is shown; if not, to
+            the first.
+    """
+    by_cell, starts_s = dict[int, list[Line]](), [cell.start_s for cell in view.cells]
+    for line in lines:
+        first = max(0, bisect_right(starts_s, line.start_s) - 1)
+        if not are_repeated and first not in view.dead:  # as nearly always; ten hours have 2,000 lines
+            by_cell.setdefault(first, []).append(line)
+            continue
+        last = max(first, bisect_left(starts_s, line.end_s) - 1)
+        open_cells = [index for index in range(first, last + 1) if index not in view.dead]
+        for index in open_cells if are_repeated else open_cells[:1]:
+            by_cell.setdefault(index, []).append(line)
+    return dict(sorted(by_cell.items()))
 
 
 def _looking_at(state: State, view: View) -> LazyImage | None:
@@ -75,11 +92,10 @@ def _looking_at(state: State, view: View) -> LazyImage | None:
     match state.looking_at:
         case Zoom(cell):
             return Still(view.video, view.moments[cell], view.cache)
-        case Investigate(cell, direction):
-            start_s, end_s = scan_interval(view.cells[cell], direction, view.video.duration_s)
-            grid = Grid(start_s, end_s, SCAN_K)
+        case Investigate() if (grid := state.scan) is not None:
             look = replace(view.look, cell=min(view.look.cell, WIDEST_PX // SCAN_K), labels="time")
-            return replace(view, grid=grid, look=look, dead=dead_cells(grid, state.dead_zones))
+            first = view.grid.size if look.ruled else 0
+            return replace(view, grid=grid, look=look, dead=dead_cells(grid, state.dead_zones), first=first)
         case _:
             return None
 
@@ -112,8 +128,8 @@ class Atlas:
     """Width and height of a cell in pixels; of a native cell, the longer of the two."""
     max_depth: int | Literal["auto"] = "auto"
     """Depth of the deepest grid that an agent may expand to, from 0 (the root grid alone) to D_max.
-    "auto" is the first depth whose cells span less than a second. At any setting an agent cannot
-    expand a cell shorter than a second; it can zoom and investigate there."""
+    "auto" is the first depth whose cells span less than `min_span_s`. At any setting an agent
+    cannot expand a cell shorter than that; it can zoom and investigate there."""
     fit: Fit = "contain"
     labels: Labels = "index"
     subtitles: bool = True
@@ -128,6 +144,10 @@ class Atlas:
     within: Span | None = None
     """The interval [start_s, end_s) that the root grid spans; None for the whole video. Nothing
     outside can be opened or become evidence, but the context of a cell at its border is shown."""
+    ruled: bool = False
+    """Whether images have gutters, strips of text and hatched dead cells: see `Look.ruled`."""
+    min_span_s: float = SUB_SECOND
+    """Span in seconds below which a cell is not expanded."""
     between: Sampling | None = None
     """Which frame represents a cell of a grid that is moved by half a cell; None: as `sampling`."""
     state: State = field(init=False)
@@ -145,9 +165,10 @@ class Atlas:
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
         self.root = Grid(*self._interval(), self.k)
-        self.look = Look(self.cell, self.fit, self.patch, self.sampling, self.labels)
+        self.look = Look(self.cell, self.fit, self.patch, self.sampling, self.labels, self.ruled)
         self.look.check(self.k)  # here, before anybody pays for a call
-        self.rules = Rules(self.video.duration_s, self._depth_limit(), self.traversal)
+        depth = self._depth_limit()
+        self.rules = Rules(self.video.duration_s, depth, self.traversal, self.ruled, self.min_span_s)
         self.state = self.start()
 
     def __repr__(self) -> str:
@@ -176,7 +197,7 @@ class Atlas:
             InputError: The region was not expanded from this atlas's root grid.
         """
         grid = region or self.root
-        if replace(grid, path=(), shift=0) != self.root:
+        if replace(grid, path=(), shift=()) != self.root:
             raise InputError(f"{grid} is not a region of {self.video.name}: expand it from atlas.root.")
         rules = replace(self.rules, traversal=traversal or self.rules.traversal)
         return State(grid, rules, region_depth=grid.depth, dead_zones=dead_zones, scratchpad=scratchpad)
@@ -211,9 +232,8 @@ class Atlas:
             case AddToScratchpad(items):
                 times_s = self._readable_times(state, [item.cell for item in items])
                 self._check_new(state, times_s)
-                cells = state.grid.cells
                 grounded = (
-                    replace(item, subtitle=self._spoken_in(cells[item.cell]), timestamp_s=time_s)
+                    replace(item, subtitle=self._spoken_in(state.cell(item.cell)), timestamp_s=time_s)
                     for item, time_s in zip(items, times_s, strict=True)
                 )
                 action = AddToScratchpad(tuple(grounded))
@@ -235,16 +255,23 @@ class Atlas:
         self.state = self.act(self.state, action)
         return self.observe(self.state)
 
-    def sheet(self, scratchpad: Scratchpad | None = None, *, cell: int | None = None) -> Sheet:
+    def sheet(self, scratchpad: Scratchpad | None = None, *, cell: int | None = None, most: int | None = None) -> Sheet:
         """Return the sheet of a scratchpad: its evidence frames as one image (paper §3.1).
 
         Args:
-            scratchpad: The evidence; None means that of the atlas's state. Of more than
-                `MAX_SHEET_ITEMS` items the sheet shows the most confident.
-            cell: As the atlas's `cell`, for the frames of the sheet; None means the same.
+            scratchpad: The evidence; None means that of the atlas's state.
+            cell: As the atlas's `cell`, for the frames of the sheet; None means the same. If the
+                atlas is ruled, the frames are in order of time, and None means as large as the
+                video's, up to SHEET_PX together.
+            most: The most items that it shows, None for MAX_SHEET_ITEMS; of more, the most
+                confident.
         """
-        shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(MAX_SHEET_ITEMS)
-        return Sheet(self.video, shown, self.look if cell is None else replace(self.look, cell=cell), self.cache)
+        shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(most or MAX_SHEET_ITEMS)
+        if not self.ruled:
+            return Sheet(self.video, shown, self.look if cell is None else replace(self.look, cell=cell), self.cache)
+        in_order = replace(shown, items=tuple(sorted(shown, key=lambda item: item.timestamp_s)))
+        most = max(self.cell, min(max(self.video.size), SHEET_PX // squared(len(shown))[0]))
+        return Sheet(self.video, in_order, replace(self.look, cell=cell or most), self.cache)
 
     def _interval(self) -> Span:
         """Return the interval of the root grid; raise InputError unless the video contains it."""
@@ -264,7 +291,7 @@ class Atlas:
     def _depth_limit(self) -> int:
         """Return `max_depth` as a number."""
         if self.max_depth == "auto":
-            return geometry.sub_second_depth(self.root.span_s, self.k)
+            return geometry.sub_second_depth(self.root.span_s, self.k, self.min_span_s)
         d_max = geometry.deepest(self.root.span_s, self.video.fps, self.k)
         if isinstance(self.max_depth, int) and 0 <= self.max_depth <= d_max:
             return self.max_depth
@@ -277,10 +304,11 @@ class Atlas:
 
     def _readable_times(self, state: State, indices: Sequence[int]) -> list[float]:
         """Return the times of some cells' frames; raise IllegalAction if one cannot be decoded."""
-        view = self.view(state)
-        moments_s = view.moments
+        seen = self.observe(state)
+        moments_s = seen.moments
         times_s = [moments_s[index] for index in indices]
-        readable = are_readable(self.video, times_s, view.cell_size, self.fit, self.cache)
+        size = seen.view.look.frame_size(seen.view.cell_size)
+        readable = are_readable(self.video, times_s, size, self.fit, self.cache)
         for index, is_readable in zip(indices, readable, strict=True):
             if not is_readable:
                 raise IllegalAction(f"Cell {index} is unreadable: its frame cannot be decoded.")

@@ -10,10 +10,11 @@ overlaps, at any depth, for any K and any duration.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from itertools import pairwise
 
 from atlaskit.errors import InputError
 
@@ -52,6 +53,8 @@ def listed(cells: Sequence[int]) -> str:
     return ", ".join(f"{a}–{b}" if b > a else str(a) for a, b in runs) or "none"
 
 
+Shift = tuple[()] | tuple[int, int]
+"""How a grid is moved: see `Grid.shift`."""
 SUB_SECOND = 1.0
 """Span in seconds below which a cell is not expanded (paper §4.4)."""
 
@@ -94,9 +97,9 @@ class Grid:
     """Cells in a row and in a column."""
     path: tuple[int, ...] = ()
     """Indices of the cells that were expanded, from the root grid down to this one."""
-    shift: int = 0
-    """Depth of the grid whose half cell this grid and all below it are moved by: later, or earlier
-    if it is negative. 0 means not at all. See `between`."""
+    shift: Shift = ()
+    """(depth, number): this grid and all below it are moved by so many half cells of the grid of
+    that depth, later, or earlier if the number is negative. () means not at all. See `moved`."""
 
     def __post_init__(self) -> None:
         if self.k < 2:
@@ -109,8 +112,8 @@ class Grid:
             raise InputError(f"A grid must end after its start; got [{self.root_start_s}, {self.root_end_s}) s.")
         for index in self.path:
             self._check_index(index)
-        if abs(self.shift) > self.depth:
-            raise InputError(f"A grid at depth {self.depth} cannot be shifted by cells of depth {abs(self.shift)}.")
+        if self.shift and not 0 < self.shift[0] <= self.depth:
+            raise InputError(f"A grid at depth {self.depth} cannot be shifted by cells of depth {self.shift[0]}.")
 
     @property
     def depth(self) -> int:
@@ -174,7 +177,20 @@ class Grid:
         if not self.path or self.shift:
             raise InputError("Only a grid below the root, and each only once, can be shifted by half a cell.")
         is_last = all(index == self.size - 1 for index in self.path)
-        return replace(self, shift=-self.depth if is_last else self.depth)
+        return replace(self, shift=(self.depth, -1 if is_last else 1))
+
+    def over(self, start_s: float, end_s: float) -> Grid:
+        """Return this grid moved so that an interval lies in its middle, as far as it can be.
+
+        It is moved by an odd number of half cells, so its midpoints lie between those of the grids
+        of its depth. It is a grid below the root that is not moved.
+        """
+        first, most = 2 * self._first_cell_number, 2 * self.size ** (self.depth + 1) - 2 * self.size
+        middle = Fraction(start_s) + Fraction(end_s) - 2 * self._origin
+        number = round(middle / self._cell_span) - self.size - first
+        number += number % 2 == 0
+        number = min(max(number, 1 - first), most - first - 1)
+        return replace(self, shift=(self.depth, number))
 
     def parent(self) -> Grid:
         """Return the grid that this one was expanded from.
@@ -184,7 +200,7 @@ class Grid:
         """
         if not self.path:
             raise InputError("The root grid has no parent.")
-        if abs(self.shift) == self.depth:
+        if self.shift and self.shift[0] == self.depth:
             raise InputError("A grid that is shifted by half a cell has no parent that contains it.")
         return Grid(self.root_start_s, self.root_end_s, self.k, self.path[:-1], self.shift)
 
@@ -222,8 +238,8 @@ class Grid:
         start, end = self.root_start_s.as_integer_ratio(), self.root_end_s.as_integer_ratio()
         denominator, half_cells = math.lcm(start[1], end[1]), 2 * self.size ** (self.depth + 1)
         first, last = start[0] * (denominator // start[1]), end[0] * (denominator // end[1])
-        shifted = self.size ** (self.depth - abs(self.shift)) if self.shift else 0
-        offset = (last - first) * (2 * self._first_cell_number + (shifted if self.shift >= 0 else -shifted))
+        shifted = self.shift[1] * self.size ** (self.depth - self.shift[0]) if self.shift else 0
+        offset = (last - first) * (2 * self._first_cell_number + shifted)
         return first * half_cells + offset, last - first, denominator * half_cells
 
     def _boundary(self, half_cells: int) -> float:
@@ -271,47 +287,78 @@ def deepest(duration_s: float, fps: float, k: int) -> int:
     return depth
 
 
-def sub_second_depth(duration_s: float, k: int) -> int:
+def sub_second_depth(duration_s: float, k: int, span_s: float = SUB_SECOND) -> int:
     """Return the first depth whose cells span less than a second: `max_depth="auto"` (paper §4.4).
 
     Args:
         duration_s: Duration T of the video.
         k: Cells in a row and in a column.
+        span_s: Another span than a second.
 
     Raises:
         InputError: K is below 2, or the duration is not a positive, finite number.
     """
     depth = 0
-    while resolution_s(duration_s, k, depth) >= SUB_SECOND:
+    while resolution_s(duration_s, k, depth) >= span_s:
         depth += 1
     return depth
 
 
-def regions_over(root: Grid, start_s: float, end_s: float, max_depth: int) -> tuple[Grid, ...]:
+def regions_over(root: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]) -> tuple[Grid, ...]:
     """Return the regions that cover an interval: the deepest grids that span no less.
 
-    These are one or two grids, or all cells of the root grid that a longer interval overlaps. No
-    region spans less than a second, or lies deeper than `max_depth`.
+    These are one or two grids, or all cells of the root grid that a longer interval overlaps.
 
     Args:
         root: The root grid.
         start_s: Start of the interval in seconds.
         end_s: End of the interval in seconds, exclusive. The interval is clipped to the root grid.
-        max_depth: Maximum depth of a region.
+            If it is the start, the interval is that moment.
+        can_open: Tells whether the cells of a grid may be expanded; it depends on their depth.
 
     Returns:
-        The regions in order of time; none for an interval that is empty or outside the root grid.
+        The regions in order of time; none for an interval outside the root grid.
     """
     start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)
-    if max_depth < 1 or root.resolution_s < SUB_SECOND or not start_s < end_s:
+    if not can_open(root) or not (start_s <= end_s and start_s < root.end_s):
         return ()
-    grids = [root]
-    while len(grids) < max_depth and grids[-1].expand(0).resolution_s >= max(end_s - start_s, SUB_SECOND):
-        grids.append(grids[-1].expand(0))
-    cell_span = grids[-1]._cell_span
+    above, below = root, root.expand(0)
+    while can_open(below) and below.resolution_s >= end_s - start_s:
+        above, below = below, below.expand(0)
+    cell_span = above._cell_span
     first = (Fraction(start_s) - root._origin) // cell_span
-    last = -((root._origin - Fraction(end_s)) // cell_span) - 1
-    return tuple(_grid_of_number(root, len(grids), number) for number in range(first, last + 1))
+    last = max(first, -((root._origin - Fraction(end_s)) // cell_span) - 1)
+    return tuple(_grid_of_number(root, below.depth, number) for number in range(first, last + 1))
+
+
+def unseen_over(
+    root: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool], is_seen: Callable[[Grid], bool]
+) -> tuple[Grid, ...]:
+    """Return the regions over an interval that nobody has seen yet.
+
+    They are those of `regions_over`; in place of one that was seen, the grids of the next depth
+    that overlap the interval; and where all were seen, down to the deepest, the deepest once more,
+    but with the interval in its middle and frames between those that were seen.
+
+    Returns:
+        The regions in order of time; none if the interval was seen as finely as can be.
+    """
+
+    def unseen(grid: Grid) -> Iterator[Grid]:
+        if not is_seen(grid):
+            yield grid
+        elif can_open(grid):
+            for cell in grid.cells:
+                if cell.overlaps(start_s, max(end_s, math.nextafter(start_s, math.inf))):
+                    yield from unseen(grid.expand(cell.index))
+
+    if found := tuple(grid for each in regions_over(root, start_s, end_s, can_open) for grid in unseen(each)):
+        return found
+    deepest = regions_over(root, (start_s + end_s) / 2, (start_s + end_s) / 2, can_open)
+    count = math.ceil((end_s - start_s) / deepest[0].span_s) or 1
+    edges = [start_s + (end_s - start_s) * part / count for part in range(count + 1)]
+    between = [grid.over(a, b) for grid in deepest[:1] for a, b in pairwise(edges)]
+    return tuple(grid for grid in dict.fromkeys(between) if not is_seen(grid))
 
 
 def _grid_of_number(root: Grid, depth: int, number: int) -> Grid:

@@ -152,6 +152,8 @@ Font = ImageFont.FreeTypeFont | ImageFont.ImageFont
 
 DEAD = (0, 0, 0)
 """RGB of dead cells, and of nothing else."""
+GUTTER = (128, 128, 128)
+"""RGB between cells, and of the hatching of dead ones."""
 UNREADABLE = (110, 30, 60)
 """RGB of the hatching of a frame that cannot be decoded."""
 PLATE = (24, 28, 36)
@@ -179,6 +181,31 @@ def burn(image: Image.Image, corner: tuple[int, int], text: str, points: int) ->
     plate = (left - points // 3, corner[1], right + points // 3, corner[1] + round(points * 1.4))
     draw.rectangle(plate, fill=PLATE)
     draw.text((x, y), text, fill=(255, 255, 255), font=typeface)
+
+
+def hatch(image: Image.Image, colour: tuple[int, int, int]) -> None:
+    """Draw diagonal lines over an image."""
+    (width, height), longer, draw = image.size, max(image.size), ImageDraw.Draw(image)
+    for offset in range(-height, width, max(8, longer // 12)):
+        draw.line([(offset, height), (offset + height, 0)], fill=colour, width=max(2, longer // 60))
+
+
+def strip_of(text: str, size: tuple[int, int], right: str = "") -> Image.Image:
+    """Return a strip of white text on a dark ground, as large as fits.
+
+    Args:
+        text: One line of text; it is made smaller where it is too long, and then cut.
+        size: (width, height) of the strip in pixels.
+        right: Text at the right end.
+    """
+    (width, height), strip = size, Image.new("RGB", size, PLATE)
+    points, edge = max(8, round(height * 0.8)), height // 6
+    while points > 8 and font(points).getlength(f"{text}  {right}") > width - 2 * edge:
+        points -= 1
+    draw, white, typeface = ImageDraw.Draw(strip), (255, 255, 255), font(points)
+    draw.text((edge, height // 2), text, white, typeface, "lm")
+    draw.text((width - edge, height // 2), right, white, typeface, "rm")
+    return strip
 
 
 def wrap(text: str, typeface: Font, width: int) -> list[str]:
@@ -211,10 +238,7 @@ def unreadable_tile(size: tuple[int, int]) -> Image.Image:
     Args:
         size: (width, height) in pixels.
     """
-    (width, height), longer = size, max(size)
-    tile = Image.new("RGB", size, LETTERBOX)
-    draw = ImageDraw.Draw(tile)
-    for offset in range(-height, width, max(8, longer // 12)):
-        draw.line([(offset, height), (offset + height, 0)], fill=UNREADABLE, width=max(2, longer // 60))
+    (width, height), tile = size, Image.new("RGB", size, LETTERBOX)
+    hatch(tile, UNREADABLE)
     burn(tile, (width // 8, height // 2 - width // 16), "unreadable", max(10, width // 8))
     return tile

@@ -23,6 +23,8 @@ from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
 
+SCAN_K = 3
+"""A context scan shows SCAN_K² frames."""
 Traversal = Literal["dfs", "bfs"]
 """How a worker explores: "dfs" expands and backtracks, "bfs" marks cells for later visits."""
 
@@ -36,8 +38,15 @@ class Rules:
     max_depth: int
     """Depth of the deepest grid that an agent may expand to."""
     traversal: Traversal = "dfs"
+    keeps_scans: bool = False
+    """Whether the frames of a context scan can be added to the scratchpad. They are numbered after
+    the cells of the sheet."""
     min_span_s: float = SUB_SECOND
     """Span in seconds below which a cell cannot be expanded."""
+
+    def can_open(self, grid: Grid) -> bool:
+        """Return whether the cells of a grid may be expanded: not too short, not too deep."""
+        return grid.depth < self.max_depth and grid.resolution_s >= self.min_span_s
 
 
 @dataclass(frozen=True)
@@ -90,10 +99,8 @@ class State:
 
     @cached_property
     def expandable(self) -> tuple[int, ...]:
-        """The cells to expand or mark: not too short, not too deep. One may be dead in part."""
-        if self.depth >= self.rules.max_depth:
-            return ()
-        return tuple(cell.index for cell in self.alive if cell.span_s >= self.rules.min_span_s)
+        """The cells to expand or mark. One may be dead in part."""
+        return tuple(cell.index for cell in self.alive) if self.rules.can_open(self.grid) else ()
 
     @property
     def markable(self) -> tuple[int, ...]:
@@ -102,10 +109,32 @@ class State:
         return tuple(cell for cell in self.expandable if (*self.grid.path, cell) not in marked)
 
     @property
+    def scan(self) -> Grid | None:
+        """The frames of the context scan that is looked at."""
+        if not isinstance(self.looking_at, Investigate):
+            return None
+        cell, direction = self.grid.cells[self.looking_at.cell], self.looking_at.direction
+        return Grid(*scan_interval(cell, direction, self.rules.duration_s), SCAN_K)
+
+    def cell(self, number: int) -> Cell:
+        """Return the cell of the sheet, or the frame of the scan after them, of this number."""
+        if number < self.grid.size or self.scan is None:
+            return self.grid.cells[number]
+        return replace(self.scan.cells[number - self.grid.size], index=number)
+
+    @property
     def addable(self) -> tuple[int, ...]:
-        """The cells whose frame is not in the scratchpad, nor their midpoint in a dead zone."""
+        """The cells whose frame is not in the scratchpad, nor their midpoint in a dead zone.
+
+        After them come the frames of a scan, as far as they lie in the region, if these can be
+        kept.
+        """
+        shown, region = list(self.alive), self.region
+        if self.rules.keeps_scans and self.scan is not None:
+            scanned = [self.cell(number) for number in range(self.grid.size, self.grid.size + self.scan.size)]
+            shown += [cell for cell in scanned if region.start_s <= cell.start_s and cell.end_s <= region.end_s]
         kept = {known for item in self.scratchpad for known in (item.timestamp_s, (item.start_s, item.end_s))}
-        new = [cell for cell in self.alive if not kept & {cell.midpoint_s, (cell.start_s, cell.end_s)}]
+        new = [cell for cell in shown if not kept & {cell.midpoint_s, (cell.start_s, cell.end_s)}]
         return tuple(cell.index for cell in new if not self.dead_zones.contain(cell.midpoint_s))
 
     @cached_property
@@ -165,7 +194,8 @@ def transition(state: State, action: Action) -> State:
         IllegalAction: The action is not in the state's legal set.
     """
     state.legal.check(action)
-    return EFFECTS[type(action)](replace(state, looking_at=None), action)
+    after = EFFECTS[type(action)](state, action)
+    return after if isinstance(action, Zoom | Investigate) else replace(after, looking_at=None)
 
 
 def _mark(state: State, action: actions.MarkPromising) -> State:
@@ -174,7 +204,7 @@ def _mark(state: State, action: actions.MarkPromising) -> State:
 
 
 def _add(state: State, action: actions.AddToScratchpad) -> State:
-    found = [_evidence(state.grid.cells[item.cell], item) for item in action.items]
+    found = [_evidence(state.cell(item.cell), item) for item in action.items]
     return replace(state, scratchpad=state.scratchpad.add(found))
 
 
@@ -187,7 +217,7 @@ EFFECTS: dict[type[Action], Callable[[State, Any], State]] = {
     actions.AddToScratchpad: _add,
     actions.Finished: lambda state, action: replace(state, finished=True),
 }
-"""What a legal action changes in a state in which no picture is looked at."""
+"""What a legal action changes in a state. But for a zoom and a scan, nothing is looked at then."""
 
 
 def _evidence(cell: Cell, claim: Claim) -> Evidence:

@@ -203,6 +203,14 @@ class DeadZones:
             zones = zones.add(start_s, end_s)
         return zones
 
+    def without_all(self, spans: Iterable[Span]) -> DeadZones:
+        """Return the dead zones without some intervals, which are open again."""
+        zones = self
+        for start_s, end_s in spans:
+            parts = zones.within(0.0, start_s).intervals + zones.within(end_s, math.inf).intervals
+            zones = DeadZones(parts)
+        return zones
+
     def covers(self, start_s: float, end_s: float) -> bool:
         """Return whether one dead zone covers all of `[start_s, end_s)`."""
         last = self._last_starting_by(start_s)

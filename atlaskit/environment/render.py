@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, TypeVar
 
 from PIL import Image
@@ -18,11 +19,14 @@ from atlaskit.caching.keys import Kind, canonical_json, is_json, microseconds
 from atlaskit.environment.grid import Cell, Grid, clock
 from atlaskit.environment.image import (
     DEAD,
+    GUTTER,
     LazyImage,
     burn,
     font,
+    hatch,
     is_jpeg,
     points_for,
+    strip_of,
     unreadable_tile,
     wrap,
 )
@@ -48,7 +52,8 @@ MOMENTS = Kind("moments", 2, is_json(list))
 class View(LazyImage):
     """The image of a grid: the representative frame of each cell (paper §3.1).
 
-    Dead cells, and nothing else, are black. A cell whose frame cannot be decoded is hatched and
+    Dead cells, and nothing else, are black; if the look is ruled, they are hatched too, and have no
+    number. A cell whose frame cannot be decoded is hatched and
     carries the word "unreadable".
 
     Raises:
@@ -62,6 +67,8 @@ class View(LazyImage):
     dead: frozenset[int] = frozenset()
     """Indices of the dead cells."""
     cache: Cache = field(default_factory=default_cache, compare=False)
+    first: int = 0
+    """The number of the first cell in labels: those of a context scan follow those of its sheet."""
 
     def __post_init__(self) -> None:
         self.look.check(self.grid.k)
@@ -88,6 +95,7 @@ class View(LazyImage):
             labels=self.look.labels,
             dead=sorted(self.dead),
             sampling=self.look.sampling,
+            **({"first": self.first} if self.first else {}),
         )
 
     @property
@@ -144,16 +152,24 @@ class View(LazyImage):
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
         alive, moments_s = [cell for cell in self.cells if cell.index not in self.dead], self.moments
         times_s = [moments_s[cell.index] for cell in alive]
-        tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.look.fit, self.cache)
-        image, (width, height) = Image.new("RGB", self.size, DEAD), self.cell_size
-        labels = self.look.labels
+        size, (width, height) = self.look.frame_size(self.cell_size), self.cell_size
+        tiles, is_passing = read_tiles(self.video, times_s, size, self.look.fit, self.cache)
+        image, look = Image.new("RGB", self.size, GUTTER if self.look.ruled else DEAD), self.look
         for cell, time_s, tile in zip(alive, times_s, tiles, strict=True):
             row, column = divmod(cell.index, self.grid.k)
-            shown = tile or unreadable_tile(self.cell_size)
-            if labels != "none":
-                text = str(cell.index) if labels == "index" else clock(time_s)
+            shown, corner = tile or unreadable_tile(size), (column * width, row * height)
+            if look.ruled:
+                texts = ("", "") if look.labels == "none" else (str(self.first + cell.index), clock(time_s))
+                image.paste(strip_of(texts[0], (size[0], look.strip), texts[1]), corner)
+            elif look.labels != "none":
+                text = str(cell.index) if look.labels == "index" else clock(time_s)
                 burn(shown, (0, 0), text, max(10, points_for(self.cell_size, 14)))
-            image.paste(shown, (column * width, row * height))
+            image.paste(shown, (corner[0], corner[1] + look.strip))
+        for index in self.dead if look.ruled else ():
+            row, column = divmod(index, self.grid.k)
+            blank = Image.new("RGB", (size[0], size[1] + look.strip), DEAD)
+            hatch(blank, GUTTER)
+            image.paste(blank, (column * width, row * height))
         unreadable = [cell.index for cell, tile in zip(alive, tiles, strict=True) if tile is None]
         return image, {"unreadable": unreadable, "passing": is_passing}
 
@@ -177,10 +193,19 @@ class Sheet(LazyImage):
         video, look = self.video.fingerprint, self.look.key(self.cell_size)
         return SHEET.key(tiles=TILE.version, video=video, items=items, **look)
 
+    @cached_property
+    def strips(self) -> int:
+        """Lines of text beside each frame: its label, and what was said; 0 if they cover it.
+
+        They follow from the length of what was said, not from a font, which differs by version.
+        """
+        letters = max((len(item.subtitle) for item in self.scratchpad), default=0)
+        return 1 + min(3, math.ceil(letters * self.look.strip / (2 * self.look.cell))) if self.look.ruled else 0
+
     @property
     def cell_size(self) -> tuple[int, int]:
         """(width, height) of a frame's cell in pixels."""
-        return self.look.cell_size(self.video.size, *self._shape)
+        return self.look.cell_size(self.video.size, *self._shape, self.strips)
 
     @property
     def size(self) -> tuple[int, int]:
@@ -194,14 +219,26 @@ class Sheet(LazyImage):
         return squared(len(self.scratchpad))
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        times_s = [item.timestamp_s for item in self.scratchpad]
-        tiles, is_passing = read_tiles(self.video, times_s, self.cell_size, self.look.fit, self.cache)
-        image, (width, height) = Image.new("RGB", self.size, LETTERBOX), self.cell_size
+        times_s, look = [item.timestamp_s for item in self.scratchpad], self.look
+        size, (width, height) = look.frame_size(self.cell_size, self.strips), self.cell_size
+        tiles, is_passing = read_tiles(self.video, times_s, size, look.fit, self.cache)
+        image = Image.new("RGB", self.size, GUTTER if look.ruled else LETTERBOX)
         for place, (item, tile) in enumerate(zip(self.scratchpad, tiles, strict=True)):
             row, column = divmod(place, self._shape[0])
-            shown = tile or unreadable_tile(self.cell_size)
-            self._annotate(shown, item)
-            image.paste(shown, (column * width, row * height))
+            shown, (left, top) = tile or unreadable_tile(size), (column * width, row * height)
+            if look.ruled:
+                most = self.strips - 1
+                lines = wrap(item.subtitle, font(max(8, round(look.strip * 0.8))), size[0] - look.strip)
+                rest = lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1]} …"]
+                rest += [""] * (most - len(rest))
+                label, time = f"[{item.label}]", clock(item.timestamp_s)
+                image.paste(strip_of(label, (size[0], look.strip), time), (left, top))
+                for number, line in enumerate(rest):
+                    below = top + look.strip + size[1] + number * look.strip
+                    image.paste(strip_of(line, (size[0], look.strip)), (left, below))
+            else:
+                self._annotate(shown, item)
+            image.paste(shown, (left, top + look.strip))
         return image, {"items": len(self.scratchpad), "passing": is_passing}
 
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:

@@ -10,8 +10,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
-ARTICLES = {"a", "an", "the"}
-
 
 def temporal_iou(a: tuple[float, float], b: tuple[float, float]) -> float:
     """Return the intersection over union of two intervals `(start_s, end_s)` in seconds."""
@@ -78,7 +76,7 @@ def rouge_l(truth: str, prediction: str) -> float:
 
 def _words(text: str) -> list[str]:
     """Return the normalized words of a text: lower case, without punctuation and articles."""
-    return [word for word in re.findall(r"\w+", text.casefold()) if word not in ARTICLES]
+    return [word for word in re.findall(r"\w+", text.casefold()) if word not in ("a", "an", "the")]
 
 
 def _f1(shared: int, a: Sequence[str], b: Sequence[str]) -> float:

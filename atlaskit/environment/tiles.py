@@ -60,6 +60,10 @@ class Look:
     sampling: Sampling = "midpoint"
     """Which frame represents a cell of a grid: see `Video.moment`."""
     labels: Labels = "none"
+    ruled: bool = False
+    """Whether text stands in strips beside the frames, thin gutters part the cells, and dead cells
+    are hatched, as suits a model that sees. If not, labels cover corners, and dead cells are
+    black."""
 
     def __post_init__(self) -> None:
         if type(self.cell) is not int or self.cell < 16:
@@ -80,9 +84,30 @@ class Look:
 
     def key(self, size: tuple[int, int]) -> dict[str, Any]:
         """Return what keys of images hold of it: of native cells, only their size."""
-        return {"cell": size if self.fit == "native" else self.cell, "fit": self.fit}
+        key = {"cell": size if self.fit == "native" else self.cell, "fit": self.fit}
+        return {**key, "ruled": True} if self.ruled else key
 
-    def cell_size(self, shape: tuple[int, int], columns: int, rows: int) -> tuple[int, int]:
+    @property
+    def strip(self) -> int:
+        """Height of a strip of text in pixels."""
+        return max(10, min(32, self.cell // 12)) if self.ruled else 0
+
+    @property
+    def gutter(self) -> int:
+        """Pixels between two cells."""
+        return max(1, self.cell // 80) if self.ruled else 0
+
+    def frame_size(self, cell_size: tuple[int, int], strips: int = 1) -> tuple[int, int]:
+        """Return the (width, height) in pixels that a cell has for its frame.
+
+        Args:
+            cell_size: (width, height) of the cell.
+            strips: Lines of text beside the frame.
+        """
+        width, height = cell_size
+        return max(1, width - self.gutter), max(1, height - self.gutter - strips * self.strip)
+
+    def cell_size(self, shape: tuple[int, int], columns: int, rows: int, strips: int = 1) -> tuple[int, int]:
         """Return the (width, height) of a cell in pixels.
 
         With "native" the longer side is `cell`. The shorter one follows from the video's shape,
@@ -94,13 +119,17 @@ class Look:
             shape: (width, height) of the video.
             columns: Cells in a row of the image.
             rows: Rows of cells in the image.
+            strips: Lines of text beside each frame, where cells are ruled.
         """
         width, height = shape
         if self.fit != "native":
             return self.cell, self.cell
+        beside, gutter = strips * self.strip, self.gutter
         if width >= height:
-            return self.cell, _shorter_side(self.cell, height / width, self.patch // math.gcd(rows, self.patch))
-        return _shorter_side(self.cell, width / height, self.patch // math.gcd(columns, self.patch)), self.cell
+            share = ((self.cell - gutter) * height / width + beside + gutter) / self.cell
+            return self.cell, _shorter_side(self.cell, share, self.patch // math.gcd(rows, self.patch))
+        share = ((self.cell - gutter - beside) * width / height + gutter) / self.cell
+        return _shorter_side(self.cell, share, self.patch // math.gcd(columns, self.patch)), self.cell
 
 
 def read_tiles(
@@ -174,7 +203,7 @@ def _is_tile(tile: bytes) -> bool:
 
 def _shorter_side(cell: int, share: float, step: int) -> int:
     """Return the shorter side of a native cell: `share` of the longer one, in whole steps."""
-    length = max(cell * share, cell / FLATTEST, min(cell, SHORTEST_PX))
+    length = max(cell * min(1.0, share), cell / FLATTEST, min(cell, SHORTEST_PX))
     if step > cell:
         return round(length)
     steps = math.floor(length / step + 0.5)

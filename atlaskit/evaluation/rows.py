@@ -12,14 +12,15 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError
+from atlaskit.evaluation.spending import Spending, TotalReached
 from atlaskit.models.clock import now_s
-from atlaskit.models.errors import ModelError, ServerError
+from atlaskit.models.errors import ModelError, ServerError, Unreachable
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Usage
 from atlaskit.runs.result import Result, choices_in_words, in_words
@@ -35,11 +36,27 @@ COUNTS = (
     "tokens",
 )
 """Columns of a question's usage: of both roles together and, with the role as prefix, of each."""
-REFUSAL = "refusal"
+ASIDE = "aside"
+"""What a row brings beside its columns: `Aside`."""
 REFUSED = frozenset({401, 403, 404})
 """Statuses with which an endpoint refuses all calls alike: wrong key, or no such model or path."""
 RIGHT_FROM = 0.5
 """The lowest score that counts as right."""
+
+
+class Aside(NamedTuple):
+    """What the evaluation is told of a question beside the columns of its row."""
+
+    refusal: str = ""
+    """Why no other question can be answered either; "" if they may."""
+    total: Usage = Usage()
+    per_video: Usage = Usage()
+    video: str = ""
+    """The fingerprint of what shares the preparation of the video."""
+    settings: Mapping[str, Any] = {}
+    """All settings of the run, as they were resolved."""
+    is_stopped: bool = False
+    """Whether the question was given up, since the evaluation's total is reached."""
 
 
 def case_row(
@@ -53,6 +70,7 @@ def case_row(
     cancel: threading.Event | None = None,
     traces: Path | None = None,
     prices: Prices | None = None,
+    spending: Spending | None = None,
 ) -> dict[str, Any]:
     """Ask one question and return its row.
 
@@ -66,23 +84,26 @@ def case_row(
         cancel: The row stops at its next model call once this is set.
         traces: The folder to save the result in, if any.
         prices: The prices of the row's columns of costs in USD, if any.
+        spending: What counts the calls against the evaluation's total, if it has one.
 
     Returns:
-        The row. Its REFUSAL is no column: it tells the evaluation why no other question can be
-        answered either, "" if they may.
+        The row, and under ASIDE what is no column of it.
 
     Raises:
         KeyboardInterrupt: If `cancel` is set.
     """
-    started_s, model = now_s(), _WatchedModel(model_for(vlm, case), cancel)
+    started_s, model = now_s(), _WatchedModel(model_for(vlm, case), cancel, spending, id(case))
     try:
         result = answer(case.opened(), case.question, vlm=model, cache=cache, **settings)
+    except TotalReached:
+        return {ASIDE: Aside(is_stopped=True)}
     except AtlasError as error:
         model.note(error)
         usage = getattr(error, "usage", Usage())
         row = failure_row(name, case, str(error), usage, now_s() - started_s, prices)
         # An invalid setting makes every question fail alike; one bad video does not.
-        return row | {REFUSAL: model.refusal or (str(error) if type(error) is InputError else "")}
+        refusal = model.refusal or (str(error) if type(error) is InputError else "")
+        return row | {ASIDE: Aside(refusal, total=usage)}
     by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
     score = case.question.score(result.prediction)
     return {
@@ -106,7 +127,13 @@ def case_row(
         "stop": result.stop,
         "failure": result.failure,
         "seconds": now_s() - started_s,
-        REFUSAL: model.refusal if result.prediction is None else "",
+        ASIDE: Aside(
+            model.refusal if result.prediction is None else "",
+            result.total,
+            result.per_video,
+            result.settings.get("video", ""),
+            result.settings,
+        ),
         **({} if traces is None else {"trace": str(_save_result(result, traces))}),
     }
 
@@ -182,22 +209,34 @@ class _WatchedModel(ModelWrapper):
     """
 
     cancel: threading.Event | None
+    spending: Spending | None
+    question: int
+    """The number of the question for `spending`."""
     refusal: str = ""
     """What every other question would meet too: a status or a kind of error; "" if nothing did."""
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Forward the call unless it is cancelled."""
+        """Forward the call unless it is cancelled, or the total is reached; count what it cost."""
         if self.cancel is not None and self.cancel.is_set():
             raise KeyboardInterrupt
+        if self.spending is not None:
+            self.spending.check()
         try:
-            return self.model.complete(request, **control)
+            reply = self.model.complete(request, **control)
         except AtlasError as error:
             self.note(error)
+            self._count(getattr(error, "usage", Usage()))
             raise
+        self._count(reply.usage)
+        return reply
+
+    def _count(self, usage: Usage) -> None:
+        if self.spending is not None:
+            self.spending.add(self.question, usage)
 
     def note(self, error: AtlasError) -> None:
         """Note an error that every other question would meet too."""
-        if isinstance(error, ServerError):
-            self.refusal = "server"
+        if isinstance(error, ServerError | Unreachable) and getattr(error, "live", True):
+            self.refusal = type(error).__name__
         elif isinstance(error, ModelError) and error.live and (error.is_final or error.status in REFUSED):
             self.refusal = str(error.status)

@@ -7,24 +7,28 @@ evaluation that was killed continues where it was, and repeating a finished one 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tqdm import tqdm
 
+from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.case import Case, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
 from atlaskit.evaluation.baselines import METHODS
+from atlaskit.evaluation.card import OF_THE_RUN, common_settings, questions_card, run_card
 from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threads
-from atlaskit.evaluation.rows import REFUSAL, case_row, failure_row
+from atlaskit.evaluation.rows import ASIDE, Aside, case_row, failure_row
+from atlaskit.evaluation.spending import Spending
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
+from atlaskit.models.client import VLM
 from atlaskit.models.named import as_model_or_maker, copies_for
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model
@@ -43,7 +47,7 @@ RESERVED = frozenset({"vlm", "cache"})
 
 
 class EvaluationStopped(AtlasError):
-    """The model refuses all questions alike: the key is wrong, there is no such model or path.
+    """The model refuses all questions alike, as with a wrong key, or the total is reached.
 
     Attributes:
         table: The rows of the questions that were finished, those that failed included. The replies
@@ -67,6 +71,7 @@ def evaluate(
     address: str | None = None,
     traces: str | Path | None = None,
     prices: Prices | None = None,
+    total: Budget | Spending | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
     """Ask every question with one method and return a table with one row each, in order.
@@ -94,21 +99,28 @@ def evaluate(
             the file, or is "" for a question that failed; `ak.widgets.RunTable(rows)` opens it.
         prices: What the model's tokens cost. They add the columns `usd`, of everything that a
             question needs, and `video_usd`, of the part that is paid once a video.
+        total: What all questions together may take; `budget=` of the settings is for each. A total
+            counts what replies cost when they were generated, from the cache or not, and is
+            exceeded by at most the calls in flight. Several evaluations can share a `Spending`. On
+            a cluster, it is compared after each question, not after each call.
         **settings: Keyword arguments of the method, such as `search` of Video-RLM.
 
     Returns:
-        The table. Its `attrs` hold the method, the models, the settings and the versions.
+        The table. Its `attrs` are the settings card: all that moves a score.
 
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if the method, a setting
             or the engine does not exist; or if a folder or file cannot be written.
-        EvaluationStopped: If the model refuses all questions alike. The error has the table so far.
+        EvaluationStopped: If the model refuses all questions alike, or the total is reached. The
+            error has the table so far.
 
     Examples:
         >>> rows = ak.evaluate(cases[:3], vlm=vlm, progress=False)
         >>> rows["score"].tolist()
         [1.0, 1.0, 1.0]
     """
+    import pandas  # noqa: F401  # before the first call: a missing pandas then costs nothing
+
     in_order = list(cases)
     check_whole("parallel", parallel)
     check_cases(in_order)
@@ -116,6 +128,9 @@ def evaluate(
         raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
     if prices is not None and not isinstance(prices, Prices):
         raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
+    if total is not None and not isinstance(total, Budget | Spending):
+        raise InputError(f"total must be ak.Budget(tokens=…), or another limit; got {total!r:.80}.")
+    spending = Spending(total) if isinstance(total, Budget) else total
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
     if answer is METHODS["video-rlm"]:
@@ -132,15 +147,34 @@ def evaluate(
         finished = on_ray(in_order, job, parallel, cache, lost=lost, address=address)
     else:
         cancel = threading.Event()
-        finished = on_threads(in_order, partial(job, cancel=cancel), parallel, cache, cancel)
-    bar = _bar(len(in_order), name, models, progress)
-    table = _table(finished, bar, has_traces=folder is not None)
-    table.attrs = _attributes(name, models, settings) | ({} if prices is None else {"prices": prices.recorded()})
+        watched = partial(job, cancel=cancel, spending=spending)
+        finished = on_threads(in_order, watched, parallel, cache, cancel)
+    found = _Collected(in_order, spending)
+    with closing(finished), _bar(len(in_order), name, models, progress) as bar:
+        found.collect(finished, bar)
+    table = found.table(has_traces=folder is not None)
+    failures = [] if table.empty else table["failure"].tolist()
+    is_live = "calls_paid" in table and table["calls_paid"].sum() > 0
+    clients = {id(client): client for each in models if isinstance(client := getattr(each, "vlm", each), VLM)}
+    servers = [client.server() for client in clients.values()] if is_live else []
+    table.attrs = {
+        **_attributes(name, models, settings),
+        **({} if prices is None else {"prices": prices.recorded()}),
+        "settings in full": common_settings(found.settings),
+        "asked": questions_card(cases if isinstance(cases, Sequence) else in_order),
+        OF_THE_RUN: run_card(failures, servers),
+    }
     if len(table) < len(in_order):
+        why = f"{MOST_REFUSED} questions in a row that failed alike ({failures[-1].rstrip('.')})" if failures else ""
+        tried = f"{len(table)} of {len(in_order)} questions"
+        if spending is not None and spending.reached:
+            raise EvaluationStopped(
+                f"The total of {spending.reached} is reached; {tried} are finished. Replies are cached: the same "
+                "command with a larger total continues.",
+                table,
+            )
         raise EvaluationStopped(
-            f"The evaluation stopped after {MOST_REFUSED} questions in a row that failed alike "
-            f"({table['failure'].iloc[-1].rstrip('.')}); {len(table)} of {len(in_order)} questions were tried. Replies "
-            f"are cached: the same command continues.",
+            f"The evaluation stopped after {why}; {tried} were tried. Replies are cached: the same command continues.",
             table,
         )
     return table
@@ -176,42 +210,58 @@ def _bar(count: int, name: str, models: list[Model], progress: bool) -> tqdm[Non
     return tqdm(total=count, desc=desc, unit="question", disable=not progress)
 
 
-def _collected(finished: Generator[tuple[int, Row]], bar: tqdm[None]) -> list[Row]:
-    """Return the rows in the order of their cases, while the bar shows the progress.
+@dataclass
+class _Collected:
+    """The rows of an evaluation as they finish, and what they bring beside their columns."""
 
-    It stops early if MOST_REFUSED questions in a row, as they finish, are refused alike; the row of
-    the last one is then the last.
-    """
-    rows, right, tokens, refused = dict[int, Row](), 0, 0, list[str]()
-    with closing(finished), bar:
+    cases: Sequence[Case]
+    spending: Spending | None
+    rows: dict[int, Row] = field(default_factory=dict)
+    settings: list[Mapping[str, Any]] = field(default_factory=list)
+
+    def collect(self, finished: Iterable[tuple[int, Row]], bar: tqdm[None]) -> None:
+        """Take the rows while the bar shows the progress.
+
+        It ends early if MOST_REFUSED questions in a row, as they finish, are refused alike, and
+        puts the last of them last; or if the total is reached.
+        """
+        right, tokens, refused = 0, 0, list[str]()
         for index, row in finished:
-            rows[index], refusal = row, row.pop(REFUSAL, "")
-            refused = [*(refused if refusal in refused else []), refusal] if refusal else []
+            aside: Aside = row.pop(ASIDE, Aside())
+            if aside.is_stopped:
+                return
+            self.rows[index] = row
+            self.settings += [aside.settings] if aside.settings else []
+            refused = [*(refused if aside.refusal in refused else []), aside.refusal] if aside.refusal else []
             right, tokens = right + row["right"], tokens + row["tokens"]
-            bar.set_postfix_str(f"{right / len(rows):.0%} right, {tokens:,} tokens")
+            bar.set_postfix_str(f"{right / len(self.rows):.0%} right, {tokens:,} tokens")
             bar.update()
             if len(refused) == MOST_REFUSED:
-                return [row for place, row in sorted(rows.items()) if place != index] + [row]
-    return [rows[index] for index in sorted(rows)]
+                self.rows[len(self.cases)] = self.rows.pop(index)
+                return
+            if self.spending is not None:
+                self.spending.settle(id(self.cases[index]), aside.total, aside.per_video, aside.video)
+                if self.spending.reached:
+                    return
 
+    def table(self, has_traces: bool) -> pd.DataFrame:
+        """Return the rows in the order of their cases."""
+        import pandas as pd
 
-def _table(finished: Generator[tuple[int, Row]], bar: tqdm[None], has_traces: bool) -> pd.DataFrame:
-    import pandas as pd  # before the first call: a missing pandas then costs nothing
-
-    rows = _collected(finished, bar)
-    table = pd.DataFrame(rows)
-    table["prediction"] = prediction_column([row["prediction"] for row in rows])
-    if has_traces:
-        table["trace"] = [row.get("trace", "") for row in rows]
-    return table
+        rows = [self.rows[index] for index in sorted(self.rows)]
+        table = pd.DataFrame(rows)
+        if rows:
+            table["prediction"] = prediction_column([row["prediction"] for row in rows])
+        if rows and has_traces:
+            table["trace"] = [row.get("trace", "") for row in rows]
+        return table
 
 
 def _attributes(name: str, models: list[Model], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what produced the table, as plain JSON values."""
+    """Return method, models and given settings as plain JSON values."""
     return {
         "method": name,
         "models": sorted({model.name for model in models}),
         "parameters": dict(models[0].parameters),
         "settings": json_settings(settings),
-        "versions": {package: version(package) for package in ("atlaskit", "numpy", "pillow", "av", "pydantic")},
     }

@@ -7,44 +7,45 @@ table stays with the settings that produced it.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.caching.files import write_whole
-from atlaskit.caching.keys import canonical_json
+from atlaskit.caching.keys import canonical_json, read_json
 from atlaskit.errors import InputError, reason
 from atlaskit.evaluation.baselines import METHODS
+from atlaskit.evaluation.card import card_text
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
-TEXT_COLUMNS = ("prediction", "choices", "truth", "answer")
-"""Columns of text that a CSV may hold only numbers of, as of counts; earlier tables lack some."""
+MOST_COMMAS = 10_000
+"""Of a line of a CSV: to read a million columns takes minutes."""
+MOST_ROWS = 1_000_000
+TEXT = "columns of text"
+"""Where the settings name the columns that hold text: a CSV does not tell "007" from 7."""
 
 
 def save(rows: pd.DataFrame, path: str | Path) -> None:
-    """Write a table of `evaluate` to a `.csv` or `.parquet` file, and its settings beside it.
+    """Write a table of `evaluate` to a `.csv` or `.parquet` file, and its settings card beside it.
+
+    The card is `rows.csv.json`, and in words `rows.csv.txt`.
 
     Raises:
         InputError: If the file has another suffix or cannot be written.
     """
     target = check_path(path)
     plain = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, a pair, pairs or text
-    with _writing(target):
-        write_whole(target, plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False))
-        write_whole(target.with_name(f"{target.name}.json"), json.dumps(rows.attrs, indent=1) + "\n")
-
-
-@contextmanager
-def _writing(target: Path) -> Iterator[None]:
-    """Create the folder of a file; turn an OSError of the block into an InputError."""
+    texts = [name for name in plain if plain[name].map(lambda value: isinstance(value, str)).any()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        yield
+        write_whole(target, plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False))
+        card = json.dumps({**rows.attrs, TEXT: texts}, indent=1, ensure_ascii=False)
+        write_whole(target.with_name(f"{target.name}.json"), card + "\n")
+        write_whole(target.with_name(f"{target.name}.txt"), card_text(rows.attrs) + "\n")
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
 
@@ -71,12 +72,22 @@ def load(path: str | Path) -> pd.DataFrame:
 
     source = Path(path)
     try:
+        card = read_json(source.with_name(f"{source.name}.json").read_bytes())
+        texts = dict.fromkeys(card.pop(TEXT), str)
         if source.suffix == ".csv":
-            rows = pd.read_csv(source, keep_default_na=False, dtype=dict.fromkeys(TEXT_COLUMNS, str))
+            with source.open("rb") as file:
+                if any(line.count(b",") > MOST_COMMAS for line in file):
+                    raise ValueError(f"a line has more than {MOST_COMMAS:,} commas")
+            na = {name: [""] for name in pd.read_csv(source, nrows=0).columns if name not in texts}
+            rows = pd.read_csv(source, dtype=texts, nrows=MOST_ROWS + 1, keep_default_na=False, na_values=na)
         else:
             rows = pd.read_parquet(source)
-        rows.attrs = json.loads(source.with_name(f"{source.name}.json").read_text(encoding="utf-8"))
-        predictions = [json.loads(text) for text in rows["prediction"]]
+        if len(rows) > MOST_ROWS:
+            raise ValueError(f"it has more than {MOST_ROWS:,} rows")
+        rows.attrs = card
+        predictions = read_json(f"[{','.join(rows['prediction'].astype(str))}]")
+        if len(predictions) != len(rows):
+            raise ValueError("a prediction is more than one value")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{source} is not a saved evaluation: {reason(error)}.") from error
     return rows.assign(prediction=prediction_column([_as_answered(value) for value in predictions]))

@@ -42,12 +42,6 @@ def captions(cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     return saved
 
 
-def saved_figures(cells: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the names under which a notebook saves its figures, in order."""
-    code = ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
-    return [name for source in code for _, name in _drawn_and_saved(source) if name is not None]
-
-
 def _drawn_and_saved(source: str) -> list[tuple[str, str | None]]:
     """Return what a cell draws and saves, in order.
 

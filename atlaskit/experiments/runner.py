@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from atlaskit.errors import InputError, check_whole
+from atlaskit.errors import InputError
 from atlaskit.experiments.apart import run_apart
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
 from atlaskit.experiments.record import NotebookRun
@@ -91,9 +91,7 @@ def run_all(
     scale: str = "small",
     only: Sequence[str] = (),
     model: str = "nano",
-    seeds: str = "",
-    data: str = "",
-    workers: int | None = None,
+    given: Mapping[str, Any] | None = None,
     replay: bool = False,
 ) -> list[NotebookRun]:
     """Run the notebooks of a folder in the order of their names and write `index.html` beside them.
@@ -107,10 +105,8 @@ def run_all(
         only: Prefixes of the names of the notebooks to run; empty for all.
         model: The words of a `ModelSpec`, or "oracle". A model on this machine is served once for
             all notebooks that ask one.
-        seeds: Name of the range of the worlds' seeds, for notebooks that have a parameter `seeds`.
-            Empty for the scale's own.
-        data: Folder of a dataset, for notebooks that have a parameter `data`.
-        workers: Regions explored in each round, for notebooks that have a parameter `workers`.
+        given: Parameters for those notebooks that have them, such as `seeds`, `data`, `first` and
+            `workers`.
         replay: Use cached replies only. Oracles are programs and run again.
 
     Raises:
@@ -120,13 +116,9 @@ def run_all(
     """
     if scale not in SCALES:
         raise InputError(f"scale must be {', '.join(SCALES)}; got {scale!r:.40}.")
-    if workers is not None:
-        check_whole("workers", workers)
     notebooks = _chosen(folder, only)
     declared = {notebook: declared_in(notebook) for notebook in notebooks}
-    given: dict[str, Any] = {"data": data} if data else {}
-    given |= {} if workers is None else {"workers": workers}
-    given |= {"seeds": seeds} if seeds else {}
+    given = given or {}
     if missing := [name for name in given if not any(name in names for names in declared.values())]:
         raise InputError(f"None of these notebooks has a parameter {missing[0]}.")
     settings = {"scale": scale, "model": model, **given, "replay": replay}

@@ -21,7 +21,7 @@ from atlaskit.gym.episode import AtlasEpisode
 from atlaskit.gym.rewards import Reward
 from atlaskit.gym.tasks import Source, draw_task, given_task, named_task
 from atlaskit.video.readers import LETTERBOX, Pixels
-from atlaskit.video.subtitles.source import SubtitleSource
+from atlaskit.video.subtitles.files import SubtitleSource
 
 
 class AtlasEnv(gymnasium.Env[Pixels, Any]):

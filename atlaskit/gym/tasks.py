@@ -14,7 +14,7 @@ from atlaskit.errors import InputError
 from atlaskit.gym.rewards import ANSWER, Coverage, Reward
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import AnyVideo
-from atlaskit.video.subtitles.source import SubtitleSource
+from atlaskit.video.subtitles.files import SubtitleSource
 from atlaskit.video.video import Video
 
 Source: TypeAlias = AnyVideo

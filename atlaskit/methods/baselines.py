@@ -13,8 +13,9 @@ from typing import Any
 from atlaskit.agents.schemas import CaptionAnswer
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Named, Search, resolve_search
-from atlaskit.agents.verbalize import DECIDE, spoken_at
+from atlaskit.agents.verbalize import DECIDE, lines_text, listed_lines
 from atlaskit.caching.cache import default_cache
+from atlaskit.environment.atlas import lines_by_cell
 from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
@@ -23,6 +24,7 @@ from atlaskit.methods.calls import Call, DecisionCall, TextCall, sheets, speech
 from atlaskit.methods.records import clip_spans, equal_parts
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.named import as_model
+from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Image, Model, Request
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
@@ -50,15 +52,17 @@ class FramesCall(DecisionCall):
 
     views: tuple[View, ...]
     """The frames in order of time, several in each view."""
-    subtitles: tuple[tuple[tuple[float, tuple[Line, ...]], ...], ...]
-    """For each view: the times in seconds of frames with subtitle lines, and the lines."""
+    subtitles: tuple[tuple[Line, ...], ...]
+    """For each view: the subtitle lines of the stretch that it shows, or those that fit."""
+    remark: str = ""
+    """What is said of lines that are left out."""
 
     def request(self) -> Request:
         """Return the request to the model."""
         parts: list[str | Image] = []
-        for view, spoken in zip(self.views, self.subtitles, strict=True):
-            parts += [*sheets([view]), "\n".join(spoken_at(time_s, lines) for time_s, lines in spoken)]
-        return self.decision(VIEWER, *(part for part in parts if part), DECIDE)
+        for view, lines in zip(self.views, self.subtitles, strict=True):
+            parts += [*sheets([view]), "\n".join(lines_text(lines_by_cell(view, lines)))]
+        return self.decision(VIEWER, *parts, self.remark, DECIDE)
 
 
 @dataclass(frozen=True)
@@ -75,7 +79,7 @@ class CaptionCall(Call):
 
 
 @method("uniform", k=2, free_text=False)
-def uniform(run: MethodRun, *, frames: int = 160, per_image: int = 16) -> Result:
+def uniform(run: MethodRun, *, frames: int = 160, per_image: int = 16, context: int | None = None) -> Result:
     """Answer from frames at equal steps, in one call.
 
     The video is divided into `frames` equal parts, and the frame at the middle of each is shown.
@@ -85,21 +89,26 @@ def uniform(run: MethodRun, *, frames: int = 160, per_image: int = 16) -> Result
     Args:
         frames: How many frames to show.
         per_image: Frames in one image: a square number from 4 on that divides `frames`.
+        context: Tokens of subtitles that the model may get, at four characters each; of more, those
+            lines that match the question best. None: what suits the model.
 
     Examples:
         >>> ak.baselines.uniform(video, question, vlm=vlm, frames=16).total.calls
         1
     """
     check_whole("per_image", per_image, least=4)
+    if context is not None:
+        check_whole("context", context)
     k, images = math.isqrt(per_image), frames // per_image
     if k**2 != per_image or frames % per_image:
         raise InputError(f"per_image must be a square number that divides the {frames} frames; got {per_image}.")
     duration_s = run.video.duration_s
     views = tuple(run.view(part, k) for part in equal_parts((0.0, duration_s), images))
-    spoken = tuple(
-        tuple((time_s, lines) for time_s in view.moments if (lines := run.lines_at(time_s))) for view in views
-    )
-    return run.decide(FramesCall(run.question, duration_s, views, spoken))
+    most = 4 * (context or preset_for(run.vlm).context)
+    listed, remark = listed_lines(run.lines((0.0, duration_s)), run.question, most, most)
+    parts = [(view.grid.start_s, view.grid.end_s) for view in views]
+    spoken = tuple(tuple(line for line in listed if a <= line.start_s < b) for a, b in parts)
+    return run.decide(FramesCall(run.question, duration_s, views, spoken, remark))
 
 
 def composite(

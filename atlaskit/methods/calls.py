@@ -9,7 +9,7 @@ from typing import TypeAlias
 from pydantic import BaseModel
 
 from atlaskit.agents.schemas import decision_schema
-from atlaskit.agents.verbalize import DECIDE, brief, grid_intro, question_text, quote_line
+from atlaskit.agents.verbalize import DECIDE, grid_intro, question_text, quote_line, request
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import Image, ParametricSchema, Request, Role
@@ -49,7 +49,7 @@ class Call:
         """
         question = getattr(self, "question", None)
         asked = [] if question is None else [question_text(question)]
-        return Request(role, step, brief(system, *parts, *asked), schema, self)
+        return request(role, step, schema, self, system, *parts, *asked)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class EvidenceCall(DecisionCall):
 
 def sheets(views: Iterable[View]) -> list[str | Image]:
     """Return sheets as parts of a prompt, each after what it shows."""
-    return [part for view in views for part in (grid_intro(view.grid), view)]
+    return [part for view in views for part in (grid_intro(view), view)]
 
 
 def speech(lines: Sequence[Line], heading: str = "Said:") -> list[str]:

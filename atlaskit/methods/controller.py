@@ -16,7 +16,7 @@ from typing import Any, Literal, Union
 from pydantic import BaseModel
 
 from atlaskit.agents.schemas import Text, reply_model
-from atlaskit.agents.verbalize import brief, question_text
+from atlaskit.agents.verbalize import brief, form_text, question_text
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
 from atlaskit.methods.calls import Call, sheets
@@ -94,12 +94,12 @@ class ControllerCall(Call):
         tools = [f"  {tool.name}: {tool.purpose}" for tool in self.tools]
         first = [f"The video lasts {self.duration_s:.1f} s and has {clips}", question_text(self.question)]
         last = f"  {FINISH}: You know enough to answer, or nothing more can be found."
-        messages = list(brief(self.role, "\n".join([*first, "Your actions:", *tools, last])))
+        schema = _turn_schema(tuple((tool.name, tuple(tool.arguments.items())) for tool in self.tools))
+        messages = list(brief(self.role, "\n".join([*first, "Your actions:", *tools, last]), form_text(schema)))
         for number, turn in enumerate(self.turns):
             shown = sheets(turn.outcome.views if number in self._showing else ())
             messages.append(Message("assistant", (json.dumps(turn.action, ensure_ascii=False),)))
             messages.append(Message("user", (*shown, turn.outcome.text)))
-        schema = _turn_schema(tuple((tool.name, tuple(tool.arguments.items())) for tool in self.tools))
         return Request("master", self.method, tuple(messages), schema, self)
 
 

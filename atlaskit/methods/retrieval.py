@@ -14,8 +14,7 @@ from atlaskit.errors import InputError
 from atlaskit.methods.calls import Call, EvidenceCall
 from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips, in_order, rows_of
 from atlaskit.methods.run import MethodRun, method
-from atlaskit.models.cached_embedding import embed
-from atlaskit.models.embedding import Embedder
+from atlaskit.models.embedding import Embedder, embed
 from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.protocol import MOST_IMAGES, Request, Usage
 from atlaskit.runs.events import Failure

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from atlaskit.errors import first_fault, printable
+from atlaskit.models import limits
 from atlaskit.models.coercion import coerced
 from atlaskit.models.completion import Completion
 from atlaskit.models.json_text import NotJson, Span, TooMuch, json_objects, strict_json
 from atlaskit.models.protocol import ParametricSchema, json_schema
 
-LONGEST = 1_000_000
-"""Characters of the longest text that is searched."""
 MOST_WRAPPED = 4
 """How many wrappers, at most, an answer is looked for in, one in another."""
 
@@ -52,11 +51,16 @@ class NoAnswer(ValueError):
     """No answer fits, or more than one does. The message completes "it does not fit: …"."""
 
 
-def find_answer(completion: Completion, schema: Schema) -> Found:
+def find_answer(completion: Completion, schema: Schema, choices: Sequence[str] = ()) -> Found:
     """Return the answer in a completion.
 
     It is looked for in the text. Only if there is none, and the completion was not cut off, it is
     looked for in the reasoning.
+
+    Args:
+        completion: What the model wrote.
+        schema: What the answer must fit.
+        choices: The texts of the choices, where the question offers some.
 
     Raises:
         NoAnswer: If no answer is found. Its message can be sent to the model.
@@ -70,8 +74,8 @@ def find_answer(completion: Completion, schema: Schema) -> Found:
         return Found(answer, completion.text)
     try:
         if completion.text.strip():
-            return _search(completion.text, schema, fault)
-        return _search_thought(completion, schema)
+            return _search(completion.text, schema, choices, fault)
+        return _search_thought(completion, schema, choices)
     except NoAnswer as error:
         if completion.is_cut_off:
             raise NoAnswer(f"{error} (it was cut off after {completion.usage.completion_tokens} tokens)") from error
@@ -90,7 +94,7 @@ def _check_fields(text: str, answer: BaseModel) -> None:
             raise NoAnswer(str(error)) from error
 
 
-def _search_thought(completion: Completion, schema: Schema) -> Found:
+def _search_thought(completion: Completion, schema: Schema, choices: Sequence[str]) -> Found:
     """Return the one answer in the reasoning of a completion without text.
 
     Reasoning that was cut off holds drafts, and no answer.
@@ -100,24 +104,25 @@ def _search_thought(completion: Completion, schema: Schema) -> Found:
     if completion.is_cut_off:
         raise NoAnswer("there is no answer after the thought")
     try:
-        return _search(completion.reasoning, schema, NOTHING)
+        return _search(completion.reasoning, schema, choices, NOTHING)
     except NoAnswer as error:
         raise NoAnswer(f"there is no answer after the thought, and in the thought: {error}") from error
 
 
-def _search(text: str, schema: Schema, fault: str) -> Found:
+def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Found:
     """Return the one answer in a text.
 
     Args:
         text: The text.
         schema: What the answer must fit.
+        choices: The texts of the choices.
         fault: What is wrong with the text as a whole.
 
     Raises:
         NoAnswer: If there is none, or more than one.
     """
-    if len(text) > LONGEST:
-        raise NoAnswer(f"it is longer than {LONGEST:,} characters")
+    if len(text) > limits.TEXT:
+        raise NoAnswer(limits.too_long("it is a text", limits.TEXT))
     sent = json_schema(schema)
     try:
         objects = list(json_objects(_unquoted(text)))
@@ -127,7 +132,7 @@ def _search(text: str, schema: Schema, fault: str) -> Found:
     answers, faults = dict[str, Found](), dict[str, None]()
     for span in spans:
         try:
-            found = _read(span, schema, sent)
+            found = _read(span, schema, sent, choices)
             answers.setdefault(found.answer.model_dump_json(), found)
         except NoAnswer as error:
             faults[str(error)] = None
@@ -156,7 +161,7 @@ def _unquoted(text: str) -> str:
     return text
 
 
-def _read(span: Span, schema: Schema, sent: Mapping[str, Any]) -> Found:
+def _read(span: Span, schema: Schema, sent: Mapping[str, Any], choices: Sequence[str]) -> Found:
     """Return the answer that an object is, or that it wraps; otherwise raise NoAnswer."""
     if span.value is None:
         raise NoAnswer(span.fault)
@@ -167,7 +172,7 @@ def _read(span: Span, schema: Schema, sent: Mapping[str, Any]) -> Found:
     first = ""
     for value in _layers(span.value, sent):
         try:
-            text = json.dumps(coerced(value, sent), ensure_ascii=False).encode("utf-8", "replace").decode()
+            text = json.dumps(coerced(value, sent, choices), ensure_ascii=False).encode("utf-8", "replace").decode()
             return Found(schema.model_validate_json(text), text)
         except ValidationError as error:
             is_nearer = isinstance(value, dict) and bool(value.keys() & sent.get("properties", {}).keys())
@@ -204,7 +209,7 @@ def _content(value: dict[str, Any]) -> Any:
 
 def _object(value: Any) -> dict[str, Any] | None:
     """Return the object that a value is, or holds as a list of one or as a string of JSON."""
-    if isinstance(value, str) and len(value) <= LONGEST and value.lstrip()[:1] in ("{", "["):
+    if isinstance(value, str) and len(value) <= limits.TEXT and value.lstrip()[:1] in ("{", "["):
         try:
             value = strict_json(value)
         except NotJson:

@@ -1,17 +1,28 @@
-"""`CallState`: counts the attempts of a call and decides whether and when to retry (backoff,
-Retry-After).
+"""`Line`: a model at an address, and what all its calls share: connections, limit, key, retries.
+`CallState`: the progress of one call (attempts, backoff, Retry-After, deadline, cancel).
+`Limiter`: bounds the requests in flight to one address, over all threads of a process.
 """
 
 from __future__ import annotations
 
 import math
+import os
 import random
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
+from atlaskit.errors import check_positive
 from atlaskit.models.clock import now_s
-from atlaskit.models.http import HttpFailure
+from atlaskit.models.errors import ModelError, Refused, Unreachable
+from atlaskit.models.failures import CURES, FINAL
+from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, parsed
+from atlaskit.models.identity import entries, is_same_model, named
 from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
@@ -19,8 +30,28 @@ FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
 BUSY_FACTOR, BUSY_GROWTH = 10.0, 3.0
 """An endpoint that limits the rate or loads its model, and does not say for how long, is waited for
 ten times as long as another failure, then three times longer each: a minute over three retries."""
-MAX_REQUESTED_PAUSE_S = 60.0
-"""Longest pause that is made because the endpoint asks for it, or is busy."""
+MAX_REQUESTED_PAUSE_S = 120.0
+"""Longest pause that is made because the endpoint asks for it. A call that would have to wait for
+longer ends at once."""
+DEFAULT_LIMIT = 16
+"""Most requests in flight to one address, unless a client sets another limit."""
+LIMITER_POLL_S = 0.5
+"""How often a waiting request checks its cancel event, in seconds."""
+MORE_IMAGES = {
+    "vllm": "start it with --limit-mm-per-prompt '{\"image\": 16}'",
+    "sglang": "start it with --limit-mm-data-per-request '{\"image\": 16}'",
+}
+"""What makes a server take more images a request, by dialect."""
+LONGER_CONTEXT = {
+    "vllm": "start it with a larger --max-model-len",
+    "sglang": "start it with a larger --context-length",
+    "llamacpp": "start it with a larger context (-c)",
+    "ollama": "give it a larger context (OLLAMA_CONTEXT_LENGTH)",
+    "lmstudio": "load the model with a larger context",
+}
+"""What lets a server take longer prompts, by dialect."""
+
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -64,21 +95,257 @@ class CallState:
     def pause_before_retry(self, failure: HttpFailure) -> bool:
         """Pause after a failed attempt; return whether to make another one.
 
-        The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a certain one
-        or is busy (`BUSY_FACTOR`). Returns False without a pause if a retry cannot help, and at
-        once if the call is cancelled.
+        The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a longer one or
+        is busy (`BUSY_FACTOR`). Returns False without a pause if a retry cannot help, and at once
+        if the call is cancelled.
         """
-        told = failure.explanation
+        wait_s, is_busy = failure.explanation.wait_s, failure.explanation.kind == "busy"
         pause_s = self._pause_s * random.uniform(0.5, 1.5)
-        if told.wait_s is not None:
-            pause_s = min(told.wait_s, MAX_REQUESTED_PAUSE_S)
-        elif told.is_busy:
+        if wait_s is not None:
+            pause_s = max(wait_s, pause_s)
+        elif is_busy:
             pause_s = min(self._busy_pause_s, MAX_REQUESTED_PAUSE_S)
-        if self.is_exhausted or self.left_s <= pause_s or not failure.is_passing:
+        if self.is_exhausted or not failure.is_passing or pause_s > min(MAX_REQUESTED_PAUSE_S, self.left_s):
             return False
         self._pause_s = min(2 * self._pause_s, MAX_PAUSE_S)
-        self._busy_pause_s *= BUSY_GROWTH if told.is_busy else 1.0
+        self._busy_pause_s *= BUSY_GROWTH if is_busy else 1.0
         if self.cancel is None:
             time.sleep(pause_s)
             return True
         return not self.cancel.wait(pause_s)
+
+
+class Limiter:
+    """A semaphore that admits in order of arrival and whose limit can change.
+
+    Attributes:
+        limit: Most requests in flight.
+        in_flight: Requests in flight now.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.reset()
+
+    def reset(self) -> None:
+        """Drop all slots and waiters. A forked child has none of its parent's threads."""
+        self.in_flight = 0
+        self._changed = threading.Condition()
+        self._waiting: deque[object] = deque()
+
+    @contextmanager
+    def slot(self, timeout_s: float = math.inf, cancel: threading.Event | None = None) -> Iterator[None]:
+        """Hold a slot for the length of a block, and wait for one first.
+
+        Raises:
+            TimeoutError: If no slot came free within `timeout_s` seconds, or `cancel` was set.
+        """
+        deadline_s, turn = time.monotonic() + timeout_s, object()
+        with self._changed:
+            self._waiting.append(turn)
+            try:
+                while self._waiting[0] is not turn or self.in_flight >= self.limit:
+                    left_s = deadline_s - time.monotonic()
+                    if left_s <= 0 or (cancel is not None and cancel.is_set()):
+                        raise TimeoutError
+                    self._changed.wait(min(LIMITER_POLL_S, left_s))
+                self.in_flight += 1
+            finally:
+                self._waiting.remove(turn)
+                self._changed.notify_all()
+        try:
+            yield
+        finally:
+            with self._changed:
+                self.in_flight -= 1
+                self._changed.notify_all()
+
+    def set_limit(self, limit: int) -> None:
+        """Change the limit. Requests that are in flight finish, also if there are more of them."""
+        with self._changed:
+            self.limit = limit
+            self._changed.notify_all()
+
+
+_limiters: dict[str, Limiter] = {}
+_limiters_lock = threading.Lock()
+
+
+def _after_fork() -> None:
+    global _limiters_lock
+    _limiters_lock = threading.Lock()
+    for limiter in _limiters.values():
+        limiter.reset()
+
+
+if hasattr(os, "register_at_fork"):  # Windows does not fork
+    os.register_at_fork(after_in_child=_after_fork)
+
+
+def limiter_for(address: str, limit: int | None = None) -> Limiter:
+    """Return this process's limiter of an address.
+
+    Args:
+        address: The endpoint's base URL.
+        limit: New limit for everyone who shares the address. None: leave it as it is, or
+            `DEFAULT_LIMIT` for a new address.
+    """
+    with _limiters_lock:
+        limiter = _limiters.setdefault(address, Limiter(limit or DEFAULT_LIMIT))
+        if limit is not None:
+            limiter.set_limit(limit)
+        return limiter
+
+
+class Line:
+    """A model at an endpoint, and what all calls to it share. Threads share a line.
+
+    Attributes:
+        name: Name of the model.
+        endpoint: Where it is.
+        settings: The keywords that make the same line elsewhere.
+    """
+
+    def __init__(
+        self, base_url: str, name: str, *, api_key: str | None, timeout_s: float, in_flight: int | None
+    ) -> None:
+        """Describe a line; see `ak.VLM`.
+
+        Raises:
+            InputError: If a setting is invalid.
+        """
+        check_positive(in_flight=in_flight, timeout_s=timeout_s)
+        self.settings: dict[str, Any] = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        self.endpoint, self.name, self._timeout_s = Endpoint(base_url, api_key), name, timeout_s
+        self._limiter = limiter_for(self.endpoint.base_url, in_flight)
+
+    @property
+    def dialect_name(self) -> str:
+        """Name of the dialect that is spoken; "" where there are none."""
+        return ""
+
+    def post(self, path: str, body: bytes, headers: Mapping[str, str], state: CallState) -> bytes:
+        """Send a body once the limiter admits it, and return the body of the answer.
+
+        Args:
+            path: Path below the address.
+            body: What to send.
+            headers: Headers beside the endpoint's own.
+            state: The call's state. Queueing time and sent bytes are added to it.
+
+        Raises:
+            HttpFailure: If the exchange failed, or could not begin before the deadline.
+        """
+        began_s = time.monotonic()
+        try:
+            with self._limiter.slot(state.left_s, state.cancel):
+                state.queue_s += time.monotonic() - began_s
+                timeout_s = min(self._timeout_s, state.left_s)
+                if timeout_s > 0:
+                    state.sent_bytes += len(body)
+                    return self.endpoint.post(path, body, headers, timeout_s, state.cancel)
+        except TimeoutError:
+            state.queue_s += time.monotonic() - began_s
+        raise HttpFailure("could not be called before the deadline", is_passing=False, is_call=False)
+
+    def retried(
+        self,
+        attempt: Callable[[], Result],
+        state: CallState,
+        usage_of: Callable[[Result], Usage] = lambda result: Usage(calls=1),
+    ) -> Result:
+        """Return what an attempt returns, after as many as it needs and may have; count each.
+
+        Args:
+            attempt: Makes one attempt, and raises HttpFailure if it fails.
+            state: The call's state.
+            usage_of: What an attempt cost that succeeded.
+
+        Raises:
+            ModelError: If no attempt succeeded.
+        """
+        while True:
+            try:
+                result = attempt()
+            except HttpFailure as failure:
+                state.count(Usage(calls=int(failure.is_call)))
+                if not state.pause_before_retry(failure):
+                    raise self.error(failure, state) from failure.__cause__
+            else:
+                state.count(usage_of(result))
+                return result
+
+    def error(self, failure: HttpFailure, state: CallState) -> ModelError:
+        """Return the error that a call ends with after a failed exchange.
+
+        Args:
+            failure: Of the last attempt.
+            state: Of the call.
+        """
+        base_url = self.endpoint.base_url
+        if not failure.was_reached:
+            cure = failure.cure or "check the address"
+            if not failure.cure and self.endpoint.is_local:
+                cure = "start one with `python -m atlaskit serve MODEL`, or pass the address of another endpoint"
+            message = f"No model answers at {base_url} ({str(failure).rstrip('. ')}): {cure}."
+            return Unreachable(message, state.usage, state.transit, is_final=bool(failure.cure))
+        wait_s = failure.explanation.wait_s
+        is_long = wait_s is not None and wait_s > MAX_REQUESTED_PAUSE_S
+        attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
+        cure = f"it asks to wait for {wait_s:.0f} s, so try again then" if is_long else self.cure(failure)
+        message = f"{self.name} at {base_url} {failure}{attempts}{f': {cure}' if cure else ''}."
+        kind = ModelError if failure.is_passing or not failure.is_call else Refused
+        is_final = is_long or self.is_final(failure)
+        return kind(message, state.usage, state.transit, status=failure.status, is_final=is_final)
+
+    def is_final(self, failure: HttpFailure) -> bool:
+        """Return whether every other call to the endpoint would fail in the same way."""
+        return 300 <= failure.status < 400 or failure.explanation.kind in FINAL
+
+    def cure(self, failure: HttpFailure) -> str:
+        """Return what to do about a failed call, to end a sentence with; "" where nothing is known.
+
+        Args:
+            failure: The failure of the last attempt. Its server answered, and may be asked for its
+                list of models.
+        """
+        kind = failure.explanation.kind
+        if 300 <= failure.status < 400:
+            return "pass the address that it redirects to"
+        if kind in ("model", "place") or (not kind and failure.is_foreign):
+            return self._cure_of_place(kind or "place")
+        if kind == "key":
+            if self.endpoint.key:
+                return "check its key: api_key=… (--key-env VARIABLE), or the environment's OPENAI_API_KEY"
+            return "it wants a key: pass api_key=… (--key-env VARIABLE)"
+        dialect = self.dialect_name
+        if not kind and failure.status in (400, 415, 422, 501) and dialect not in ("", "plain"):
+            return 'try dialect="plain" (--dialect plain), which sends the least'
+        return CURES.get(kind, "").format(
+            images=MORE_IMAGES.get(dialect, "use a model or a server that takes 16 images a request"),
+            context=LONGER_CONTEXT.get(dialect, "a server with a longer context"),
+        )
+
+    def _cure_of_place(self, kind: str) -> str:
+        """Return what to do about an address without the API, or an API without the model."""
+        root, names = self.endpoint.base_url, self._names_at("models")
+        if names is None and not urlsplit(root).path.endswith("/v1"):
+            if self._names_at(f"{root}/v1/models") is not None:
+                return f"its API is at {root}/v1: pass that address"
+            return "check the address: most end in /v1"
+        if names is None:
+            return "check the address and the model's name"
+        if any(is_same_model(self.name, name) for name in names):
+            return "" if kind == "model" else "check the address"
+        if not names:
+            return "it has no model: load one there first"
+        return f"name one of its models: {named(names)}"
+
+    def _names_at(self, path: str) -> list[str] | None:
+        """Return the names in a list of models, None if there is no list."""
+        try:
+            models = parsed(self.endpoint.get(path, CONNECT_S))
+        except HttpFailure:
+            return None
+        is_list = isinstance(models, dict) and "error" not in models  # an error may come with status 200
+        return [name for name, _ in entries(models)] if is_list else None

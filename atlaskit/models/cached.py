@@ -8,7 +8,6 @@ another key, and only replays read it.
 from __future__ import annotations
 
 import hashlib
-import json
 import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, Unpack, runtime_checkable
 from pydantic import BaseModel
 
 from atlaskit.caching.cache import Cache, Transient
-from atlaskit.caching.keys import Kind, canonical_json, is_json
+from atlaskit.caching.keys import Kind, canonical_json, is_json, read_json
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
 from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
@@ -156,19 +155,15 @@ class Cached:
         try:
             return self.model.complete(request, **control)
         except ModelError as error:
-            failure = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
-            final = {"final": True} if error.is_final else {}
-            self.cache.put_json(failure_key(key), {**failure, **final})
+            self.cache.put_json(failure_key(key), failed_entry(error))
             raise
         finally:
             self._store_answered()
 
     def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
         """Return the error of a replay without a reply: the recorded failure, or Unrecorded."""
-        entry = self.cache.get(failure_key(key))
-        error = None if entry is None else read_failure_entry(entry)
-        if error is not None:
-            error.usage, error.live = _limited(error.usage, max_attempts), False
+        if (error := recorded_failure(self.cache, key)) is not None:
+            error.usage = _limited(error.usage, max_attempts)
             return error
         return Unrecorded(
             f"{self.cache} holds no reply of {self.name} to a {request.step!r} call of this run, so the run cannot be "
@@ -220,27 +215,39 @@ def read_reply_entry(entry: bytes) -> StoredReply:
     Raises:
         ValueError: If the entry is not a reply. An imported cache may hold any bytes.
     """
-    try:
-        match json.loads(entry):
-            case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if rest.keys() <= {"model"}:
-                if isinstance(model := rest.get("model"), str | None):
-                    return StoredReply(text, Usage.from_json(usage), reasoning, model)
-    except RecursionError as error:
-        raise ValueError("the JSON is nested too deeply") from error
+    match read_json(entry):
+        case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if rest.keys() <= {"model"}:
+            if isinstance(model := rest.get("model"), str | None):
+                return StoredReply(text, Usage.from_json(usage), reasoning, model)
     raise ValueError("the fields are not those of a reply")
+
+
+def failed_entry(error: ModelError) -> dict[str, Any]:
+    """Return what the cache holds of a failure."""
+    failure = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
+    return {**failure, **({"final": True} if error.is_final else {})}
 
 
 def read_failure_entry(entry: bytes) -> ModelError | None:
     """Return the error in a cached failure; None if the entry is not a failure."""
     kinds = {kind.__name__: kind for kind in (ModelError, Unreachable, Refused, BadReply)}
     try:
-        match json.loads(entry):
+        match read_json(entry):
             case {"kind": str(kind), "told": str(message), "usage": usage, **rest} if kind in kinds:
                 if rest in ({}, {"final": True}):
                     return kinds[kind](message, Usage.from_json(usage), is_final=bool(rest))
-    except (ValueError, RecursionError):
+    except ValueError:
         pass
     return None
+
+
+def recorded_failure(cache: Cache, key: str) -> ModelError | None:
+    """Return the error that a call ended with when it was recorded, by its reply's key."""
+    entry = cache.get(failure_key(key))
+    error = None if entry is None else read_failure_entry(entry)
+    if error is not None:
+        error.live = False
+    return error
 
 
 REPLY = Kind("reply", 5, lambda _, value: bool(read_reply_entry(value)))

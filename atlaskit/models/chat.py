@@ -1,8 +1,7 @@
-"""`ChatEndpoint`: sends one attempt of a call to /chat/completions, and reads the server's list of
-models.
+"""`ChatLine`: the chat completions of one model: its server's dialect, and one attempt of a call.
 
-An attempt builds a payload in the server's dialect and habits, waits for the limiter, sends the
-payload and reads the completion. Retries, corrections and the wording of errors are the client's.
+An attempt builds a payload in the dialect, sends it and reads the completion; what the server
+refuses is changed and sent again at once. Retries are the line's, corrections the client's.
 """
 
 from __future__ import annotations
@@ -14,90 +13,91 @@ from dataclasses import replace
 from typing import Any
 
 from atlaskit.errors import ModelWarning, printable
-from atlaskit.models.attempts import CallState
-from atlaskit.models.completion import Completion, read_completion
+from atlaskit.models.attempts import CallState, Line
+from atlaskit.models.completion import Completion, completion_in
 from atlaskit.models.dialect import HOSTED, Dialect, dialect_of, dialect_of_host
-from atlaskit.models.event_stream import is_event_stream, joined
-from atlaskit.models.failures import error_in
-from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, failure_of, parsed
-from atlaskit.models.learning import Habits, learn
-from atlaskit.models.limiter import Limiter
-from atlaskit.models.listing import first_chat_model
+from atlaskit.models.errors import ModelError
+from atlaskit.models.http import CONNECT_S, HttpFailure, parsed
+from atlaskit.models.identity import first_chat_model
 from atlaskit.models.metrics import engines_in, metrics_url
-from atlaskit.models.payload import SCHEMA_FIELDS, Payload, build_payload, delete_files
-from atlaskit.models.posting import post_when_admitted
-from atlaskit.models.protocol import Request
+from atlaskit.models.payload import Payload
 
 UNKNOWN_IMAGE = frozenset({400, 404, 422, 500})
 """Statuses with which servers answer a request that names an image they do not have (any more)."""
+MOST_ADAPTED = 8
+"""How often, at most, a request is changed and sent again at once in one attempt."""
+Payloads = Callable[[Dialect, set[str], int | None], Payload]
+"""Makes the payload of a request in a dialect, for the images that the server has, and the most
+tokens of an answer beside this prompt, if the server has said."""
 
 
-class ChatEndpoint:
-    """The chat completions of one server. Shared by threads.
+class ChatLine(Line):
+    """The chat completions of a model at an endpoint. Shared by threads.
 
     Attributes:
-        declared: The server's dialect; None until it is known.
-        habits: What the server turned out to refuse or to need.
+        dialect: The server's dialect; None until it is known. It changes when the server refuses.
         known_images: Keys of the images that the server has.
     """
 
-    def __init__(self, endpoint: Endpoint, limiter: Limiter, timeout_s: float, dialect: Dialect | None = None) -> None:
-        self.declared = dialect or dialect_of_host(endpoint.host)
-        self.habits = Habits()
+    def __init__(self, base_url: str, name: str, dialect: Dialect | None, **settings: Any) -> None:
+        """Describe a line; the settings are those of `Line`."""
+        super().__init__(base_url, name, **settings)
+        self.dialect = dialect or dialect_of_host(self.endpoint.host)
         self.known_images: set[str] = set()
-        self._endpoint, self._limiter, self._timeout_s = endpoint, limiter, timeout_s
-        self._learning = threading.Lock()
+        self._adapting = threading.Lock()
 
-    def first_model(self) -> str | None:
-        """Return the first model of the server's list that chats, None for an empty or odd list.
+    @property
+    def dialect_name(self) -> str:
+        """Name of the dialect; "" until it is known."""
+        return self.dialect.name if self.dialect else ""
+
+    def first_model(self) -> str:
+        """Return the first model of the server's list that chats, and note the server's dialect.
 
         Raises:
-            HttpFailure: If the list cannot be fetched.
-            ModelError: If no model in it chats.
+            ModelError: If the list cannot be had, or no model in it chats.
         """
-        page, headers = self._endpoint.get_with_headers("models")
-        models = parsed(page)
-        name = first_chat_model(models, self._endpoint.base_url)
-        if name is not None:
-            self.declared = self.declared or self._told(models, headers, name, CONNECT_S)
+        state = CallState()
+        try:
+            models, headers = self._list(state)
+        except HttpFailure as failure:
+            if not failure.was_reached:
+                raise self.error(failure, state) from failure.__cause__
+            remedy = self.cure(failure)
+            told = f"{self.endpoint.base_url} did not list its models (it {failure}){f': {remedy}' if remedy else ''}."
+            raise ModelError(
+                f"{told} Or pass the name of one as model=.", status=failure.status, is_final=self.is_final(failure)
+            ) from failure
+        name = first_chat_model(models, self.endpoint.base_url)
+        if name is None:
+            raise ModelError(f"{self.endpoint.base_url} lists no models: pass the name of the one to load as model=.")
+        self.dialect = self.dialect or self._told(models, headers, name, state)
         return name
 
-    def dialect(self, state: CallState, model: str = "") -> Dialect:
+    def spoken(self, state: CallState) -> Dialect:
         """Return the server's dialect. The first time, the server's list of models decides.
 
-        A server that has no list, or does not show it to everyone, counts as "hosted".
-
-        Args:
-            state: The state of the call that needs it.
-            model: The model that is called.
+        A server that has no list, or does not show it to everyone, counts as "hosted"; so does one
+        whose list fails now, until it answers.
 
         Raises:
-            HttpFailure: If fetching the list failed in a way that may pass.
+            HttpFailure: If the server cannot be reached.
         """
-        if self.declared is None:
+        if self.dialect is None:
             try:
-                page, headers = self._endpoint.get_with_headers("models", min(CONNECT_S, state.left_s), state.cancel)
+                self.dialect = self._told(*self._list(state), self.name, state)
             except HttpFailure as failure:
-                if failure.is_passing:
-                    failure.is_call = not failure.was_reached
+                if not failure.was_reached:
                     raise
-                page, headers = b"", {}
-            try:
-                models = parsed(page)
-            except HttpFailure:
-                self.declared = HOSTED
-            else:
-                self.declared = self._told(models, headers, model, min(CONNECT_S, state.left_s), state.cancel)
-        return self.declared
+                self.dialect = None if failure.status and failure.is_passing else HOSTED
+        return self.dialect or HOSTED
 
-    def _told(
-        self,
-        models: Any,
-        headers: Mapping[str, str],
-        model: str,
-        timeout_s: float,
-        cancel: threading.Event | None = None,
-    ) -> Dialect:
+    def _list(self, state: CallState) -> tuple[Any, Mapping[str, str]]:
+        """Return the server's list of models, and the headers that came with it."""
+        page, headers = self.endpoint.get_with_headers("models", min(CONNECT_S, state.left_s), state.cancel)
+        return parsed(page), headers
+
+    def _told(self, models: Any, headers: Mapping[str, str], model: str, state: CallState) -> Dialect:
         """Return the dialect that a list of models tells, with the number of engines behind it.
 
         The number is on the page of counters. A server that does not show the page has one.
@@ -106,109 +106,62 @@ class ChatEndpoint:
         if not dialect.counters:
             return dialect
         try:
-            page = self._endpoint.get(metrics_url(self._endpoint.base_url), timeout_s, cancel)
+            page = self.endpoint.get(metrics_url(self.endpoint.base_url), min(CONNECT_S, state.left_s), state.cancel)
         except HttpFailure:
             return dialect
         return replace(dialect, ranks=engines_in(page.decode(errors="replace"), model))
 
-    def attempt(
-        self,
-        request: Request,
-        model: str,
-        fields: Callable[[Dialect], Mapping[str, Any]],
-        max_tokens: Callable[[Dialect, Habits], int],
-        state: CallState,
-    ) -> Completion:
+    def adapt(self, before: Dialect, after: Dialect) -> bool:
+        """Speak another dialect from now on; return whether no other thread changed it first."""
+        with self._adapting:
+            if self.dialect not in (before, None):
+                return False
+            self.dialect = after
+            return before != after
+
+    def attempt(self, payload_of: Payloads, state: CallState) -> Completion:
         """Send a request until the server takes it, and return the completion.
 
         A server may have dropped an image that is sent as a uuid alone. If it rejects such a
         request for whatever reason, the request is sent again with all images in it. If it refuses
-        a field by name, the request is sent again without the field, and so are all later ones. The
-        model did not see the rejected requests, so all are one attempt.
+        a field by name, or has not so much room beside this prompt, the request is changed and sent
+        again. The model did not see the rejected requests, so all are one attempt.
 
         Args:
-            request: The request.
-            model: Name of the model at the server.
-            fields: Returns the fields of the body beside messages and schema, in a dialect.
-            max_tokens: Returns the most tokens of the answer, in a dialect and with habits.
+            payload_of: Makes the payload of the request.
             state: The call's state. Queueing time and sent bytes are added to it.
 
         Raises:
             HttpFailure: If the exchange failed, or returned something other than a completion.
         """
-        dialect, known = self.dialect(state, model), self.known_images
-        while True:
-            habits = self.habits
-            limit = max_tokens(dialect, habits)
-            payload = build_payload(request, model, dialect, fields(dialect), known, habits, limit)
+        known, left = self.known_images, None
+        for number in range(MOST_ADAPTED + 1):
+            dialect = self.spoken(state)
+            payload = payload_of(dialect, known, left)
             try:
-                completion = _completion_in(self._send(payload, state))
+                completion = completion_in(self.post("chat/completions", payload.body, payload.headers, state))
             except HttpFailure as failure:
+                if number == MOST_ADAPTED:
+                    raise
                 if payload.named and failure.status in UNKNOWN_IMAGE:
                     self.known_images -= payload.named
                     known = set()
-                elif not self._has_learned(failure, habits, payload, model):
+                    continue
+                from atlaskit.models import adapting  # here: few calls need it
+
+                room = adapting.room_left(failure, payload.limit)
+                after = None if room else adapting.adapted(failure, dialect, payload)
+                if not room and after is None:
                     raise
-                continue
-            self.known_images |= payload.carried
-            return completion
+                left = room or left
+                if after is not None and self.adapt(dialect, after):
+                    self.warn(f"{failure}: {after.option} is spoken from now on, and declares it")
+            else:
+                self.known_images |= payload.carried
+                return completion
+        raise AssertionError("the last attempt returns or raises")
 
-    def learn(self, **habits: Any) -> bool:
-        """Remember habits of the server; return whether one of them is new."""
-        with self._learning:
-            before, self.habits = self.habits, replace(self.habits, **habits)
-            return self.habits != before
-
-    def _has_learned(self, failure: HttpFailure, habits: Habits, payload: Payload, model: str) -> bool:
-        """Learn from a failure what the server refuses; return whether to send the request anew."""
-        learned = learn(failure, habits, payload.optional, payload.length, payload.limit)
-        if learned == habits:
-            return False
-        with self._learning:
-            if self.habits != habits:  # another thread has learned in the meantime: try what it knows
-                return True
-            self.habits = learned
-        place = f"{printable(model, 200)} at {self._endpoint.base_url}"
-        words = f" ({failure.explanation.words})"
-        if learned.length != habits.length:
-            told = f"{place} refuses {payload.length!r}: {learned.length!r} is sent from now on{words}."
-            warnings.warn(told, ModelWarning, stacklevel=2)
-        if learned.most_tokens != habits.most_tokens:
-            told = f"{place} allows an answer at most {learned.most_tokens} tokens, not {payload.limit}{words}."
-            warnings.warn(told, ModelWarning, stacklevel=2)
-        for name in set(learned.refused) - set(habits.refused):
-            instead = ": the schema is told in words" if name in SCHEMA_FIELDS else ": it is left out"
-            warnings.warn(f"{place} refuses {name!r}{instead} from now on{words}.", ModelWarning, stacklevel=2)
-        return True
-
-    def _send(self, payload: Payload, state: CallState) -> bytes:
-        """Send a payload once the limiter admits it, and return the body of the answer."""
-        try:
-            return post_when_admitted(
-                self._endpoint,
-                self._limiter,
-                "chat/completions",
-                payload.body,
-                payload.headers,
-                self._timeout_s,
-                state,
-            )
-        finally:
-            delete_files(payload.files)
-
-
-def _completion_in(page: bytes) -> Completion:
-    """Return the completion in the body of an answer.
-
-    Raises:
-        HttpFailure: If it holds an error or something else.
-    """
-    body: Any = None
-    try:
-        body = joined(page) if is_event_stream(page) else parsed(page)
-        if (error := error_in(body)) is not None:
-            raise failure_of(error[0], {}, error[1], is_in_success=True)
-        return read_completion(body)
-    except ValueError as error:
-        is_foreign = not isinstance(body, dict) or "choices" not in body
-        raise HttpFailure(f"returned {error}", is_foreign=is_foreign) from error
+    def warn(self, words: str) -> None:
+        """Warn of something that the model does. The words continue its name and address."""
+        told = f"{printable(self.name, 200)} at {self.endpoint.base_url} {words}."
+        warnings.warn(told, ModelWarning, stacklevel=5)

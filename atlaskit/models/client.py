@@ -7,31 +7,26 @@ every attempt is counted. Knows nothing of prompts and grids.
 
 from __future__ import annotations
 
+import json
 import threading
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from atlaskit.errors import InputError, ModelWarning, check_positive, check_whole, printable
+from atlaskit.errors import InputError, check_whole, printable
 from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.attempts import CallState
-from atlaskit.models.chat import ChatEndpoint
-from atlaskit.models.completion import Completion
-from atlaskit.models.dialect import HOSTED, Dialect, dialect_named
-from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
-from atlaskit.models.estimate import estimated_usage
-from atlaskit.models.http import Endpoint, HttpFailure
+from atlaskit.models.chat import ChatLine
+from atlaskit.models.completion import Completion, estimated_usage
+from atlaskit.models.dialect import HOSTED, Dialect, check_thinking, dialect_named
+from atlaskit.models.errors import BadReply, ModelError, Refused
+from atlaskit.models.http import HttpFailure
 from atlaskit.models.identity import is_generic, is_same_model
-from atlaskit.models.learning import Habits
-from atlaskit.models.limiter import limiter_for
 from atlaskit.models.metrics import ServerMetrics, metrics_url, read_metrics
-from atlaskit.models.payload import checked_extra_body, sampling_parameters
-from atlaskit.models.presets import family_of
+from atlaskit.models.payload import Payload, build_payload, checked_extra_body, merged, sampling_parameters
+from atlaskit.models.presets import family_of, preset_for
 from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request, Usage, is_out_of_bounds
-from atlaskit.models.remedies import advice, is_final
-from atlaskit.models.thinking import check_thinking, merged, room, thinking_fields
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
 """What replies depend on beside the model, by default."""
@@ -42,11 +37,12 @@ class VLM:
 
     A call is retried after a failed connection, a reset, a time-out and the statuses 408, 409, 425,
     429 and 5xx, with growing pauses and jitter, or after the pause that the endpoint asks for, up
-    to one minute. An endpoint that limits the rate or loads its model is waited for, up to a minute
-    over all attempts if it does not say how long. An answer that does not fit the schema is sent
-    back once with what is wrong. Every attempt counts as a call in `Usage`, except a request that
-    is repeated at once because the server refused it before the model saw it: it no longer had an
-    image, or does not know a field.
+    to two minutes; if it asks for more, the call ends at once. An endpoint that limits the rate or
+    loads its model is waited for, up to a minute over all attempts if it does not say how long. An
+    answer that does not fit the schema is sent back once with what is wrong. Every attempt counts
+    as a call in `Usage`, except a request that is changed and sent again at once because the server
+    refused it before the model saw it: it no longer had an image, does not know a field, or has no
+    room for so long an answer.
 
     Threads may share a VLM, and should: then an image is sent once.
 
@@ -99,30 +95,27 @@ class VLM:
                 of the process. None: 16, or the limit that was set before.
             dialect: What the endpoint accepts: the name of one of `DIALECTS`, such as "vllm",
                 "openai" (OpenAI itself), "hosted" (what most others accept) or "plain" (the schema
-                is part of the prompt), or an `ak.Dialect`. None: what the endpoint's host and its
-                list of models tell.
+                is part of the prompt), with changes after it ("hosted,seed=true"), or an
+                `ak.Dialect`. None: what the endpoint's host and its list of models tell.
 
         Raises:
             Unreachable: If `model` is None and the endpoint does not answer.
             InputError: If a setting is invalid, or thinking cannot be turned off.
         """
-        check_positive(in_flight=in_flight, timeout_s=timeout_s)
         if max_tokens is not None:
             check_whole("max_tokens", max_tokens)
         own = checked_extra_body(extra_body)
-        self._transport = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
         self._thinking, self._extra_body = thinking, own
-        self._endpoint = Endpoint(base_url, api_key)
-        self.base_url = self._endpoint.base_url
         declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
-        self._chat = ChatEndpoint(self._endpoint, limiter_for(self.base_url, in_flight), timeout_s, declared)
-        declared = self._chat.declared
-        self.name = model or self._first_model()
-        self._family = family_of(self.name)
+        how = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        self._line = ChatLine(base_url, model or "", declared, **how)
+        self.base_url = self._line.endpoint.base_url
+        self.name = self._line.name = model or self._line.first_model()
+        self._family, self._is_forced = family_of(self.name), not preset_for(self.name).no_forcing
         check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
         self.answered: str | None = None
-        self._comparing = threading.Lock()
+        declared, self._comparing = self._line.dialect, threading.Lock()
         more = merged(declared.extra_body if declared else {}, own)
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
@@ -135,24 +128,25 @@ class VLM:
 
     def __reduce__(self) -> tuple[Callable[[], VLM], tuple[()]]:
         """Pickle the settings: another process or machine opens connections of its own."""
-        declared = self._chat.declared
-        dialect = declared and replace(declared, media=None)  # the folder exists on this machine only
-        settings: dict[str, Any] = {**self._transport, **{name: self.parameters[name] for name in DEFAULT_PARAMETERS}}
+        settings: dict[str, Any] = {
+            **self._line.settings,
+            **{name: self.parameters[name] for name in DEFAULT_PARAMETERS},
+        }
         settings |= {"max_tokens": self.max_tokens, "thinking": self._thinking, "extra_body": self._extra_body}
-        return partial(VLM, self.base_url, self.name, dialect=dialect, **settings), ()
+        return partial(VLM, self.base_url, self.name, dialect=self._line.dialect, **settings), ()
 
     @property
     def dialect(self) -> Dialect:
         """What the endpoint accepts. If it was not given, the endpoint is asked the first time.
 
         Raises:
-            ModelError: If the endpoint must be asked and fails.
+            ModelError: If the endpoint must be asked and cannot be reached.
         """
         state = CallState()
         try:
-            return self._chat.dialect(state, self.name)
+            return self._line.spoken(state)
         except HttpFailure as failure:
-            raise self._error(failure, state) from failure.__cause__
+            raise self._line.error(failure, state) from failure.__cause__
 
     def complete(
         self,
@@ -179,12 +173,17 @@ class VLM:
         """
         state, is_corrected = CallState(max_attempts, deadline_s, cancel), False
         while True:
-            completion = self._complete_with_retries(request, state)
+            completion = self._line.retried(
+                partial(self._line.attempt, partial(self._payload, request), state),
+                state,
+                partial(self._usage_of, request),
+            )
+            self._compare(completion.model)
             if completion.is_withheld:
                 message = f"{self.name} at {self.base_url} withheld its answer (content filter or refusal)."
                 raise Refused(message, state.usage, state.transit)
             try:
-                found = find_answer(completion, request.schema)
+                found = find_answer(completion, request.schema, request.choices)
             except NoAnswer as complaint:
                 problem = complaint
             else:
@@ -194,7 +193,7 @@ class VLM:
                     state.usage,
                     completion.reasoning,
                     model=completion.model,
-                    is_substitute=not is_same_model(self.name, completion.model),
+                    is_substitute=bool(self._other(completion.model)),
                     transit=state.transit,
                 )
             if completion.is_cut_off and not completion.text.strip():
@@ -206,42 +205,34 @@ class VLM:
             is_corrected = True
             request = self._corrected(request, completion, str(problem))
 
-    def _complete_with_retries(self, request: Request, state: CallState) -> Completion:
-        """Return the completion of a request after as many attempts as it needs and may have."""
-        while True:
-            try:
-                completion = self._chat.attempt(
-                    request, self.name, partial(self._fields, request), partial(self._limit, request), state
-                )
-            except HttpFailure as failure:
-                state.count(Usage(calls=int(failure.is_call)))
-                if not state.pause_before_retry(failure):
-                    raise self._error(failure, state) from failure.__cause__
-            else:
-                is_counted = completion.has_usage
-                state.count(completion.usage if is_counted else estimated_usage(request, completion, self._family))
-                self._compare(completion.model)
-                return completion
+    def _payload(self, request: Request, dialect: Dialect, known: set[str], left: int | None) -> Payload:
+        """Return what is sent for a request, in a dialect.
 
-    def _fields(self, request: Request, dialect: Dialect) -> Mapping[str, Any]:
-        """Return the fields of a body beside its messages, schema and length."""
-        sampling = sampling_parameters(
-            dialect, self.parameters["temperature"], self.parameters["seed"] + request.sample
-        )
-        thinking = thinking_fields(self._thinking, dialect, self._family)
-        return merged(sampling, dialect.extra_body, thinking, self._extra_body)
-
-    def _limit(self, request: Request, dialect: Dialect, habits: Habits) -> int:
-        """Return the most tokens of an answer: what was set, or the request's and room to think."""
+        Args:
+            request: The request.
+            dialect: What the endpoint accepts.
+            known: Keys of the images that the server has.
+            left: Most tokens of an answer beside this prompt, if the server has said.
+        """
+        seed = self.parameters["seed"] + request.sample
+        sampling = sampling_parameters(dialect, self.parameters["temperature"], seed)
+        thinking = dialect.thinking_fields(self._thinking, self._family)
+        fields = merged(sampling, dialect.extra_body, thinking, self._extra_body)
         was_set = self.max_tokens or dialect.max_tokens
-        return was_set or request.max_tokens + room(self._thinking, dialect, self._family, habits.thinks)
+        limit = was_set or request.max_tokens + dialect.room(self._thinking, self._family)
+        return build_payload(
+            request, self.name, dialect, fields, known, min(limit, left or limit), is_forced=self._is_forced
+        )
+
+    def _usage_of(self, request: Request, completion: Completion) -> Usage:
+        return completion.usage if completion.has_usage else estimated_usage(request, completion, self._family)
 
     def _makes_room(self) -> bool:
         """Give a model that turned out to think room for it; return whether it had none before."""
-        declared = self._chat.declared or HOSTED
+        declared = self._line.dialect or HOSTED
         is_set = self.max_tokens is not None or declared.max_tokens is not None
-        has_room = room(self._thinking, declared, self._family, self._chat.habits.thinks) > 0
-        return not is_set and not has_room and self._chat.learn(thinks=True)
+        has_room = declared.room(self._thinking, self._family) > 0
+        return not is_set and not has_room and self._line.adapt(declared, replace(declared, thinks=True))
 
     def _cut_off(self, completion: Completion) -> str:
         """Return the message that an answer was cut off in its thought, and what to set."""
@@ -261,17 +252,18 @@ class VLM:
         said = f" It begins with {begin!r}." if begin else ""
         return f"{self.name} returned an answer that does not fit the schema: {problem}.{said}"
 
+    def _other(self, model: str) -> str:
+        """Return the model that a reply names, if it is another than the one that was asked."""
+        return "" if model == self.name or is_same_model(self.name, model) else model
+
     def _compare(self, model: str) -> None:
         """Note which model answered, and warn if it is not the one that was asked for."""
-        answered = "" if is_same_model(self.name, model) else model
+        answered = self._other(model)
         with self._comparing:
             before, self.answered = self.answered, answered
         if answered != (before or "") and not is_generic(self.name):
-            place = f"{printable(self.name, 200)} at {self.base_url}"
-            told = f"{place} is answered by {printable(answered, 200)}: its replies are kept apart in the cache."
-            warnings.warn(
-                told if answered else f"{place} answers under its own name again.", ModelWarning, stacklevel=4
-            )
+            other = f"is answered by {printable(answered, 200)}: its replies are kept apart in the cache"
+            self._line.warn(other if answered else "answers under its own name again")
 
     def _corrected(self, request: Request, completion: Completion, problem: str) -> Request:
         """Return the request, continued by the model's answer and what is wrong with it.
@@ -280,8 +272,9 @@ class VLM:
         """
         told = f"That does not fit the schema: {problem}. Answer again, in JSON only."
         said = completion.text or "(nothing)"
+        spoken = self._line.dialect or HOSTED
         if not completion.is_cut_off and not is_out_of_bounds(completion.text, request.schema):
-            self._chat.learn(needs_words=True)
+            self._line.adapt(spoken, replace(spoken, words_too=True))
         return replace(request, messages=(*request.messages, Message("assistant", (said,)), Message("user", (told,))))
 
     def counters(self) -> ServerMetrics:
@@ -296,60 +289,25 @@ class VLM:
                 f"{self.base_url} has no counters: its dialect is {self.dialect.name!r}, and only vLLM has them."
             )
         try:
-            page = self._endpoint.get(metrics_url(self.base_url))
+            page = self._line.endpoint.get(metrics_url(self.base_url))
         except HttpFailure as failure:
-            raise self._error(failure, CallState()) from failure.__cause__
+            raise self._line.error(failure, CallState()) from failure.__cause__
         try:
             return read_metrics(page.decode(errors="replace"), self.name)
         except (ValueError, OverflowError) as error:
             raise ModelError(f"{self.base_url} returned unusable counters ({error}).", Usage()) from error
 
-    def _first_model(self) -> str:
+    def server(self) -> dict[str, str]:
+        """Return what answers, as far as it says so: address, dialect, model, version of vLLM."""
+        found = {"address": self.base_url, "model": self.answered or self.name}
         try:
-            name = self._chat.first_model()
-        except HttpFailure as failure:
-            if not failure.was_reached:
-                raise _unreachable(self._endpoint, failure, CallState()) from failure.__cause__
-            remedy = advice(failure, self._endpoint, "", "")
-            told = f"{self.base_url} did not list its models (it {failure}){f': {remedy}' if remedy else ''}."
-            raise ModelError(
-                f"{told} Or pass the name of one as model=.", status=failure.status, is_final=is_final(failure)
-            ) from failure
-        if name is None:
-            raise ModelError(f"{self.base_url} lists no models: pass the name of the one to load as model=.")
-        return name
-
-    def _error(self, failure: HttpFailure, state: CallState) -> ModelError:
-        declared = self._chat.declared
-        return call_error(self.name, self._endpoint, failure, state, declared.name if declared else "")
+            found["dialect"] = self.dialect.name
+            if self.dialect.counters:
+                page = self._line.endpoint.get(f"{self.base_url.removesuffix('/v1')}/version")
+                found["version"] = str(json.loads(page)["version"])[:80]
+        except (ModelError, HttpFailure, ValueError, KeyError, TypeError):
+            pass  # a proxy may pass on the chat alone
+        return found
 
     def __repr__(self) -> str:
         return f"VLM({self.base_url!r}, {self.name!r})"
-
-
-def call_error(name: str, endpoint: Endpoint, failure: HttpFailure, state: CallState, dialect: str = "") -> ModelError:
-    """Return the error that a call ends with after a failed exchange.
-
-    Args:
-        name: Name of the model.
-        endpoint: Where it was called.
-        failure: Of the last attempt.
-        state: Of the call.
-        dialect: Name of the dialect that was spoken, if it is known.
-    """
-    if not failure.was_reached:
-        return _unreachable(endpoint, failure, state)
-    attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
-    remedy = advice(failure, endpoint, name, dialect)
-    message = f"{name} at {endpoint.base_url} {failure}{attempts}{f': {remedy}' if remedy else ''}."
-    error = ModelError if failure.is_passing or not failure.is_call else Refused
-    return error(message, state.usage, state.transit, status=failure.status, is_final=is_final(failure))
-
-
-def _unreachable(endpoint: Endpoint, failure: HttpFailure, state: CallState) -> Unreachable:
-    """Return the error that no model answers at an address, which says how to get one."""
-    advice = "check the address"
-    if endpoint.is_local:
-        advice = "start one with `python -m atlaskit serve MODEL`, or pass the address of another endpoint"
-    message = f"No model answers at {endpoint.base_url} ({str(failure).rstrip('. ')}): {advice}."
-    return Unreachable(message, state.usage, state.transit)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from atlaskit.models.json_text import NotJson, strict_json
@@ -24,19 +24,20 @@ _NUMBER = re.compile(r"[+-]?(?:\d{1,15}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d
 _LETTER = re.compile(r"[(\[]?([A-Za-z])[)\]]?[.:]?")
 
 
-def coerced(value: Any, schema: Schema) -> Any:
+def coerced(value: Any, schema: Schema, choices: Sequence[str] = ()) -> Any:
     """Return a parsed JSON value in the spelling that a schema wants.
 
     Args:
         value: The value. Fields that the schema does not know are left out of its objects.
         schema: The JSON Schema, with its definitions in "$defs".
+        choices: The texts of the choices by their index, for a field that holds an index.
     """
-    return _Fitting(schema.get("$defs", {})).fit(value, schema, "")
+    return _Fitting(schema.get("$defs", {}), choices).fit(value, schema, "")
 
 
 class _Fitting:
-    def __init__(self, definitions: Mapping[str, Schema]) -> None:
-        self._definitions = definitions
+    def __init__(self, definitions: Mapping[str, Schema], choices: Sequence[str]) -> None:
+        self._definitions, self._choices = definitions, choices
 
     def fit(self, value: Any, schema: Schema, name: str) -> Any:
         """Return a value of the field with this name in the spelling of its schema."""
@@ -44,7 +45,10 @@ class _Fitting:
         if "anyOf" in schema:
             return self._fit_variant(value, [self._resolved(each) for each in schema["anyOf"]], name)
         if "const" in schema or "enum" in schema:
-            return _one_of(value, schema.get("enum", [schema.get("const")]), name)
+            allowed = schema.get("enum", [schema.get("const")])
+            if name in CHOICE_FIELDS and _is_text(value) and allowed == list(range(len(allowed))):
+                return _choice(value.strip(), allowed, self._choices)
+            return _one_of(value, allowed)
         match schema.get("type"):
             case "object":
                 return self._fit_object(_parsed(value, dict), schema)
@@ -107,7 +111,19 @@ def _parsed(value: Any, kind: type) -> Any:
     return value
 
 
-def _one_of(value: Any, allowed: list[Any], name: str) -> Any:
+def _choice(text: str, allowed: list[int], choices: Sequence[str]) -> Any:
+    """Return the index of the choice that a text names: by index, by letter, or as it is written.
+
+    A text that can be read in two ways, such as "1" where the choices are 2, 3, 1, 0, names none.
+    """
+    letter = _LETTER.fullmatch(text)
+    readings = {_integer(text), ord(letter[1].upper()) - ord("A") if letter else None}
+    readings |= {index for index, choice in enumerate(choices) if choice.strip().lower() == text.lower()}
+    found = readings.intersection(allowed)
+    return found.pop() if len(found) == 1 else text
+
+
+def _one_of(value: Any, allowed: list[Any]) -> Any:
     """Return the one allowed value that this is; otherwise the value."""
     if isinstance(value, bool):
         return value
@@ -116,10 +132,6 @@ def _one_of(value: Any, allowed: list[Any], name: str) -> Any:
             return value
         found = [each for each in allowed if each.strip().lower() == value.strip().lower()]
         return found[0] if len(found) == 1 else value
-    letter = _LETTER.fullmatch(value.strip()) if _is_text(value) else None
-    if letter and name in CHOICE_FIELDS and allowed == list(range(len(allowed))):
-        index = ord(letter[1].upper()) - ord("A")
-        return index if index < len(allowed) else value
     return _integer(value)
 
 

@@ -3,59 +3,43 @@ deviations.
 
 Servers deviate from the protocol in many ways, so nothing in the body is taken for granted: a field
 that is missing or has another type counts as empty. Each deviation that is repaired has a function
-of its own here. Knows nothing of connections, retries and the schema of the answer.
+of its own here. Knows nothing of retries and the schema of the answer.
 """
 
 from __future__ import annotations
 
+import io
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
-from atlaskit.errors import printable
-from atlaskit.models.protocol import Usage
-from atlaskit.models.thoughts import split_thought
+from atlaskit.models import limits
+from atlaskit.models.failures import NESTED, one_line, words_of
+from atlaskit.models.http import HttpFailure, failure_of, parsed
+from atlaskit.models.presets import Family
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
+from atlaskit.models.thoughts import Split, split_thought
 
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thought")
 """Fields of a message that may hold reasoning, in order of precedence. vLLM uses the first now."""
-CUT_OFF = frozenset(
-    {
-        "length",
-        "max_tokens",
-        "max_length",
-        "max_new_tokens",
-        "max_output_tokens",
-        "max_completion_tokens",
-        "model_length",
-        "token_limit",
-        "incomplete",
-        "model_context_window_exceeded",
-    }
-)
+CUT_OFF = frozenset({
+    "length", "max_tokens", "max_length", "max_new_tokens", "max_output_tokens", "max_completion_tokens",
+    "model_length", "token_limit", "incomplete", "model_context_window_exceeded",
+})  # fmt: skip
 """Reasons to finish, in small letters, with which servers say that the answer is not whole."""
-WITHHELD = frozenset(
-    {
-        "content_filter",
-        "content_filtered",
-        "refusal",
-        "safety",
-        "recitation",
-        "blocklist",
-        "prohibited_content",
-        "spii",
-        "image_safety",
-        "sensitive",
-        "guardrail_intervened",
-    }
-)
+WITHHELD = frozenset({
+    "content_filter", "content_filtered", "refusal", "safety", "recitation", "blocklist", "prohibited_content",
+    "spii", "image_safety", "sensitive", "guardrail_intervened",
+})  # fmt: skip
 """Reasons to finish, in small letters, with which servers say that the text is no answer."""
 _THOUGHT_PARTS = frozenset({"thinking", "thought", "reasoning", "reasoning_content", "redacted_thinking"})
 _THOUGHT_TEXTS = ("text", "thinking", "reasoning", "reasoning_content", "thought", "summary", "content")
+_PARSED_PARTS = {"tool_use": "input", "json": "json", "output_json": "json"}
 _PART_TEXTS = ("text", "output_text", "content", "value")
 _MOST_NESTED = 8
-_MOST_QUOTED = 300
-"""Characters of a server's own words that are quoted."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +62,129 @@ class Completion:
     """Whether there is a thought and no text outside of it."""
 
 
+def completion_in(page: bytes) -> Completion:
+    """Return the completion in the body of an answer, also in a stream of events.
+
+    Raises:
+        HttpFailure: If it holds an error or something else.
+    """
+    body: Any = None
+    try:
+        body = joined(page) if EVENTS.match(page) else parsed(page)
+        if (error := error_in(body)) is not None:
+            raise failure_of(error[0], {}, error[1], is_in_success=True)
+        return read_completion(body)
+    except ValueError as error:
+        is_foreign = not isinstance(body, dict) or "choices" not in body
+        raise HttpFailure(f"returned {error}", is_foreign=is_foreign) from error
+
+
+def error_in(body: Any) -> tuple[int, bytes] | None:
+    """Return the code and the JSON of an error in the body of an answer with status 200, or None.
+
+    The code is 0 where the body has none.
+    """
+    holder = body[0] if isinstance(body, list) and body else body
+    if not isinstance(holder, dict) or holder.get("choices"):
+        return None
+    elsewhere = {name: holder[name] for name in NESTED[1:] if holder.get(name)}
+    error = holder.get("error") or (holder.get("object") == "error" and holder) or elsewhere
+    if not error:
+        return None
+    codes = [each.get(name) for each in (error, holder) if isinstance(each, dict) for name in ("code", "status")]
+    code = next((int(str(each)) for each in codes if str(each).isdecimal() and 400 <= int(str(each)) < 600), 0)
+    return code, json.dumps(body).encode()
+
+
+EVENTS = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?::|(?:data|event|id|retry):)")
+"""The beginning of a stream of server-sent events; no JSON begins so."""
+
+
+def joined(page: bytes) -> Any:
+    """Return the chat completion whose parts a stream sends; an error in it as it is.
+
+    Raises:
+        ValueError: If an event is not JSON, or nested too deeply; if there is too much of it.
+    """
+    whole, message = dict[str, Any](), dict[str, Any]()
+    texts: dict[str, list[str]] = {}  # joined once: adding each part to the text so far takes time that grows squared
+    tools: dict[Any, tuple[dict[str, Any], list[str]]] = {}
+    choice: dict[str, Any] = {"index": 0, "message": message}
+    for number, text in enumerate(_events(page)):
+        if len(text) > limits.JSON:
+            raise ValueError(limits.too_long("an event", limits.JSON))
+        if number == limits.EVENTS:
+            raise ValueError(f"a stream of more than {limits.EVENTS:,} events")
+        try:
+            event = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("an event that is nested too deeply") from error
+        if not isinstance(event, dict) or event.get("error"):
+            return event
+        choices = event.get("choices")
+        part = _object(choices[0] if isinstance(choices, list) and choices else None)
+        for name, value in _object(part.get("delta") or part.get("message")).items():
+            if name == "tool_calls" and isinstance(value, list):
+                _add_tools(tools, value)
+            elif isinstance(value, str) and name != "role":
+                texts.setdefault(name, []).append(value)
+            elif value is not None or name not in message:
+                message[name] = value
+        choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
+        whole.update({name: value for name, value in event.items() if name != "choices" and value is not None})
+    message.update({name: "".join(parts) for name, parts in texts.items()})
+    if tools:
+        message["tool_calls"] = [{**call, "function": {"arguments": "".join(parts)}} for call, parts in tools.values()]
+    return {**whole, "choices": [choice]}
+
+
+def _events(page: bytes) -> Iterator[str]:
+    """Yield the data of each event of a stream, as the standard writes it.
+
+    Lines end in CR, LF or both, after a byte order mark perhaps. The lines `data:` up to a blank
+    one are an event; all others say nothing of the answer. Some gateways leave the blank line out,
+    or send their comments as data.
+    """
+    data = list[str]()
+    lines = page.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    for line in chain(io.BytesIO(lines), (b"\n",)):  # one after the other: millions at once take much memory
+        if line.startswith(b"data:"):
+            data.append(line[5:].decode(errors="replace").strip())
+        elif line == b"\n" and data:
+            texts = data if all(each[:1] in ("{", ":", "[", "") for each in data) else ["\n".join(data)]
+            yield from (text for text in texts if text not in ("", "[DONE]") and not text.startswith(":"))
+            data = []
+
+
+def _add_tools(tools: dict[Any, tuple[dict[str, Any], list[str]]], parts: list[Any]) -> None:
+    """Add parts of tool calls to those so far, by their index."""
+    for number, part in enumerate(map(_object, parts)):
+        index = part.get("index")
+        _, arguments = tools.setdefault(index if isinstance(index, int) else number, (part, []))
+        text = _object(part.get("function")).get("arguments")
+        arguments.append(text if isinstance(text, str) else _json(text))
+
+
+def estimated_usage(request: Request, completion: Completion, family: Family) -> Usage:
+    """Return the estimated usage of an attempt whose tokens the endpoint did not count.
+
+    A token stands for four characters of text, or for a square of the family's patch in an image.
+    """
+    texts = (part for message in request.messages for part in message.parts if isinstance(part, str))
+    image_tokens = sum(
+        -(-image.size[0] // family.patch) * -(-image.size[1] // family.patch) for image in request.images
+    )
+    thought = -(-len(completion.reasoning) // CHARACTERS_A_TOKEN)
+    return Usage(
+        calls=1,
+        prompt_tokens=sum(map(len, texts)) // CHARACTERS_A_TOKEN + image_tokens,
+        image_tokens=image_tokens,
+        completion_tokens=-(-len(completion.text) // CHARACTERS_A_TOKEN) + thought,
+        reasoning_tokens=thought,
+        estimated=True,
+    )
+
+
 def read_completion(body: Any) -> Completion:
     """Read the parsed body of a chat completion.
 
@@ -91,11 +198,11 @@ def read_completion(body: Any) -> Completion:
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message = _object(choice.get("message") or choice.get("delta"))
     text, thought = _content(message.get("content"))
-    split = split_thought(text)
+    split = _split(text)
     if not split.text.strip() and (elsewhere := _text_elsewhere(choice, message)):
         thought = "\n".join(filter(None, (split.thought, thought)))
-        split = split_thought(elsewhere)
-    reasoning = "\n".join(filter(None, (split.thought, thought or _reasoning_field(message))))
+        split = _split(elsewhere)
+    reasoning = "\n".join(filter(None, (split.thought, thought or _reasoning(message))))
     if not split.text.strip() and not reasoning:
         _check_fault(body, choice)
     finish_reason = _finish_reason(choice)
@@ -106,10 +213,17 @@ def read_completion(body: Any) -> Completion:
         _usage(counts),
         is_cut_off=finish_reason in CUT_OFF or (split.is_open and finish_reason not in ("stop", "eos", "end_turn")),
         is_withheld=finish_reason in WITHHELD or _is_refused(message),
-        model=_clean(body.get("model")),
+        model=_clean(body.get("model"))[: limits.NAME],
         has_usage=any(_count(counts, *names) for names in (_PROMPT, _COMPLETION)),
         thought_only=bool(reasoning) and not split.text.strip(),
     )
+
+
+def _split(text: str) -> Split:
+    """Split a text that is not too long to be searched."""
+    if len(text) > limits.TEXT:
+        raise ValueError(limits.too_long("an answer", limits.TEXT))
+    return split_thought(text)
 
 
 def _object(value: Any) -> dict[str, Any]:
@@ -123,35 +237,33 @@ def _clean(text: object) -> str:
 
 def _content(content: Any) -> tuple[str, str]:
     """Return the text and the thought in a message's content: a string, parts, or an object."""
-    if isinstance(content, dict) and not _is_part(content):
+    is_part = isinstance(content, dict) and isinstance(content.get("type"), str)
+    if isinstance(content, dict) and not (is_part and content.keys() & {*_PART_TEXTS, *_THOUGHT_TEXTS}):
         return _json(content), ""  # parsed already
-    if not isinstance(content, dict | list):
-        return _clean(content), ""
-    texts, thoughts = list[str](), list[str]()
-    for part in [content] if isinstance(content, dict) else content:
-        if isinstance(part, dict) and (str(part.get("type")) in _THOUGHT_PARTS or part.get("thought") is True):
-            thoughts.extend(_strings(part))
-        elif isinstance(part, dict):
-            texts.append(_part_text(part))
-        else:
-            texts.append(_clean(part))
+    found = list(_texts(content))
+    texts, thoughts = ([text for is_thought, text in found if is_thought is wanted] for wanted in (False, True))
     return "".join(texts), "\n".join(thoughts)
 
 
-def _is_part(value: dict[str, Any]) -> bool:
-    return isinstance(value.get("type"), str) and any(name in value for name in (*_PART_TEXTS, *_THOUGHT_TEXTS))
+def _texts(value: Any, is_thought: bool = False, depth: int = 0) -> Iterator[tuple[bool, str]]:
+    """Yield the texts of a string, a list of parts, or a part, and whether each is thought.
 
-
-def _part_text(part: dict[str, Any]) -> str:
-    """Return the text of a part that is no thought. An object without a type is an answer."""
-    if part.get("type") == "tool_use":
-        return _json(part.get("input"))
-    if part.get("type") in ("json", "output_json"):
-        return _json(part.get("json"))
-    if "type" not in part and "text" not in part:
-        return _json(part)
-    found = next((part[name] for name in _PART_TEXTS if part.get(name)), "")
-    return _clean(found.get("value")) if isinstance(found, dict) else _clean(found)
+    An object without a type is an answer that the server has parsed.
+    """
+    if isinstance(value, str):
+        yield is_thought, _clean(value)
+    elif isinstance(value, list) and depth < _MOST_NESTED:
+        for part in value:
+            yield from _texts(part, is_thought, depth + 1)
+    elif isinstance(value, dict) and depth < _MOST_NESTED:
+        kind = str(value.get("type"))
+        is_thought = is_thought or kind in _THOUGHT_PARTS or value.get("thought") is True
+        if not is_thought and (kind in _PARSED_PARTS or not value.keys() & {"type", "text"}):
+            yield False, _json(value.get(_PARSED_PARTS[kind]) if kind in _PARSED_PARTS else value)
+            return
+        held = next((value[name] for name in (_THOUGHT_TEXTS if is_thought else _PART_TEXTS) if value.get(name)), None)
+        held = held.get("value") if isinstance(held, dict) and not is_thought else held
+        yield from _texts(held, is_thought, depth + 1)
 
 
 def _json(value: Any) -> str:
@@ -164,22 +276,10 @@ def _json(value: Any) -> str:
         return ""
 
 
-def _reasoning_field(message: Mapping[str, Any]) -> str:
+def _reasoning(message: Mapping[str, Any]) -> str:
     """Return the reasoning that a server reports apart from the answer."""
-    found = ("".join(_strings(message.get(field))) for field in REASONING_FIELDS)
-    return next((text for text in found if text), "")
-
-
-def _strings(value: Any, depth: int = 0) -> Iterator[str]:
-    """Yield the texts of a thought: a string, a list of parts, or a part that holds either."""
-    if isinstance(value, str):
-        yield _clean(value)
-    elif isinstance(value, list) and depth < _MOST_NESTED:
-        for part in value:
-            yield from _strings(part, depth + 1)
-    elif isinstance(value, dict) and depth < _MOST_NESTED:
-        held = next((value[name] for name in _THOUGHT_TEXTS if isinstance(value.get(name), str | list | dict)), None)
-        yield from _strings(held, depth + 1)
+    found = ("".join(text for _, text in _texts(message.get(field), True)) for field in REASONING_FIELDS)
+    return next(filter(None, found), "")
 
 
 def _text_elsewhere(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
@@ -218,7 +318,7 @@ def _check_fault(body: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
     told = [choice.get("error"), body.get("error")]
     if not choice:
         told += [body.get(name) for name in ("errors", "detail", "message")]
-    words = next((words for each in told if (words := _words(each))), "")
+    words = next((words for each in told if (words := one_line(words_of(each)))), "")
     if words:
         raise ValueError(f"an error in place of an answer: {words}")
     if body.get("error") or choice.get("error"):
@@ -227,20 +327,6 @@ def _check_fault(body: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
         raise ValueError("a completion without choices, and without a reason")
     if not has_choices:
         raise ValueError("no chat completion (does the address end in /v1?)")
-
-
-def _words(told: Any) -> str:
-    """Return the words of an error in a body, on one line; "" if it has none."""
-    if isinstance(told, list):
-        told = told[0] if told else None
-    for _ in range(3):
-        if not isinstance(told, dict):
-            break
-        told = next(
-            (told[name] for name in ("message", "msg", "error", "detail", "reason", "code") if told.get(name)), ""
-        )
-    text = str(told) if type(told) in (str, int) else ""
-    return printable(" ".join(_clean(text).split()), _MOST_QUOTED)
 
 
 _PROMPT = ("prompt_tokens", "input_tokens")

@@ -3,17 +3,22 @@
 Endpoints that call themselves OpenAI-compatible differ in what they accept. A `Dialect` declares
 what may be sent to one; whatever it does not declare is left out. `payload` turns a request into a
 body by these declarations, `completion` reads what comes back. What an endpoint turns out not to
-accept is learned from its errors: see `learning`.
+accept makes another dialect, which lasts as long as the client: see `adapting`.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
-from pathlib import Path
+from dataclasses import MISSING, Field, dataclass, field, fields, replace
 from typing import Any, Literal
 
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
+from atlaskit.models.identity import entries
+from atlaskit.models.presets import NO_THINKING, Family
+
+THOUGHT_TOKENS = 16_384
+"""Room for a thought beside the answer, where a model thinks and no limit was set."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +40,6 @@ class Dialect:
     json_schema, which constrains decoding; "strict" the same with `strict: true` and without bounds
     on lengths and numbers, which only the client then checks; "words" as text at the end of the
     prompt."""
-    temperature: bool = True
-    """Whether the endpoint accepts `temperature`."""
     seed: bool = False
     """Whether the endpoint accepts a seed."""
     seed_name: str = "seed"
@@ -46,8 +49,17 @@ class Dialect:
     max_tokens: int | None = None
     """Most tokens of an answer, its thought included. None: the call's own, with room for a thought
     where the model thinks."""
+    most_tokens: int | None = None
+    """Most tokens of an answer that it accepts. None: as many as the context holds."""
     thinks: bool = False
     """Whether every model behind it thinks before it answers."""
+    words_too: bool = False
+    """Whether the schema is told in words too, since the endpoint may ignore it otherwise."""
+    omits: tuple[str, ...] = ()
+    """Fields that are left out of every request. Without `response_format`, the schema is told in
+    words; without `uuid`, images have no names."""
+    stream: bool = False
+    """Whether the endpoint answers in a stream of events alone."""
     no_thinking: Mapping[str, Any] | None = None
     """Fields of a request that turn thinking off; {} where nothing thinks unless it is asked to.
     None: those of the model's family."""
@@ -57,8 +69,6 @@ class Dialect:
     """Whether an image may carry a `uuid` and later be sent as that uuid alone (vLLM)."""
     counters: bool = False
     """Whether the server publishes its cache counters at /metrics (vLLM)."""
-    media: Path | None = field(default=None, compare=False)
-    """Folder that the server may read. Images are then written there and sent as file:// URLs."""
     ranks: int = 1
     """Data-parallel engines behind the endpoint. A conversation stays on the one that cached it."""
 
@@ -66,6 +76,37 @@ class Dialect:
         """Return the name, and which other fields are set: their values may hold a key."""
         own = [each.name for each in fields(self) if each.name != "name" and getattr(self, each.name) != _default(each)]
         return f"<dialect {self.name}{': ' if own else ''}{', '.join(own)}>"
+
+    @property
+    def option(self) -> str:
+        """The option of a command line that declares this dialect: "--dialect vllm,seed=false"."""
+        usual = DIALECTS.get(self.name, HOSTED)
+        changed = [each for each in fields(self) if each.name in OPTIONAL]
+        words = [
+            f"{each.name}={'+'.join(value) if isinstance(value, tuple) else json.dumps(value).strip(chr(34))}"
+            for each in changed
+            if (value := getattr(self, each.name)) != getattr(usual, each.name)
+        ]
+        return f"--dialect {','.join([usual.name, *words])}"
+
+    def room(self, thinking: bool | None, family: Family) -> int:
+        """Return the tokens to allow for a thought, beside those of the answer.
+
+        Args:
+            thinking: What the caller wants; None for what the model does by itself.
+            family: The model's family.
+        """
+        return THOUGHT_TOKENS if self.thinks or (family.thinks if thinking is None else thinking) else 0
+
+    def thinking_fields(self, thinking: bool | None, family: Family) -> Mapping[str, Any]:
+        """Return the fields of a request that turn thinking on or off; {} to leave it as it is."""
+        if thinking is None:
+            return {}
+        if thinking:
+            return {"chat_template_kwargs": {"enable_thinking": True}} if family.no_thinking == NO_THINKING else {}
+        if self.no_thinking is not None:
+            return self.no_thinking if family.thinks or family.name == "other" else {}
+        return family.no_thinking or (NO_THINKING if family.name == "other" else {})
 
     @property
     def accepts_llguidance(self) -> bool:
@@ -78,6 +119,11 @@ def _default(each: Field[Any]) -> Any:
     return each.default if each.default_factory is MISSING else each.default_factory()
 
 
+OPTIONAL: Mapping[str, type] = {
+    "schema": str, "seed": bool, "length": str, "most_tokens": int, "thinks": bool,
+    "words_too": bool, "omits": tuple, "stream": bool, "image_names": bool,
+}  # fmt: skip
+"""The fields that words may set, and the types of their values."""
 VLLM = Dialect("vllm", seed=True, image_names=True, counters=True)
 OPENAI = Dialect(
     "openai", schema="strict", seed=True, length="max_completion_tokens", no_thinking={"reasoning_effort": "minimal"}
@@ -141,21 +187,48 @@ SERVERS = {"llama.cpp": "llamacpp"}
 """Dialects by the value of the header `server`."""
 
 
-def dialect_named(name: str) -> Dialect:
-    """Return a dialect by its name.
+def dialect_named(words: str) -> Dialect:
+    """Return a dialect by its name, with changes of fields: "vllm,seed=false,omits=top_k+top_p".
 
     Raises:
-        InputError: If there is no dialect of that name.
+        InputError: If there is no dialect of that name, or no such field or value.
     """
+    name, *changes = words.split(",")
     if name not in DIALECTS:
-        raise InputError(f"dialect must be one of {', '.join(DIALECTS)}, or an ak.Dialect; got {name!r}.")
-    return DIALECTS[name]
+        raise InputError(
+            f"dialect must be one of {', '.join(DIALECTS)}, or an ak.Dialect; got {printable(name, 80)!r}."
+        )
+    values: dict[str, Any] = {}
+    for change in changes:
+        field_name, _, text = change.partition("=")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        value = tuple(text.split("+")) if field_name == "omits" else value
+        is_right = field_name in OPTIONAL and isinstance(value, OPTIONAL[field_name])
+        if not is_right or (field_name == "schema" and value not in ("grammar", "strict", "words")):
+            raise InputError(
+                f"A dialect's {printable(change, 80)!r} is no field with a value; the fields are {', '.join(OPTIONAL)}."
+            )
+        values[field_name] = value
+    return replace(DIALECTS[name], **values)
+
+
+def check_thinking(thinking: bool | None, family: Family, name: str) -> None:
+    """Raise InputError if thinking is to be turned off and the model's family always thinks."""
+    if thinking is False and family.thinks and family.reasoning_parser and not family.no_thinking:
+        raise InputError(
+            f"thinking=False cannot turn thinking off for {name}: models of its family ({family.name}) always think. "
+            f"Leave it out, or use another model."
+        )
 
 
 def dialect_of_host(host: str) -> Dialect | None:
     """Return the dialect of a service by its host, None for any other host."""
     host = host.lower().rstrip(".")
-    names = (name for end, name in HOSTS.items() if host == end or host.endswith(f".{end}") or _is_region(host, end))
+    # A service in one region may stand before a hyphen: "us-east5-aiplatform.googleapis.com".
+    names = (name for end, name in HOSTS.items() if host == end or host.endswith((f".{end}", f"-{end}")))
     return next((DIALECTS[name] for name in names), None)
 
 
@@ -172,7 +245,8 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
             return DIALECTS[dialect]
     if headers.get("server", "").lower() in SERVERS:
         return DIALECTS[SERVERS[headers["server"].lower()]]
-    entry = _entry(models, model)
+    listed = list(entries(models))
+    entry = next((each for name, each in listed if name == model), listed[0][1] if listed else {})
     owner = entry.get("owned_by")
     if isinstance(owner, str) and owner in OWNERS:
         return DIALECTS[OWNERS[owner]]
@@ -180,20 +254,6 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
     return DIALECTS[next(names, HOSTED.name)]
 
 
-def _is_region(host: str, end: str) -> bool:
-    """Return whether a host is a service in one region ("us-east5-aiplatform.googleapis.com")."""
-    return host.endswith(f"-{end}")
-
-
 def _is(value: Any, sign: Any) -> bool:
     """Return whether a value of an entry is of a type, or begins with a text."""
     return isinstance(value, sign) if isinstance(sign, type) else isinstance(value, str) and value.startswith(sign)
-
-
-def _entry(models: Any, model: str) -> Mapping[str, Any]:
-    """Return the entry of a model in a list of models, or else the first one."""
-    match models:
-        case {"data": [_, *_] as entries}:
-            known = [each for each in entries if isinstance(each, dict)]
-            return next((each for each in known if each.get("id") == model), known[0] if known else {})
-    return {}

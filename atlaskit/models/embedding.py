@@ -1,66 +1,54 @@
-"""`ak.Embedder`: a model of text, or of text and images, behind an OpenAI-compatible endpoint
-(`/v1/embeddings`).
+"""`ak.Embedder`: a model of text behind an OpenAI-compatible endpoint (`/v1/embeddings`).
 
-A call sends some texts, or one image as a chat message, and returns a vector of each. Failures that
-may pass are retried as those of a `VLM` are. Knows nothing of clips and questions.
+A call sends some texts and returns a vector of each; `embed` takes from the cache what was embedded
+before. Failures that may pass are retried as those of a `VLM` are. Knows nothing of clips and
+questions.
 """
 
 from __future__ import annotations
 
-import base64
 import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, ValidationError
 
-from atlaskit.errors import InputError, check_positive, first_fault, printable
-from atlaskit.models.attempts import CallState
-from atlaskit.models.client import call_error
-from atlaskit.models.http import Endpoint, HttpFailure, parsed
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import Kind
+from atlaskit.errors import InputError, Unrecorded, printable, reason
+from atlaskit.models.attempts import CallState, Line
+from atlaskit.models.cached import failed_entry, failure_key, recorded_failure
+from atlaskit.models.errors import ModelError
+from atlaskit.models.http import HttpFailure, parsed
 from atlaskit.models.identity import is_same_model
-from atlaskit.models.limiter import limiter_for
-from atlaskit.models.posting import post_when_admitted
-from atlaskit.models.protocol import MAX_ATTEMPTS, Image, Transit, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage
 
 Vectors = NDArray[np.float32]
 MOST_TEXTS = 32
 """Most texts of one request: vectors are long, and servers limit how many they make at once."""
 LONGEST_VECTOR = 32_768
-
-
-class _Row(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    index: Annotated[StrictInt, Field(ge=0, lt=MOST_TEXTS)]
-    embedding: Annotated[list[FiniteFloat], Field(min_length=1, max_length=LONGEST_VECTOR)]
-
-
-class _Body(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    data: Annotated[list[_Row], Field(max_length=MOST_TEXTS)]
-    model: str = ""
+EMBEDDING = Kind("embedding", 1)
+"""The vector of a text; a recording holds what a run made of it. Left out: where it
+is from, what was embedded with it, and the endpoint's address, credentials and time-outs."""
 
 
 @dataclass(frozen=True)
 class Embedding:
-    """The vectors of some texts, or of an image."""
+    """The vectors of some texts."""
 
     vectors: Vectors
-    """One row a text, (n, length); one row for an image."""
+    """One row a text, (n, length)."""
     usage: Usage
     """What the call cost: its attempts; its tokens are not counted."""
     transit: Transit = field(default=Transit(), compare=False)
 
 
 class Embedder:
-    """A model of text, or of text and images, behind an OpenAI-compatible endpoint.
+    """A model of text behind an OpenAI-compatible endpoint.
 
     A call is retried after a failed connection, a reset, a time-out and the statuses 408, 409, 425,
     429 and 5xx, as a `VLM`'s.
@@ -70,7 +58,6 @@ class Embedder:
     Attributes:
         name: Name of the model.
         query_prefix: What stands before the text of a query.
-        image_prompt: Text that goes with an image.
         base_url: Address of the endpoint, without a slash at its end.
 
     Examples:
@@ -85,7 +72,6 @@ class Embedder:
         model: str,
         *,
         query_prefix: str = "",
-        image_prompt: str = "",
         api_key: str | None = None,
         timeout_s: float = 60.0,
         in_flight: int | None = None,
@@ -97,8 +83,6 @@ class Embedder:
             model: Name of the model, such as "BAAI/bge-m3".
             query_prefix: Text before each query, for a model that was trained with one, such as
                 "query: ". What is searched has none.
-            image_prompt: Text that goes with each image, for a model that was trained with one,
-                such as "Represent the given image.".
             api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
                 sent to a server on this machine.
             timeout_s: Most seconds one attempt may take.
@@ -108,22 +92,17 @@ class Embedder:
         Raises:
             InputError: If a setting is invalid.
         """
-        check_positive(in_flight=in_flight, timeout_s=timeout_s)
         if not isinstance(model, str) or not model.strip() or len(model) > 1_000:
             raise InputError(f"model must be a text that is not blank; got {model!r:.80}.")
-        for setting, text in (("query_prefix", query_prefix), ("image_prompt", image_prompt)):
-            if not isinstance(text, str) or len(text) > 10_000:
-                raise InputError(f"{setting} must be a text; got {text!r:.80}.")
-        self._settings = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
-        self._endpoint = Endpoint(base_url, api_key)
-        self.base_url, self.name = self._endpoint.base_url, model
-        self.query_prefix, self.image_prompt = query_prefix, image_prompt
-        self._limiter, self._timeout_s = limiter_for(self.base_url, in_flight), timeout_s
+        if not isinstance(query_prefix, str) or len(query_prefix) > 10_000:
+            raise InputError(f"query_prefix must be a text; got {query_prefix!r:.80}.")
+        self._line = Line(base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight)
+        self.base_url, self.name = self._line.endpoint.base_url, model
+        self.query_prefix = query_prefix
 
     def __reduce__(self) -> tuple[partial[Embedder], tuple[()]]:
         """Pickle the settings: another process or machine opens connections of its own."""
-        told: dict[str, Any] = {"query_prefix": self.query_prefix, "image_prompt": self.image_prompt, **self._settings}
-        return partial(Embedder, self.base_url, self.name, **told), ()
+        return partial(Embedder, self.base_url, self.name, query_prefix=self.query_prefix, **self._line.settings), ()
 
     def embed(
         self,
@@ -150,53 +129,14 @@ class Embedder:
         if not 1 <= len(texts) <= MOST_TEXTS or not all(text.strip() for text in texts):
             raise InputError(f"A call embeds 1 to {MOST_TEXTS} texts that are not blank; got {len(texts)}.")
         state = CallState(max_attempts, deadline_s, cancel)
-        return self._embed({"input": list(texts)}, len(texts), state)
+        vectors = self._line.retried(partial(self._attempt, texts, state), state)
+        return Embedding(vectors, state.usage, state.transit)
 
-    def embed_image(
-        self,
-        image: Image,
-        *,
-        max_attempts: int = MAX_ATTEMPTS,
-        deadline_s: float | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Embedding:
-        """Return the vector of an image, as vLLM's models of text and images make it.
-
-        Args:
-            image: The image, which is sent as one chat message.
-            max_attempts: Most attempts, the first one included.
-            deadline_s: When the last attempt must end, by `clock.now_s`.
-            cancel: The caller sets it when it no longer needs the answer.
-
-        Raises:
-            Unreachable: If no server answers at the address.
-            Refused: If the endpoint rejects the request, as one does whose model reads text alone.
-            ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
-        """
-        url = f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
-        content: list[dict[str, Any]] = [{"type": "image_url", "image_url": {"url": url}}]
-        content += [{"type": "text", "text": self.image_prompt}] if self.image_prompt else []
-        state = CallState(max_attempts, deadline_s, cancel)
-        return self._embed({"messages": [{"role": "user", "content": content}]}, 1, state)
-
-    def _embed(self, wanted: dict[str, Any], count: int, state: CallState) -> Embedding:
-        while True:
-            try:
-                vectors = self._attempt(wanted, count, state)
-            except HttpFailure as failure:
-                state.count(Usage(calls=int(failure.is_call)))
-                if not state.pause_before_retry(failure):
-                    raise call_error(self.name, self._endpoint, failure, state) from failure.__cause__
-            else:
-                state.count(Usage(calls=1))
-                return Embedding(vectors, state.usage, state.transit)
-
-    def _attempt(self, wanted: dict[str, Any], count: int, state: CallState) -> Vectors:
-        body = json.dumps({"model": self.name, **wanted, "encoding_format": "float"}).encode()
-        headers = {"Content-Type": "application/json"}
-        page = post_when_admitted(self._endpoint, self._limiter, "embeddings", body, headers, self._timeout_s, state)
+    def _attempt(self, texts: Sequence[str], state: CallState) -> Vectors:
+        body = json.dumps({"model": self.name, "input": list(texts), "encoding_format": "float"}).encode()
+        page = self._line.post("embeddings", body, {"Content-Type": "application/json"}, state)
         try:
-            vectors, answered = read_embeddings(parsed(page), count)
+            vectors, answered = read_embeddings(parsed(page), len(texts))
         except ValueError as error:
             raise HttpFailure(f"returned {error}") from error
         if not is_same_model(self.name, answered):
@@ -218,18 +158,83 @@ def read_embeddings(body: Any, count: int) -> tuple[Vectors, str]:
         ValueError: If the body is something else.
     """
     try:
-        found = _Body.model_validate(body)
-    except ValidationError as error:
-        where, what = first_fault(error)
-        raise ValueError(f"no embeddings ({what}{f' at {where}' if where else ''})") from error
-    rows = found.data
-    by_index = {row.index: row.embedding for row in rows}
-    if len(rows) != count or by_index.keys() != set(range(count)):
-        raise ValueError(f"{len(rows)} embeddings of {count} texts, or one of them twice")
-    if len({len(vector) for vector in by_index.values()}) != 1:
-        raise ValueError("embeddings of different lengths")
-    with np.errstate(over="ignore"):
-        vectors = np.array([by_index[index] for index in range(count)], "<f4")
-    if not np.isfinite(vectors).all():
-        raise ValueError("an embedding with a number that is too large")
-    return vectors, found.model
+        rows = {row["index"]: row["embedding"] for row in body["data"]}
+        if len(body["data"]) != count or rows.keys() != set(range(count)):
+            raise ValueError(f"{len(body['data'])} embeddings of {count} texts, or one of them twice")
+        with np.errstate(over="ignore"):
+            vectors = np.array([rows[index] for index in range(count)], "<f4")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"no embeddings ({printable(reason(error), 200)})") from error
+    if vectors.ndim != 2 or not 0 < vectors.shape[1] <= LONGEST_VECTOR or not np.isfinite(vectors).all():
+        raise ValueError("an embedding without numbers, or with one that is too large")
+    model = body.get("model")
+    return vectors, model if isinstance(model, str) else ""
+
+
+def embed(
+    embedder: Embedder,
+    texts: Sequence[str],
+    cache: Cache,
+    *,
+    replay: bool = False,
+    deadline_s: float | None = None,
+    cancel: threading.Event | None = None,
+) -> Vectors:
+    """Return vectors of texts; ask the model only for those that the cache does not know.
+
+    Threads and processes that need the same at the same time make one call. How a call failed is
+    cached too, and only replays read it.
+
+    Args:
+        embedder: The model.
+        texts: The texts, none of them blank.
+        cache: Where vectors are stored, each under its text and the name of the model.
+        replay: Never call the model.
+        deadline_s: When the last call must end, by `clock.now_s`.
+        cancel: The caller sets it when it no longer needs the answer.
+
+    Returns:
+        One row a text, (n, length).
+
+    Raises:
+        ModelError: If a call fails; in a replay, if it failed when it was recorded.
+        Unrecorded: In a replay, if the cache knows neither a vector nor a failure.
+        InputError: If the cache holds vectors of another length under the same name.
+    """
+    found: list[bytes] = []
+    for start in range(0, len(texts), MOST_TEXTS):  # what was paid for is stored, should a later call fail
+        some = [_storable(text) for text in texts[start : start + MOST_TEXTS]]
+        keys = [EMBEDDING.key(text=text, model=embedder.name) for text in some]
+
+        def make_entries(missing: list[int], some: Sequence[str] = some, keys: Sequence[str] = keys) -> list[bytes]:
+            if replay:
+                raise recorded_failure(cache, keys[missing[0]]) or Unrecorded(
+                    f"{cache} lacks vectors of {embedder.name}, and a replay asks no model."
+                )
+            try:
+                made = embedder.embed([some[at] for at in missing], deadline_s=deadline_s, cancel=cancel)
+            except ModelError as error:
+                cache.put_json(failure_key(keys[missing[0]]), failed_entry(error))
+                raise
+            return [vector.tobytes() for vector in made.vectors]
+
+        found += cache.remember_all(
+            keys, make_entries, fits=_is_vector, go_on=lambda: cancel is not None and cancel.is_set()
+        )
+    if len({len(entry) for entry in found}) > 1:
+        raise InputError(
+            f"{embedder.name} gives vectors of another length than those in {cache}: another model has this name now, "
+            f"so use another cache."
+        )
+    return np.array([np.frombuffer(entry, "<f4") for entry in found])
+
+
+def _is_vector(entry: bytes) -> bool:
+    """Return whether an entry is a vector: an imported cache may hold anything."""
+    has_length = 0 < len(entry) <= 4 * LONGEST_VECTOR and len(entry) % 4 == 0
+    return has_length and bool(np.isfinite(np.frombuffer(entry, "<f4")).all())
+
+
+def _storable(text: str) -> str:
+    """Replace lone surrogates, which a model may write and UTF-8 cannot hold."""
+    return text.encode("utf-8", "replace").decode()

@@ -1,22 +1,27 @@
-"""`Endpoint`: one HTTP exchange with a deadline, a size limit and a proxy; explains failures in
-words.
+"""`Endpoint`: an address, and one HTTP exchange with it: a deadline, a size limit, a proxy.
 
-Sends bytes and returns bytes, or says whether another attempt may help. Knows nothing of models.
+Sends bytes and returns bytes, or says in words what failed and whether another attempt may help.
+Knows nothing of models.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ipaddress
 import json
 import os
+import socket
+import ssl
 import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.models.address import parse_address
+from atlaskit.models import limits
 from atlaskit.models.failures import PASSING, Explanation, explain
 
 if TYPE_CHECKING:
@@ -24,10 +29,16 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 """Most seconds to connect. A model may think for minutes, but a running server accepts at once."""
+SHORTEST_KEY = 16
+"""Characters of a key that is hidden where an endpoint repeats it; shorter ones fill a field in."""
 KEEP_ALIVE_S = 3.0
 """Seconds an idle connection is kept. vLLM closes it after five, then perhaps during a request."""
-LONGEST_ANSWER = 8_000_000
-"""Most bytes of an answer."""
+AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
+TLS = {
+    "CERTIFICATE_VERIFY_FAILED": "let SSL_CERT_FILE name the file of its certificate, or of its authority",
+    "WRONG_VERSION_NUMBER": "it speaks no TLS: pass its address with http://",
+}
+"""What helps against OpenSSL's reasons."""
 
 
 class HttpFailure(Exception):
@@ -43,6 +54,7 @@ class HttpFailure(Exception):
         is_call: bool = True,
         is_foreign: bool = False,
         explanation: Explanation | None = None,
+        cure: str = "",
     ) -> None:
         super().__init__(message)
         self.status = status
@@ -57,6 +69,8 @@ class HttpFailure(Exception):
         """Whether something answered that does not speak the protocol, such as a web page."""
         self.explanation = explanation or Explanation()
         """What the answer says, if it is an error."""
+        self.cure = cure
+        """What to do about it, where the exchange itself tells."""
 
 
 class Endpoint:
@@ -66,7 +80,7 @@ class Endpoint:
         base_url: The address, without a slash at its end.
         host: Its host.
         is_local: Whether the address is this machine's.
-        has_key: Whether requests carry a key.
+        key: What requests carry as a bearer token; empty for none.
     """
 
     def __init__(self, base_url: str, api_key: str | None = None) -> None:
@@ -80,14 +94,16 @@ class Endpoint:
         Raises:
             InputError: If the address, the key or the environment's proxy is invalid.
         """
-        self._address = parse_address(str(base_url).rstrip("/"))
-        self.base_url, self.host, self.is_local = self._address.url, self._address.host, self._address.is_local
+        self.base_url = str(base_url).rstrip("/")
+        self._parts = parse_address(self.base_url)
+        self.host = self._parts.hostname or ""
+        self.is_local = _is_loopback(self.host)
         if api_key is None and not self.is_local:
             api_key = os.environ.get("OPENAI_API_KEY")
         key = (api_key or "").strip()
         if not (key.isascii() and key.isprintable()):
             raise InputError("The endpoint's key contains a character that no key has: copy it again.")
-        self.has_key = bool(key)
+        self.key = key
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._process, self._pool = os.getpid(), self._new_pool()
 
@@ -121,13 +137,7 @@ class Endpoint:
     def _new_pool(self) -> httpcore.ConnectionPool:
         from atlaskit.models.transport import connection_pool  # here: `import atlaskit` loads no HTTP client
 
-        return connection_pool(self._address.proxy(), KEEP_ALIVE_S)
-
-    def _connections(self) -> httpcore.ConnectionPool:
-        """Return the pool of this process: a forked child must not read its parent's answers."""
-        if self._process != os.getpid():
-            self._process, self._pool = os.getpid(), self._new_pool()
-        return self._pool
+        return connection_pool(_proxy_for(self._parts, self.is_local), KEEP_ALIVE_S)
 
     def _exchange(
         self,
@@ -140,22 +150,98 @@ class Endpoint:
     ) -> tuple[bytes, Mapping[str, str]]:
         from atlaskit.models.transport import deadline
 
+        if self._process != os.getpid():  # a forked child must not read its parent's answers
+            self._process, self._pool = os.getpid(), self._new_pool()
         url = path if "://" in path else f"{self.base_url}/{path}"
-        own = {"Host": self._address.netloc, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
+        own = {"Host": self._parts.netloc, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
         all_headers = list({**own, **self._headers, **headers}.items())
         options: dict[str, Any] = {"extensions": {"timeout": {"connect": min(CONNECT_S, timeout_s)}}}
         page, deadline_s = bytearray(), time.monotonic() + timeout_s
         with (
             _failures_in_words(page, timeout_s, deadline_s),
             deadline(deadline_s, cancel),
-            self._connections().stream(method, url, headers=all_headers, content=body, **options) as response,
+            self._pool.stream(method, url, headers=all_headers, content=body, **options) as response,
         ):
             for chunk in response.iter_stream():
                 page += chunk
-                if len(page) > LONGEST_ANSWER:
-                    raise HttpFailure(f"sent an answer that is too long ({len(page):,} bytes so far)")
-        received = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers}
-        return _body(response.status, received, bytes(page)), received
+                if len(page) > limits.ANSWER:
+                    raise HttpFailure(limits.too_long("sent an answer", limits.ANSWER))
+        received = {
+            name.decode("latin-1").lower(): value[: limits.HEADER].decode("latin-1") for name, value in response.headers
+        }
+        return _body(response.status, received, bytes(page), self.key), received
+
+
+def parse_address(base_url: str) -> SplitResult:
+    """Check an endpoint's base URL and split it.
+
+    Raises:
+        InputError: If it is not an http or https URL without credentials, query and fragment.
+    """
+    try:
+        parts = urlsplit(base_url)
+        host, _ = parts.hostname or "", parts.port
+        host.encode("idna")
+    except (ValueError, UnicodeError) as error:
+        raise InputError(f"{printable(base_url)} is not an address ({reason(error)}).") from error
+    if parts.username or parts.password:
+        raise InputError("An endpoint's address must not contain a user name or password: pass the key as api_key=.")
+    shown = printable(base_url)
+    if parts.scheme not in ("http", "https") or not host:
+        raise InputError(f"An endpoint's address must begin with http:// or https://; got {shown!r}.")
+    if host.endswith(AZURE) and parts.path != "/openai/v1":
+        raise InputError(
+            f"An Azure address ends in /openai/v1, and the model is the name of its deployment: pass "
+            f"{parts.scheme}://{parts.netloc}/openai/v1; got {shown!r}."
+        )
+    if parts.query or parts.fragment:
+        raise InputError(f"An endpoint's address must end with its path; got {shown!r}.")
+    if parts.path.endswith("/chat/completions"):
+        raise InputError(f"An endpoint's address ends before /chat/completions; got {shown!r}.")
+    if not base_url.isascii() or not base_url.isprintable() or " " in base_url:
+        raise InputError(f"An endpoint's address must consist of ASCII characters without blanks; got {shown!r}.")
+    return parts
+
+
+def _proxy_for(parts: SplitResult, is_local: bool) -> str | None:
+    """Return the proxy that the environment names for an address, or None.
+
+    A proxy is never used for this machine, which it could not reach. NO_PROXY may name networks.
+
+    Raises:
+        InputError: If there is a proxy and the host is an IPv6 address, which it cannot take.
+    """
+    host, proxies = parts.hostname or "", getproxies()
+    if is_local or proxy_bypass(host) or proxy_bypass(parts.netloc):
+        return None
+    with contextlib.suppress(ValueError):  # of a host's name
+        address = ipaddress.ip_address(host)
+        for network in filter(lambda each: "/" in each, proxies.get("no", "").split(",")):
+            with contextlib.suppress(ValueError):
+                if address in ipaddress.ip_network(network.strip(), strict=False):
+                    return None
+    proxy = proxies.get(parts.scheme) or proxies.get("all")
+    if proxy and ":" in host:
+        raise InputError(
+            f"{parts.geturl()} cannot be reached through a proxy by its IPv6 address: use the host's name."
+        )
+    return proxy
+
+
+def _is_loopback(host: str) -> bool:
+    """Return whether a host is this machine, under any of its usual names."""
+    host = host.rstrip(".")
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        address = ipaddress.ip_address(host)
+    except ValueError:
+        try:
+            address = ipaddress.ip_address(socket.inet_aton(host))  # short forms such as 127.1
+        except (OSError, ValueError):
+            return False
+    address = getattr(address, "ipv4_mapped", None) or address
+    return address.is_loopback or address.is_unspecified
 
 
 @contextlib.contextmanager
@@ -166,14 +252,16 @@ def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float) -> 
     try:
         yield
     except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
-        if time.monotonic() < deadline_s:
-            raise HttpFailure(printable(reason(error), 200), was_reached=False) from error
-        raise HttpFailure(f"did not answer within {timeout_s:.3g} s") from error
+        if time.monotonic() >= deadline_s:
+            raise HttpFailure(f"did not answer within {timeout_s:.3g} s") from error
+        words = printable(reason(error), 200)
+        cure = next((cure for sign, cure in TLS.items() if sign in words), "")
+        is_tls = bool(cure) or isinstance(error.__cause__ or error.__context__, ssl.SSLError)
+        raise HttpFailure(words, was_reached=False, is_passing=not is_tls, cure=cure) from error
     except httpcore.TimeoutException as error:
-        message = f"did not answer within {timeout_s:.3g} s"
-        if page:
-            message = f"did not finish within {timeout_s:.3g} s ({len(page):,} bytes so far)"
-        raise HttpFailure(message) from error
+        most = f"within {timeout_s:.3g} s"
+        how = f"finish {most} ({len(page):,} bytes so far)" if page else f"answer {most}"
+        raise HttpFailure(f"did not {how}") from error
     except httpcore.ProxyError as error:
         message = f"cannot be reached: the proxy returned {printable(reason(error), 200)}"
         raise HttpFailure(message, is_passing=False, is_call=False) from error
@@ -188,19 +276,25 @@ def parsed(page: bytes) -> Any:
         HttpFailure: If it is not JSON.
     """
     try:
+        if len(page) > limits.JSON:
+            raise ValueError(limits.too_long("a text", limits.JSON))
         return json.loads(page)
     except (ValueError, RecursionError) as error:
         is_page = page.lstrip()[:1] == b"<"
         raise HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page) from error
 
 
-def _body(status: int, headers: Mapping[str, str], page: bytes) -> bytes:
-    """Return the body of an answer; raise HttpFailure if the answer is an error."""
+def _body(status: int, headers: Mapping[str, str], page: bytes, key: str) -> bytes:
+    """Return the body of an answer without a key in it; raise HttpFailure if it is an error."""
     encoding = headers.get("content-encoding", "").lower() or "identity"
-    if status < 300:
-        return _decompressed(page, encoding)
-    with contextlib.suppress(HttpFailure):  # the status matters more than an unreadable body
+    try:
         page = _decompressed(page, encoding)
+    except HttpFailure:
+        if status < 300:  # else the status matters more than an unreadable body
+            raise
+    page = page.replace(key.encode(), b"***") if len(key) >= SHORTEST_KEY else page  # errors are cached and shown
+    if status < 300:
+        return page
     if status < 400:
         target = printable(headers.get("location", "") or "an address that it does not tell", 200)
         raise HttpFailure(f"returned HTTP {status}, a redirect to {target}", status=status, is_passing=False)
@@ -217,14 +311,15 @@ def failure_of(status: int, headers: Mapping[str, str], page: bytes, *, is_in_su
         is_in_success: Whether the error came in an answer with status 200.
     """
     explanation = explain(status, headers, page)
-    is_passing = (status in PASSING or status >= 500 or not status) and explanation.kind in ("", "busy")
+    may_pass = status in PASSING or status >= 500 or not status
+    is_passing = explanation.kind == "busy" or (may_pass and explanation.kind in ("", "gateway"))
     message = f"returned HTTP {status}" if not is_in_success else "returned an error"
     message += f": {explanation.words}" if explanation.words else ""
     return HttpFailure(message, status=status, is_passing=is_passing, explanation=explanation)
 
 
 def _decompressed(page: bytes, encoding: str) -> bytes:
-    """Decompress a body that a gateway compressed without being asked, up to LONGEST_ANSWER."""
+    """Decompress a body that a gateway compressed without being asked, up to a limit."""
     if encoding == "identity":
         return page
     if encoding not in ("gzip", "deflate"):
@@ -232,9 +327,9 @@ def _decompressed(page: bytes, encoding: str) -> bytes:
             f"used a content encoding that was not requested ({printable(encoding, 40)})", is_passing=False
         )
     try:
-        decompressed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(page, LONGEST_ANSWER + 1)
+        decompressed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(page, limits.ANSWER + 1)
     except zlib.error as error:
         raise HttpFailure(f"sent a damaged answer ({reason(error)})") from error
-    if len(decompressed) > LONGEST_ANSWER:
-        raise HttpFailure(f"sent an answer that is too long (more than {LONGEST_ANSWER:,} bytes)")
+    if len(decompressed) > limits.ANSWER:
+        raise HttpFailure(limits.too_long("sent an answer", limits.ANSWER))
     return decompressed

@@ -20,6 +20,8 @@ MOST_TRIED = 2_000
 """Opening braces that are tried in one text."""
 MOST_PASSES = 8
 """How often, at most, a text is read over in the search, failed attempts together."""
+MOST_READ = 1_300_000
+"""Characters, at most, that are read in failed attempts, however long the text is."""
 MOST_NESTED = 4
 """How deep JSON is looked for in strings of JSON."""
 MOST_REPAIRED = 100_000
@@ -27,16 +29,20 @@ MOST_REPAIRED = 100_000
 
 _STRINGS = r"""(?P<double>"(?:[^"\\]|\\.)*+"?)|(?P<single>'(?:[^'\\\n]|\\.)*+')"""
 _COMMENT = r"(?://[^\n]*|/\*.*?(?:\*/|\Z)|(?<!&)\#[^\n]*)"
-_STRUCTURE = re.compile(rf"\\+[\"']|{_STRINGS}|{_COMMENT}|(?P<brace>[{{}}])", re.DOTALL)
+_ESCAPES = r"\\++[\"']?"
+"""Backslashes outside of a string. A quote after them begins none, and no quote is tried twice."""
+_STRUCTURE = re.compile(rf"{_ESCAPES}|{_STRINGS}|{_COMMENT}|(?P<brace>[{{}}])", re.DOTALL)
 _TOKEN = re.compile(
-    rf"{_STRINGS}|(?P<comment>{_COMMENT})|(?P<junk>,(?=(?:\s|{_COMMENT})*+[}}\]]))"
+    rf"{_ESCAPES}|{_STRINGS}|(?P<comment>{_COMMENT})|(?P<junk>,(?=(?:\s|{_COMMENT})*+[}}\]]))"
     r"|(?P<key>[A-Za-z_]\w*(?=\s*:))|(?P<word>\w+)",
     re.DOTALL,
 )
+_QUOTE = re.compile(r'\\(.)|"', re.DOTALL)
+_ENTITIES = ("&quot;", "&#34;", "&#x22;", "&#39;", "&apos;")
+_CURLY = str.maketrans(dict.fromkeys("“”„", '"'))
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _KEY = re.compile(r"""\{\s*["'“][^"'“”\n]{1,80}["'”]\s*:""")
 _ESCAPED = re.compile(r'\{\s*\\+"')
-_DOUBLE = re.compile(r"\{\s*\\?\{.*\}\s*\}\Z", re.DOTALL)
 _GEMMA = re.compile(r'<\|"\|>(.*?)<\|"\|>', re.DOTALL)
 """Gemma 4 writes strings in its own quotes where its grammar is off."""
 
@@ -109,7 +115,7 @@ def json_objects(text: str, work: Work | None = None, depth: int = 0) -> Iterato
     Raises:
         TooMuch: If the search takes too long.
     """
-    work = work or Work(MOST_PASSES * (len(text) + 1_000))
+    work = work or Work(min(MOST_PASSES * (len(text) + 1_000), MOST_READ))
     place = text.find("{")
     while place >= 0:
         work.tried += 1
@@ -147,8 +153,8 @@ def _objects_at(text: str, place: int, work: Work, depth: int) -> tuple[list[Spa
     value = _repaired(part)
     if value is not None:
         return [Span(place, end, part, value)], end
-    if _DOUBLE.match(part):  # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}
-        return [], place + 1
+    if part[1:].lstrip()[:2].removeprefix("\\")[:1] == "{" and part[:-1].rstrip()[-1:] == "}":
+        return [], place + 1  # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}
     return ([Span(place, end, part, None, fault)] if _KEY.match(part) else []), end
 
 
@@ -176,16 +182,16 @@ def _repaired(part: str) -> dict[str, Any] | None:
     """Return an object that is almost JSON; None if it is not, or not clearly so."""
     if len(part) > MOST_REPAIRED:
         return None
-    if _ESCAPED.match(part):
-        part = _decoded_string(f'"{part}"', 0)[0] or ""
-    if '"' not in part:
-        part = html.unescape(part) if re.search(r"&(quot|#34|#x22|#39|apos);", part) else part
-        part = re.sub("[“”„]", '"', part)
-    if part.startswith("\\{") or part.endswith("\\}"):
-        part = part.replace("\\{", "{").replace("\\}", "}").replace("\\_", "_")
     try:
+        if _ESCAPED.match(part):
+            part = strict_json(f'"{part}"')
+        if '"' not in part:
+            part = html.unescape(part) if any(mark in part for mark in _ENTITIES) else part
+            part = part.translate(_CURLY)
+        if part.startswith("\\{") or part.endswith("\\}"):
+            part = part.replace("\\{", "{").replace("\\}", "}").replace("\\_", "_")
         value = strict_json(_TOKEN.sub(_in_json, _GEMMA.sub(lambda found: json.dumps(found[1]), part)))
-    except NotJson:
+    except ValueError:  # of strict_json, or of an entity with thousands of digits
         return None
     return value if isinstance(value, dict) else None
 
@@ -194,7 +200,7 @@ def _in_json(token: re.Match[str]) -> str:
     """Return a token of Python or JavaScript as JSON writes it."""
     match token.lastgroup:
         case "single":
-            return '"' + re.sub(r'\\(.)|"', _in_double_quotes, token[0][1:-1], flags=re.DOTALL) + '"'
+            return '"' + _QUOTE.sub(_in_double_quotes, token[0][1:-1]) + '"'
         case "comment" | "junk":
             return " "
         case "key":

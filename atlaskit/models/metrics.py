@@ -5,7 +5,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
+
+from atlaskit.models import limits
 
 NAMES = {
     "prompt_tokens": "vllm:prompt_tokens_total",
@@ -17,6 +20,8 @@ NAMES = {
     "requests": "vllm:request_success_total",
 }
 """vLLM's Prometheus name of each field of `ServerMetrics`."""
+FIELDS = {name: field for field, name in NAMES.items()}
+ENGINE = re.compile(r'engine="(\d{1,6})"')
 
 
 @dataclass(frozen=True)
@@ -70,8 +75,8 @@ def engines_in(page: str, model: str) -> int:
     Engines count only if they are numbered from 0: a request names its engine by the number.
     """
     label = _label(model)
-    lines = re.findall(rf"^{NAMES['prompt_tokens']}\{{(.*)\}} ", page, re.MULTILINE)
-    found = {number for labels in lines if label in labels for number in re.findall(r'engine="(\d+)"', labels)}
+    rows = [labels for field, labels, _ in _rows(page) if field == "prompt_tokens" and label in labels]
+    found = {number for labels in rows for number in ENGINE.findall(labels)}
     return len(found) if found == set(map(str, range(len(found)))) and found else 1
 
 
@@ -83,13 +88,21 @@ def read_metrics(page: str, model: str) -> ServerMetrics:
     """
     label = _label(model)
     totals: dict[str, int] = {}
-    for field, name in NAMES.items():
-        for labels, value in re.findall(rf"^{re.escape(name)}\{{(.*)\}} (\S+)$", page, re.MULTILINE):
-            if label in labels:
-                totals[field] = totals.get(field, 0) + round(float(value))
+    for field, labels, value in _rows(page):
+        if label in labels:
+            totals[field] = totals.get(field, 0) + round(float(value))
     if not totals:
         raise ValueError(f"no counters of {model}")
     return ServerMetrics(**totals)
+
+
+def _rows(page: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the field, the labels and the value of each line of a page that counts a field."""
+    for line in page[: limits.JSON].split("\n"):
+        name, _, rest = line.partition("{")
+        labels, is_counter, value = rest.rpartition("} ")
+        if is_counter and name in FIELDS:
+            yield FIELDS[name], labels, value
 
 
 def _label(model: str) -> str:

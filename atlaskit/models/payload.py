@@ -1,4 +1,4 @@
-"""Builds the JSON body of a request in a dialect: messages, images (bytes, `uuid`, `file://`),
+"""Builds the JSON body of a request in a dialect: messages, images (bytes, `uuid`),
 schema, grammar.
 
 Knows nothing of connections and retries.
@@ -7,20 +7,15 @@ Knows nothing of connections and retries.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
-import sys
-import uuid
-from collections.abc import Collection, Iterable, Mapping
+import math
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError, reason
 from atlaskit.models.dialect import Dialect
-from atlaskit.models.learning import Habits
-from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Image, Message, Request, json_schema
 
 BOUNDS = frozenset({"maxLength", "minLength", "maximum", "minimum", "maxItems", "minItems"})
@@ -37,6 +32,8 @@ OWN_FIELDS = {
 """Fields that a caller's `extra_body` must not hold, and what to do instead."""
 IMAGE_NAMES = "uuid"
 """The field of an image that names it."""
+SESSION = "X-Session-ID"
+"""The header by which routers keep a conversation on one server."""
 
 
 @dataclass(frozen=True)
@@ -46,17 +43,13 @@ class Payload:
     body: bytes
     headers: Mapping[str, str]
     carried: frozenset[str]
-    """Keys of the images whose bytes are in the body, or in a file that it refers to."""
+    """Keys of the images whose bytes are in the body."""
     named: frozenset[str]
     """Keys of the images that are sent as a uuid alone, since the endpoint has them."""
-    files: tuple[Path, ...] = ()
-    """Files that the body refers to. The sender deletes them after the answer has arrived."""
     optional: tuple[str, ...] = ()
     """Names of the fields that an endpoint may refuse, and that can be left out."""
-    length: str = "max_tokens"
-    """Name of the field that limits the length of the answer."""
     limit: int = 0
-    """That limit, in tokens."""
+    """Most tokens of the answer."""
 
 
 def build_payload(
@@ -65,8 +58,9 @@ def build_payload(
     dialect: Dialect,
     parameters: Mapping[str, Any],
     known: Collection[str],
-    habits: Habits = Habits(),
     max_tokens: int | None = None,
+    *,
+    is_forced: bool = True,
 ) -> Payload:
     """Build the payload of a request.
 
@@ -77,40 +71,55 @@ def build_payload(
         parameters: Sampling parameters (`sampling_parameters`) and further fields of the body.
         known: Keys of images that the endpoint has. They are sent as a uuid where the dialect has
             `image_names`.
-        habits: What the endpoint turned out to refuse or to need.
         max_tokens: Most tokens of the answer. None: those of the request.
+        is_forced: Whether a grammar of llguidance may write what the schema fixes (`Preset`).
     """
-    if IMAGE_NAMES in habits.refused:
+    if IMAGE_NAMES in dialect.omits:
         dialect = replace(dialect, image_names=False)
     keys = {image.key for image in request.images}
     named = {key for key in keys if key in known} if dialect.image_names else set()
-    optional = {**parameters, **_schema_fields(request, model, dialect)}
-    sent = {name: value for name, value in optional.items() if name not in habits.refused}
-    in_words = habits.needs_words or not SCHEMA_FIELDS & sent.keys()
+    optional = {**parameters, **_schema_fields(request, dialect, is_forced)}
+    sent = {name: value for name, value in optional.items() if name not in dialect.omits}
+    in_words = dialect.words_too or not SCHEMA_FIELDS & sent.keys()
     messages = _with_schema_in_words(request) if in_words else request.messages
-    length = habits.length or dialect.length
-    limit = min(max_tokens or request.max_tokens, habits.most_tokens or sys.maxsize)
-    body: dict[str, Any] = {"model": model, length: limit, **sent}
-    files = _ImageFiles(dialect.media)
-    try:
-        body["messages"] = [_message(message, dialect, named, files) for message in messages]
-    except BaseException:  # for one, an image that cannot be rendered
-        delete_files(files.written)
-        raise
+    limit = min(max_tokens or request.max_tokens, dialect.most_tokens or math.inf)
+    body: dict[str, Any] = {"model": model, dialect.length: limit, **sent}
+    body |= {"stream": True, "stream_options": {"include_usage": True}} if dialect.stream else {}
+    body["messages"] = [_message(message, dialect, named) for message in messages]
     headers = {"Content-Type": "application/json"}
-    if dialect.ranks > 1:
-        headers["X-data-parallel-rank"] = str(_rank(request, dialect.ranks))
+    if dialect.ranks > 1 or dialect.counters:
+        start = conversation(request)
+        headers[SESSION] = start
+        if dialect.ranks > 1:
+            headers["X-data-parallel-rank"] = str(int(start[:8], 16) % dialect.ranks)
     data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
     refusable = (*sent, *((IMAGE_NAMES,) if dialect.image_names and keys else ()))
-    return Payload(
-        data, headers, frozenset(keys - named), frozenset(named), tuple(files.written), refusable, length, limit
-    )
+    return Payload(data, headers, frozenset(keys - named), frozenset(named), refusable, int(limit))
+
+
+def conversation(request: Request) -> str:
+    """Return what names a request's conversation: those that start with the same image share it.
+
+    One without images is known by its first two messages, the system's and the user's.
+    """
+    start = request.images[0].key if request.images else repr([message.parts for message in request.messages[:2]])
+    return hashlib.sha256(start.encode()).hexdigest()
+
+
+def merged(*bodies: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of all bodies; of two, the later counts, and objects are merged."""
+    fields: dict[str, Any] = {}
+    for body in bodies:
+        for name, value in body.items():
+            before = fields.get(name)
+            both = isinstance(before, Mapping) and isinstance(value, Mapping)
+            fields[name] = merged(before, value) if both else value  # type: ignore[arg-type]
+    return fields
 
 
 def sampling_parameters(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
     """Return those sampling parameters that the endpoint accepts."""
-    offered = {"temperature": (dialect.temperature, temperature), dialect.seed_name: (dialect.seed, seed)}
-    return {name: value for name, (is_accepted, value) in offered.items() if is_accepted}
+    return {"temperature": temperature, **({dialect.seed_name: seed} if dialect.seed else {})}
 
 
 def checked_extra_body(fields: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -130,21 +139,14 @@ def checked_extra_body(fields: Mapping[str, Any] | None) -> dict[str, Any]:
     return dict(checked)
 
 
-def delete_files(files: Iterable[Path]) -> None:
-    """Delete a payload's files. Files that are gone already are ignored."""
-    for path in files:
-        with contextlib.suppress(OSError):
-            path.unlink()
-
-
-def _schema_fields(request: Request, model: str, dialect: Dialect) -> dict[str, Any]:
+def _schema_fields(request: Request, dialect: Dialect, is_forced: bool) -> dict[str, Any]:
     """Return the fields of the body that hold the answer's schema."""
     schema = json_schema(request.schema)
     if dialect.schema == "words":
         return {}
     if dialect.schema == "strict":
         schema_format = {"name": request.step, "strict": True, "schema": _without_bounds(schema)}
-    elif dialect.accepts_llguidance and preset_for(model).no_forcing:
+    elif dialect.accepts_llguidance and not is_forced:
         return {"structured_outputs": {"grammar": _unforced_grammar(schema)}}
     else:
         schema_format = {"name": request.step, "schema": schema}
@@ -187,45 +189,20 @@ def _without_bounds(schema: Any) -> Any:
             return schema
 
 
-def _message(message: Message, dialect: Dialect, named: Collection[str], files: _ImageFiles) -> dict[str, Any]:
+def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
     content = [
-        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, named, files)
+        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, named)
         for part in message.parts
     ]
     return {"role": message.speaker, "content": content}
 
 
-def _image(image: Image, dialect: Dialect, named: Collection[str], files: _ImageFiles) -> dict[str, Any]:
+def _image(image: Image, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
     key = image.key
     if key in named:
         return {"type": "image_url", "image_url": None, "uuid": key}
-    part: dict[str, Any] = {"type": "image_url", "image_url": {"url": files.url(image)}}
+    url = f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
+    part: dict[str, Any] = {"type": "image_url", "image_url": {"url": url}}
     return {**part, "uuid": key} if dialect.image_names else part
-
-
-class _ImageFiles:
-    """The URLs of a payload's images: files in the server's folder if there is one, else data."""
-
-    def __init__(self, media: Path | None) -> None:
-        self.media, self.written = media, list[Path]()
-
-    def url(self, image: Image) -> str:
-        data = image.jpeg()
-        if self.media is not None:
-            path = self.media / f"{uuid.uuid4().hex}.jpg"
-            self.written.append(path)
-            with contextlib.suppress(OSError):  # the server may have stopped, and its folder with it
-                path.write_bytes(data)
-                return path.as_uri()
-        return f"data:image/jpeg;base64,{base64.b64encode(data).decode()}"
-
-
-def _rank(request: Request, ranks: int) -> int:
-    """Return the engine for a request: conversations that start with the same image share one.
-
-    One without images is known by its first two messages, the system's and the user's.
-    """
-    start = request.images[0].key if request.images else repr([message.parts for message in request.messages[:2]])
-    return int(hashlib.sha256(start.encode()).hexdigest()[:8], 16) % ranks

@@ -40,14 +40,14 @@ class Family:
 
 
 FAMILIES = (
-    Family("Qwen3-VL Thinking", r"qwen3-vl.*thinking|qwen3-omni.*thinking", 32, True, "deepseek_r1"),
+    Family("Qwen3-VL Thinking", r"qwen3-vl.{0,40}thinking|qwen3-omni.{0,40}thinking", 32, True, "deepseek_r1"),
     Family("Qwen3-VL", r"qwen3-?vl|qwen3-omni"),
     Family("Qwen3.5 and later", r"qwen-?3\.[5-9]|qwen-?[4-9]", 32, True, "qwen3", NO_THINKING, True),
     Family("Qwen2.5-VL and Qwen2-VL", r"qwen-?2(\.5)?-?(vl|omni)|qvq", 28),
     Family("GLM-4.5V and 4.6V", r"glm-?4\.?[5-9]v|glm4v-moe|glm-?5", 28, True, "glm45", NO_THINKING),
-    Family("GLM-4.1V Thinking", r"glm-?4(\.1)?v.*thinking", 28, True, "glm45"),
+    Family("GLM-4.1V Thinking", r"glm-?4(\.1)?v.{0,40}thinking", 28, True, "glm45"),
     Family("GLM-4V", r"glm-?4(\.1)?v|glm-ocr", 28),
-    Family("Kimi-VL Thinking", r"kimi-vl.*thinking", 28, True, "kimi_k2"),
+    Family("Kimi-VL Thinking", r"kimi-vl.{0,40}thinking", 28, True, "kimi_k2"),
     Family("Kimi-K2.5", r"kimi-k2\.?[5-9]", 28, True, "kimi_k2", {"chat_template_kwargs": {"thinking": False}}),
     Family("Kimi-VL", r"kimi-vl", 28),
     Family("MiniCPM-V 4.5", r"minicpm-?v-?4[._]5", 28, True, "minicpmv", NO_THINKING),
@@ -62,7 +62,7 @@ FAMILIES = (
     Family("Mistral and Pixtral", r"mistral|ministral|pixtral", 28),
     Family("DeepSeek-VL2", r"deepseek-?vl", 28),
     Family("Step3", r"step-?3", 28, True, "step3"),
-    Family("OpenAI, thinking", r"(^|/)(gpt-5(?!.*chat)|o[1-9]\b)", 32, True),
+    Family("OpenAI, thinking", r"(^|/)(gpt-5(?!.{0,40}chat)|o[1-9]\b)", 32, True),
     Family("OpenAI", r"(^|/)(chatgpt|gpt)-?4", 32),
     Family("Gemini", r"gemini-(2\.[5-9]|[3-9])", 48, True),
     Family("Claude", r"claude", 28),
@@ -70,10 +70,13 @@ FAMILIES = (
 """The families in the order in which they are tried: the first whose pattern matches counts."""
 
 
+PATTERNS = {family.name: re.compile(family.pattern) for family in FAMILIES}
+
+
 def family_of(name: str) -> Family:
     """Return the family of a model by its name: a hub id, a folder, or "folder@hash"."""
     lowered = name.lower()
-    return next((each for each in FAMILIES if re.search(each.pattern, lowered)), Family("other", ""))
+    return next((each for each in FAMILIES if PATTERNS[each.name].search(lowered)), Family("other", ""))
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,9 @@ class Preset:
     """Side of a cell, in pixels; of a native cell, the longer side."""
     fit: Literal["native", "contain"] = "native"
     """How a frame fills its cell: in a cell of the video's shape, or on a grey square."""
+    ruled: bool = True
+    """Whether sheets have gutters, strips for text, and hatched dead cells; nano was taught labels
+    in corners and black cells."""
     steps: int = 12
     """Most steps of a worker in one region."""
     plateau: int | None = None
@@ -99,6 +105,8 @@ class Preset:
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
     only_atlasworlds: bool = False
     """Whether the model knows no videos but the kit's synthetic ones."""
+    context: int = 100_000
+    """Tokens of subtitles that a prompt may hold beside many frames, at four characters each."""
     only_one_interval: bool = False
     """Whether the model was taught to answer when-questions with one interval alone."""
     words: str = ""
@@ -117,12 +125,14 @@ NANO = Preset(
     k=4,
     cell=128,
     fit="contain",
+    ruled=False,
     steps=40,
     plateau=39,
     compile_on_cpu=True,
     copy_per_core=True,
     no_forcing=True,
     torchvision=False,
+    context=3_000,
     only_atlasworlds=True,
     only_one_interval=True,
     words="atlaskit.nano.words",

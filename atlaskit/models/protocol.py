@@ -161,15 +161,8 @@ class Usage:
         return self.tokens - self.cached_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            calls=self.calls + other.calls,
-            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            image_tokens=self.image_tokens + other.image_tokens,
-            completion_tokens=self.completion_tokens + other.completion_tokens,
-            reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
-            estimated=self.estimated or other.estimated,
-        )
+        mine, others = vars(self), vars(other)
+        return Usage(**{name: kind(mine[name] + others[name]) for name, kind in COUNT_TYPES.items()})
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as plain JSON values.
@@ -192,7 +185,7 @@ class Usage:
         return cls(**counts)
 
 
-COUNT_TYPES = {each.name: bool if each.name == "estimated" else int for each in fields(Usage)}
+COUNT_TYPES: Mapping[str, type[Any]] = {each.name: bool if each.name == "estimated" else int for each in fields(Usage)}
 """The type of each count as JSON."""
 
 
@@ -267,6 +260,11 @@ class Request:
     def images(self) -> tuple[Image, ...]:
         """The images of all messages, in order."""
         return tuple(part for message in self.messages for part in message.parts if not isinstance(part, str))
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The texts of the choices that the facts' question offers; () for other calls."""
+        return tuple(getattr(getattr(self.facts, "question", None), "choices", None) or ())
 
 
 @dataclass(frozen=True)
@@ -351,3 +349,33 @@ class ModelWrapper(ABC):
     @abstractmethod
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request, with the wrapped model or without it. See `Model.complete`."""
+
+
+class Stopped(Exception):
+    """Whoever asked no longer waits for the answer: no further call is paid."""
+
+
+@dataclass
+class StoppableModel(ModelWrapper):
+    """A model whose calls in flight end soon after `stop`, by the flag that a run gives them."""
+
+    flags: set[threading.Event] = field(default_factory=set)
+    is_stopped: bool = False
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Answer a request.
+
+        Raises:
+            Stopped: `stop` was called.
+        """
+        if (flag := control.get("cancel")) is not None:
+            self.flags.add(flag)
+        if self.is_stopped:  # after the flag is known, so that `stop` cannot miss it
+            raise Stopped
+        return self.model.complete(request, **control)
+
+    def stop(self) -> None:
+        """Cancel the calls in flight, and begin no more."""
+        self.is_stopped = True
+        for flag in [*self.flags]:
+            flag.set()

@@ -25,6 +25,8 @@ from typing import Any, NoReturn
 from atlaskit.errors import InputError, check_whole, printable
 from atlaskit.models.dialect import DIALECTS, dialect_named
 
+WITHOUT_SCHEME = re.compile(r"\A(?:[\w.-]+:\d{1,5}(?:/.*)?|[\w-]+(?:\.[\w-]+)+/(?:.*/)?v\d/?)\Z")
+"""Addresses whose http:// is missing. A name on the hub has no colon, and no version at its end."""
 USUAL_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 """Names of environment variables that a message may quote: nothing else in this form is a key."""
 
@@ -54,6 +56,10 @@ class ModelSpec:
         shown = printable(self.model, 200)
         if not self.model.strip():
             raise InputError('vlm is empty: give a model, the address of a server, or a name such as "nano".')
+        if WITHOUT_SCHEME.fullmatch(self.model) and not _is_folder(self.model):
+            raise InputError(
+                f"{shown!r} is an address without its beginning: write http://{shown}, or https://{shown}."
+            )
         if not self.is_address and self.name is not None:
             raise InputError(
                 f"{printable(self.name, 200)!r} follows {shown!r}, which is no address: a model on this machine has no "
@@ -126,11 +132,8 @@ class ModelSpec:
         if _is_folder(self.model) and not (self.settings or self.key_env):
             return self.model
         words = [self.model, *([] if self.name is None else [self.name])]
-        for option, value in (
-            ("--dialect", self.dialect),
-            ("--key-env", self.key_env),
-            ("--max-tokens", self.max_tokens),
-        ):
+        given = {"--dialect": self.dialect, "--key-env": self.key_env, "--max-tokens": self.max_tokens}
+        for option, value in given.items():
             words += [] if value is None else [option, str(value)]
         words += ["--no-thinking"] if self.thinking is False else []
         words += [] if self.extra_body is None else ["--extra-body", json.dumps(self.extra_body, sort_keys=True)]
@@ -149,27 +152,23 @@ def as_spec(model: ModelSpec | str | os.PathLike[str]) -> ModelSpec:
     return ModelSpec.parse(model) if isinstance(model, str) else ModelSpec(os.fspath(model))
 
 
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "--dialect": {"metavar": "NAME", "help": f"what the endpoint accepts: {', '.join(DIALECTS)}, with changes after "
+                  "it, as in hosted,seed=true (default: what it declares)"},
+    "--key-env": {"metavar": "VARIABLE", "help": "name of the environment variable with the endpoint's key (default "
+                  "OPENAI_API_KEY, if it is set)"},
+    "--max-tokens": {"metavar": "N", "help": "tokens of an answer at most, thinking included"},
+    "--no-thinking": {"dest": "thinking", "action": "store_const", "const": False, "help": "tell the model not to "
+                      "think first"},
+    "--extra-body": {"metavar": "JSON", "help": "further fields of each request, as a JSON object"},
+}  # fmt: skip
+"""The options that may follow a model's name, with what argparse needs of each."""
+
+
 def add_client_options(parser: argparse._ActionsContainer) -> None:
     """Add the options that follow a model's name."""
-    parser.add_argument(
-        "--dialect",
-        metavar="NAME",
-        help=f"what the endpoint accepts: {', '.join(DIALECTS)} (default: what it declares)",
-    )
-    parser.add_argument(
-        "--key-env",
-        metavar="VARIABLE",
-        help="name of the environment variable with the endpoint's key (default OPENAI_API_KEY, if it is set)",
-    )
-    parser.add_argument("--max-tokens", metavar="N", help="tokens of an answer at most, thinking included")
-    parser.add_argument(
-        "--no-thinking", dest="thinking", action="store_const", const=False, help="tell the model not to think first"
-    )
-    parser.add_argument("--extra-body", metavar="JSON", help="further fields of each request, as a JSON object")
-
-
-OPTIONS = ("--dialect", "--key-env", "--max-tokens", "--no-thinking", "--extra-body")
-"""The options that `add_client_options` adds."""
+    for name, settings in OPTIONS.items():
+        parser.add_argument(name, **settings)
 
 
 def spec_of(options: argparse.Namespace) -> ModelSpec:

@@ -1,6 +1,7 @@
 """`ak.ASR`: a speech model behind an OpenAI-compatible endpoint (`/v1/audio/transcriptions`).
 
-A call sends one sound file and returns what the model heard in it. Failures that may pass are
+A call sends one sound file and returns what the model heard in it; `hear` takes from the cache what
+was heard before. Failures that may pass are
 retried as those of a `VLM` are. Knows nothing of videos and how sound is cut.
 """
 
@@ -9,21 +10,25 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, get_args
 
-from atlaskit.errors import InputError, check_positive
-from atlaskit.models.attempts import CallState
-from atlaskit.models.client import call_error
-from atlaskit.models.http import Endpoint, HttpFailure, parsed
-from atlaskit.models.limiter import limiter_for
-from atlaskit.models.posting import post_when_admitted
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import Kind
+from atlaskit.errors import InputError, Unrecorded
+from atlaskit.models.attempts import CallState, Line
+from atlaskit.models.http import HttpFailure, parsed
 from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage
-from atlaskit.models.transcription import Segment, read_transcription
+from atlaskit.models.transcription import Segment, read_transcript_entry, read_transcription, transcript_entry
 
 Format = Literal["verbose_json", "json"]
 """What a server is asked for: segments with times, or the text alone."""
+TRANSCRIPT = Kind("transcript", 1, lambda _, value: read_transcript_entry(value) is not None)
+"""What a speech model heard in a chunk of sound. Left out: the video and the second at which the
+chunk starts, so that the same sound elsewhere costs nothing; and the endpoint's address,
+credentials and time-outs."""
 UNKNOWN_FORMAT = frozenset({400, 404, 415, 422, 501})
 """Statuses with which servers refuse a format that they or their model do not have."""
 
@@ -88,16 +93,13 @@ class ASR:
         Raises:
             InputError: If a setting is invalid.
         """
-        check_positive(in_flight=in_flight, timeout_s=timeout_s)
         if response_format is not None and response_format not in get_args(Format):
             raise InputError(f"response_format must be {' or '.join(get_args(Format))}; got {response_format!r:.80}.")
         for name, text in {"model": model, "language": language or "en", "prompt": prompt or "-"}.items():
             if not isinstance(text, str) or not text.strip() or len(text) > 10_000:
                 raise InputError(f"{name} must be a text that is not blank; got {text!r:.80}.")
-        self._settings = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
-        self._endpoint = Endpoint(base_url, api_key)
-        self.base_url, self.name = self._endpoint.base_url, model
-        self._limiter, self._timeout_s = limiter_for(self.base_url, in_flight), timeout_s
+        self._line = Line(base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight)
+        self.base_url, self.name = self._line.endpoint.base_url, model
         self._asked_format = self._format = response_format
         self.parameters: Mapping[str, Any] = {
             "language": language and language.strip(),
@@ -116,7 +118,7 @@ class ASR:
 
     def _copy(self, language: str | None) -> partial[ASR]:
         told = {"language": language, "prompt": self.parameters["prompt"], "response_format": self._asked_format}
-        return partial(ASR, self.base_url, self.name, **told, **self._settings)  # type: ignore[arg-type]
+        return partial(ASR, self.base_url, self.name, **told, **self._line.settings)
 
     def transcribe(
         self,
@@ -140,36 +142,28 @@ class ASR:
             ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
         """
         state = CallState(max_attempts, deadline_s, cancel)
-        asked: Format = self._format or "verbose_json"
-        while True:
-            try:
-                segments = self._attempt(wav, asked, state)
-            except HttpFailure as failure:
-                state.count(Usage(calls=int(failure.is_call)))
-                # Another call may have learned meanwhile that the endpoint takes the text alone.
-                times_are_known = self._format == "verbose_json"
-                if asked == "verbose_json" and not times_are_known and failure.status in UNKNOWN_FORMAT:
-                    asked = "json"  # at once, and at least once: it is another request
-                elif not state.pause_before_retry(failure):
-                    raise call_error(self.name, self._endpoint, failure, state) from failure.__cause__
-            else:
-                state.count(Usage(calls=1))
-                self._format = asked
-                return Transcription(segments, state.usage, state.transit)
+        segments = self._line.retried(partial(self._attempt, wav, state), state)
+        return Transcription(segments, state.usage, state.transit)
 
-    def _attempt(self, wav: bytes, response_format: Format, state: CallState) -> tuple[Segment, ...]:
+    def _attempt(self, wav: bytes, state: CallState) -> tuple[Segment, ...]:
+        asked: Format = self._format or "verbose_json"
+        try:
+            segments = self._segments(wav, asked, state)
+        except HttpFailure as failure:
+            # Another call may have found out meanwhile that the endpoint takes the text alone.
+            if asked == "json" or self._format == asked or failure.status not in UNKNOWN_FORMAT:
+                raise
+            state.count(Usage(calls=int(failure.is_call)))
+            asked = "json"  # at once, and at least once: it is another request
+            segments = self._segments(wav, asked, state)
+        self._format = asked
+        return segments
+
+    def _segments(self, wav: bytes, response_format: Format, state: CallState) -> tuple[Segment, ...]:
         fields = {"model": self.name, "response_format": response_format, "temperature": "0"}
         told = {name: self.parameters[name] for name in ("language", "prompt") if self.parameters[name]}
         content_type, body = form_data({**fields, **told}, wav)
-        page = post_when_admitted(
-            self._endpoint,
-            self._limiter,
-            "audio/transcriptions",
-            body,
-            {"Content-Type": content_type},
-            self._timeout_s,
-            state,
-        )
+        page = self._line.post("audio/transcriptions", body, {"Content-Type": content_type}, state)
         try:
             return read_transcription(parsed(page))
         except ValueError as error:
@@ -190,3 +184,43 @@ def form_data(fields: Mapping[str, str], wav: bytes) -> tuple[str, bytes]:
     head += "Content-Type: audio/wav\r\n\r\n"
     body = "".join(parts).encode() + head.encode() + wav + f"\r\n--{boundary}--\r\n".encode()
     return f"multipart/form-data; boundary={boundary}", body
+
+
+def hear(
+    asr: ASR, samples: bytes, wav: bytes, cache: Cache, *, replay: bool = False, cancel: threading.Event | None = None
+) -> tuple[Segment, ...]:
+    """Return what a model hears in a piece of sound; ask it only if the cache does not know.
+
+    Threads and processes that need the same at the same time make one call. A call that fails is
+    not cached.
+
+    Args:
+        asr: The model.
+        samples: The sound, 16-bit samples, little-endian: they are hashed.
+        wav: The same sound as a file: it is sent.
+        cache: Where transcripts are stored.
+        replay: Never call the model.
+        cancel: The caller sets it when it no longer needs the answer.
+
+    Raises:
+        ModelError: If the call fails.
+        Unrecorded: In a replay, if the cache does not know.
+    """
+    sound = hashlib.sha256(samples).hexdigest()
+    key = TRANSCRIPT.key(sound=sound, model=asr.name, parameters=dict(asr.parameters))
+
+    def make_entry() -> bytes:
+        if replay:
+            raise Unrecorded(f"{cache} does not know what {asr.name} hears in this sound, and a replay asks no model.")
+        return transcript_entry(asr.transcribe(wav, cancel=cancel).segments)
+
+    def is_usable(entry: bytes) -> bool:
+        with suppress(ValueError):  # an imported cache may hold anything
+            read_transcript_entry(entry)
+            return True
+        return False
+
+    def is_over() -> bool:
+        return cancel is not None and cancel.is_set()
+
+    return read_transcript_entry(cache.remember(key, make_entry, fits=is_usable, go_on=is_over))

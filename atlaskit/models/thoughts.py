@@ -49,12 +49,12 @@ _SIGNS = ("<", "◁", "[T", "[t", "[/", "my thought", "my response", "analysis")
 """What each marker contains. A text without any of it, as most are, has no marker."""
 _MARKER = re.compile(f"(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE)
 _CHANNEL = re.compile(
-    r"<\|channel\|>\s*(?P<name>\w+)[^<]{0,200}(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
+    r"<\|channel\|>\s*+(?P<name>\w++)[^<]{0,200}+(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
     r"(?P<text>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
     re.DOTALL,
 )
 """A channel of harmony, gpt-oss's format."""
-_BARE_CHANNELS = re.compile(r"\s*analysis(?P<thought>.*?)assistant\s*final(?P<text>.*)", re.DOTALL)
+_BARE_CHANNELS = re.compile(r"\A\s*analysis(?P<thought>.*?)assistant\s*final(?P<text>.*)", re.DOTALL)
 """The channels of harmony without their markers, as servers that skip special tokens send them."""
 _END = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|?>|<[\w|]{1,20}\|>|</?s>|<eos>|<end_of_turn>)++")
 

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from atlaskit.environment.actions import ACTIONS, Action, cells_of, name_of
 from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import Shift
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
@@ -62,8 +63,8 @@ class ViewRecord(Record):
     path: Path
     dead: tuple[Cell, ...]
     """Indices of the black cells."""
-    shift: int = 0
-    """Depth whose half cell the grid is moved by; 0 if it is not."""
+    shift: Shift = ()
+    """(depth, number): by how many half cells of which depth the grid is moved; () if it is not."""
 
     @classmethod
     def of(cls, observation: Observation) -> ViewRecord:
@@ -136,6 +137,14 @@ class HintRecord(Record):
     reason: str
 
 
+class UnfollowedRecord(Record):
+    """An interval that a review named and that cannot be searched."""
+
+    interval_s: Span
+    reason: Literal["outside", "seen"]
+    """It lies outside what is searched, or was seen as finely as the search can."""
+
+
 class SortieRecord(Record):
     """A region assigned to one worker."""
 
@@ -146,7 +155,7 @@ class SortieRecord(Record):
     """The calls that the worker may make."""
     had_evidence: tuple[str, ...]
     """Labels of the evidence found there before."""
-    shift: int = 0
+    shift: Shift = ()
 
 
 class Event(Record):
@@ -256,7 +265,7 @@ class Report(Event):
     path: Path
     interval_s: Span
     stop: Literal["finished", "plateau", "steps", "budget", "failed"]
-    shift: int = 0
+    shift: Shift = ()
     kept: tuple[Evidence, ...]
     """The worker's evidence, as M+ now holds it."""
     marked: tuple[Path, ...]
@@ -283,6 +292,10 @@ class Review(Call):
     """Intervals that thereby became dead zones."""
     queued: tuple[Path, ...]
     """Paths of the regions added to the frontier."""
+    alive_s: tuple[Span, ...] = ()
+    """Intervals of these that thereby are no dead zones any more."""
+    unfollowed: tuple[UnfollowedRecord, ...] = ()
+    """The intervals that it named and that cannot be searched."""
 
 
 class Vote(Call):

@@ -1,4 +1,4 @@
-"""The narrator: an event in words, for walkthrough, log, terminal, movie and reprs.
+"""The narrator: an event in words, for walkthrough, log, terminal and reprs.
 
 `title` says what happens, `agent` who does it, `summary` tells it in a line, `request` what the
 model was asked for, `details` what the event records, field by field. The text quotes videos,

@@ -17,17 +17,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from atlaskit.caching.files import write_whole
-from atlaskit.caching.keys import KEY, KINDS, canonical_json, is_recorded, is_valid, kind_of, version_of
+from atlaskit.caching.keys import KEY, KINDS, canonical_json, is_recorded, is_valid, kind_of
 from atlaskit.errors import CacheError, reason
 
 VERSION = 3
 HEADER = canonical_json({"atlaskit_recording": VERSION}).encode()
 LINE = re.compile(rb'\{"(%s)":(.+)\}' % KEY.pattern.encode(), re.DOTALL)
 """The line of an entry. The entry's bytes are kept exactly."""
-MAX_ENTRY_BYTES = 16 << 20
+MAX_ENTRY_BYTES = 8 << 20
 """The largest entry; no reply and no subtitles of ten hours are larger."""
-MAX_COMPRESSION = 100
-"""The largest ratio of unpacked to packed bytes of a recording."""
+MAX_COMPRESSION = 50
+"""The largest ratio of unpacked to packed bytes of a recording; recordings of runs have ten."""
 MAX_DECODER_BYTES = 64 << 20
 """The memory that decompressing may take; the files that `write` makes need 9 MiB."""
 READ_BYTES = 1 << 16
@@ -80,7 +80,7 @@ def read(path: str | Path) -> Iterator[tuple[str, bytes]]:
             key = found[1].decode() if found else ""
             if not found or not is_recorded(key) or KINDS[kind_of(key)].is_image:
                 raise CacheError(f"{path} holds {line[:120]!r}…, which is no entry of a recording.")
-            if version_of(key) != KINDS[kind_of(key)].version:
+            if int(key.split(":")[1]) != KINDS[kind_of(key)].version:
                 raise CacheError(
                     f"{path} was made by another version of atlaskit ({key[:40]}…; this one makes version "
                     f"{KINDS[kind_of(key)].version}), so this one cannot replay it."

@@ -168,6 +168,8 @@ class _DrawingSettings(BaseModel):
     fit: Fit
     patch: Annotated[int, Field(ge=1, le=WIDEST_PX)] = PATCH_PX
     """Only runs with native cells record it."""
+    ruled: bool = False
+    """Only runs whose sheets have gutters and strips record it."""
     sampling: Sampling
     within: list[float] | None = None
     """Only runs that searched a part of the video record it."""
@@ -203,6 +205,7 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
         cache=cache,
         patch=settings.patch,
         within=within,
+        ruled=settings.ruled,
         between=settings.second_look if isinstance(settings.second_look, str) else None,
     )
 
@@ -292,11 +295,11 @@ def after(event: Event, before: Memory) -> Memory:
     match event:
         case Report(kept=items, dead_s=dead_s):
             return Memory(_with_evidence(items, scratchpad), zones.add_all(dead_s))
-        case Review(erased=labels, dead_s=dead_s):
+        case Review(erased=labels, dead_s=dead_s, alive_s=alive_s):
             missing = [label for label in labels if label not in scratchpad.labels]
             if missing:
                 raise InputError(f"it erases the evidence {missing[0]!r}, which the scratchpad does not hold.")
-            return Memory(scratchpad.erase(labels), zones.add_all(dead_s))
+            return Memory(scratchpad.erase(labels), zones.add_all(dead_s).without_all(alive_s))
         case Reopen(dead_zones_s=dead_zones_s):
             return Memory(scratchpad, DeadZones().add_all(dead_zones_s))
         case Cite(found=items):

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
-from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_recorded, kind_of
+from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_recorded, kind_of, read_json
 from atlaskit.errors import InputError, first_fault, reason
 from atlaskit.runs.events import KINDS, Event, Start
 from atlaskit.video.records import ASKED
@@ -131,9 +131,8 @@ def parse_line(where: str, line: bytes) -> Any:
             written again.
     """
     try:
-        value = json.loads(line.decode("utf-8"))
-        canonical_json(value).encode("utf-8")  # refuses NaN, infinite numbers and lone surrogates
-    except (ValueError, RecursionError) as error:
+        value = read_json(line)
+    except ValueError as error:
         fault = f"{error.msg}: column {error.colno}" if isinstance(error, json.JSONDecodeError) else reason(error)
         raise InputError(f"{where}, is not valid JSON, so this is not a trace of atlaskit ({fault}).") from error
     if _is_nested_too_deeply(value):
@@ -156,9 +155,10 @@ def _event(where: str, row: Any) -> Event:
         found = f"is of the kind {str(kind)[:40]!r}" if kind is not None else f"has no kind: {str(row)[:80]!r}"
         raise InputError(f"{where}, is no event that this atlaskit knows; it {found}.")
     try:
-        event: Event = adapter(kind).validate_json(canonical_json(row))
-    except ValidationError as error:
-        fault = ": ".join(filter(None, first_fault(error)))
+        # canonical, which refuses NaN, infinite numbers and lone surrogates
+        event: Event = adapter(kind).validate_json(canonical_json(row).encode())
+    except ValueError as error:
+        fault = ": ".join(filter(None, first_fault(error))) if isinstance(error, ValidationError) else reason(error)
         raise InputError(f"{where}: This {kind!r} is invalid: {fault}.") from error
     return event
 
@@ -176,7 +176,7 @@ def manifest_in(value: object) -> dict[str, str] | None:
     return value
 
 
-RUN = Kind("run", 1, lambda _, value: manifest_in(json.loads(value)) is not None)
+RUN = Kind("run", 1, lambda _, value: manifest_in(read_json(value)) is not None)
 """The list of entries that a run needs, by the events of its trace: question and settings are not
 enough, since two runs may differ in subtitles or replies alone."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -18,7 +18,9 @@ from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import VideoError
 from atlaskit.video.changes import MOST_FINE, MOST_STEPS, Changes
-from atlaskit.video.readers import Reader
+
+if TYPE_CHECKING:
+    from atlaskit.video.readers.pyav import PyAVReader
 
 DIGITS = 3
 """Decimals of a level that are kept; of a time, twice as many."""
@@ -62,7 +64,7 @@ ACTIVITY = Kind("activity", 1, lambda _, value: parse_activity(value) is not Non
 """How much changes in a file over time. Left out: the playlists it is in."""
 
 
-def read_activity(reader: Reader) -> bytes:
+def read_activity(reader: PyAVReader) -> bytes:
     """Return the activity of a file as an entry of the cache, from one pass over its packets.
 
     What lies behind damage that cannot be passed, or is missing from a truncated file, is unknown.

@@ -1,16 +1,25 @@
-"""`decode_text`: finds the encoding of a text file (byte order mark, UTF-8, or a guess from its
-letters).
+"""`decode_text`: finds the encoding of a text file (byte order mark, UTF-8, what it declares, or a
+guess from its letters).
 
-Few subtitle files declare their encoding. Unicode encodings are recognised with certainty; any
-other is guessed from the letters of the text, and by charset_normalizer.
+Unicode encodings are recognised with certainty. Few subtitle files declare theirs; any other is
+guessed from the letters of the text, and by charset_normalizer.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from contextlib import suppress
 
 SAMPLE_BYTES = 1 << 18
 """Bytes of a file that are examined to guess its encoding."""
+# The limits of all text from outside: what is longer is cut, or refused, before it is searched.
+LARGEST_TEXT = 64 << 20
+"""Bytes of a text file. Ten hours of speech are 2 MB as SRT, 15 MB as JSON with times of words."""
+MOST_ROWS, MOST_MARKS = 200_000, 600_000
+"""Rows of a text file, and brackets that open something in it (`<`, `{`, `[`)."""
+LONGEST_LINE, LONGEST_TAG, LONGEST_PATH = 10_000, 1000, 1 << 16
+"""Characters of a line and of a tag in a video file, which are cut there, and bytes of a path."""
 BOMS = (  # UTF-32 comes first: its little-endian mark begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),
@@ -18,6 +27,11 @@ BOMS = (  # UTF-32 comes first: its little-endian mark begins with that of UTF-1
     (b"\xfe\xff", "utf-16"),
     (b"\xef\xbb\xbf", "utf-8-sig"),
 )
+SWITCHING = ("iso2022_jp_2", "iso2022_kr")
+"""Encodings that switch between alphabets by escape sequences."""
+DECLARED = re.compile(rb"(?:encoding|charset)\s*=\s*[\"']?([A-Za-z][\w.:-]{1,40})")
+DECLARED_WITHIN = 2000
+"""What a text says of its own encoding, and within how many bytes."""
 LATIN = (  # the letters beyond ASCII of one language each, most likely encoding first
     ("cp1252", "àâæçèéêëîïôœùûüÿ"),  # French
     ("cp1252", "äöüßé"),  # German
@@ -53,28 +67,34 @@ to cp1252."""
 
 def decode_text(data: bytes) -> str | None:
     """Return the text in a file's bytes, or None if they are not text in a known encoding."""
-    text = _decode_unicode(data)
-    encoding = _guess_encoding(data) if text is None else None
-    return data.decode(encoding, "replace") if encoding else text
+    encoding = encoding_of(data)
+    return None if encoding is None else data.decode(encoding, "replace")
 
 
-def _decode_unicode(data: bytes) -> str | None:
-    """Return the text if it is UTF-8, UTF-16 or UTF-32, slightly damaged or not; else None."""
+def encoding_of(data: bytes) -> str | None:
+    """Return the encoding of a text; None if it is none that is known."""
     for bom, encoding in BOMS:
         if data.startswith(bom):
-            return data.decode(encoding, "replace")
+            return encoding
     # UTF-16 without a mark shows in digits and line ends: every second byte of them is zero.
     sample = data[:SAMPLE_BYTES]
     zeros = {"utf-16-be": sample[0::2].count(0), "utf-16-le": sample[1::2].count(0)}
     (most, encoding), (least, _) = sorted(((count, name) for name, count in zeros.items()), reverse=True)
     if most > len(sample) / 10 and least < most / 4:
-        return data.decode(encoding, "replace")
+        return encoding
+    declared = DECLARED.search(data[:DECLARED_WITHIN])
+    switching = SWITCHING if data.isascii() and b"\x1b" in data else ()
+    named = [str(declared[1], "ascii")] if declared else []
+    for name in (*switching, "utf-8", *named):
+        with suppress(LookupError, UnicodeDecodeError):
+            data.decode(name)
+            return str(name)
     text = data.decode("utf-8", "replace")
     invalid = text.count("\ufffd")
     valid = len(text) - len(data.translate(None, bytes(range(0x80, 0x100)))) - invalid
     # Read as UTF-8, text in another encoding is invalid nearly everywhere, damaged UTF-8 in few
     # places.
-    return text if invalid * 10 <= valid else None
+    return "utf-8" if invalid * 10 <= valid else _guess_encoding(data)
 
 
 def _guess_encoding(data: bytes) -> str | None:

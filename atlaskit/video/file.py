@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.place import default_place
@@ -17,10 +17,13 @@ from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
 from atlaskit.video.activity import Activity, read_activity, remembered_activity
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.names import no_such_file
-from atlaskit.video.readers import Pixels, Reader
+from atlaskit.video.readers import Pixels
 from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import SubtitleSource, SubtitleTrack, load_subtitles, read_embedded, subtitle_tracks
 from atlaskit.video.video import Video
+
+if TYPE_CHECKING:
+    from atlaskit.video.readers.pyav import PyAVReader
 
 ReaderName = Literal["pyav", "decord"]
 """Which library decodes a file."""
@@ -120,7 +123,7 @@ class VideoFile(Video):
         return sound
 
 
-def _open_reader(path: Path, name: ReaderName, copies: Path) -> Reader:
+def _open_reader(path: Path, name: ReaderName, copies: Path) -> PyAVReader:
     # Each reader is imported where it is used, so that `import atlaskit` stays light.
     if name == "pyav":
         from atlaskit.video.readers.pyav import PyAVReader

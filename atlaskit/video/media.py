@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atlaskit.video.encoding import LONGEST_TAG
 from atlaskit.video.names import media_url
 
 if TYPE_CHECKING:
     from av.container import InputContainer
     from av.stream import Stream
 
+POINTING = {"hls", "dash", "concat", "imf", "webm_dash_manifest", "sdp", "rtsp", "rtp", "sap", "image2", "vobsub"}
+"""FFmpeg's names of formats whose files only name others, which FFmpeg would open."""
+
 
 def open_media(path: str | Path, options: dict[str, str], timeout_s: float | None = None) -> InputContainer:
-    """Open a file for reading. Tags that are no UTF-8 are no error; see `tags_of`.
+    """Open a file for reading, and no other. Tags that are no UTF-8 are no error; see `tags_of`.
 
     Args:
         path: The file.
@@ -28,12 +33,20 @@ def open_media(path: str | Path, options: dict[str, str], timeout_s: float | Non
     lenient: dict[str, Any] = {}
     if int(av.__version__.partition(".")[0]) < 19:  # since version 19 it is always so
         lenient = {"metadata_errors": "surrogateescape"}
+    options = {**options, "protocol_whitelist": "file", "format_whitelist": _formats()}
     container: InputContainer = av.open(media_url(path), options=options, timeout=timeout_s, **lenient)
     return container
 
 
+@lru_cache(maxsize=1)
+def _formats() -> str:
+    import av
+
+    return ",".join(av.formats_available - POINTING)
+
+
 def tags_of(stream: Stream) -> dict[str, str]:
-    """Return the tags of a stream, under names in small letters.
+    """Return the tags of a stream, under names in small letters, cut to LONGEST_TAG characters.
 
     U+FFFD stands for what is no UTF-8.
     """
@@ -41,4 +54,4 @@ def tags_of(stream: Stream) -> dict[str, str]:
 
 
 def _text(tag: str) -> str:
-    return tag.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return tag[:LONGEST_TAG].encode("utf-8", "surrogateescape").decode("utf-8", "replace")

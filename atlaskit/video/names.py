@@ -15,6 +15,7 @@ from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
 from atlaskit.errors import InputError, VideoError, printable
+from atlaskit.video.encoding import LONGEST_PATH
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
 SHORT_ADDRESS = re.compile(r"(file|https?|ftps?|s3|gs|rtsps?|rtmps?):/(?!/)", re.IGNORECASE | re.ASCII)
@@ -70,6 +71,8 @@ def _checked(text: str) -> Path:
         raise InputError(f"No file has a name with half a character in it; got {printable(text, 200)!r}.") from error
     if b"\0" in encoded:
         raise InputError(f"No file has a name with a zero byte; got {printable(text, 200)!r}.")
+    if len(encoded) > LONGEST_PATH:
+        raise InputError(f"No file has a path of more than {LONGEST_PATH} bytes; got {printable(text, 80)!r}.")
     if max(map(len, encoded.split(b"/"))) > LONGEST_NAME and not ADDRESS.match(text):
         raise InputError(f"No file has a name of more than {LONGEST_NAME} bytes; got {printable(text, 80)!r}.")
     return Path(text)

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import Kind, canonical_json
+from atlaskit.caching.keys import Kind, canonical_json, read_json
 from atlaskit.video.fingerprint import playlist_fingerprint
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles import Line, Subtitles
@@ -38,7 +38,8 @@ class VideoFacts(BaseModel):
     """Seconds of the container's time before the first frame."""
 
 
-_LINES = TypeAdapter(list[tuple[Annotated[float, Field(ge=0)], Annotated[float, Field(ge=0)], str]])
+_Second = Annotated[float, Field(ge=0)]
+_LINES = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
 
 
 def remember_video(video: Video, cache: Cache) -> None:
@@ -90,8 +91,8 @@ def parse_facts(entry: bytes) -> VideoFacts | None:
 def parse_lines(entry: bytes) -> Subtitles | None:
     """Return the lines in a cache entry, or None if it holds anything else."""
     try:
-        return Subtitles(tuple(Line(*line) for line in _LINES.validate_json(entry)))
-    except ValidationError:
+        return Subtitles(tuple(Line(*line) for line in _LINES.validate_python(read_json(entry))))
+    except ValueError:
         return None
 
 
@@ -101,8 +102,7 @@ def _are_facts(key: str, entry: bytes) -> bool:
 
 
 def _are_lines(key: str, entry: bytes) -> bool:
-    lines = parse_lines(entry)
-    return lines is not None and key == LINES.key(lines=lines.fingerprint)
+    return (lines := parse_lines(entry)) is not None and key == LINES.key(lines=lines.fingerprint)
 
 
 def _is_fingerprint(_: str, entry: bytes) -> bool:

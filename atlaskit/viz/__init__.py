@@ -1,1 +1,1 @@
-"""Everything that is looked at: figures, notebook displays, pages, movies, widgets."""
+"""Everything that is looked at: figures, notebook displays, pages, widgets."""

@@ -1,6 +1,6 @@
 """The curriculum: decides which examples train when.
 
-Synthetic examples come first, to read and then to search; trajectories follow. docs/nano.md gives
+Synthetic examples come first, to read and then to search; trajectories follow. nano/trials.md gives
 the reasons.
 """
 

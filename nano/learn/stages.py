@@ -31,7 +31,7 @@ FINISH = 250 / LANGUAGE_STEPS
 rate and repeats what came last."""
 CROP_STAGE = 0.4
 """Share of the vision tower's stage that trains on crops around objects. From whole cells alone,
-shapes stayed at chance for half of the stage (docs/nano-trials.md)."""
+shapes stayed at chance for half of the stage (nano/trials.md)."""
 MUON_RATE = 2.5
 """Learning rate of Muon as a multiple of AdamW's."""
 REPORT_STEPS = 10

@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Unpack
 
+from pydantic import ValidationError
+
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
@@ -41,7 +43,7 @@ class Expert:
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self.name = f"expert:{script.name}"
+        self.name = f"nano@expert:{script.name}"  # so that it is shown and asked what nano is
         self.parameters: Mapping[str, Any] = {"version": 2}
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -50,7 +52,13 @@ class Expert:
         Raises:
             AssertionError: The question is not worded as AtlasWorld words its own.
         """
-        answer = request.schema.model_validate(self.answer(request.facts))
+        written = self.answer(request.facts)
+        try:
+            answer = request.schema.model_validate(written)
+        except ValidationError:  # nano weighs the choice that it makes, other models are told to weigh each
+            rest = set(range(len(request.facts.question.choices))) - {written["answer"]}  # type: ignore[attr-defined]
+            others = [{"choice": choice, "supporting": [], "contradicting": []} for choice in sorted(rest)]
+            answer = request.schema.model_validate({**written, "weighed": [*written["weighed"], *others]})
         text = to_json(answer)
         return Reply(answer, text, estimated_usage(request, text))
 

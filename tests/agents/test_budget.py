@@ -21,14 +21,11 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models import clock
 from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 from atlaskit.runs.events import Event
 
 
-@pytest.mark.parametrize(
-    ("workers", "tokens", "dear"), [(1, 15_000, True), (4, 40_000, True), (16, 9_000, True), (4, 60_000, False)]
-)
+@pytest.mark.parametrize(("workers", "tokens", "dear"), [(4, 40_000, True), (4, 60_000, False)])
 def test_tokens_are_reserved_for_the_decision(
     world: World, cache: Cache, workers: int, tokens: int, dear: bool
 ) -> None:
@@ -43,33 +40,6 @@ def test_tokens_are_reserved_for_the_decision(
     result = search_small(world, CHOICE, Large(2), cache, workers=workers, budget=Budget(tokens=tokens))
     assert result.prediction is not None
     assert result.total.tokens <= tokens + workers * (5_050 if dear else 550)
-
-
-@pytest.mark.parametrize(("workers", "usd"), [(1, 0.012), (4, 0.04)])
-def test_usd_are_counted_by_the_prices_and_reserved_for_the_decision(world: World, workers: int, usd: float) -> None:
-    """Completion tokens are dear here, so that the price of a call is not its number of tokens."""
-    prices = Prices(prompt=0.2, cached=0.1, completion=20)
-
-    class Wordy(Babbler):
-        def complete(self, request, **control):  # type: ignore[no-untyped-def]
-            reply = super().complete(request, **control)
-            return replace(reply, usage=Usage(calls=1, prompt_tokens=1_000, cached_tokens=500, completion_tokens=100))
-
-    a_call = prices.usd(Usage(prompt_tokens=1_000, cached_tokens=500, completion_tokens=100))
-    assert a_call == pytest.approx(0.00215)
-    budget = Budget(usd=usd, prices=prices)
-    results = [search_small(world, CHOICE, Wordy(2), Cache(None), workers=workers, budget=budget) for _ in range(2)]
-    for result in results:
-        assert result.prediction is not None and result.stop == "usd"
-        assert usd - (workers + 4) * a_call < prices.usd(result.total) <= usd + workers * a_call
-        assert result.settings["budget"]["prices"] == {"prompt": 0.2, "cached": 0.1, "completion": 20}
-    assert results[0].to_json() == results[1].to_json()
-
-
-def test_evidence_of_a_cut_short_visit_is_never_in_a_dead_zone(small_world: World) -> None:
-    for calls in range(8, 40, 3):
-        result = search_small(small_world, CHOICE, Babbler(calls), Cache(None), budget=Budget(calls=calls), steps=5)
-        assert not [e for e in result.evidence if result.dead_zones.covers(e.timestamp_s, e.timestamp_s + 1e-9)]
 
 
 def test_an_interrupted_run_makes_no_further_calls(world: World, cache: Cache) -> None:
@@ -90,7 +60,7 @@ def test_an_interrupted_run_makes_no_further_calls(world: World, cache: Cache) -
     assert model.calls.count("step") == 4
 
 
-@pytest.mark.parametrize("calls", [1, 2, 3, 5, 8, 11])
+@pytest.mark.parametrize("calls", [1, 3, 8])
 def test_a_small_budget_still_gives_an_answer(world: World, cache: Cache, calls: int) -> None:
     question = next(q for q in world.questions if q.category == "COUNT")
     result = ask(world.drawn, question, vlm=Oracle(world), cache=cache, cell=64, budget=Budget(calls=calls))
@@ -167,7 +137,7 @@ class TakesASecond(Babbler):
         return super().complete(request, **control)
 
 
-@pytest.mark.parametrize("starts_at", [-1, 1, 3])
+@pytest.mark.parametrize("starts_at", [-1, 3])
 def test_a_budget_can_limit_seconds(
     world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch, starts_at: int
 ) -> None:
@@ -181,7 +151,7 @@ def test_a_budget_can_limit_seconds(
         result = search_small(world, CHOICE, model, cache, workers=1, budget=Budget(seconds=seconds))
         stops.append(result.stop)
         assert (result.prediction is not None) == (seconds > 1)  # the first call takes one second
-        assert result.spent.seconds == result.total.calls <= seconds
+        assert result.spent.seconds == result.spent.calls <= seconds  # a call asked twice is paid once
     assert stops[:3] == ["seconds"] * 3 and set(stops) <= {"seconds", "sufficient"}
 
 

@@ -6,10 +6,8 @@ from typing import Unpack
 
 import pytest
 from support.asking import ask
-from support.model_doubles import Babbler, Flaky
 from support.searches import CHOICE, of_category, search, search_small
 
-from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.errors import ModelError, Refused, Unreachable
@@ -35,14 +33,6 @@ class TestFailedMasterCalls:
         result = search(long_world, of_category(long_world, "SSS"), cache, self.failing(long_world, "task", 1))
         assert result.is_right and result.stop == "sufficient" and result.trace.of("task") == ()
 
-    def test_without_a_probe_the_scores_stay_the_same(self, long_world: World, cache: Cache) -> None:
-        question = of_category(long_world, "SSS")
-        for number in (1, 2):
-            model = self.failing(long_world, "probe", number)
-            result = search(long_world, question, cache, model, look_ahead=False, workers=1, budget=Budget())
-            assert result.is_right and result.stop == "sufficient"
-            cache = Cache(cache.directory / str(number))
-
     def test_a_failed_review_is_repeated_after_the_next_round(self, long_world: World, cache: Cache) -> None:
         for category in ("S2A", "WHEN", "SSS"):
             model = self.failing(long_world, "review", 1)
@@ -57,19 +47,6 @@ class TestFailedMasterCalls:
             assert (result.stop == "model") == (step == "probe") and len(result.trace.of("failure")) in (1, 3)
         model = self.failing(long_world, "probe", 1, error=Unreachable)
         assert search(long_world, of_category(long_world, "S2A"), cache, model).stop == "model"
-
-    def test_refused_regions_do_not_end_the_run(self, long_world: World, cache: Cache) -> None:
-        question = of_category(long_world, "SSS")
-        regions = sorted({event.start_s // 562.5 for event in long_world.targets(question)})[:3]
-
-        class RefusingRegions(Oracle):
-            def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-                if request.step == "step" and request.facts.observation.state.region.path[0] in regions:  # type: ignore[attr-defined]
-                    raise Refused("content filter")
-                return super().complete(request, **control)
-
-        result = search(long_world, question, cache, RefusingRegions(long_world), workers=1, budget=Budget(calls=90))
-        assert result.stop in ("calls", "explored") and result.stops.worker["failed"] == 2 * len(regions)
 
 
 def test_a_failure_costs_a_step_and_no_evidence(world: World, cache: Cache) -> None:
@@ -91,14 +68,6 @@ def test_a_failure_costs_a_step_and_no_evidence(world: World, cache: Cache) -> N
     assert result.is_right
     assert all(event.stop == "failed" for event in result.trace.of("report"))
     assert result.dead_zones.intervals == ()
-
-
-def test_a_region_without_replies_is_not_dead(world: World, cache: Cache) -> None:
-    """That holds also if the steps are used up before the worker gives up."""
-    for steps in (1, 3, 4, 12):
-        model = Flaky(Babbler(1), 1.0)
-        result = search_small(world, CHOICE, model, cache, steps=steps, budget=Budget(calls=600))
-        assert result.dead_zones.intervals == () and result.stop == "model" and "network" in result.failure
 
 
 def test_a_model_that_fails_mid_run_leaves_a_result_with_evidence(world: World, cache: Cache) -> None:

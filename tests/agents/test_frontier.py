@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.agents.strategies import BEAM_WIDTH, PRIOR_WEIGHT, SCAN_STEPS, Frontier, beam, bfs, dfs, virtual_loss
-from atlaskit.environment.grid import SUB_SECOND, Grid, regions_over
+from atlaskit.agents.strategies import BEAM_WIDTH, SCAN_STEPS, Frontier, beam, bfs, dfs
+from atlaskit.environment.grid import SUB_SECOND, Grid, regions_over, unseen_over
+from atlaskit.environment.mdp import Rules
 from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import InputError
 
@@ -36,10 +37,6 @@ def test_offered_cells_that_are_not_named_lose_half_their_score() -> None:
     assert queue.best(1) == [CELLS[2]], "14 was offered and not named"
 
 
-def test_ties_follow_the_masters_order() -> None:
-    assert frontier({14: 0.5, 2: 0.5, 9: 0.5}).best(3) == [CELLS[14], CELLS[2], CELLS[9]]
-
-
 def test_virtual_loss_defers_the_neighbours_of_a_region() -> None:
     """It applies within a round, and until the region is taken back."""
     scores = {4: 0.9, 5: 0.8, 12: 0.7}
@@ -50,25 +47,6 @@ def test_virtual_loss_defers_the_neighbours_of_a_region() -> None:
     queue.take_back(CELLS[4], is_searched=True)
     assert queue.best(2) == [CELLS[5], CELLS[12]]
     assert CELLS[4] in queue.visited and CELLS[4] not in {region.grid for region in queue.open}
-
-
-@given(st.lists(st.integers(0, 15), max_size=3), st.lists(st.integers(0, 15), max_size=3))
-def test_virtual_loss_decreases_with_distance(path: list[int], other: list[int]) -> None:
-    a, b = Grid(0.0, 36_000.0, 4, tuple(path)), Grid(0.0, 36_000.0, 4, tuple(other))
-    loss = virtual_loss(a, b)
-    assert 0 <= loss <= 1
-    assert (loss == 1) == (a.start_s < b.end_s and b.start_s < a.end_s)
-    if b.end_s + b.span_s <= a.start_s:
-        assert loss < virtual_loss(Grid(b.end_s, b.end_s + 1, 4), b), "an adjacent region loses more"
-
-
-def test_a_region_cut_short_opens_again_once() -> None:
-    queue = frontier({2: 0.5})
-    for is_open in (True, False):
-        queue.hand_out(CELLS[2])
-        assert queue.best(1) == []
-        queue.take_back(CELLS[2], is_searched=False)
-        assert (queue.best(1) == [CELLS[2]]) == is_open
 
 
 def test_marked_cells_inherit_the_score_of_their_region() -> None:
@@ -84,15 +62,28 @@ def test_marked_cells_inherit_the_score_of_their_region() -> None:
     assert queue.best(1) == [CELLS[7]] and queue.best(2)[1] == second, "the one farther from cell 7"
 
 
-def test_a_suggested_region_keeps_its_score_and_is_visited_once() -> None:
+def test_a_suggested_region_keeps_its_score_and_what_was_seen_is_looked_at_more_finely() -> None:
     queue = frontier({2: 0.6})
     inside = CELLS[2].expand(5)
-    assert queue.suggest([inside, inside]) == (inside,)
+    moment, rules = inside.cells[3].midpoint_s, Rules(36_000.0, 2)
+
+    def unseen() -> tuple[Grid, ...]:
+        return unseen_over(ROOT, moment, moment, rules.can_open, queue.is_seen)
+
+    assert unseen() == (inside,), "the deepest grid that may be opened"
+    queue.suggest([inside, inside])
     queue.rank({2: 0.1})
     assert queue.best(1) == [inside]
     queue.hand_out(inside)
     queue.take_back(inside, is_searched=True)
-    assert queue.suggest([inside]) == ()
+    (between,) = unseen()
+    assert between.path == inside.path and between.start_s < moment < between.end_s
+    assert abs((between.start_s + between.end_s) / 2 - moment) < inside.resolution_s, "the moment is in its middle"
+    assert not {cell.midpoint_s for cell in between.cells} & {cell.midpoint_s for cell in inside.cells}
+    queue.suggest([between])
+    queue.hand_out(between)
+    queue.take_back(between, is_searched=True)
+    assert unseen() == (), "it was seen as finely as can be"
 
 
 def test_dead_regions_leave_the_queue() -> None:
@@ -146,9 +137,9 @@ def test_an_interval_becomes_regions_that_cover_it(
     duration_s: float, k: int, edges: tuple[float, float], max_depth: int
 ) -> None:
     root, (start_s, end_s) = Grid(0.0, duration_s, k), edges
-    regions = regions_over(root, start_s, end_s, max_depth)
+    regions = regions_over(root, start_s, end_s, Rules(duration_s, max_depth).can_open)
     inside = max(0.0, start_s), min(duration_s, end_s)
-    if inside[0] >= inside[1] or max_depth == 0 or root.resolution_s < SUB_SECOND:
+    if not inside[0] <= inside[1] or inside[0] >= duration_s or not Rules(duration_s, max_depth).can_open(root):
         assert regions == ()
         return
     assert regions[0].start_s <= inside[0] and inside[1] <= regions[-1].end_s
@@ -185,37 +176,3 @@ def test_a_hint_waits_while_the_master_is_surer_of_another_region() -> None:
         queue.hand_out(CELLS[visited])
         queue.take_back(CELLS[visited], is_searched=True)
         assert queue.best(5) == [CELLS[cell] for cell in following]
-
-
-def test_the_higher_of_score_and_weighted_prior_counts() -> None:
-    queue = hinted({3: 0.1, 9: 0.9, 5: 0.7}, {3: 1.0, 9: 1.0})
-    assert {region.grid.path[0]: region.worth for region in queue.scored} == {3: PRIOR_WEIGHT, 9: 0.9, 5: 0.7}
-    assert PRIOR_WEIGHT < 1, "what the master is certain of comes first"
-    queue.rank({5: 0.2}, offered=range(16))
-    assert queue.best(2) == [CELLS[3], CELLS[9]], "an unnamed cell loses half of its score, not its prior"
-
-
-def test_priors_hold_without_any_score_and_until_the_region_is_visited() -> None:
-    queue = hinted({}, {4: 0.8})
-    assert queue.best(3) == [CELLS[4]]
-    queue.hand_out(CELLS[4])
-    queue.take_back(CELLS[4], is_searched=False)
-    (again,) = queue.scored
-    assert again.worth == PRIOR_WEIGHT * 0.8 / 2, "a region that was cut short has half of its worth"
-    queue.hand_out(CELLS[4])
-    queue.take_back(CELLS[4], is_searched=True)
-    assert queue.best(3) == []
-
-
-def test_marked_cells_inherit_the_worth_of_their_region_and_have_priors_of_their_own() -> None:
-    queue = hinted({}, {2: 0.5, 9: 1.0})
-    queue.hand_out(CELLS[2])
-    queue.take_back(CELLS[2], is_searched=True)
-    plain, named = CELLS[2].expand(5), CELLS[2].expand(9)
-    queue.mark([plain, named], found_in=CELLS[2])
-    assert {region.grid: region.worth for region in queue.scored if region.source == "marked"} == {
-        plain: PRIOR_WEIGHT * 0.5,
-        named: PRIOR_WEIGHT,
-    }
-    assert all(strategy(queue, workers=2, steps=9)[0].region == CELLS[9] for strategy in (dfs, bfs, beam(3)))
-    assert queue.best(2) == [CELLS[9], named], "the first of equals, then the one below"

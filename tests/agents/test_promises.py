@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.asking import ask
 from support.invariants import check_books, check_grounded, check_memory, check_search
-from support.model_doubles import Babbler, Counting, Flaky, Overruled, Slow
+from support.model_doubles import Babbler, Counting, Flaky, Overruled, Slow, names_nothing
 from support.searches import CHOICE, search_small
 
 from atlaskit.agents.budget import Budget
@@ -46,14 +46,6 @@ def test_a_perfect_oracle_answers_from_frames_of_the_events(world: World, shared
         for item in result.evidence:
             event = world.script.event_at(item.timestamp_s)
             assert event is not None and f"({event.id})" in item.description
-
-
-def test_a_real_video_file(film: World, cache: Cache) -> None:
-    video = film.video
-    for question in film.questions:
-        result = ask(video, question, vlm=Oracle(film), cache=cache, cell=64)
-        assert result.is_right, str(result)
-        assert result.spent.frames_decoded > 0 or result.spent.calls == 0 or len(result.evidence)
 
 
 def test_a_replay_makes_no_calls_decodes_nothing_and_has_the_same_bytes(film: World, cache: Cache) -> None:
@@ -206,7 +198,12 @@ def check_all(result: Result, budget: Budget, workers: int = 4) -> None:
 
 def test_a_probe_that_names_no_cell_ranks_all_equally(world: World, cache: Cache) -> None:
     """Naming no cell is a valid reply, so the probe is not repeated."""
-    nothing = Overruled(Babbler(3), probe=lambda request, answer: {**answer, "top": []})
+    nothing = Overruled(
+        Babbler(3),
+        task=lambda request, answer: {**answer, "traversal": "dfs"},
+        probe=lambda request, answer: {**answer, "top": []},
+        review=names_nothing,
+    )
     options = {"workers": 2, "look_ahead": False, "min_rounds": 2, "max_rounds": 2}
     result = search_small(world, CHOICE, nothing, cache, fit="contain", **options)  # other images draw other replies
     assert [event.scores for event in result.trace.of("probe")] == [{}, {}]
@@ -244,10 +241,10 @@ def test_dead_zones_are_visible_to_all_agents_and_offered_to_none(world: World, 
     assert () in known and known[-1] != (), "workers know the dead zones of earlier visits"
 
 
-def test_there_is_an_answer_even_if_everything_is_dead(world: World, cache: Cache) -> None:
+def test_there_is_an_answer_even_if_nothing_is_found(world: World, cache: Cache) -> None:
     for question in (world.questions[0], next(q for q in world.questions if q.kind == "when")):
         result = ask(world.drawn, question, vlm=Oracle(world, miss=1.0), cache=cache, cell=48, k=4)
-        assert result.stop == "explored" and result.dead_zones.coverage(0, 600) == 1
+        assert result.stop == "explored"
         assert result.prediction is not None and len(result.evidence) == 0
 
 

@@ -19,18 +19,40 @@ from atlaskit.environment.render import Sheet
 from atlaskit.environment.tiles import Look
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import Request, json_schema
+from atlaskit.runs.events import UnfollowedRecord
 from atlaskit.video.subtitles import Line
 
 QUESTION = Question("What is it?", ("a circle", "a square", "a star"))
 ASKED = {"What is it?", "0: a circle", "1: a square", "2: a star"}
-SHEET = ASKED | {"4×4", "Ruled out, and black: 0.", '"Hello there"'}
-KEPT = {"[A] A red circle.", "93.75"}
+SHEET = ASKED | {"4×4", "hatched and without a number: 0.", '"Hello there"'}
+KEPT = {"[A] A red circle.", "1:33.7 (93.75 s)", "confidence 0.9"}
 AIM = SHEET | KEPT | {"What to look for: Find it."}
-MOVES = {"one action", "expand: ", "zoom: ", "finished: ", "Possible now: expand 1–15;", "5 steps"}
-CONCLUSIONS = {"final_decision: ", "continue: ", "75.00–112.50", "can still be searched: 1–2."}
+MOVES = {
+    "one action",
+    '{"action": "expand", "cell": <cell>}: ',
+    '"direction": "before"|"after"',
+    '{"action": "finished"}: ',
+    "which answer that supports or rules out",
+    "Possible now: expand, zoom, investigate before with 1–15; investigate after with 1–14; add_to_scratchpad with",
+    "ends after 5 more steps, or after 3 in a row that bring nothing new",
+}
+CONCLUSIONS = {
+    "final_decision: ",
+    "continue: ",
+    "when in doubt, keep it",
+    "[A] to the end: 1:15.0–1:52.5 (75–112.5 s)",
+    "may well hold what would change the answer",
+    "can still be searched: 1–2.",
+    "Round 3; 41 of 200 calls are used. In 14 of 16 cells a search kept nothing: 0, 3–15. Cell 2 holds [A].",
+    "0:10.0–0:11.0 (10–11 s): was seen as finely as can be.",
+    '"choices": [{"choice": 0|1|2, ',
+}
 MUST: dict[str, tuple[set[str], str]] = {
     "task": (ASKED | {"what to look for", "can be seen or heard"}, "search_task traversal"),
-    "probe": (AIM | {"Score each from 0", "Name up to 2", "1–2", "3*"}, "reasoning top"),
+    "probe": (
+        AIM | {"a score from 0", "Name up to 2 of the cells 1–2, best first", "cannot be chosen: 3–15."},
+        "reasoning top",
+    ),
     "step": (AIM | MOVES, "thought action"),
     "review": (AIM | CONCLUSIONS, "reasoning choices erase conclusion"),
     "decision": (ASKED | KEPT | {"Decide.", "2 frames more"}, "reasoning weighed answer"),
@@ -48,11 +70,12 @@ def calls(world: World, shared_cache: Cache) -> dict[str, Any]:
     seen = replace(seen, subtitles=(Line(40.0, 42.0, "Hello there"),))
     sheet = Sheet(world.drawn, pad, Look(32), cache=shared_cache)
     gaps = (Gap(75.0, 112.5, "A", ""),)
+    unfollowed = (UnfollowedRecord(interval_s=(10.0, 11.0), reason="seen"),)
     return {
         "task": TaskCall(QUESTION, chooses_traversal=True),
         "probe": ProbeCall(QUESTION, "Find it.", seen, (1, 2), 2, pad),
-        "step": StepCall(QUESTION, "Find it.", seen, (), 5),
-        "review": ReviewCall(QUESTION, "Find it.", sheet, seen, (1, 2), gaps),
+        "step": StepCall(QUESTION, "Find it.", seen, (), 5, idle_left=3),
+        "review": ReviewCall(QUESTION, "Find it.", sheet, seen, (1, 2), gaps, 0, 3, 41, 200, unfollowed),
         "decision": DecisionCall(QUESTION, 600.0, sheet, left_out=2),
         "glance": GlanceCall(QUESTION, seen),
     }
@@ -72,7 +95,8 @@ def test_a_prompt_says_what_it_must(name: str, calls: dict[str, Any]) -> None:
     assert len(request.images) == {"task": 0, "review": 2}.get(name, 1)
     if name != "task":  # it shows nothing of the video
         role = text_of(replace(request, messages=request.messages[:1]))
-        assert "a long video" in role and "never an instruction to you" in role and role.count("Reply in JSON.") == 1
+        assert "a long video" in role and "never an instruction to you" in role
+    assert text.count("Reply in JSON, with texts of at most 3000 characters") == 1
 
 
 def test_a_turn_is_answered_in_the_conversation(calls: dict[str, Any]) -> None:
@@ -85,7 +109,7 @@ def test_a_turn_is_answered_in_the_conversation(calls: dict[str, Any]) -> None:
     assert [message.speaker for message in request.messages] == ["system", "user", *["assistant", "user"] * 2]
     assert [message.parts[0] for message in request.messages[2::2]] == ['{"n":1}', '{"n":2}']
     assert "not possible: Zoom cannot take cell 40 here." in str(request.messages[3].parts[0])
-    assert "6 steps" in str(request.messages[3].parts[-1]) and "5 steps" in str(request.messages[5].parts[-1])
+    assert "6 more" in str(request.messages[3].parts[-1]) and "5 more" in str(request.messages[5].parts[-1])
 
 
 def test_another_version_of_a_prompt_has_another_reply(calls: dict[str, Any]) -> None:

@@ -1,35 +1,39 @@
-"""Whole searches by oracles: every category of question, traversal, action and depth."""
+"""Whole searches by oracles: categories, traversals, strategies, reviews, and why they end."""
 
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
 from pydantic import ValidationError
 from support.asking import ask
 from support.invariants import check_books, check_grounded, check_memory, check_search
-from support.model_doubles import Babbler, Overruled, Slow
+from support.model_doubles import Overruled
 from support.searches import RecordingOracle, of_category, search, text_of
 
+import atlaskit as ak
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.strategies import Assignment, Frontier
+from atlaskit.agents.schemas import review_schema
+from atlaskit.agents.strategies import Assignment, Frontier, beam
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import Grid, deepest
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ModelError
+from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Request
-from atlaskit.runs import replay
 
 TRAVERSALS = ("dfs", "bfs", "beam", "auto")
 
 
 @pytest.mark.family
-@pytest.mark.parametrize("traversal", TRAVERSALS)
-@pytest.mark.parametrize("category", WRITERS)
+@pytest.mark.parametrize(
+    ("category", "traversal"),
+    [(category, TRAVERSALS[(n + more) % 4]) for n, category in enumerate(WRITERS) for more in (0, 2)],
+)
 def test_every_category_is_answered_by_every_traversal(
     long_world: World, shared_cache: Cache, category: str, traversal: str
 ) -> None:
@@ -43,16 +47,6 @@ def test_every_category_is_answered_by_every_traversal(
         check_books(result, Budget(calls=200))
         check_memory(result)
         check_search(result)
-
-
-def test_choice_questions_are_answered_without_their_choices(long_world: World, shared_cache: Cache) -> None:
-    kinds = Counter()
-    for question in long_world.questions:
-        if question.kind == "choice":
-            result = search(long_world, question.without_choices(), shared_cache)
-            assert result.is_right and result.choice is None, str(result)
-            kinds[result.question.kind] += 1
-    assert kinds["open"] > kinds["count"] > 0
 
 
 def test_searches_take_every_action(long_world: World, shared_cache: Cache) -> None:
@@ -100,16 +94,6 @@ def test_a_summary_is_always_searched_breadth_first(long_world: World, cache: Ca
     assert result.answer and result.answer.startswith("There is a")
 
 
-def test_max_depth_bounds_every_search(long_world: World, shared_cache: Cache) -> None:
-    bottom = deepest(36_000, long_world.drawn.fps, 8)
-    for depth in range(bottom + 1):
-        result = search(long_world, of_category(long_world, "S2O"), shared_cache, max_depth=depth)
-        assert max((step.depth for step in result.trace.of("step")), default=0) <= depth
-        assert (result.stop == "depth") == (depth == 0) and (depth < 2 or result.is_right)
-    with pytest.raises(InputError, match=rf"max_depth.* 0 to .*\b{bottom}\b"):
-        search(long_world, of_category(long_world, "S2O"), shared_cache, max_depth=bottom + 1)
-
-
 def test_a_second_visit_knows_the_evidence_of_the_first(long_world: World, cache: Cache) -> None:
     requests: list[Request] = []
 
@@ -127,92 +111,158 @@ def test_a_second_visit_knows_the_evidence_of_the_first(long_world: World, cache
     assert first.sorties[0].path == second.sorties[0].path
     assert second.sorties[0].had_evidence == ("A",) and result.trace.of("report")[0].is_open
     text = text_of(requests[3])
-    assert "Evidence kept, in order of time:\n[A]" in text
+    assert "in order of time:\n[A]" in text
     assert result.is_right and len(result.evidence) == 1
 
 
-def test_workers_see_the_dead_zones_of_earlier_visits(long_world: World, shared_cache: Cache) -> None:
-    """Dead cells are black in their views, and not in their legal sets."""
-    root = Grid(0.0, 36_000.0, 8)
-    inside, whole = root.expand(5).expand(7), root.expand(5)
-
-    def inner_first(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
-        (region,) = [inside] if not frontier.visited else [whole]
-        return [Assignment(region, "dfs", steps)] if len(frontier.visited) < 2 else []
-
-    begin = Frontier.__init__
-
-    def begin_with_inside(self: Frontier, cells: Any) -> None:
-        begin(self, cells)
-        self.suggest([inside])
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Frontier, "__init__", begin_with_inside)
-        oracle, question = Oracle(long_world, miss=1.0), of_category(long_world, "S2A")
-        result = search(long_world, question, shared_cache, oracle, workers=1, traversal=inner_first)
-    steps = [step for step in result.trace.of("step") if step.view.path == (5,)]
-    assert steps and all(step.view.dead == (7,) for step in steps)
-
-
-def test_the_timing_of_replies_does_not_matter_with_many_workers(long_world: World, tmp_path: Path) -> None:
-    """Promise 8, on ten hours, while regions of all depths are explored."""
-    question = of_category(long_world, "SUM")
-    for traversal in ("dfs", "bfs"):
-        results = [
-            search(
-                long_world,
-                question,
-                Cache(tmp_path / f"{traversal}{number}"),
-                Slow(Oracle(long_world, 0.4, 0.1), number),
-                workers=16,
-                threads=threads,
-                traversal=traversal,
-            )
-            for number, threads in enumerate((1, 5, 16))
-        ]
-        assert len({result.to_json() for result in results}) == 1
-
-
-def test_the_sheet_shows_the_most_confident_evidence(
-    world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("stop", "level", "options"),
+    [
+        ("sufficient", "master", {}),
+        ("depth", "master", {"max_depth": 0}),
+        ("explored", "worker", {"miss": 1.0, "k": 3, "budget": Budget()}),
+        ("rounds", "global", {"miss": 1.0, "max_rounds": 2}),
+        ("calls", "global", {"miss": 1.0, "budget": Budget(calls=20)}),
+        ("tokens", "global", {"miss": 1.0, "budget": Budget(tokens=30_000)}),
+        ("effective_tokens", "global", {"miss": 1.0, "budget": Budget(effective_tokens=30_000)}),
+        ("usd", "global", {"miss": 1.0, "budget": Budget(usd=0.03, prices=Prices(prompt=1, completion=1))}),
+    ],
+)
+def test_each_stop_of_a_run(
+    long_world: World, shared_cache: Cache, stop: str, level: str, options: dict[str, Any]
 ) -> None:
-    """A scratchpad may have any size, but a prompt may not."""
-    monkeypatch.setattr("atlaskit.environment.atlas.MAX_SHEET_ITEMS", 64)
-    sheets: list[int] = []
+    options = dict(options)
+    oracle = Oracle(long_world, miss=options.pop("miss", 0.0))
+    result = search(long_world, of_category(long_world, "T2O"), shared_cache, oracle, **options)
+    assert result.stop == stop and result.prediction is not None
+    named = {"master": result.stops.master, "global": result.stops.overall}
+    assert named.get(level, stop) == stop and [n for n in named.values() if n] == ([stop] if level in named else [])
+    assert f'"{level}":' in result.to_json() and f"stopped   {stop}" in str(result)
 
-    def add_everything(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-        cells = request.facts.observation.legal["add_to_scratchpad"][:8]  # type: ignore[attr-defined]
-        items = [{"cell": cell, "description": "this too", "confidence": cell / 64} for cell in cells]
-        return {"thought": "", "action": {"action": "add_to_scratchpad", "items": items}}
 
-    class RecordingSheets(Overruled):
-        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-            if request.step == "decision":
-                sheets.append(len(request.facts.sheet.scratchpad))  # type: ignore[attr-defined]
-            return super().complete(request, **control)
+@pytest.mark.parametrize(
+    ("stop", "options"),
+    [
+        *(("finished", {}), ("plateau", {"plateau": 1, "k": 4}), ("steps", {"steps": 1})),
+        ("budget", {"budget": Budget(calls=9)}),
+    ],
+)
+def test_each_stop_of_a_worker(long_world: World, shared_cache: Cache, stop: str, options: dict[str, Any]) -> None:
+    question = of_category(long_world, "O3O")
+    result = search(long_world, question, shared_cache, traversal="dfs", max_rounds=2, **options)
+    assert stop in result.stops.worker and f"{result.stops.worker[stop]} {stop}" in str(result)
 
-    question = of_category(world, "S2A")
-    result = search(
-        world, question, cache, RecordingSheets(Babbler(1), step=add_everything), min_rounds=3, max_rounds=3, steps=8
+
+class TestReview:
+    QUESTION = Question("Which?", ("a", "b"))
+
+    def answer(self, **conclusion: Any) -> dict[str, Any]:
+        choices = [{"choice": i, "supporting": ["A"], "contradicting": [], "sufficient": i == 0} for i in range(2)]
+        return {"reasoning": "", "choices": choices, "erase": [], "conclusion": conclusion}
+
+    def test_sufficiency_requires_supporting_labels_and_a_search_for_contradictions(self) -> None:
+        schema = review_schema(len(self.QUESTION.choices), 600.0, ("A", "C"), (3, 4))
+        whole = {"action": "final_decision", "looked_for_to_contradict": "another colour", "supporting": ["A"]}
+        schema.model_validate(self.answer(**whole))
+        for bad in (
+            *({"supporting": []}, {"supporting": ["B"]}, {"looked_for_to_contradict": " "}),
+            *({"looked_for_to_contradict": ""}, {"explore": [3]}),
+        ):
+            with pytest.raises(ValidationError):
+                schema.model_validate(self.answer(**{**whole, **bad}))
+        go_on = {"action": "continue", "explore": [3], "intervals": [{"start_s": 5.0, "end_s": 2.0}]}
+        schema.model_validate(self.answer(**go_on))
+        for bad in ({"explore": [5]}, {"intervals": [{"start_s": -1.0, "end_s": 2.0}]}, {"supporting": ["A"]}):
+            with pytest.raises(ValidationError):
+                schema.model_validate(self.answer(**{**go_on, **bad}))
+
+    def test_a_conclusion_without_a_proven_choice_does_not_count(self, long_world: World, cache: Cache) -> None:
+        def judge_nothing_proven(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+            return {**answer, "choices": [{**choice, "sufficient": False} for choice in answer["choices"]]}
+
+        model = Overruled(Oracle(long_world), review=judge_nothing_proven)
+        result = search(long_world, of_category(long_world, "S2A"), cache, model, max_rounds=3)
+        assert result.stop == "rounds" and not any(event.sufficient for event in result.trace.of("review"))
+
+    def test_intervals_become_regions_that_are_explored_next(self, long_world: World, cache: Cache) -> None:
+        """Reversed, crossing a cell border, a moment, or hours: each interval is followed."""
+        spans = [(2008.0, 2000.0), (562.4, 562.6), (50.0, 50.0), (30_000.0, 36_000.0)]
+
+        def name_intervals(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+            intervals = [{"start_s": start_s, "end_s": end_s} for start_s, end_s in spans]
+            return {**answer, "conclusion": {"action": "continue", "explore": [], "intervals": intervals}}
+
+        model = Overruled(Oracle(long_world), review=name_intervals)
+        result = search(
+            long_world, of_category(long_world, "S2A"), cache, model, max_rounds=2, workers=3, traversal="dfs"
+        )
+        queued = result.trace.of("review")[0].queued
+        assert queued[:4] == ((3, 35), (3, 36), (0, 63), (1, 0)), "the smallest regions, on both sides of a cell border"
+        assert queued[4:] == ((0, 5),), "a moment means its region, an interval of hours root cells"
+        second = [sortie.path for sortie in result.trace.of("assign")[1].sorties]
+        assert len(second) == 3 and all(path in queued or 53 <= path[0] <= 63 for path in second)
+
+    def test_a_region_whose_evidence_is_erased_becomes_dead(self, long_world: World, cache: Cache) -> None:
+        def erase(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+            go_on = {"action": "continue", "explore": [], "intervals": []}
+            weighed = [{**choice, "supporting": []} for choice in answer["choices"]]
+            erase = list(request.facts.sheet.scratchpad.labels)  # type: ignore[attr-defined]
+            return {**answer, "choices": weighed, "erase": erase, "conclusion": go_on}
+
+        model = Overruled(Oracle(long_world), review=erase)
+        limits: dict[str, Any] = {"max_rounds": 1, "traversal": "dfs", "max_depth": 1}
+        result = search(long_world, of_category(long_world, "S2A"), cache, model, **limits)
+        (review,) = result.trace.of("review")
+        assert review.erased == ("A",) and "A" not in result.evidence.labels, "no label is given twice"
+        assert review.dead_s == (result.trace.of("report")[0].interval_s,)
+
+    def test_supporting_evidence_is_not_erased(self, long_world: World, cache: Cache) -> None:
+        def erase(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+            return {**answer, "erase": list(request.facts.sheet.scratchpad.labels)[:8]}  # type: ignore[attr-defined]
+
+        model = Overruled(Oracle(long_world), review=erase)
+        result = search(long_world, of_category(long_world, "SSS"), cache, model)
+        assert result.is_right and len(result.evidence) == 4
+
+
+CELL = Grid(0.0, 36_000.0, 8, (3,))
+
+
+class TestCustomStrategies:
+    def test_a_function_is_a_strategy(self, long_world: World, shared_cache: Cache) -> None:
+        def from_the_end(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
+            last = sorted((region.grid for region in frontier.open), key=lambda grid: -grid.start_s)
+            return [ak.strategies.Assignment(grid, "dfs", steps) for grid in last[:workers]]
+
+        question = of_category(long_world, "S2A")
+        result = search(long_world, question, shared_cache, traversal=from_the_end, budget=Budget(calls=500))
+        assert result.is_right and result.settings["traversal"] == "from_the_end"
+        starts = [report.interval_s[0] for report in result.trace.of("report")]
+        assert starts == sorted(starts, reverse=True)
+
+    @pytest.mark.parametrize(
+        ("message", "assign"),
+        [
+            ("at most 2 assignments; it returned 3", lambda cells: [Assignment(c, "dfs", 5) for c in cells[:3]]),
+            ("different regions", lambda cells: [Assignment(cells[0], "dfs", 5)] * 2),
+            ("regions of frontier.open", lambda cells: [Assignment(Grid(0.0, 36_000.0, 8), "dfs", 5)]),
+            ("a list of assignments", lambda cells: cells),
+            ("a list of assignments", lambda cells: None),
+        ],
     )
-    assert len(result.evidence) > 64 == sheets[0]
-    assert len(result.sheet.scratchpad) == len(result.evidence), "the result has all evidence"
-    list(replay.pictures(result.trace, world.drawn, cache))
+    def test_invalid_assignments_raise_input_errors(
+        self, long_world: World, shared_cache: Cache, message: str, assign: Any
+    ) -> None:
+        def invalid(frontier: Frontier, *, workers: int, steps: int) -> list[Assignment]:
+            return assign([region.grid for region in frontier.open])  # type: ignore[no-any-return]
 
+        with pytest.raises(InputError, match=f"invalid.*{message}"):
+            search(long_world, of_category(long_world, "S2A"), shared_cache, traversal=invalid, workers=2)
 
-def test_notes_carry_what_a_zoom_showed_to_the_next_view(long_world: World, cache: Cache) -> None:
-    requests: list[Request] = []
-
-    def look_then_open(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-        requests.append(request)
-        legal, done = request.facts.observation.legal, len(request.facts.actions)  # type: ignore[attr-defined]
-        if done == 0:
-            return {"thought": "I look.", "action": {"action": "zoom", "cell": legal["zoom"][0]}}
-        if done == 1 and legal["expand"]:
-            return {"thought": "The sign reads EXIT 7.", "action": {"action": "expand", "cell": legal["expand"][0]}}
-        return {"thought": "", "action": {"action": "finished"}}
-
-    model = Overruled(Oracle(long_world), step=look_then_open)
-    search(long_world, of_category(long_world, "S2A"), cache, model, traversal="dfs", workers=1, max_rounds=1)
-    text = text_of(requests[2])
-    assert "looked closely at" in text and "EXIT 7" in text
+    def test_invalid_assignments_and_strategies_are_rejected(self, long_world: World, shared_cache: Cache) -> None:
+        for wrong in ((CELL, "DFS", 3), (CELL, "dfs", 0), (CELL, "dfs", 2.0), (CELL, "dfs", True), (None, "dfs", 2)):
+            with pytest.raises(InputError, match="assignment"):
+                Assignment(*wrong)  # type: ignore[arg-type]
+        for strategy in (beam, Assignment, lambda frontier: [], ["dfs"], 3, None):
+            with pytest.raises(InputError, match=r"strategy must be callable|traversal must be"):
+                search(long_world, of_category(long_world, "S2A"), shared_cache, traversal=strategy)

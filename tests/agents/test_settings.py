@@ -1,23 +1,32 @@
-"""`Search`: its named values, what suits a model, wrong values, and its options."""
+"""Arguments and settings of a search: named values, what suits a model, and what is refused."""
 
 from __future__ import annotations
 
 import argparse
+import warnings
 from dataclasses import fields, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack
 
 import pytest
+from support.asking import ask, packed
 from support.model_doubles import Babbler
 from support.stand_ins import CHOICE, Flat
 
 import atlaskit as ak
-from atlaskit.agents.settings import BEST, PAPER, described, resolve_search
-from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.agents.budget import Budget
+from atlaskit.agents.settings import BEST, PAPER, described, is_atlasworld, resolve_search
+from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.search import add_search_options, changes_of, search_of
-from atlaskit.errors import InputError
-from atlaskit.evaluation.validation import json_settings
+from atlaskit.environment.render import Still
+from atlaskit.errors import InputError, ModelWarning
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.client import VLM
+from atlaskit.models.prices import Prices
+from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.video.opening import open_video
+from atlaskit.video.records import remember_video
 
 URL = "http://127.0.0.1:9/v1"
 
@@ -61,25 +70,17 @@ def test_best_has_votes_only_where_replies_vary() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        ({"k": 1}, "A grid needs at least 2×2 cells"),
-        ({"k": "8"}, "k is a whole number"),
-        ({"cell": 3}, "at least 16 pixels wide"),
-        ({"k": 100, "cell": 1000}, "Use fewer or smaller cells"),
-        ({"fit": "square"}, 'fit is "native"'),
-        ({"sampling": "last"}, "sampling is one of midpoint"),
-        ({"max_depth": -1}, "an integer from 0 to D_max"),
-        ({"cells": "none"}, 'cells is "compact" or "full"'),
-        ({"traversal": "DFS"}, "traversal must be"),
-        ({"steps": 0}, "steps is a whole number"),
+        *(({"k": 1}, "A grid needs at least 2×2 cells"), ({"k": "8"}, "k is a whole number")),
+        *(({"cell": 3}, "at least 16 pixels wide"), ({"k": 100, "cell": 1000}, "Use fewer or smaller cells")),
+        *(({"fit": "square"}, 'fit is "native"'), ({"sampling": "last"}, "sampling is one of midpoint")),
+        *(({"max_depth": -1}, "an integer from 0 to D_max"), ({"cells": "none"}, 'cells is "compact" or "full"')),
+        *(({"traversal": "DFS"}, "traversal must be"), ({"steps": 0}, "steps is a whole number")),
         ({"steps": 3, "plateau": 3}, "less than the 3 steps"),
         ({"min_rounds": 3, "max_rounds": 2}, "min_rounds must be at most max_rounds, 2"),
         ({"look_ahead": "maybe"}, "look_ahead is True or False"),
         ({"second_look": "often"}, "second_look is True, False or one of"),
-        ({"votes": 0}, "votes is a whole number"),
-        ({"thrift": ("sleep",)}, "thrift knows"),
-        ({"scouts": ("wrds",)}, "A scout is"),
-        ({"threads": 0}, "threads is a whole number"),
-        ({"sample": -1}, "sample is a whole number"),
+        *(({"votes": 0}, "votes is a whole number"), ({"thrift": ("sleep",)}, "thrift knows")),
+        *(({"scouts": ("wrds",)}, "A scout is"), ({"threads": 0}, "threads is a whole number")),
     ],
     ids=str,
 )
@@ -126,7 +127,110 @@ class TestTheOptions:
         assert search_of(options, Oracle, changes_of(options)) == replace(PAPER, votes=3).suited_to(Oracle)
 
 
-def test_a_table_says_what_a_search_changes() -> None:
-    assert json_settings({"search": "paper", "workers": 2}) == {"workers": 2}
-    assert json_settings({"search": "best"}) == {"search": "best"}
-    assert json_settings({"search": ak.Search(k=4, scouts=("words",))}) == {"k": 4, "scouts": "('words',)"}
+QUESTION = ak.Question("What?", ("a", "b"))
+
+
+@pytest.mark.parametrize(
+    ("message", "question", "options"),
+    [
+        ("workers is a whole number", QUESTION, {"workers": "4"}),
+        ("workers is a whole number", QUESTION, {"workers": True}),
+        ("workers is a whole number", QUESTION, {"workers": 0}),
+        ("budget must be an ak.Budget", QUESTION, {"budget": 200}),
+        ("leave `choices` and `kind` out", QUESTION, {"kind": "open"}),
+        ("leave `choices` and `kind` out", QUESTION, {"choices": ["a", "b"]}),
+        ("list of texts", "What?", {"choices": "abc"}),
+        ("list of texts", "What?", {"choices": {"a", "b"}}),
+        ("must be texts", "What?", {"choices": ["a", None]}),
+        ("must be texts", None, {"choices": ["a", "b"]}),
+    ],
+)
+def test_invalid_arguments_raise_input_errors(message: str, question: Any, options: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=message):
+        ask(Flat(), question, vlm=Babbler(), cache=Cache(None), **options)
+
+
+POSITIVE = "positive (whole )?number"
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        *(({name: 0}, POSITIVE) for name in ("calls", "tokens", "seconds", "effective_tokens", "usd")),
+        *(({"seconds": each}, POSITIVE) for each in (float("inf"), float("nan"))),
+        *(({"calls": each}, POSITIVE) for each in (2.5, "5", True)),
+        ({"usd": 1.0}, "usd and prices of a budget belong together"),
+        ({"prices": Prices(prompt=1, completion=1)}, "usd and prices of a budget belong together"),
+        ({"usd": 1.0, "prices": {"prompt": 1, "completion": 1}}, "prices of a budget must be ak.Prices"),
+    ],
+)
+def test_invalid_limits_raise_input_errors(limits: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        Budget(**limits)
+
+
+SIZES = {"video-rlm": "cell", "uniform": "size"}
+"""A search and a method, with their keyword for the size of a cell."""
+
+
+class Shown(Babbler):
+    """A babbler of any name that records the size of each view, sheet and scan."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(5)
+        self.name, self.sizes = name, set[tuple[int, int]]()
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        self.sizes |= {image.size for image in request.images if not isinstance(image, Still)}
+        return super().complete(request, **control)
+
+
+def settings_of(method: str, model: Shown, cache: Cache, **options: str) -> dict[str, object]:
+    shared = {"budget": Budget(calls=12)} if method == "video-rlm" else {}
+    given = {SIZES[method]: 64, **shared, **options}
+    given = packed(given) if method == "video-rlm" else given
+    return METHODS[method](Flat(), CHOICE, vlm=model, cache=cache, **given).settings
+
+
+@pytest.mark.parametrize("method", SIZES)
+@pytest.mark.parametrize(
+    ("name", "given", "fit", "patch"),
+    [
+        *(("Qwen/Qwen3-VL-8B-Instruct", {}, "native", 32), ("Qwen/Qwen2.5-VL-7B-Instruct", {}, "native", 28)),
+        *(("nano@1f0c", {}, "contain", None), ("nano", {"fit": "native"}, "native", 32)),
+        ("x", {"fit": "stretch"}, "stretch", None),
+    ],
+)
+def test_cells_suit_the_model_and_who_asks(
+    method: str, name: str, given: dict[str, str], fit: str, patch: int | None, cache: Cache
+) -> None:
+    model = Shown(name)
+    settings = settings_of(method, model, cache, **given)
+    assert (settings["fit"], settings.get("patch")) == (fit, patch)
+    for width, height in model.sizes:
+        assert width > height and height % patch == 0 if patch else width % 64 == height % 64 == 0
+    assert model.sizes
+
+
+def test_every_form_of_a_world_is_an_atlasworld(film: World, world: World, tmp_path: Path) -> None:
+    path: Path = film.video.path  # type: ignore[attr-defined]
+    cache, opened = Cache(tmp_path / "cache"), open_video(path)
+    remember_video(opened, cache)
+    for video in (film.video, film.drawn, world.drawn, opened, open_video([path, path])):
+        assert is_atlasworld(video), video
+    assert is_atlasworld(open_video(fingerprint=opened.fingerprint, cache=cache)), "known from the cache alone"
+    long = atlasworld(1, 1500, clip_s=150, directory=tmp_path)
+    assert is_atlasworld(long.drawn)
+
+
+@pytest.mark.parametrize("method", ["video-rlm", "uniform", "composite", "blind"])
+def test_nano_on_another_video_warns_once(method: str, world: World, shared_cache: Cache) -> None:
+    answer = ak.baselines.METHODS[method]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default", ModelWarning)
+        for name in ("m@1", "nano@1", "nano@1"):
+            answer(Flat(), "What?", vlm=named(name), cache=shared_cache)
+        answer(world.drawn, "What?", vlm=named("nano@1"), cache=shared_cache)
+    (warning,) = (each for each in caught if each.category is ModelWarning)
+    assert str(warning.message).startswith("nano@1 knows only AtlasWorlds")
+    assert warning.filename == __file__, "it names the line that asks"

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import random
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,8 +65,7 @@ def test_words_are_heard_at_their_time_and_paid_once(tmp_path: Path, server: Hea
     assert [line.start_s for line in again.lines] == pytest.approx([line.start_s for line in track.lines], abs=0.001)
 
 
-@pytest.mark.parametrize("late_s", [0.0, 3.0])
-@pytest.mark.parametrize("suffix", [".mkv", ".ts", ".mp4"])
+@pytest.mark.parametrize(("suffix", "late_s"), [(".mkv", 3.0), (".ts", 3.0), (".mp4", 0.0)])
 def test_second_0_is_the_first_frame(
     tmp_path: Path, server: Hearing, cache: ak.Cache, suffix: str, late_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,14 +91,6 @@ def test_the_sound_follows_the_one_clock(
     (tmp_path / "all.ts").write_bytes(b"".join(parts))
     track = ak.transcribe(tmp_path / "all.ts", ak.ASR(server.url, "tones"), cache=cache, progress=False)
     check_lines(track, [(at_s + 6 * part, word) for part in range(3) for at_s, word in spoken], within_s=0.25)
-
-
-def test_a_playlist_is_heard_part_by_part_and_each_once(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
-    first = speaking_video(tmp_path / "a.mkv", [(1.0, "one")], 3)
-    second = speaking_video(tmp_path / "b.mkv", [(1.0, "two")], 4)
-    track = ak.transcribe([first, second, first], ak.ASR(server.url, "tones"), cache=cache, progress=False)
-    check_lines(track, [(1.0, "one"), (4.0, "two"), (8.0, "one")])
-    assert len(server.requests) == 2
 
 
 def test_a_model_without_times_gives_a_line_for_each_chunk(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
@@ -133,8 +121,7 @@ def test_made_up_text_is_left_out_and_told(tmp_path: Path, server: Hearing, cach
 
 @pytest.mark.family
 @pytest.mark.parametrize(
-    "fault",
-    [500, 503, 429, b"<html>gateway</html>", {"segments": [{"start": float("nan"), "end": 1, "text": "x"}]}, {"x": 1}],
+    "fault", [500, b"<html>gateway</html>", {"segments": [{"start": float("nan"), "end": 1, "text": "x"}]}]
 )
 def test_a_passing_fault_costs_no_word(tmp_path: Path, server: Hearing, cache: ak.Cache, fault: object) -> None:
     server.faults = [fault]
@@ -170,23 +157,6 @@ def test_wrong_arguments_give_one_sentence(tmp_path: Path, server: Hearing, cach
     with pytest.raises((Unreachable, ModelError)):
         ak.transcribe(path, ak.ASR("http://127.0.0.1:9/v1", "x"), cache=cache, progress=False)
     assert not server.requests
-
-
-@pytest.mark.long
-def test_the_command_line_transcribes(tmp_path: Path, server: Hearing) -> None:
-    speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 3)
-    done = subprocess.run(
-        [
-            *(sys.executable, "-m", "atlaskit", "ask", "talk.mkv", "What?", "--transcribe", server.url, "tones"),
-            *("--model", "http://127.0.0.1:9/v1", "none", "--cache", "cache"),
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        env=os.environ | {"COLUMNS": "200"},
-    )
-    assert "talk.srt: 1 lines heard by tones" in done.stderr and "one" in (tmp_path / "talk.srt").read_text()
-    assert "Traceback" not in done.stderr
 
 
 @settings(max_examples=40, deadline=None)

@@ -49,12 +49,6 @@ def test_options_are_found_in_a_question(text: str, stem: str, texts: tuple[str,
     assert (found, read_options(options).texts) == (stem, texts)
 
 
-@given(st.text("AB.()\n: x", max_size=60))
-def test_no_text_is_lost(text: str) -> None:
-    stem, options = split_question(text)
-    assert "".join("".join([stem, *options]).split()) == "".join(text.split())
-
-
 @pytest.mark.parametrize(
     ("answer", "index"),
     [
@@ -74,8 +68,3 @@ def test_an_answer_means_one_option_or_none(answer: str, index: int | None) -> N
     assert read_options(["x", "y"]).index_of(answer) == index
     if answer != "B. y":
         assert read_options(["(A) x", "(B) y"]).index_of(answer) == index
-
-
-def test_a_letter_comes_before_a_text() -> None:
-    options = read_options(["B", "C", "A"])
-    assert (options.index_of("A"), options.by_text("A"), options.by_letter("A")) == (0, 2, 0)

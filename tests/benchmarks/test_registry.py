@@ -81,12 +81,11 @@ def test_every_dataset_has_a_metric_and_a_layout(name: str, home: Path) -> None:
     assert {fact for case in bench for fact, value in case.facts.items() if isinstance(value, list)} == set()
 
 
-@pytest.mark.parametrize("folder", [".", "videos", "videos/part_3"])
-def test_videos_may_lie_where_mirrors_put_them(name: str, tiny: Path, tmp_path: Path, folder: str) -> None:
+def test_videos_may_lie_where_mirrors_put_them(name: str, tiny: Path, tmp_path: Path) -> None:
     LAYOUTS[name](tmp_path, tiny)
     expected = [case.question for case in load(name, tmp_path)]
     for path in sorted(tmp_path.rglob("*.mp4")):
-        target = tmp_path / folder / path.with_suffix(".MKV").name
+        target = tmp_path / "videos" / "part_3" / path.with_suffix(".MKV").name
         target.parent.mkdir(parents=True, exist_ok=True)
         path.rename(target)
     bench = load(name, tmp_path)
@@ -153,15 +152,6 @@ def test_the_shell_prints_the_metric_below_the_accuracy(
     assert official.set_index("metric")["value"][number] == pytest.approx(sum(scores) / len(scores))
 
 
-def test_questions_without_the_metric_are_evaluated_all_the_same(
-    tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    datasets.make_mlvu(tmp_path, tiny)
-    assert run("mlvu", tmp_path / "rows.csv", tmp_path, monkeypatch, "--where", "open_ended", "true") == 0
-    assert "MLVU's own metric is left out: M-Avg is about MLVU's questions with choices" in capsys.readouterr().out
-    assert len(pd.read_csv(tmp_path / "rows.csv")) == 2
-
-
 @pytest.mark.family
 def test_long_variants_are_evaluated_with_the_metric_too(
     name: str, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -181,12 +171,6 @@ def test_long_variants_are_evaluated_with_the_metric_too(
     assert ak.metrics.official(rows, bench)["n"].iloc[0] > 0
 
 
-def test_standard_and_long_takes_each_folder(name: str, home: Path) -> None:
-    bench = standard_and_long(home, duration_s=50)
-    assert [case.facts["length"] for case in bench] == ["standard"] * (len(bench) // 2) + ["long"] * (len(bench) // 2)
-    assert bench.dataset == "", "two rows have the same id, so the metric of the dataset is not for both"
-
-
 ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
     "lvbench": lambda: [datasets.lvbench_row(number) for number in range(2)],
     "mlvu": lambda: [datasets.mlvu_row(number) for number in range(2)],
@@ -202,6 +186,22 @@ ROWS: dict[str, Callable[[], list[dict[str, Any]]]] = {
 }
 OPTIONS: dict[str, dict[str, Any]] = {"cgbench": {"task": "both"}}
 """Options with which a loader makes all that its rows can give."""
+INVALID: list[tuple[str, dict[str, Any], str]] = [
+    ("cgbench", {"right_answer": "F"}, "right_answer must be the letter of one of 5 choices; got 'F'"),
+    ("cgbench", {"clue_intervals": [[1.0, "soon"]]}, "clue_intervals"),
+    ("egoschema", {"answer": "5"}, "index from 0 to 4; got '5'"),
+    ("egoschema", {"option": ["A. x"]}, "at least two choices"),
+    ("longtimescope", {"answer": "G"}, "one of A, B, C, D, E, F; got 'G'"),
+    ("longtimescope", {"input": "Which?"}, "of which it has none"),
+    ("longvideobench", {"correct_choice": 5}, "correct_choice must index one of 2 candidates; got 5"),
+    ("longvideobench", {"candidates": "A star"}, "candidates: "),
+    ("lvbench", {"key": ""}, "key: "),
+    ("lvbench", {"qa": [datasets.lvbench_question(0, answer="E")]}, r"qa\.0: .*one of A, B, C, D; got 'E'"),
+    ("mlvu", {"answer": "Fly"}, "one of 4 candidates; got 'Fly'"),
+    ("videomme", {"answer": "E"}, "answer must be one of A, B; got 'E'"),
+    ("videomme_v2", {"answer": "I"}, "one of A, B, C, D, E, F, G, H; got 'I'"),
+]
+"""A field that is wrong in the first row of a dataset, and what the sentence about it says."""
 LONE_SURROGATES = st.text(st.characters(), max_size=4)
 LETTERED = st.text("AB.()\n:12 ", max_size=9)
 SCALARS = st.none() | st.booleans() | st.integers(0, 5) | LETTERED
@@ -243,6 +243,17 @@ def load_or_refuse(name: str, home: Path, **options: Any) -> str:
                 assert ak.Question.from_json(json.loads(json.dumps(question.to_json()))) == question
                 assert question.kind != "when" or question.answer is None or 0 <= question.score(question.answer) <= 1
             return "loaded"
+
+
+@pytest.mark.parametrize(("name", "changes", "words"), INVALID)
+def test_an_invalid_row_is_one_sentence_with_its_place(
+    tiny: Path, tmp_path: Path, name: str, changes: dict[str, Any], words: str
+) -> None:
+    LAYOUTS[name](tmp_path, tiny)
+    first, *others = ROWS[name]()
+    with pytest.raises(InputError, match=f"Row 0: .*{words}|Row 0: {words}") as caught:
+        load(name, tmp_path, rows=[{**first, **changes}, *others])
+    assert "\n" not in str(caught.value)
 
 
 @settings(max_examples=120)

@@ -114,18 +114,16 @@ def test_nothing_in_jupyterlab_bars_anyone(window: Page, notebooks: Notebooks, w
     book = notebooks(setup, *PARTS.values())
     parts = ready(book)
     faults = list[str]()
-    for size in SIZES:
+    for size, scheme in zip(SIZES, ("Light", "Dark"), strict=True):
         resize(window, size)
-        for scheme in ("Light", "Dark"):
-            theme(window, f"JupyterLab {scheme}")
-            for number, (name, part) in enumerate(parts.items(), start=1):
-                part.scroll_into_view_if_needed()
-                part.screenshot(path=tmp_path / f"{name}-{size}-{scheme}.png".lower(), animations="disabled")
-                place = f".jp-NotebookPanel .jp-Cell:nth-child({number + 1} of .jp-Cell) .jp-Cell-outputArea"
-                found = [each for each in violations(window, place) if (name, each.rule) not in NOT_OURS]
-                faults += [f"{name} {size} {scheme} {each}" for each in found]
-                for inner in ("", " .atlaskit-walk", " .explorer"):  # JupyterLab's own boxes scroll
-                    faults += [f"{name} {size} sticks out: {each}" for each in overflowing(window, place + inner)]
+        theme(window, f"JupyterLab {scheme}")
+        for number, (name, part) in enumerate(parts.items(), start=1):
+            part.scroll_into_view_if_needed()
+            place = f".jp-NotebookPanel .jp-Cell:nth-child({number + 1} of .jp-Cell) .jp-Cell-outputArea"
+            found = [each for each in violations(window, place) if (name, each.rule) not in NOT_OURS]
+            faults += [f"{name} {size} {scheme} {each}" for each in found]
+            for inner in ("", " .atlaskit-walk", " .explorer"):  # JupyterLab's own boxes scroll
+                faults += [f"{name} {size} sticks out: {each}" for each in overflowing(window, place + inner)]
     assert not faults, "\n".join(faults)
 
 
@@ -220,53 +218,3 @@ def test_the_viewer_works_by_keyboard_alone(window: Page, notebooks: Notebooks, 
     book.page.locator(".jp-NotebookPanel .jp-InputPrompt").first.click()
     keys.press("b")
     assert len(book.cells()) == 4, "and outside they do"
-
-
-def test_the_run_table_works_by_keyboard_alone(
-    window: Page, notebooks: Notebooks, world: World, tmp_path: Path
-) -> None:
-    book = notebooks(SETUP.format(world=str(world.directory), folder=str(tmp_path)), PARTS["table"])
-    keys, table = window.keyboard, book.output(1).locator(".runtable")
-    lines = table.locator("tbody tr")
-    expect(lines).to_have_count(6)
-    walk_through(window, table)
-    tab_to(window, table, table.get_by_role("searchbox"))
-    keys.type("no row has these words")
-    expect(lines).to_have_count(0)
-    keys.press("Control+a")
-    keys.press("Delete")
-    expect(lines).to_have_count(6)
-    method = table.get_by_role("combobox", name="method")
-    tab_to(window, table, method)
-    keys.press("ArrowDown")
-    expect(lines).to_have_count(3)
-    keys.press("Home")
-    expect(lines).to_have_count(6)
-    heads = table.locator("thead button")
-    tab_to(window, table, heads.first)
-    for _ in range(heads.all_inner_texts().index("tokens")):
-        keys.press("ArrowRight")
-    keys.press("Enter")
-    expect(table.get_by_role("columnheader", name="tokens")).to_have_attribute("aria-sort", "ascending")
-    keys.press("End")
-    expect(heads.last).to_be_focused()
-    opening = [line.get_by_role("button").first for line in lines.all()]
-    assert table.locator(".rows").evaluate("(rows) => rows.scrollLeft") > 0
-    keys.press("Tab")
-    expect(opening[0]).to_be_focused()  # one Tab from the heads to the rows
-    assert table.locator(".rows").evaluate("(rows) => rows.scrollLeft") == 0, "the question is seen again"
-    for key, row in (("End", 5), ("ArrowDown", 5), ("ArrowUp", 4), ("Home", 0), ("ArrowUp", 0), ("ArrowDown", 1)):
-        keys.press(key)
-        expect(opening[row]).to_be_focused()
-    keys.press("Enter")
-    run = book.output(1).locator(".opened .atlaskit-walk")
-    expect(run.locator(".heading")).to_have_count(1)
-    expect(run).to_be_focused()
-    keys.press("ArrowRight")
-    expect(run.locator(".heading")).to_have_text(re.compile("^Step 1 "))
-    walk_through(window, table)
-    tab_to(window, table, table.get_by_role("button", name=re.compile("^close")))
-    keys.press("Enter")
-    expect(run).to_have_count(0)
-    keys.type("abdd")
-    assert len(book.cells()) == 2

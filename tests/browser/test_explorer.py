@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 
-import numpy as np
 import pytest
 from PIL import Image
 from playwright.sync_api import Locator, expect
@@ -105,122 +104,6 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, refe
     wait_for(explorer, "depth 0")
     keys.press("Backspace")
     assert location(book) == "() grid None" and len(book.cells()) == 2, "JupyterLab handled none of the keys"
-
-
-def test_frames_and_typed_times(notebooks: Notebooks, setup: str, reference: GridExplorer) -> None:
-    book = notebooks(setup, EXPLORER)
-    explorer, keys = explorer_in(book), book.page.keyboard
-    explorer.get_by_role("gridcell").nth(7).focus()
-    keys.press("f")
-    wait_for(explorer, "frame 844 of 7,200")
-    keys.press("ArrowRight")
-    wait_for(explorer, "frame 845 of 7,200")
-    keys.press("Shift+ArrowRight")
-    wait_for(explorer, "frame 857 of 7,200")
-    keys.press("ArrowLeft")
-    wait_for(explorer, "frame 856 of 7,200")
-    shown_s = float(book.evaluate("print(explorer.place.time_s)"))
-    check_image(explorer, reference.show_time(shown_s).picture.image, reference.show_time(300).picture.image)
-    book.page.evaluate("() => { navigator.clipboard.writeText = async (text) => { window.copied = text; }; }")
-    keys.press("c")
-    expect(explorer.locator(".notice")).to_have_text("Copied 1:11.291.")
-    assert book.page.evaluate("() => { delete navigator.clipboard.writeText; return window.copied; }") == "1:11.291"
-
-    keys.press("t")
-    field = explorer.get_by_label("go to time")
-    expect(field).to_be_focused()
-    keys.type("1:75\n")
-    expect(explorer.locator(".trouble")).to_contain_text(
-        "'1:75' is not a time: write 65, 65.5, 1:05, 1:02:03.5 or 1m5s."
-    )
-    expect(field).to_have_attribute("aria-invalid", "true")
-    assert len(book.cells()) == 2, "JupyterLab handled none of the keys"
-    keys.type("2:30.04\n")  # the wrong one is selected
-    wait_for(explorer, "at 2:30.040, frame 1,801 of 7,200")
-    assert field.get_attribute("aria-invalid") is None and explorer.locator(".trouble").inner_text() == ""
-    expect(explorer.locator(".stage")).to_be_focused()
-    field.click()
-    selected = "(field) => field.value.slice(field.selectionStart, field.selectionEnd)"
-    assert field.evaluate(selected) == "2:30.04", "what is typed next replaces it"
-    field.click(position={"x": 8, "y": 8})
-    assert field.evaluate(selected) == "", "a second click places the cursor"
-    keys.press("Escape")
-    assert book.evaluate("print(len(explorer.place.path))") == "2"
-    keys.press("Backspace")
-    wait_for(explorer, "2×2 cells of 0.0833 s")  # a grid of single frames
-    assert location(book).startswith("(16, 0) grid") and explorer.get_by_role("gridcell").count() == 4
-    for _ in range(2):
-        keys.press("Backspace")
-    wait_for(explorer, "0:00.0–10:00.0")
-    expect(explorer.get_by_role("gridcell").nth(16)).to_be_focused()
-
-    keys.press("?")
-    dialog = explorer.get_by_role("dialog", name="keys of the explorer")
-    expect(dialog).to_contain_text("go to a time that you type")
-    keys.press("f")
-    keys.press("Escape")
-    expect(dialog).to_be_hidden()
-    expect(explorer.get_by_role("gridcell").nth(16)).to_be_focused()
-    assert location(book) == "() grid None", "a key in the dialog does nothing else"
-
-
-def test_the_ruler_is_clicked_dragged_and_typed(notebooks: Notebooks, setup: str) -> None:
-    book = notebooks(setup, EXPLORER)
-    explorer, page = explorer_in(book), book.page
-    slider = explorer.get_by_role("slider", name="time in the video")
-    expect(explorer.locator(".lane")).to_have_count(1)  # a drawn world has lines, and no packets
-    assert explorer.get_by_role("img", name="Speech: 36 subtitle lines.").count() == 1
-    box = slider.bounding_box()
-    assert box is not None
-    y = box["y"] + box["height"] / 2
-    page.mouse.click(box["x"] + box["width"] / 2, y)
-    wait_for(explorer, "at full resolution, at 5:00")
-    assert 297 < float(str(slider.get_attribute("aria-valuenow"))) < 303
-    page.mouse.move(box["x"] + box["width"] / 2, y)
-    page.mouse.down()
-    for step in range(1, 6):
-        page.mouse.move(box["x"] + box["width"] * (0.5 + 0.05 * step), y)
-    expect(explorer.locator(".tip")).to_contain_text("7:30")
-    page.mouse.up()
-    wait_for(explorer, re.compile("at full resolution, at 7:(29|30)"))
-    page.mouse.move(2, 2)
-    slider.focus()
-    page.keyboard.press("Home")
-    wait_for(explorer, "at 0:00.000, frame 1 of")
-    for key, time_text in (("PageUp", "1:00"), ("ArrowRight", "1:06"), ("Shift+ArrowLeft", "1:05"), ("End", "9:59")):
-        page.keyboard.press(key)
-        wait_for(explorer, f"at full resolution, at {time_text}")
-    expect(slider).to_be_focused()
-    assert str(slider.get_attribute("aria-valuetext")).startswith("9:59")
-
-
-def test_a_clip_plays_and_pictures_are_saved(notebooks: Notebooks, setup: str, reference: GridExplorer) -> None:
-    book = notebooks(setup, EXPLORER)
-    explorer, page = explorer_in(book), book.page
-    explorer.get_by_role("gridcell").nth(12).focus()
-    page.keyboard.press("p")
-    clip = explorer.get_by_role("group", name="clip")
-    expect(clip).to_contain_text("Plays 1:52.5–2:01.8, without sound.", timeout=60_000)
-    playing = (
-        "() => { const v = document.querySelector('.explorer video'); return v.muted && v.loop && v.currentTime > 0; }"
-    )
-    page.wait_for_function(playing)
-    film, stage = (explorer.locator(part).bounding_box() for part in ("video", ".stage"))
-    assert film and stage and abs(film["width"] - stage["width"]) < 1, "as large as the picture"
-    page.keyboard.press("Escape")
-    expect(clip).to_be_hidden()
-    expect(explorer.get_by_role("gridcell").nth(12)).to_be_focused()
-    assert location(book) == "() grid None", "Escape closes the clip and nothing else"
-
-    for key, name, expected in (
-        ("s", "drawn-world-5 0-00.000 to 10-00.000.png", reference.picture.image),
-        ("Shift+S", "drawn-world-5 1-57.187.png", reference.atlas.video.frame(reference.view.moments[12])),
-    ):
-        with page.expect_download() as download:
-            page.keyboard.press(key)
-        assert download.value.suggested_filename == name
-        assert np.array_equal(np.asarray(Image.open(download.value.path())), np.asarray(expected))
-        expect(explorer.locator(".notice")).to_have_text(f"Saved as {name}.")
 
 
 def test_it_works_while_another_cell_runs(notebooks: Notebooks, setup: str) -> None:

@@ -64,6 +64,7 @@ def test_words_are_gone_through_by_keys_and_are_only_text(notebooks: Notebooks) 
     keys.type("onerror ")
     expect(count).to_have_text("16 lines")
     keys.press("Escape")
+    expect(stage).to_be_focused()
     for key, expected in (("n", "1 of 16 lines"), ("n", "2 of 16 lines"), ("Shift+N", "1 of 16 lines")):
         keys.press(key)
         expect(count).to_have_text(expected)
@@ -109,22 +110,3 @@ def test_a_run_is_stopped_and_another_answered(notebooks: Notebooks) -> None:
     ask.get_by_role("button", name="steps").click()
     expect(steps).to_have_count(0)
     assert book.page.locator("img[src=x]").count() == 0 and book.page.title() != "run"
-
-
-def test_a_page_that_is_opened_again_shows_the_last_run(notebooks: Notebooks) -> None:
-    book = notebooks(SETUP + "vlm.waits = False", EXPLORER)
-    ask = book.output(1).locator(".explorer .ask")
-    book.output(1).locator(".explorer [role=gridcell]").first.focus()
-    book.page.keyboard.press("q")
-    book.page.keyboard.type("Who?")
-    ask.get_by_role("button", name="Ask", exact=True).click()
-    expect(ask.locator(".outcome")).to_contain_text("Answer:", timeout=120_000)
-    words = ask.locator(".outcome").inner_text()
-    book.save()
-    book.open()
-    ask.locator("summary").click()
-    expect(ask.locator(".outcome")).to_have_text(words)
-    expect(ask.get_by_label("Question")).to_be_focused()
-    search = book.output(1).locator(".explorer .search")
-    search.locator("summary").click()
-    expect(search.get_by_role("searchbox")).to_be_focused()

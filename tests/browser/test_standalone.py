@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -20,12 +21,11 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 WAIT_MS = 60_000
 
 
-@pytest.fixture
-def server(film: World, in_tmp: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+@contextmanager
+def serving(folder: Path, *words: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """A running command, and the address that it printed."""
-    film_path = film.video.path  # type: ignore[attr-defined]
-    command = [sys.executable, "-m", "atlaskit", "explore", str(film_path), "--no-browser"]
-    process = subprocess.Popen(command, cwd=in_tmp, stdout=subprocess.PIPE, text=True)
+    command = [sys.executable, "-m", "atlaskit", *words, "--no-browser"]
+    process = subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     found = re.search(r"http://\S+", process.stdout.readline())
     assert found
@@ -35,12 +35,18 @@ def server(film: World, in_tmp: Path) -> Iterator[tuple[subprocess.Popen[str], s
 
 
 @pytest.fixture
+def server(film: World, in_tmp: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
+    with serving(in_tmp, "explore", str(film.video.path)) as running:  # type: ignore[attr-defined]
+        yield running
+
+
+@pytest.fixture
 def faults() -> list[str]:
     """Errors of the page, and its requests to another address."""
     return []
 
 
-@pytest.fixture(params=["light", "dark"])
+@pytest.fixture(params=["dark"])
 def page(
     request: pytest.FixtureRequest, browser: Browser, server: tuple[subprocess.Popen[str], str], faults: list[str]
 ) -> Iterator[Page]:
@@ -95,7 +101,7 @@ def test_the_page_explores_a_video(
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 
     process.send_signal(signal.SIGINT)
-    expect(page.get_by_role("alert").first).to_contain_text("atlaskit explore has stopped", timeout=WAIT_MS)
+    expect(page.get_by_role("alert").first).to_contain_text("atlaskit has stopped", timeout=WAIT_MS)
     assert process.wait(60) == 0
     page.get_by_role("gridcell").first.click()
     expect(page.locator(".explorer .trouble")).to_contain_text("kernel")
@@ -113,3 +119,18 @@ def test_another_tab_without_the_token_is_refused(page: Page, browser: Browser, 
     own.goto(page.url)
     own.get_by_role("gridcell").first.wait_for(timeout=WAIT_MS)
     assert faults == []
+
+
+def test_rows_open_their_runs_in_a_browser(browser: Browser, in_tmp: Path, faults: list[str]) -> None:
+    asked = ["evaluate", "atlasworld", "--oracle", "0.6", "--minutes", "1", "--first", "3", "--traces", "runs"]
+    subprocess.run([sys.executable, "-m", "atlaskit", *asked, "--out", "rows.csv"], cwd=in_tmp, check=True)
+    with serving(in_tmp, "browse", "rows.csv") as (_, address):
+        page = browser.new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+        page.goto(address)
+        page.get_by_role("button", name="open").first.click()
+        expect(page.get_by_role("heading", name=re.compile("Step 0 of"))).to_be_visible()
+        expect(page.get_by_role("row")).to_have_count(4)
+        assert faults == []
+        page.close()

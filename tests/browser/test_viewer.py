@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,12 @@ from PIL import Image
 from playwright.sync_api import Locator, expect
 from support.asking import ask, evaluate
 from support.jupyter import Book, Notebooks, difference, shot
-from support.stand_ins import with_hostile_text
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.runs.events import Start
 from atlaskit.runs.replay import pictures
 from atlaskit.runs.result import Result
-from atlaskit.runs.trace import Trace
 from atlaskit.viz import walk
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
@@ -31,7 +28,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 SAME, OTHER = 8, 14
 """Largest difference of a screenshot from its image, and smallest from another one (of 255)."""
 CALLS = Budget(calls=24)
-ATTACK = "<img src=x onerror=\"document.title='run'\"></script><script>document.title='run'</script>\u202etxt\x1b[31m"
 
 
 @dataclass(frozen=True)
@@ -203,57 +199,6 @@ def current_step_of(walker: Locator, pane: int) -> int:
     found = re.match(r"Step (\d+)", walker.locator(".heading").nth(pane).inner_text())
     assert found
     return int(found[1])
-
-
-@pytest.fixture(scope="module")
-def hostile(saved: SavedRuns) -> Path:
-    """The file of a run whose texts are all hostile."""
-    result = saved.runs[1]
-    hostile = (attacked(with_hostile_text(event).to_json()) for event in result.trace)
-    events = list(Trace.of_rows("it", list(hostile)))
-    question = replace(result.question, text=ATTACK, choices=(*[f"{n} {ATTACK}" for n in range(4)],))
-    settings = {**events[0].settings, "method": ATTACK, ATTACK: ATTACK}
-    events[0] = Start(question=question.to_json(), settings=settings)
-    path = saved.folder / "hostile.json"
-    replace(result, question=question, reasoning=ATTACK, failure=ATTACK, trace=Trace(tuple(events))).save(path)
-    return path
-
-
-def attacked(value: Any) -> Any:
-    """Replace the long hostile text by a short one that the test can search for."""
-    text = json.dumps(value)
-    from support.stand_ins import ALL_HOSTILE
-
-    return json.loads(text.replace(json.dumps(ALL_HOSTILE)[1:-1], json.dumps(ATTACK)[1:-1]))
-
-
-def test_hostile_text_runs_no_script(notebooks: Notebooks, saved: SavedRuns, hostile: Path) -> None:
-    book = notebooks(
-        saved.cells + "\nimport pandas as pd",
-        f"viewer = ak.widgets.TraceViewer({str(hostile)!r}, {str(hostile)!r}, cache=cache)\nviewer",
-        f"attack = {ATTACK!r}\nrows = pd.DataFrame([dict(id=attack, question=attack, right=False, stop=attack, "
-        f"category=attack, method=str(n), failure=attack, trace={str(hostile)!r}) for n in range(3)])\n"
-        "table = ak.widgets.RunTable(rows, cache=cache)\ntable",
-        "from IPython.display import HTML\nHTML(viewer._repr_html_() + table._repr_html_())",
-    )
-    walker = viewer_in(book)
-    seen = set[str]()
-    for step in range(len(saved.runs[1].trace)):
-        wait_for_step(walker, step)
-        seen |= {line for line in walker.locator(".pane").first.inner_text().split("\n") if "<img src=x" in line}
-        walker.locator(".next").first.press("Enter")
-    table = book.output(2).locator(".runtable")
-    table.locator("tbody tr").nth(2).wait_for()
-    table.get_by_role("button", name="open the run of row 1", exact=True).click()
-    wait_for_step(viewer_in(book, 2), 0)
-    assert len(seen) > 5 and "<img src=x onerror=" in table.locator("tbody").inner_text()
-    assert book.page.locator("img[src=x]").count() == 0 and book.page.title() != "run"
-    for part in (walker, book.output(2), book.output(3)):
-        assert not re.search("[\u202e\x1b]", part.inner_text())
-        assert "SCRIPT" not in part.evaluate("(el) => [...el.querySelectorAll('*')].map((each) => each.tagName)")
-    book.page.evaluate("(words) => { document.createElement('div').innerHTML = words; }", ATTACK)
-    book.page.wait_for_function("() => document.title === 'run'")
-    book.tab.errors.clear()  # as markup the attack runs, so the title would have changed
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from atlaskit.caching.cache import DIGEST_BYTES, Cache, Transient
+from atlaskit.caching.cache import DIGEST_BYTES, Cache
 
 
 def test_stored_bytes_and_json_are_returned(cache: Cache) -> None:
@@ -49,15 +49,6 @@ def test_a_cache_in_memory_behaves_the_same(tmp_path: Path, monkeypatch: pytest.
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_make_stores_nothing(cache: Cache) -> None:
-    def fail() -> bytes:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        cache.remember("view:1", fail)
-    assert cache.get("view:1") is None
-
-
 def test_threads_that_miss_one_key_make_it_once(cache: Cache) -> None:
     made, barrier = [], threading.Barrier(8)
 
@@ -72,17 +63,6 @@ def test_threads_that_miss_one_key_make_it_once(cache: Cache) -> None:
     with ThreadPoolExecutor(8) as pool:
         assert set(pool.map(fetch, range(8))) == {b"value"}
     assert len(made) == 1
-
-
-def test_transient_bytes_are_returned_but_not_stored(cache: Cache) -> None:
-    assert cache.remember("view:1", lambda: Transient(b"for now")) == b"for now"
-    assert cache.get("view:1") is None
-
-
-def test_an_entry_that_does_not_fit_is_made_again(cache: Cache) -> None:
-    cache.put("view:1", b"planted")
-    assert cache.remember("view:1", lambda: b"made", fits=lambda value: value != b"planted") == b"made"
-    assert cache.get("view:1") == b"made"
 
 
 def test_a_batch_makes_each_missing_entry_once(cache: Cache) -> None:

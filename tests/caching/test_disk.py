@@ -44,19 +44,6 @@ def test_a_file_that_cannot_be_opened_is_an_error_and_no_miss(tmp_path: Path, mo
     assert cache.get("reply:1") is not None
 
 
-def test_a_damaged_entry_is_dropped_with_a_warning_and_made_again(tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "cache")
-    cache.put("view:1", b"x" * 50_000)
-    (file,) = (tmp_path / "cache").rglob("*.val")
-    damaged = bytearray(file.read_bytes())
-    damaged[25_000] ^= 1
-    file.write_bytes(bytes(damaged))
-    with pytest.warns(CacheWarning, match="'view'.*damaged"):
-        assert cache.remember("view:1", lambda: b"anew") == b"anew"
-    assert cache.get("view:1") == b"anew"
-    assert cache.stats()["view"]["corrupt"] == 1
-
-
 def test_a_hundred_damaged_bytes_are_never_served(tmp_path: Path) -> None:
     rng = random.Random(0)
     truth = {f"view:{n}": rng.randbytes(rng.choice((20, 3_000, 60_000))) for n in range(60)}
@@ -121,13 +108,6 @@ def test_a_database_with_one_damaged_byte_never_serves_it(tmp_path: Path) -> Non
     assert refused < 15
 
 
-def test_a_file_that_is_no_database_raises_a_cache_error(tmp_path: Path) -> None:
-    (tmp_path / "entries").mkdir()
-    (tmp_path / "entries" / "cache.db").write_bytes(b"this is no database" * 100)
-    with pytest.raises(CacheError, match="damaged, or no database of atlaskit"):
-        Cache(tmp_path)
-
-
 def test_a_cache_deleted_while_in_use_raises_a_cache_error(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
     cache.put("view:1", b"1")
@@ -166,3 +146,10 @@ def test_sqlite_is_opened_as_python_3_15_demands(tmp_path: Path, monkeypatch: py
     cache = Cache(tmp_path / "cache")
     cache.put_json("reply:a", 1)
     assert Cache(tmp_path / "cache").get_json("reply:a") == 1 and len(opened) >= 4
+
+
+def test_a_file_that_is_no_database_raises_a_cache_error(tmp_path: Path) -> None:
+    (tmp_path / "entries").mkdir()
+    (tmp_path / "entries" / "cache.db").write_bytes(b"this is no database" * 100)
+    with pytest.raises(CacheError, match="damaged, or no database of atlaskit"):
+        Cache(tmp_path)

@@ -47,12 +47,6 @@ def test_a_folder_of_another_program_is_refused_and_unchanged(tmp_path: Path) ->
     assert stat.S_IMODE((tmp_path / "elsewhere").stat().st_mode) == 0o755
 
 
-def test_a_directory_that_cannot_be_created_raises_a_cache_error(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(CacheError, match="cannot be opened"):
-        Cache(tmp_path / "file" / "cache")
-
-
 @pytest.mark.parametrize(
     ("mounts", "kind"),
     [

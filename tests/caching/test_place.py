@@ -86,14 +86,6 @@ def test_the_variable_comes_first(home: Path, monkeypatch: pytest.MonkeyPatch) -
     assert place_from(home / "any", monkeypatch) == home / "paid" and Cache().directory == home / "paid"
 
 
-def test_a_folder_that_is_gone_is_no_error(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place_from(home / "gone", monkeypatch)
-    (home / "gone").rmdir()
-    with pytest.raises(OSError):
-        Path.cwd()
-    assert default_place().directory == Path("cache")
-
-
 def test_the_command_says_which_cache_and_why(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

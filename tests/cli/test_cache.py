@@ -65,29 +65,13 @@ def test_the_runs_since_a_time_are_exported(run_folder: Path, capsys: pytest.Cap
     assert "'yesterday' is not a time such as" in capsys.readouterr().err
 
 
-def test_a_run_is_exported_imported_and_replayed(
-    run_folder: Path, film: World, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert "reply packed" in output_of(capsys, "export", "run.jsonl.xz", "--run", "result.json")
-    assert "new entries" in output_of(capsys, "import", "run.jsonl.xz", "--cache", "other")
-    assert "run.jsonl.xz: 0 new entries" in output_of(capsys, "import", "run.jsonl.xz", "--cache", "other")
-    options = {"k": 4, "cell": 32, "replay": True, "cache": Cache("other")}
-    result = ask(film.video, film.questions[0], vlm=Oracle(film), **options)
-    assert result.to_json() + "\n" == (run_folder / "result.json").read_text()
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["stats", "--cache", "nowhere"], "There is no cache in nowhere"),
-        (["stats", "--cache", "result.json"], "There is no cache in result.json"),
-        (["verify", "--cache", "nowhere"], "There is no cache in nowhere"),
         (["prune", "--older-than", "-1"], "must be a number of at least 0"),
-        (["prune", "--to", "nan"], "must be a number of at least 0"),
         (["export", "nowhere/x.jsonl.xz"], "cannot be written"),
-        (["export", "x.jsonl.xz", "--run", "none.json"], "cannot be read"),
         (["export", "x.jsonl.xz", "--run", "cache/entries/cache.db"], "not valid JSON"),
-        (["import", "none.jsonl.xz"], "cannot be read as a recording"),
         (["import", "result.json"], "cannot be read as a recording"),
     ],
 )

@@ -7,7 +7,6 @@ import shutil
 from pathlib import Path
 
 import pytest
-from PIL import Image
 from support.commands import commands
 from support.loopback import loopback
 
@@ -33,17 +32,6 @@ def test_every_command_has_examples_that_are_valid(command: str) -> None:
         assert _parser().parse_args(joined_words(words)).run
 
 
-@pytest.mark.parametrize(
-    ("words", "written"),
-    [(words, words[2] if words[0] == "view" else words[3]) for name in ("view", "frame") for words in examples(name)],
-    ids=str,
-)
-def test_examples_without_a_model_are_run(film: World, in_tmp: Path, words: list[str], written: str) -> None:
-    shutil.copy(film.video.path, "match.mp4")  # type: ignore[attr-defined]
-    assert main(words) == 0
-    assert min(Image.open(written).size) >= 180
-
-
 def test_examples_of_the_cache_are_run(film: World, in_tmp: Path) -> None:
     shutil.copy(film.video.path, "match.mp4")  # type: ignore[attr-defined]
     with loopback() as server:
@@ -52,10 +40,3 @@ def test_examples_of_the_cache_are_run(film: World, in_tmp: Path) -> None:
     for words in examples("cache"):
         assert main(words) == 0, words
     assert Path("run.jsonl.xz").is_file()
-
-
-@pytest.mark.long
-def test_the_example_of_evaluate_is_run(in_tmp: Path) -> None:
-    (words,) = [words for words in examples("evaluate") if "--oracle" in words]
-    assert main([*words, "--cell", "32"]) == 0
-    assert Path("rows.csv").is_file()

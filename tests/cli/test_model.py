@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 from support.loopback import loopback
@@ -11,8 +10,6 @@ from support.loopback import loopback
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.cli import evaluate as evaluate_command
-from atlaskit.cli import experiments as experiments_command
 from atlaskit.cli.model import joined_words
 
 VARIABLE = "ATLASKIT_TEST_KEY"
@@ -49,33 +46,12 @@ def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
     assert not files_with(KEY, in_tmp)
 
 
-def test_an_address_alone_takes_its_first_model_that_chats(
-    asking: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with loopback() as server:
-        server.models = [{"id": "nomic-embed-text"}, {"id": "loop"}]
-        assert main([*asking, "--model", server.url]) == 0
-        assert {body["model"] for body in server.bodies} == {"loop"}
-        server.models = [{"id": "loop"}, {"id": "other"}]
-        assert main([*asking, "--model", server.url]) == 0
-        server.models = [{"id": "nomic-embed-text"}]
-        assert main([*asking, "--model", server.url]) == 2
-    told = capsys.readouterr().err
-    assert "2 models that chat (loop, other): loop is used" in told
-    assert "no model that chats, only nomic-embed-text" in told
-
-
-@pytest.mark.parametrize("command", ["ask", "evaluate", "experiments"])
 @pytest.mark.parametrize(
-    ("words", "sentence"),
+    ("command", "words", "sentence"),
     [
-        (["--model", "nano", "--dialect", "openai"], "--dialect is for an endpoint, and 'nano' is no address"),
-        (["--model", "nano", "--key-env", "KEY"], "--key-env is for an endpoint"),
-        (["--model", "http://h/v1", "a", "b"], "got 3 words"),
-        (["--model", "http://h/v1", "a", "--key-env", KEY], "never the key itself"),
-        (["--model", "http://h/v1", "a", "--extra-body", "{"], "--extra-body must be a JSON object"),
-        (["--model", "http://h/v1", "a", "--max-tokens", "x"], "--max-tokens is a whole number"),
-        (["--model", "http://h/v1", "a", "--dialect", "x"], "dialect must be one of"),
+        ("ask", ["--model", "nano", "--dialect", "openai"], "--dialect is for an endpoint, and 'nano' is no address"),
+        ("evaluate", ["--model", "http://h/v1", "a", "--key-env", KEY], "never the key itself"),
+        ("experiments", ["--model", "http://h/v1", "a", "--max-tokens", "x"], "--max-tokens is a whole number"),
     ],
     ids=str,
 )
@@ -86,22 +62,6 @@ def test_wrong_options_are_one_sentence_on_every_command(
     assert main([*start[command], *words]) == 2
     told = capsys.readouterr().err
     assert told.count("\n") == 1 and sentence in told and KEY not in told
-
-
-def test_all_commands_hand_the_same_model_on(monkeypatch: pytest.MonkeyPatch, in_tmp: Path) -> None:
-    given = list[Any]()
-
-    def stop(*arguments: Any, **options: Any) -> None:
-        given.append(options.get("vlm") or options.get("model"))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(evaluate_command, "evaluate", stop)
-    monkeypatch.setattr(experiments_command, "run_all", stop)
-    words = ["--model", "http://127.0.0.1:9/v1", "m", "--dialect", "plain"]
-    assert main(["evaluate", "atlasworld", "--out", "o.csv", "--minutes", "0.5", *words]) == 130
-    assert main(["experiments", *words]) == 130
-    assert given[0].name == "m" and given[0].dialect.name == "plain"
-    assert given[1] == "http://127.0.0.1:9/v1 m --dialect plain"
 
 
 def test_nano_is_served_without_being_started(asking: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

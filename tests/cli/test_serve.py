@@ -39,7 +39,8 @@ def test_the_papers_line_serves_its_model(started: list[Server], tmp_path: Path)
     flags = dict(zip(words, words[1:], strict=False))
     assert flags["--model"] == "Qwen/Qwen3.5-35B-A3B"
     assert int(flags["--tensor-parallel-size"]) * int(flags["--data-parallel-size"]) == 4
-    assert flags["--reasoning-parser"] == "qwen3" and json.loads(flags["--limit-mm-per-prompt"]) == {"image": 16}
+    assert flags["--reasoning-parser"] == "qwen3"
+    assert json.loads(flags["--limit-mm-per-prompt"]) == {"image": 16, "video": 0}
     assert json.loads(flags["--default-chat-template-kwargs"]) == {"enable_thinking": False}
     of_length = [after for word, after in zip(words, words[1:], strict=False) if word == "--max-model-len"]
     assert int(of_length[-1]) >= 16 * 6400 + 20_000, "16 sheets of square cells, and their text"

@@ -35,17 +35,6 @@ def test_the_lines_are_written_beside_the_caller_and_told(
     assert [path.name for path in in_tmp.glob("*.srt")] == ["talk.srt"]
 
 
-def test_a_file_that_someone_else_wrote_is_kept(
-    server: Hearing, in_tmp: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (in_tmp / "talk.srt").write_text("mine")
-    assert main(["transcribe", "talk.mkv", server.url, "org/tones v3"]) == 0
-    assert "talk.tones-v3.srt: 2 lines" in capsys.readouterr().err
-    assert (in_tmp / "talk.srt").read_text() == "mine" and (in_tmp / "talk.tones-v3.srt").exists()
-    assert main(["transcribe", "talk.mkv", server.url, "tones", "--out", "talk.srt"]) == 0
-    assert "five" in (in_tmp / "talk.srt").read_text()
-
-
 @pytest.mark.parametrize(
     ("more", "message"),
     [
@@ -62,16 +51,3 @@ def test_a_mistake_is_one_sentence(
     assert main(["transcribe", "talk.mkv", server.url, "tones", *more]) == 2
     (told,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("atlaskit: ")]
     assert message in told
-
-
-def test_a_video_in_which_nobody_speaks(server: Hearing, in_tmp: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    speaking_video(in_tmp / "mute.mkv", [], 3)
-    assert main(["transcribe", "mute.mkv", server.url, "tones"]) == 1
-    assert "tones heard no words in mute.mkv" in capsys.readouterr().err and not (in_tmp / "mute.srt").exists()
-
-
-def test_a_server_that_is_not_there(server: Hearing, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["transcribe", "talk.mkv", "http://127.0.0.1:9/v1", "tones"]) == 2
-    told = capsys.readouterr().err
-    assert "1 of 1 chunks of talk.mkv" in told and "the first from 0:00:00.0 to 0:00:05.0" in told
-    assert "No model answers at http://127.0.0.1:9/v1" in told and "the same call again" in told

@@ -1,4 +1,4 @@
-"""The MDP and its atlas. Promise 4: evidence is grounded, whatever an agent does."""
+"""The MDP, its memory and its atlas. Promise 4: evidence is grounded, whatever an agent does."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ from atlaskit.environment.actions import (
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import LegalSet, Rules, State, legal_set, scan_interval, transition
-from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
-from atlaskit.environment.render import Sheet, Still, View
-from atlaskit.environment.tiles import Look
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, label_of
+from atlaskit.environment.render import Still, View
 from atlaskit.errors import IllegalAction, InputError
 
 
@@ -109,15 +108,6 @@ def test_expand_is_illegal_at_the_maximum_depth_and_below_a_second() -> None:
     assert legal_set(state_of(36_000, max_depth=2))["expand"] == tuple(range(64))
 
 
-def test_backtrack_is_illegal_at_the_region() -> None:
-    state = state_of(36_000, max_depth=2)
-    assert "backtrack" not in legal_set(state) and state.stack == ()
-    deeper = transition(state, Expand(9))
-    assert "backtrack" in legal_set(deeper) and deeper.stack == (state.grid,)
-    assert transition(deeper, Backtrack()).grid == state.grid
-    assert deeper.position == (deeper.grid.centre_s, deeper.grid.span_s)
-
-
 def test_breadth_first_workers_mark_and_do_not_expand() -> None:
     state = state_of(36_000, max_depth=2, traversal="bfs")
     legal = legal_set(state)
@@ -155,10 +145,6 @@ def test_dead_zones_black_out_a_context_scan(world: World, shared_cache: Cache) 
     assert observation.looking_at.dead == {5, 6, 7, 8}  # 5 of 9.4 s cover four whole cells of nine
 
 
-def test_nothing_is_legal_after_finished() -> None:
-    assert actions(legal_set(transition(state_of(), Finished()))) == []
-
-
 def test_an_atlas_observes_each_action(world: World, shared_cache: Cache) -> None:
     atlas = Atlas(world.drawn, cell=64, cache=shared_cache)
     assert atlas.rules.max_depth == 1
@@ -187,23 +173,61 @@ def test_evidence_carries_the_subtitles_of_its_cell(world: World, shared_cache: 
         assert expected in item.subtitle and bool(item.subtitle) == subtitles
 
 
-def test_an_atlas_returns_the_sheet_of_a_scratchpad(world: World, shared_cache: Cache) -> None:
-    atlas = Atlas(world.drawn, cell=64, fit="stretch", cache=shared_cache)
-    atlas.reset()
-    atlas.step(AddToScratchpad((Claim(7, "seen"), Claim(8, "seen"))))
-    scratchpad = atlas.state.scratchpad
-    assert atlas.sheet() == Sheet(world.drawn, scratchpad, Look(64, "stretch", labels="index"))
-    assert atlas.sheet(scratchpad.erase(["A"]), cell=96) == Sheet(
-        world.drawn, scratchpad.erase(["A"]), Look(96, "stretch", labels="index")
-    )
-    assert atlas.sheet(cell=96).size == atlas.sheet(cell=96).image.size == (192, 96)
-    many = Scratchpad().add(Evidence(float(t), float(t), t + 1.0, "", t / 300) for t in range(300))
-    assert [item.timestamp_s for item in atlas.sheet(many).scratchpad] == [float(t) for t in range(44, 300)]
-
-
 def test_invalid_depths_and_regions_are_refused(world: World) -> None:
     for depth in (-1, 9, "deep", 1.5):
         with pytest.raises(InputError, match="max_depth"):
             Atlas(world.drawn, max_depth=depth)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="not a region"):
         Atlas(world.drawn).start(Grid(0.0, 5.0, 8))
+
+
+spans = st.tuples(st.integers(0, 100), st.integers(1, 20)).map(lambda pair: (float(pair[0]), float(sum(pair))))
+
+
+def evidence(time_s: float, confidence: float = 0.5, description: str = "seen") -> Evidence:
+    return Evidence(time_s, time_s - 0.5, time_s + 0.5, description, confidence)
+
+
+def test_labels_follow_the_paper() -> None:
+    assert [label_of(i) for i in (0, 25, 26, 50, 51, 52, 701, 702)] == ["A", "Z", "AA", "AY", "AZ", "BA", "ZZ", "AAA"]
+
+
+def test_the_label_of_an_erased_item_is_not_reused() -> None:
+    pad = Scratchpad().add([evidence(1), evidence(2)]).erase(["B"]).add([evidence(3)])
+    assert pad.labels == ("A", "C")
+    assert pad["C"].timestamp_s == 3
+    with pytest.raises(InputError, match=r"no evidence \[B\]"):
+        pad["B"]
+
+
+def test_equal_timestamps_become_one_item_with_the_most_confident_description() -> None:
+    pad = Scratchpad().add([evidence(1, 0.5, "unsure"), evidence(1, 0.9, "sure"), evidence(1, 0.2, "guess")])
+    assert [(e.label, e.description) for e in pad] == [("A", "sure")]
+
+
+def test_evidence_outside_its_cell_is_refused() -> None:
+    with pytest.raises(InputError, match="outside its cell"):
+        Evidence(8660.0, 0.0, 10.0, "a yellow card", 1.0)
+    with pytest.raises(InputError, match="confidence"):
+        Evidence(1.0, 0.0, 2.0, "", 1.1)
+
+
+@given(st.lists(spans, max_size=12))
+def test_dead_zones_are_the_union_of_the_added_intervals(added: list[tuple[float, float]]) -> None:
+    zones = DeadZones().add_all(added)
+    assert all(a[1] < b[0] for a, b in zip(zones.intervals, zones.intervals[1:], strict=False))
+    dead = [any(a <= second < b for a, b in added) for second in range(125)]  # all bounds are whole seconds
+    assert [zones.covers(second, second + 1) for second in range(125)] == dead
+    assert [zones.contain(second) for second in range(125)] == dead
+    assert zones.coverage(0, 125) == pytest.approx(sum(dead) / 125)
+
+
+@given(st.lists(spans, max_size=8), st.randoms())
+def test_dead_zones_do_not_depend_on_the_order_of_adding(added: list[tuple[float, float]], random: object) -> None:
+    assert DeadZones().add_all(added) == DeadZones().add_all(sorted(added, reverse=True))
+
+
+def test_the_most_confident_items_keep_their_labels_and_order() -> None:
+    pad = Scratchpad().add(evidence(float(t), confidence=c) for t, c in ((1, 0.2), (2, 0.9), (3, 0.5), (4, 0.9)))
+    assert pad.surest(2).labels == ("B", "D") and pad.surest(3).labels == ("B", "C", "D")
+    assert pad.surest(4) is pad and pad.surest(2).labelled == 4

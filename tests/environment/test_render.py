@@ -1,8 +1,10 @@
-"""Promises 3 (no silent black), 5 (decode once) and 6 (recipe keys)."""
+"""Promises 3 (no silent black), 5 (decode once) and 6 (recipe keys), also of native cells."""
 
 from __future__ import annotations
 
 import dataclasses
+import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -15,9 +17,9 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.render import Frame, Sheet, Still, View, view, with_look
-from atlaskit.environment.tiles import Look
-from atlaskit.errors import InputError
-from atlaskit.video.readers import LETTERBOX
+from atlaskit.environment.tiles import FLATTEST, SHORTEST_PX, Look, read_tiles
+from atlaskit.errors import FrameError, InputError
+from atlaskit.video.readers import LETTERBOX, Pixels
 
 
 def pixels(view: View) -> np.ndarray:
@@ -57,18 +59,6 @@ def test_a_dead_cell_is_not_decoded(cache: Cache) -> None:
     assert video.asked == 1
 
 
-def test_contain_keeps_the_aspect_ratio_and_stretch_does_not(cache: Cache) -> None:
-    red = np.array((200, 60, 60))
-    for size, fit, expected in [
-        ((320, 180), "contain", 9 / 16),
-        ((180, 320), "contain", 9 / 16),
-        ((320, 180), "stretch", 1),
-    ]:
-        fitted = View(Flat(size), Grid(0, 16, 2), Look(160, fit), cache=cache)  # type: ignore[arg-type]
-        share = (np.abs(cell_of(fitted, 0) - red).max(axis=2) < 12).mean()
-        assert share == pytest.approx(expected, abs=0.02)
-
-
 def test_a_view_rendered_before_decodes_nothing(world: World, cache: Cache) -> None:
     first = view(world.drawn, k=4, cell=64, cache=cache).jpeg()
     before = world.drawn.frames_decoded
@@ -90,13 +80,9 @@ def test_a_key_depends_on_all_that_a_view_is_made_of(cache: Cache) -> None:
     video = Flat()
     base = View(video, Grid(0, 16, 4), Look(64), cache=cache)
     variants = [
-        base,
-        dataclasses.replace(base, video=Flat((180, 320))),
-        dataclasses.replace(base, grid=Grid(0, 16, 2)),
-        dataclasses.replace(base, grid=base.grid.expand(1)),
-        with_look(base, cell=65),
-        with_look(base, fit="stretch"),
-        with_look(base, labels="time"),
+        *(base, dataclasses.replace(base, video=Flat((180, 320))), dataclasses.replace(base, grid=Grid(0, 16, 2))),
+        *(dataclasses.replace(base, grid=base.grid.expand(1)), with_look(base, cell=65)),
+        *(with_look(base, fit="stretch"), with_look(base, labels="time")),
         dataclasses.replace(base, dead=frozenset({1})),
     ]
     assert len({variant.key for variant in variants}) == len(variants)
@@ -105,16 +91,6 @@ def test_a_key_depends_on_all_that_a_view_is_made_of(cache: Cache) -> None:
     renamed.name = "elsewhere"
     assert dataclasses.replace(base, video=renamed).key == base.key
     assert video.asked == 0, "reading a key decodes nothing"
-
-
-@given(st.integers(2, 6), st.lists(st.integers(0, 3), max_size=3), st.sets(st.integers(0, 3)))
-def test_the_order_of_dead_cells_does_not_change_a_key(k: int, path: list[int], dead: set[int]) -> None:
-    grid = Grid(0, 16, k, tuple(path))
-    no_cache: Cache = None  # type: ignore[assignment]  # a key needs no cache
-    one, other = (
-        View(Flat(), grid, Look(64), dead=frozenset(d), cache=no_cache) for d in (sorted(dead), sorted(dead)[::-1])
-    )
-    assert one.key == other.key
 
 
 def test_the_sheet_of_a_scratchpad(world: World, cache: Cache) -> None:
@@ -127,14 +103,6 @@ def test_the_sheet_of_a_scratchpad(world: World, cache: Cache) -> None:
     assert Sheet(world.drawn, pad.erase(["C"]), Look(64), cache=cache).key != sheet.key
 
 
-def test_a_still_shows_the_frame(world: World, cache: Cache) -> None:
-    still = Still(world.drawn, 12.0, cache)
-    frame = np.asarray(world.drawn.frame(12.0)).astype(int)
-    assert np.abs(np.asarray(still.image).astype(int) - frame).mean() < 4
-    other = Still(world.drawn, 300.0, cache)
-    assert np.abs(np.asarray(other.image).astype(int) - frame).mean() > 20
-
-
 def test_a_frame_shows_what_the_still_does_in_the_size_of_a_cell(world: World, cache: Cache) -> None:
     for fit, size in {"native": (96, 54), "contain": (96, 96), "stretch": (96, 96)}.items():
         frame = Frame(world.drawn, 12.0, Look(96, fit, 2), cache=cache)  # type: ignore[arg-type]
@@ -144,23 +112,6 @@ def test_a_frame_shows_what_the_still_does_in_the_size_of_a_cell(world: World, c
     assert np.abs(np.asarray(shown.image).astype(int) - still).mean() < 6
     before = world.drawn.frames_decoded
     assert shown.jpeg() and world.drawn.frames_decoded == before, "what was shown before decodes nothing"
-
-
-def test_a_frames_key_tells_it_from_others_and_an_unreadable_one_is_marked(cache: Cache) -> None:
-    video = Flat(broken=(4.0, 6.0))
-    base = Frame(video, 5.0, Look(64, "contain"), cache=cache)
-    variants = [base, dataclasses.replace(base, time_s=5.5), with_look(base, cell=65)]
-    variants += [with_look(base, fit="stretch"), dataclasses.replace(base, video=Flat((180, 320)))]
-    assert len({*(each.key for each in variants), Still(video, 5.0, cache).key}) == len(variants) + 1
-    assert video.asked == 0
-    hatched = np.asarray(with_look(base, fit="stretch").image).std(axis=(0, 1)).max()
-    plain = np.asarray(Frame(video, 7.0, Look(64, "stretch"), cache=cache).image).std(axis=(0, 1)).max()
-    assert hatched > 10 and plain < 2
-    for wrong in ({"cell": 8}, {"cell": 9_000}, {"fit": "crop"}, {"patch": 0}):
-        with pytest.raises(InputError):
-            with_look(base, **wrong)
-    with pytest.raises(InputError):
-        dataclasses.replace(base, time_s=16.0)
 
 
 def test_invalid_views_are_refused(cache: Cache) -> None:
@@ -178,3 +129,103 @@ def test_invalid_views_are_refused(cache: Cache) -> None:
         View(Flat(), Grid(0, 17, 2), cache=cache)
     with pytest.raises(InputError, match="K = 1"):
         view(Flat(), k=1, cache=cache)
+
+
+sides = st.integers(1, 8000)
+shapes = st.one_of(st.tuples(sides, sides), st.sampled_from([(1920, 1080), (640, 480), (1080, 1920), (2000, 100)]))
+cells = st.integers(16, 640)
+patches = st.one_of(st.sampled_from([14, 28, 32, 48, 56, 64]), st.integers(1, 200))
+few = st.integers(1, 12)
+
+
+class Clock(Flat):
+    """A video that is the redder the later it is."""
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        width, height = size or self.size
+        return [np.full((height, width, 3), (round(15 * time_s), 60, 120), np.uint8) for time_s in times_s]
+
+
+@given(shapes, cells, few, few, patches)
+def test_the_law_of_native_cells(shape: tuple[int, int], cell: int, columns: int, rows: int, patch: int) -> None:
+    """The longer side is `cell`; the shorter one, times its count, is a whole number of patches."""
+    size = width, height = Look(cell, "native", patch).cell_size(shape, columns, rows)
+    assert max(size) == cell and min(size) >= 1, "never more pixels than a square cell"
+    is_wide = shape[0] >= shape[1]
+    shorter, count = (height, rows) if is_wide else (width, columns)
+    assert (width if is_wide else height) == cell, "the longer side is that of the video"
+    step = patch // math.gcd(count, patch)
+    wanted = max(cell * min(shape) / max(shape), cell / FLATTEST, min(cell, SHORTEST_PX))
+    if step <= cell:
+        assert shorter * count % patch == 0
+        nearest = min(range(step, cell + 1, step), key=lambda length: (abs(length - wanted), -length))
+        assert abs(shorter - wanted) == pytest.approx(abs(nearest - wanted)), "no other whole number is nearer"
+    else:
+        assert abs(shorter - wanted) <= 0.5
+
+
+@given(
+    st.tuples(st.integers(40, 400), st.integers(40, 400)), st.integers(32, 120), st.integers(2, 5), st.integers(1, 64)
+)
+def test_all_of_the_frame_is_visible(shape: tuple[int, int], cell: int, k: int, patch: int) -> None:
+    """The frame keeps its aspect ratio, touches two sides at least, and the rest is grey."""
+    video = Flat(shape)
+    size = Look(cell, "native", patch).cell_size(shape, k, k)
+    (tile,), _ = read_tiles(video, [1.0], size, "native", Cache(None))
+    assert tile is not None and tile.size == size
+    shown = np.abs(np.asarray(tile).astype(int) - (200, 60, 60)).max(axis=2) < 40
+    high, wide = np.ptp(np.nonzero(shown.any(axis=1))) + 1, np.ptp(np.nonzero(shown.any(axis=0))) + 1
+    assert shown.sum() == high * wide, "one rectangle"
+    scale = min(size[0] / shape[0], size[1] / shape[1])
+    assert abs(wide - shape[0] * scale) <= 0.51 and abs(high - shape[1] * scale) <= 0.51
+    assert wide == size[0] or high == size[1]
+    rest = np.asarray(tile).astype(int)[~shown]
+    assert np.abs(rest - LETTERBOX).max(initial=0) < 30
+
+
+@pytest.mark.parametrize(("shape", "patch"), [((320, 180), 14), ((180, 320), 32)])
+def test_a_cell_lies_where_its_number_says(shape: tuple[int, int], patch: int, cache: Cache) -> None:
+    """A pixel's share of the image's width and height gives its cell, as a click on it does."""
+    shown = View(Clock(shape), Grid(0, 16, 4), Look(64, "native", patch), cache=cache)
+    pixels = np.asarray(shown.image).astype(int)
+    assert pixels.shape[1::-1] == shown.size
+    for y, x in np.ndindex(12, 12):
+        share_y, share_x = (y + 0.5) / 12, (x + 0.5) / 12
+        cell = shown.cells[int(share_y * 4) * 4 + int(share_x * 4)]
+        pixel = pixels[int(share_y * shown.size[1]), int(share_x * shown.size[0])]
+        assert abs(pixel[0] - 15 * cell.midpoint_s) < 7, (x, y)
+
+
+def test_only_the_dead_are_black_and_the_unreadable_are_marked(cache: Cache) -> None:
+    shown = View(Flat(broken=(4.0, 6.0)), Grid(0, 16, 4), Look(160, "native"), dead=frozenset({0}), cache=cache)
+    assert shown.cell_size == (160, 88) and shown.unreadable == {4, 5}
+    cells = np.asarray(shown.image).astype(int).reshape(4, 88, 4, 160, 3).swapaxes(1, 2).reshape(16, 88, 160, 3)
+    assert [index for index, cell in enumerate(cells) if (cell.max(axis=2) < 8).mean() > 0.99] == [0]
+    assert [index for index, cell in enumerate(cells) if cell.std(axis=(0, 1)).max() > 15] == [4, 5]
+
+
+def test_a_key_holds_the_size_that_a_patch_leads_to_and_not_the_patch(cache: Cache) -> None:
+    base = View(Flat(), Grid(0, 16, 8), Look(320, "native"), cache=cache)
+    by_patch = {patch: with_look(base, patch=patch) for patch in (32, 16, 56)}
+    assert by_patch[32].cell_size == by_patch[16].cell_size != by_patch[56].cell_size
+    assert by_patch[32].key == by_patch[16].key != by_patch[56].key
+    square = View(Flat((320, 320)), Grid(0, 16, 8), Look(320, "native"), cache=cache)
+    assert square.size == with_look(square, fit="contain").size
+    assert square.key != with_look(square, fit="contain").key
+    pad = Scratchpad().add([Evidence(1.0, 0.0, 2.0, "x", 0.5)])
+    sheets = {patch: Sheet(Flat(), pad, Look(320, "native", patch), cache=cache) for patch in (32, 64, 28)}
+    assert sheets[32].key == sheets[64].key != sheets[28].key
+    for fit in ("contain", "stretch"):
+        for other in (28, 56):
+            assert with_look(base, fit=fit, patch=other).key == with_look(base, fit=fit).key
+            assert (
+                Sheet(Flat(), pad, Look(320, fit, other), cache=cache).key
+                == Sheet(Flat(), pad, Look(320, fit), cache=cache).key
+            )  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("patch", [0, -32, 1.5, True])
+def test_an_impossible_patch_is_refused(patch: int, cache: Cache) -> None:
+    for fit in ("native", "contain"):
+        with pytest.raises(InputError, match="patch is a whole number, at least 1"):
+            View(Flat(), Grid(0, 16, 2), Look(fit=fit, patch=patch), cache=cache)  # type: ignore[arg-type]

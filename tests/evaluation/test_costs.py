@@ -7,13 +7,12 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from support.asking import ask, evaluate
+from support.asking import evaluate
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
 from atlaskit.methods.records import CLIP_K, clip_spans, describe_clips, rows_of
 from atlaskit.methods.run import MethodRun, method
@@ -43,23 +42,6 @@ def row(**values: Any) -> dict[str, Any]:
     """Return a row of `evaluate` with the columns that costs need."""
     own = {"calls": 1, "tokens": 100, "video_calls": 0, "video_tokens": 0, "seconds": 2.0, "right": True, "score": 1.0}
     return {"method": "m", "video": "v", "fingerprint": "f", "id": "1", **own, **values}
-
-
-def test_the_second_method_that_describes_clips_pays_none(worlds: tuple[World, ...], cache: Cache) -> None:
-    world = worlds[0]
-    first = ak.baselines.retrieval(world.drawn, world.questions[0], vlm=ak.Oracle(world), size=32, cache=cache)
-    second = reader(world.drawn, world.questions[1], vlm=ak.Oracle(world), size=32, cache=cache)
-    clips = math.ceil(world.drawn.duration_s / 10)
-    assert first.spent.calls == clips + 1 and second.spent.calls == 1
-    for result in (first, second):
-        assert result.per_video.calls == clips and result.per_question.calls == 1
-        assert result.per_video + result.per_question == result.total
-    assert first.per_video == second.per_video and first.per_video.tokens > 0
-
-
-def test_a_search_pays_nothing_per_video(worlds: tuple[World, ...], cache: Cache) -> None:
-    result = ask(worlds[0].drawn, worlds[0].questions[0], vlm=ak.Oracle(worlds[0]), cell=32, cache=cache)
-    assert result.per_video.calls == 0 and result.per_question == result.total
 
 
 def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache: Cache) -> None:
@@ -119,22 +101,3 @@ def test_methods_stand_side_by_side(cases: tuple[Case, ...], cache: Cache) -> No
     by_seed = statistics.comparison(tables, by="seed")
     assert by_seed[["method", "seed"]].to_numpy().tolist() == [[name, seed] for name in tables for seed in (1, 2)]
     assert by_seed["video_tokens"].gt(0).tolist() == [False] * 4 + [True] * 2
-
-
-def test_tables_that_cannot_be_compared_are_told() -> None:
-    rows = pd.DataFrame([row()])
-    for tables, by, message in [
-        ({"m": rows}, None, "no table of 'video-rlm' to compare with; there are m"),
-        ({}, None, "there are none"),
-        ({"video-rlm": rows, "m": rows.assign(id="2")}, None, "the same questions"),
-        ({"video-rlm": rows, "m": rows.assign(seed=1)}, "seed", "lacks the column 'seed'"),
-        ({"video-rlm": rows.assign(seed=2), "m": rows.assign(seed=1)}, "seed", "the same values of seed"),
-        ({"video-rlm": rows.drop(columns="video_tokens")}, None, "lacks the column 'video_tokens'"),
-    ]:
-        with pytest.raises(InputError, match=message):
-            statistics.comparison(tables, by=by)
-
-
-def test_prices_that_are_none_are_told(cases: tuple[Case, ...]) -> None:
-    with pytest.raises(InputError, match="prices must be ak.Prices"):
-        evaluate(cases, vlm=ak.Oracle, progress=False, prices={"prompt": 1})  # type: ignore[arg-type]

@@ -14,7 +14,7 @@ from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import NotebookError, run_notebook
 
 NOTEBOOKS = [path for folder in ("notebooks", "nano") for path in sorted((ROOT / folder).glob("*.ipynb"))]
-MAX_CELL_LINES, MAX_PARAMETER_LINES = 6, 16
+MAX_CELL_LINES, MAX_PARAMETER_LINES = 6, 20
 
 
 def code_cells(path: Path) -> list[nbformat.NotebookNode]:

@@ -14,9 +14,8 @@ from PIL import Image
 from playwright.sync_api import Browser
 from support.model_doubles import ATTACK
 from support.notebooks import write_notebook
-from support.pages import ParsedPage, RenderedPage
+from support.pages import RenderedPage
 
-from atlaskit.__main__ import main
 from atlaskit.experiments.record import RECORD, NotebookRun, digest, read_record
 from atlaskit.experiments.report import write_index
 from atlaskit.experiments.runner import run_all
@@ -87,22 +86,6 @@ def test_sections_of_the_same_settings_stay_and_others_are_named(tmp_path: Path)
     assert 'id="05_c"' not in text_of(write_index(tmp_path, [other])), "another version of the kit"
 
 
-def test_the_page_keeps_its_figures_when_files_change(tmp_path: Path) -> None:
-    index = write_index(tmp_path, [run(tmp_path)])
-    parsed = ParsedPage(text_of(index))
-    assert len(parsed.images) == 1 and parsed.images[0].startswith("data:image/png;base64,")
-    assert parsed.scripts == [] and "default-src 'none'" in text_of(index)
-
-
-@pytest.mark.parametrize(
-    "record", ["[1, {}]", "{", json.dumps([{"name": "a", "title": "", "when": "", "seconds": 1, "files": ["a.csv"]}])]
-)
-def test_a_record_that_is_unreadable_or_of_an_older_version_is_ignored(tmp_path: Path, record: str) -> None:
-    (tmp_path / RECORD).write_text(record)
-    assert read_record(tmp_path) == []
-    assert "0 notebooks" in text_of(write_index(tmp_path, []))
-
-
 def test_a_record_cannot_show_files_of_other_folders(tmp_path: Path) -> None:
     out = tmp_path / "out"
     out.mkdir()
@@ -153,21 +136,3 @@ def test_untrusted_text_runs_nothing_and_the_page_opens_without_a_network(tmp_pa
         assert page.title == "atlaskit: experiments" and page.handlers == 0 and page.errors == []
         assert page.requests == [] and page.broken == [] and page.images == 1
         assert "<script>document.title='run'</script>" in page.text
-
-
-@pytest.mark.long
-def test_running_a_notebook_by_itself_takes_its_old_section_off_the_page(
-    tmp_path: Path, capfd: pytest.CaptureFixture[str]
-) -> None:
-    folder, out = tmp_path / "books", tmp_path / "out"
-    folder.mkdir()
-    for name in ("03_c", "04_d"):
-        code = f"open(f'{{figures_dir}}/{name}.csv', 'w').write(f'{{worlds}}\\n')"
-        write_notebook(folder / f"{name}.ipynb", "worlds = 6\nfigures_dir = '../figures'", code)
-    run_all(folder, out)
-    assert main(["run", str(folder / "03_c.ipynb"), "--out", str(out), "-p", "worlds", "2"]) == 0
-    text = text_of(out / "index.html")
-    assert 'id="04_d"' in text and 'id="03_c"' not in text and "its files were changed later" in text
-    assert f"As a page: {out / '03_c.html'}" in capfd.readouterr().out and (out / "03_c.html").is_file()
-    main(["run", str(folder / "03_c.ipynb"), "--out", str(tmp_path / "new")])
-    assert not (tmp_path / "new" / "index.html").exists()

@@ -96,7 +96,7 @@ def test_a_browser_shows_the_quickstart_without_a_network(replayed: Path, browse
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["03_depth_budget", "08_error_analysis"])
+@pytest.mark.parametrize("name", ["08_error_analysis"])
 @pytest.mark.usefixtures("unmeasured")
 def test_an_oracle_is_asked_as_well(name: str, tmp_path: Path) -> None:
     path = ROOT / "notebooks" / f"{name}.ipynb"

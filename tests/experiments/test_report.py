@@ -1,12 +1,14 @@
-"""Executed notebooks as HTML.
+"""Executed notebooks as HTML, with their tables and captions, and what a terminal shows.
 
 The pages show every image without a kernel, a network or widget state, and text only as text.
 """
 
 from __future__ import annotations
 
+import io
 import re
 import shutil
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,14 +17,15 @@ import pytest
 from playwright.sync_api import Browser
 from support.model_doubles import ATTACK
 from support.notebooks import write_notebook
-from support.pages import TEMPLATE_HOSTS, WRITERS, RenderedPage, count_images, plain_html
+from support.pages import TEMPLATE_HOSTS, WRITERS, RenderedPage, count_images
 from support.paths import TESTS
 
 from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.errors import InputError
-from atlaskit.experiments import report
+from atlaskit.experiments.captions import captions
+from atlaskit.experiments.console import Console
 from atlaskit.experiments.notebook import NotebookError, run_notebook
 from atlaskit.experiments.report import write_html
+from atlaskit.experiments.tables import COLUMNS, ROWS, table_html
 
 
 def test_a_widget_without_stored_state_is_shown_as_its_image(tmp_path: Path) -> None:
@@ -36,14 +39,6 @@ def test_a_widget_without_stored_state_is_shown_as_its_image(tmp_path: Path) -> 
     for write in WRITERS:
         html = write(tmp_path / "widget.ipynb").read_text(encoding="utf-8")
         assert 'alt="a map"' in html and "0" * 32 not in html
-
-
-def test_an_unknown_form_of_the_page_is_an_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    nbformat.write(nbformat.v4.new_notebook(), tmp_path / "a.ipynb")
-    monkeypatch.setattr(report, "HEAD", re.compile("(never)"))
-    with pytest.raises(InputError, match=r"nbconvert's page for a.ipynb has an unknown form"):
-        write_html(tmp_path / "a.ipynb")
-    assert not (tmp_path / "a.html").exists()
 
 
 HOSTILE_CELLS = (
@@ -105,12 +100,62 @@ def test_untrusted_text_runs_nothing(hostile: Path, browser: Browser, write: Cal
         assert {url.split("/")[2] for url in page.requests} <= TEMPLATE_HOSTS
 
 
-@pytest.mark.browser
-def test_an_attack_that_runs_is_found(tmp_path: Path, browser: Browser) -> None:
-    """HTML output runs in nbconvert's own page; the policy of our page prevents it."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("1")])
-    notebook.cells[0].outputs = [nbformat.v4.new_output("display_data", {"text/html": ATTACK})]
-    nbformat.write(notebook, tmp_path / "raw.ipynb")
-    plain, ours = (RenderedPage(browser, write(tmp_path / "raw.ipynb")) for write in (plain_html, write_html))
-    assert plain.title == "run" and plain.broken and plain.handlers
-    assert ours.title == "raw" and ours.requests == []
+def shown(tmp_path: Path, text: str) -> str:
+    path = tmp_path / "09_a b.csv"
+    path.write_text(text, encoding="utf-8")
+    return table_html(path)
+
+
+def test_a_table_that_is_too_large_says_what_is_only_in_the_file(tmp_path: Path) -> None:
+    head = ["seed", "mean", "low", "high", "questions", *(f"c{n}" for n in range(12))]
+    rows = [[str(n), "1.0", "0.5", "1.0", "60", *(str(n + c) for c in range(12))] for n in range(ROWS + 7)]
+    html = shown(tmp_path, "\n".join(",".join(row) for row in [head, *rows]))
+    assert html.count("<tr>") == ROWS + 1 and html.count("<th") == COLUMNS
+    assert "in all rows: questions 60" in html and "4 more columns in the file" in html
+    assert "7 more rows in the file" in html and "mean (95 %)" in html, "a result stays, even if it is always the same"
+
+
+def test_text_is_escaped_cut_and_wraps(tmp_path: Path) -> None:
+    html = shown(tmp_path, f"name,b\n<script>alert(1)</script>,{'x' * 200}\n\x1b[31m\u202e,1\n")
+    assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
+    assert "x" * 20 + "<wbr>" in html and "…" in html and html.count("x") < 200
+
+
+def cell(kind: str, source: str) -> dict[str, str]:
+    return {"cell_type": kind, "source": source}
+
+
+def test_the_sentence_before_a_figure_is_on_that_figure() -> None:
+    cells = [
+        cell("markdown", "**Figure.** Left over."),
+        cell("code", "rows = 1"),
+        cell("markdown", "Some text.\n\n**Figure.** Two\nlines; the claim.\n\nMore text."),
+        cell("code", "first = ak.plots.path(run)"),
+        cell("code", "second = ak.plots.path(run)"),
+        cell("markdown", "**Figure.** A.\n\n**Figure.** B."),
+        cell("code", 'a = ak.plots.a(1)\nb = ak.plots.b(2)\nak.plots.save(b, folder, "09_b")'),
+        cell("code", "%time x"),
+        cell("code", 'ak.plots.save(first, folder, "09_first")\nak.plots.save(second, folder, "09_second")'),
+        cell("code", 'ak.plots.save(a, folder, "09_a")\nother.save(a, folder, "09_other")'),
+    ]
+    assert captions(cells) == {"09_b": "B.", "09_first": "Two lines; the claim.", "09_a": "A."}
+
+
+BAR = ["\r  0%|   | 0/2", "\r 50%|█  | 1/2", "\r100%|██ | 2/2\n"]
+
+
+def test_a_log_file_gets_a_line_for_the_last_state_of_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", log)
+    with Console("book.ipynb") as console:
+        for text in [*BAR, "one\ntw", "o\n"]:
+            console.stderr.write(text)
+    assert log.getvalue().splitlines() == ["▸ book.ipynb …", "100%|██ | 2/2", "one", "two"]
+
+
+def test_a_bar_in_the_executed_copy_and_its_page_is_complete(tmp_path: Path) -> None:
+    code = "import tqdm\nwith tqdm.tqdm(total=3) as bar:\n    for _ in range(3):\n        bar.refresh(); bar.update()"
+    executed = run_notebook(write_notebook(tmp_path / "a.ipynb", "n = 0", code), tmp_path / "out")
+    for path in (executed, write_html(executed)):
+        text = path.read_text(encoding="utf-8")
+        assert re.findall(r"(\d+)%\|", text) == ["100"], path

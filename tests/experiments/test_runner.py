@@ -64,7 +64,7 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
     books: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     out = books.parent / "figures"
-    runs = run_all(books, out, scale="smoke", workers=7, replay=True)
+    runs = run_all(books, out, scale="smoke", given={"workers": 7}, replay=True)
     output = capfd.readouterr().out
     assert "worlds 2 True" in output and "nano 7" in output and "nano True" in output, "nano is asked, and replayed"
     assert [run.name for run in runs] == ["01_a", "02_b", "03_c"]
@@ -81,22 +81,6 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
         copy = links(out / f"{name}.html")
         assert not [target for target in copy.targets if target.startswith(("http", "//"))]
         assert HOSTILE not in (out / f"{name}.html").read_text()
-
-
-@pytest.mark.long
-def test_the_page_of_a_failed_run_has_no_output_of_an_earlier_run(books: Path) -> None:
-    out = books.parent / "figures"
-    write_notebook(
-        books / "03_c.ipynb", "figures_dir = '../figures'", "open(f'{figures_dir}/03_c.csv', 'w').write('a')"
-    )
-    run_all(books, out, only=["03"])
-    assert "03_c.csv" in links(out / "index.html").targets
-    write_notebook(books / "03_c.ipynb", "figures_dir = '../figures'", "[][0]")
-    run_all(books, out, only=["03"])
-    assert {"03_c.html", "03_c.ipynb"} <= set(links(out / "index.html").targets), (
-        "the page links the executed copy, which shows the failure"
-    )
-    assert "03_c.csv" not in links(out / "index.html").targets and (out / "03_c.csv").exists()
 
 
 @pytest.mark.long
@@ -117,9 +101,8 @@ def test_notebooks_are_chosen_by_the_beginning_of_their_names(books: Path, capfd
     [
         ({"scale": "tiny"}, "scale must be smoke, small, full; got 'tiny'"),
         ({"only": ["09"]}, "No notebook in .* starts with '09'; there are 01_a, 02_b, 03_c"),
-        ({"workers": 0}, "workers"),
-        ({"data": "/videos"}, "None of these notebooks has a parameter data"),
-        ({"seeds": "selection"}, "None of these notebooks has a parameter seeds"),
+        ({"given": {"data": "/videos"}}, "None of these notebooks has a parameter data"),
+        ({"given": {"seeds": "selection"}}, "None of these notebooks has a parameter seeds"),
     ],
     ids=str,
 )

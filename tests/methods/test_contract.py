@@ -12,11 +12,13 @@ from support.methods import SMALL, ask_by
 from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
 from support.stand_ins import checked_html
 
+import atlaskit as ak
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.baselines import METHODS, settings_of
+from atlaskit.models.cached import PER_VIDEO_STEPS, Call
 from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.trace import Trace
@@ -100,7 +102,7 @@ def test_a_replay_elsewhere_needs_no_file(name: str, tiny: World, tmp_path: Path
 
 @pytest.mark.family
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("kind", [Oracle, Babbler, Spiteful])
+@pytest.mark.parametrize("kind", [Oracle, Babbler])
 def test_neither_threads_nor_timing_change_anything(name: str, kind: Any, tiny: World) -> None:
     def model() -> Any:
         return kind(tiny) if kind is Oracle else kind(3)
@@ -120,6 +122,8 @@ def test_a_failed_step_costs_the_step_and_not_the_answer(name: str, step: str, t
         assert result.prediction is not None and result.stop == "answered"
         assert result.failure == ("the network is down" if flaky.failed else "")
         failed += flaky.failed
+        if failed:
+            break
     assert failed
 
 
@@ -156,7 +160,7 @@ def test_a_model_that_rejects_every_call_is_not_asked_for_each_clip(name: str, t
 
 @pytest.mark.family
 @pytest.mark.parametrize("name", STEPS)
-@pytest.mark.parametrize("calls", [1, 2, 3, 8, 13, 25])
+@pytest.mark.parametrize("calls", [1, 3, 13])
 def test_a_budget_is_hard_and_an_answer_is_given(name: str, calls: int, tiny: World) -> None:
     budget = Budget(calls=calls)
     result = ask_by(name, tiny, Oracle(tiny), Cache(None), budget=budget, threads=3)
@@ -167,11 +171,10 @@ def test_a_budget_is_hard_and_an_answer_is_given(name: str, calls: int, tiny: Wo
 
 
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("calls", [7, 20])
-def test_a_budget_ends_at_the_same_call_for_any_timing(name: str, calls: int, tiny: World) -> None:
-    given: dict[str, Any] = {"budget": Budget(calls=calls), "threads": 4}
-    one = ask_by(name, tiny, Babbler(calls), Cache(None), **given)
-    other = ask_by(name, tiny, Slow(Babbler(calls), 3), Cache(None), **given)
+def test_a_budget_ends_at_the_same_call_for_any_timing(name: str, tiny: World) -> None:
+    given: dict[str, Any] = {"budget": Budget(calls=20), "threads": 4}
+    one = ask_by(name, tiny, Babbler(20), Cache(None), **given)
+    other = ask_by(name, tiny, Slow(Babbler(20), 3), Cache(None), **given)
     assert one.to_json() == other.to_json()
 
 
@@ -189,7 +192,7 @@ def test_a_run_that_was_cut_off_goes_on_where_it_stopped(name: str, tiny: World,
 
 @pytest.mark.family
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", [Babbler, Spiteful])
 def test_any_reply_is_only_text_and_names_only_what_there_is(
     name: str, seed: int, kind: type[Babbler], tiny: World
@@ -207,7 +210,7 @@ def test_any_reply_is_only_text_and_names_only_what_there_is(
 @pytest.mark.parametrize("name", sorted({*WATCHING} - {"video-rlm", "composite", "uniform"}))
 def test_the_oracle_knows_only_what_it_reads_and_sees(name: str, tiny: World, cache: Cache) -> None:
     blind = Oracle(tiny, miss=1)
-    for number in range(len(tiny.questions)):
+    for number in various(tiny):
         assert ask_by(name, tiny, blind, cache, number, subtitles=False).reasoning.startswith("0 of ")
 
 
@@ -287,3 +290,38 @@ def test_it_answers_more_than_the_question_alone_and_mistakes_cost_answers(
         return sum(bool(ask_by(method, tiny, oracle, cache, number).is_right) for number in choices)
 
     assert right(name) > max(right("blind"), right(name, miss=0.9), right(name, confuse=0.9))
+
+
+CLIP_METHODS = ("retrieval", "mapreduce", "mapreduce-clips", "worldmm", "dvd")
+"""The methods that stand on the records of clips."""
+
+
+CHOOSING_METHODS = ("videoagent", "videotree")
+"""The methods whose question decides which frames are described."""
+
+
+def paid(calls: tuple[Call, ...], steps: frozenset[str] = PER_VIDEO_STEPS) -> list[tuple[str, ...]]:
+    """Return what the calls that were made now showed, those of some steps alone."""
+    return [call.views for call in calls if call.live and call.step in steps]
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", sorted(set(METHODS) - {"video-rlm", "composite"}))
+def test_the_second_question_pays_nothing_again_for_the_video(name: str, tiny: World, cache: Cache) -> None:
+    first, second = (
+        METHODS[name](tiny.drawn, question, vlm=ak.Oracle(tiny), cache=cache, **SMALL[name])
+        for question in tiny.questions[:2]
+    )
+    assert first.prediction is not None and second.prediction is not None
+    again = paid(second.calls)
+    assert not {views for views in again if views} & set(paid(first.calls))
+    assert name in CHOOSING_METHODS or again == []
+
+
+def test_the_second_method_pays_nothing_for_clips(tiny: World, cache: Cache) -> None:
+    question, clips = tiny.questions[0], frozenset({"clip"})
+    for number, name in enumerate(CLIP_METHODS):
+        result = METHODS[name](tiny.drawn, question, vlm=ak.Oracle(tiny), cache=cache, **SMALL[name])
+        described = [call.views for call in result.calls if call.step in clips]
+        assert described, name
+        assert paid(result.calls, clips) == (described if number == 0 else []), name

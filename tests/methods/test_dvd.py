@@ -7,21 +7,19 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from support.controllers import CLIPS, Scripted, ranges, told
-from support.model_doubles import Spiteful
-from support.searches import RecordingOracle, of_category, taken_steps, text_of
+from support.searches import RecordingOracle, taken_steps, text_of
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.evaluation.baselines import dvd, videoarm, worldmm
+from atlaskit.evaluation.baselines import dvd
 from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.controller import ControllerCall
-from atlaskit.methods.dvd import LONGEST_ROW, MOST_FOUND, BrowseCall
+from atlaskit.methods.dvd import MOST_FOUND, BrowseCall
 from atlaskit.methods.ranges import MOST_RANGES, InspectCall
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.result import Result
 
-WHICH = Question("What is it?", ("a circle", "a square"))
 SEARCH = {"action": "clip_search", "description": "red circle star square", "k": 4}
 
 
@@ -41,18 +39,6 @@ def test_a_run_describes_each_clip_then_takes_turns_then_decides(tiny: World, ca
         assert isinstance(last.facts, EvidenceCall) and not last.images
         assert result.total.calls == sum(taken.values()) + 1 and result.usage["master"].calls == taken["dvd"] + 1
         assert all(len(request.images) <= MOST_IMAGES for request in model.requests)
-
-
-def test_the_oracle_browses_for_the_whole_and_searches_for_a_moment(tiny: World, cache: Cache) -> None:
-    first = {}
-    for category in ("COUNT", "SSS", "SUM", "OCR", "S2A", "T2O"):
-        result = run(tiny, Oracle(tiny), cache, of_category(tiny, category))
-        turn = next(event for event in result.trace.of("turn") if event.step == "dvd")
-        first[category] = turn.answer["action"]["action"]
-    assert first == {
-        **dict.fromkeys(("COUNT", "SSS", "SUM"), "global_browse"),
-        **dict.fromkeys(("OCR", "S2A", "T2O"), "clip_search"),
-    }
 
 
 def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: World, cache: Cache) -> None:
@@ -99,16 +85,6 @@ def test_a_record_is_told_once(tiny: World, cache: Cache) -> None:
     assert not [row for row in rows if row in second]
     decision = model.requests[-1].facts
     assert isinstance(decision, EvidenceCall) and all(row in decision.text for row in rows)
-
-
-def test_long_records_are_cut(tiny: World, cache: Cache) -> None:
-    class Verbose(Spiteful):
-        words = ("word " * 200,)
-
-    model = Scripted(Verbose(), [{**SEARCH, "description": "word", "k": 16}])
-    run(tiny, model, cache)
-    rows = [row for row in told(model, "dvd")[0].split("\n") if row.startswith("Clip ")]
-    assert len(rows) > 5 and max(map(len, rows)) == LONGEST_ROW
 
 
 def test_what_a_tool_cannot_do_is_told(tiny: World, cache: Cache) -> None:
@@ -158,24 +134,6 @@ def test_browsing_reads_the_best_captions_in_order_of_time(tiny: World, cache: C
         numbers = [int(row.split()[1]) for row in call.captions.split("\n")]
         assert numbers == sorted(numbers) and len(numbers) == rows
         assert "circle (clips" in call.subjects or "square (clips" in call.subjects
-
-
-def test_clips_without_a_record_are_left_out_and_can_be_looked_at(tiny: World, cache: Cache) -> None:
-    look = {"action": "frame_inspect", "question": "What?", "ranges": ranges((0, 3))}
-    model = Scripted(Oracle(tiny), [{"action": "global_browse", "query": "What?"}, SEARCH, look], fails=("clip",))
-    result = run(tiny, model, cache)
-    assert result.prediction is not None and result.failure == "the call failed"
-    assert len(told(model, "dvd")) == 3 and len(model.of("inspect")) == 1
-    assert "No clip was described." in text_of(model.of("browse")[0])
-
-
-def test_a_schema_is_made_once_for_videos_of_one_length(tiny: World, cache: Cache) -> None:
-    for method in (dvd, videoarm, worldmm):
-        model = RecordingOracle(tiny)
-        for question in tiny.questions[:2]:
-            method(tiny.drawn, question, vlm=model, cache=cache, size=32)
-        first, *others = [each.schema for each in model.requests if isinstance(each.facts, ControllerCall)]
-        assert others and all(other is first for other in others)
 
 
 def test_a_question_costs_at_most_twenty_nine_calls_beside_the_clips(tiny: World, cache: Cache) -> None:

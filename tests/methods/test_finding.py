@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from support.asking import evaluate
 from support.embedding import Embedding, embedding_server
 from support.faults import failing
-from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
+from support.model_doubles import Counting, Flaky
 
 import atlaskit as ak
-from atlaskit.agents.budget import Budget
 from atlaskit.agents.index import Index, nearest, query_of, words
 from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, Unrecorded
+from atlaskit.errors import Unrecorded
 from atlaskit.evaluation.baselines import retrieval
 from atlaskit.methods.records import Clip
-from atlaskit.methods.retrieval import QueriesCall
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.runs.result import Result
@@ -54,24 +47,6 @@ def asked(world: World, cache: Cache, search: Any, model: Any = None, **settings
     return retrieval(world.drawn, world.questions[0], vlm=model, search=search, size=32, cache=cache, **settings)
 
 
-def test_what_several_queries_find_comes_first() -> None:
-    index = Index(clips())
-    assert [clip.index for clip in index.search_all(["lake"])] == [clip.index for clip in index.search("lake")]
-    fused = [clip.index for clip in index.search_all(["lake", "green square", "green"])]
-    assert fused[0] == 1 and set(fused) == {1, 2, 4}
-    assert index.search_all(["lake", "lake"], 1) == index.search_all(["lake"], 1)
-    assert index.search_all([]) == index.search_all(["zebra", "", "?"]) == []
-
-
-@given(st.lists(st.sampled_from(["red", "lake", "square circle", "zebra", "ß", ""]), max_size=6), st.integers(1, 9))
-def test_fused_clips_are_those_that_a_query_finds(queries: list[str], k: int) -> None:
-    index = Index(clips())
-    found = index.search_all(queries, k)
-    every = {clip.index for query in queries for clip in index.search(query, k)}
-    assert len(found) == len({clip.index for clip in found}) == min(k, len(every))
-    assert {clip.index for clip in found} <= every
-
-
 def test_the_nearest_clips_are_those_of_the_largest_cosine() -> None:
     vectors = np.array([[1, 0], [0, 1], [2, 2.0], [0, 0], [-1, 0]], np.float32)
     found = nearest(clips(), vectors, np.array([3, 0], np.float32), 5)
@@ -95,12 +70,6 @@ def test_paraphrases_cost_one_call_a_question(world: World, cache: Cache) -> Non
     assert model.calls == ["decision"] or model.calls == [], "the clips and perhaps the same answer are paid"
 
 
-def test_the_prompt_names_the_question_last_and_no_video(world: World) -> None:
-    request = QueriesCall(world.questions[0]).request()
-    assert not request.images and request.messages[-1].parts[-1].endswith(world.questions[0].choices[-1])
-    assert str(world.drawn.duration_s) not in str(request.messages)
-
-
 def test_without_paraphrases_the_question_is_searched_for(world: World) -> None:
     flaky = Flaky(ak.Oracle(world), 1.0, steps=("queries",))
     without = asked(world, Cache(None), "paraphrases", flaky)
@@ -108,12 +77,6 @@ def test_without_paraphrases_the_question_is_searched_for(world: World) -> None:
     assert without.prediction == plain.prediction is not None and without.failure == "the network is down"
     views = [[event.intervals_s for event in each.trace.of("turn")] for each in (without, plain)]
     assert views[0] == views[1]
-
-
-@pytest.mark.parametrize("model", [Babbler(1), Spiteful(2)])
-def test_any_paraphrase_is_only_a_query(world: World, model: Babbler) -> None:
-    results = [asked(world, Cache(None), "paraphrases", each, threads=3) for each in (model, Slow(model, 3))]
-    assert results[0].prediction is not None and results[0].to_json() == results[1].to_json()
 
 
 def test_clips_are_found_by_vectors_which_are_paid_once(world: World, cache: Cache, server: Embedding) -> None:
@@ -158,41 +121,13 @@ def test_an_embedder_that_no_question_can_use_is_an_error(world: World, cache: C
         asked(world, cache, Embedder("http://127.0.0.1:9/v1", "m"))
 
 
-def test_the_time_of_a_budget_holds_for_an_embedder(world: World, cache: Cache, server: Embedding) -> None:
-    asked(world, cache, "words")
-
-    def silent(handler: BaseHTTPRequestHandler) -> None:
-        handler.connection.settimeout(5)
-        handler.connection.recv(1)
-
-    server.faults = [silent]
-    result = asked(world, cache, Embedder(server.url, "m"), budget=Budget(seconds=1.5))
-    assert result.stop == "seconds" or result.prediction is not None
-    assert result.spent.seconds < 4 and "searched by words instead" in result.failure
-
-
-@pytest.mark.parametrize("search", ["vectors", None, 1, "http://127.0.0.1:9/v1"])
-def test_a_search_that_there_is_not_is_told(world: World, search: Any) -> None:
-    with pytest.raises(InputError, match='search must be "words", "paraphrases" or an ak.Embedder'):
-        asked(world, Cache(None), search)
-
-
-def test_an_evaluation_records_the_embedder(world: World, cache: Cache, server: Embedding) -> None:
-    embedder = Embedder(server.url, "m", api_key="secret")
-    table = evaluate(
-        world.cases(drawn=True), "retrieval", vlm=ak.Oracle, search=embedder, size=32, cache=cache, progress=False
-    )
-    assert (table["failure"] == "").all()
-    assert "secret" not in json.dumps(table.attrs) and "m'" in table.attrs["settings"]["search"]
-
-
-def test_the_oracle_searches_for_words_of_the_question_alone(world: World) -> None:
-    for question in world.questions:
-        for miss in (0.0, 0.5, 1.0):
-            reply = ak.Oracle(world, miss=miss).complete(QueriesCall(question).request())
-            asked_for = f"{question.text} {' '.join(question.choices)}"
-            assert all(query in asked_for for query in reply.answer.queries)
-            assert miss < 1 or reply.answer.queries == [question.text]
+def test_what_several_queries_find_comes_first() -> None:
+    index = Index(clips())
+    assert [clip.index for clip in index.search_all(["lake"])] == [clip.index for clip in index.search("lake")]
+    fused = [clip.index for clip in index.search_all(["lake", "green square", "green"])]
+    assert fused[0] == 1 and set(fused) == {1, 2, 4}
+    assert index.search_all(["lake", "lake"], 1) == index.search_all(["lake"], 1)
+    assert index.search_all([]) == index.search_all(["zebra", "", "?"]) == []
 
 
 def test_a_word_keeps_its_vowel_signs() -> None:

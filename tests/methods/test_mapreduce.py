@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from support.model_doubles import Flaky, Overruled
+from support.model_doubles import Overruled
 from support.searches import RecordingOracle, paid_steps, text_of
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -20,7 +20,7 @@ from atlaskit.methods.calls import TextCall
 from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
-from atlaskit.methods.scenes import LONGEST_ROW, MOST_LISTED, CharactersCall, Scene, clips_as_scenes, with_names
+from atlaskit.methods.scenes import Scene, clips_as_scenes, with_names
 from atlaskit.models.protocol import MOST_IMAGES, Request
 
 PER_VIDEO = {"clip", "continues", "scene", "characters"}
@@ -33,11 +33,7 @@ def greedy(oracle: Oracle) -> Overruled:
         (_, scenes), *_ = request.schema.values  # type: ignore[union-attr]
         return {**answer, "segments": list(scenes[:10])}
 
-    return Overruled(
-        oracle,
-        map=all_of,
-        reduce=lambda request, answer: {**all_of(request, answer), "scope": "global"},
-    )
+    return Overruled(oracle, map=all_of, reduce=lambda request, answer: {**all_of(request, answer), "scope": "global"})
 
 
 def clip(index: int, *subjects: tuple[str, str], caption: str = "A place.") -> Clip:
@@ -105,40 +101,6 @@ def test_each_character_has_one_name_in_all_scenes(film: World, subjects: list[l
     assert len(run.model.calls) <= max(0, len(scenes) - 1)
 
 
-def test_names_take_as_many_rounds_as_the_logarithm_of_the_scenes(film: World, cache: Cache) -> None:
-    scenes = clips_as_scenes([clip(index, ("circle", "red")) for index in range(12)])
-    _, run = named(film, cache, scenes)
-    spans = [event.intervals_s for event in run.events if event.kind == "turn"]
-    assert len(spans) == 11
-    assert [len(some) for some in _rounds(spans)] == [6, 3, 1, 1]
-
-
-def _rounds(spans: list[Any]) -> list[list[Any]]:
-    """Return the merges by round: a round begins where a merge starts at 0 again."""
-    rounds: list[list[Any]] = []
-    for span in spans:
-        if span[0][0] == 0:
-            rounds.append([])
-        rounds[-1].append(span)
-    return rounds
-
-
-def test_a_merge_compares_a_bounded_number_of_characters(film: World, cache: Cache) -> None:
-    oracle = RecordingOracle(film)
-    scenes = clips_as_scenes([clip(index, *((f"c{index}", f"a{place}") for place in range(8))) for index in range(16)])
-    found, _ = named(film, cache, scenes, oracle)
-    calls = [request.facts for request in oracle.requests if isinstance(request.facts, CharactersCall)]
-    assert max(len(call.first) for call in calls) == MOST_LISTED
-    assert len({name for scene in found for name in scene.names}) == 16 * 8, "those not compared keep their names"
-
-
-def test_two_characters_of_one_name_are_told_apart(film: World, cache: Cache) -> None:
-    scenes = clips_as_scenes([clip(0, ("man", "tall")), clip(1, ("man", "short")), clip(2, ("Man 2", "old"))])
-    found, _ = named(film, cache, scenes)
-    assert [scene.names for scene in found] == [("man",), ("man 2",), ("Man 2 2",)]
-    assert "man 2 (here called man; short)" in found[1].row and "man (tall)" in found[0].row
-
-
 def test_only_scenes_that_were_shown_can_be_named(short: World, cache: Cache) -> None:
     oracle = RecordingOracle(short)
     mapreduce_clips(short.drawn, short.questions[0], vlm=greedy(oracle), cache=cache, size=32, clip_s=5)
@@ -172,41 +134,3 @@ def test_what_is_seen_reaches_the_answer(short: World, cache: Cache) -> None:
     assert sum(grid.size for grid in shown) == 32 and (shown[0].start_s, shown[1].end_s) == (0, 10)
     assert len(across.images) == 1 and len(across.facts.sheet.scratchpad) == 10  # type: ignore[attr-defined]
     assert all(len(request.images) <= MOST_IMAGES for request in oracle.requests)
-
-
-def test_the_middle_frame_of_each_scene_is_labelled_with_its_number(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    mapreduce_clips(short.drawn, short.questions[0], vlm=oracle, cache=cache, size=32)
-    (read,) = (request.facts for request in oracle.requests if isinstance(request.facts, MapCall))
-    items = [item for sheet in read.sheets for item in sheet.scratchpad]
-    assert [(item.label, item.timestamp_s) for item in items] == [(str(n), n * 10 + 5.0) for n in range(20)]
-    assert [len(sheet.scratchpad) for sheet in read.sheets] == [16, 4]
-
-
-def test_a_local_question_needs_no_view_across(short: World, cache: Cache) -> None:
-    local = Overruled(Oracle(short), reduce=lambda request, answer: {**answer, "scope": "local"})
-    results = [mapreduce(short.drawn, each, vlm=local, cache=cache, size=32) for each in short.questions]
-    assert not any("overview" in paid_steps(result) for result in results)
-    assert any("look" in paid_steps(result) for result in results)
-
-
-def test_if_no_scene_is_named_the_answer_comes_from_what_was_read(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    none = Overruled(oracle, map=lambda request, answer: {**answer, "reasoning": "Nothing at all.", "segments": []})
-    result = mapreduce(short.drawn, short.questions[0], vlm=none, cache=cache, size=32)
-    assert result.prediction is not None and not {"reduce", "goal", "look"} & paid_steps(result).keys()
-    assert "Nothing at all." in text_of(oracle.requests[-1])
-
-
-def test_a_failed_choice_keeps_the_surest_scenes(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    result = mapreduce_clips(
-        short.drawn, short.questions[0], vlm=Flaky(greedy(oracle), 1, steps=("reduce",)), cache=cache, size=32
-    )
-    assert result.failure == "the network is down" and paid_steps(result)["look"] == 10
-    assert "The scenes that were chosen:" in text_of(oracle.requests[-1])
-
-
-def test_a_long_row_is_cut_and_marked() -> None:
-    scene = clips_as_scenes([clip(0, caption="word " * 1000)])[0]
-    assert len(scene.row) == LONGEST_ROW and scene.row.endswith(" …")

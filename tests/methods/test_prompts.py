@@ -69,7 +69,7 @@ def calls() -> dict[str, Any]:
     view = View(Flat(), Grid(0.0, 8.0, 3), Look(48, "contain", labels="index"), cache=cache)
     said = (Line(1.0, 2.5, "Hello “there”"), Line(3.0, 4.0, "Bye"))
     return {
-        "FramesCall": FramesCall(question, 16.0, (view,), (((1.0, said),),)),
+        "FramesCall": FramesCall(question, 16.0, (view,), (said,)),
         "CaptionCall": CaptionCall(view, said),
         "TextCall": TextCall(question, 16.0, "A dog."),
         **dict(method_calls(cache)),

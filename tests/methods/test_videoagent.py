@@ -1,4 +1,4 @@
-"""`videoagent`: what it looks at in each round, what it may name, what it costs."""
+"""`videoagent` and `videotree`: which frames they look at, what may be named, what it costs."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Look
-from atlaskit.evaluation.baselines import videoagent
+from atlaskit.evaluation.baselines import videoagent, videotree
 from atlaskit.methods.calls import TextCall
-from atlaskit.methods.records import Note, StillCall
-from atlaskit.methods.videoagent import JudgeCall, PickCall, between
-from atlaskit.models.errors import Unreachable
+from atlaskit.methods.clusters import Cluster, SimilarFrames
+from atlaskit.methods.records import StillCall
+from atlaskit.methods.videoagent import JudgeCall, PickCall
+from atlaskit.methods.videotree import RelevanceCall
+from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
 
 WHAT = Question("What is seen?", kind="open")
@@ -79,12 +81,6 @@ def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, ca
     assert len(answered.text.split("\n")) == 9
 
 
-def test_a_segment_named_twice_is_looked_into_once(brief_world: World, cache: Cache) -> None:
-    model = Noting(judging(brief_world, looks((2, "the first"), (2, "the second"))))
-    look(brief_world, model, cache, rounds=2)
-    assert [pick.look_for for pick in model.of(PickCall)] == ["the first"]
-
-
 def test_rounds_and_segments_are_bounded(brief_world: World, cache: Cache) -> None:
     alone = Noting(ak.Oracle(brief_world))
     look(brief_world, alone, cache, rounds=1)
@@ -95,30 +91,6 @@ def test_rounds_and_segments_are_bounded(brief_world: World, cache: Cache) -> No
     assert all(span[1] - span[0] >= 1.0 for call in model.of(JudgeCall) for span in call.segments)
     with pytest.raises(ValidationError):
         look(brief_world, judging(brief_world, looks((0, "x"), (1, "x"))), Cache(None), segments=1)
-
-
-def test_segments_are_what_lies_between_frames_unless_it_is_short() -> None:
-    notes = [Note((time_s, time_s + 0.1), "x", ()) for time_s in (0.5, 10.0, 10.9, 30.0)]
-    assert between(30.5, notes) == ((0.5, 10.0), (10.9, 30.0))
-    assert between(30.5, []) == ((0.0, 30.5),) and between(0.5, []) == ()
-
-
-def test_a_video_without_segments_is_answered_at_once(cache: Cache) -> None:
-    video, model = Flat(), Counting(Babbler(1))
-    result = videoagent(video, "What is seen?", vlm=model, frames=32, size=32, cache=cache)
-    assert model.calls == ["frame"] * 32 + ["decision"] and result.prediction is not None
-
-
-def test_unreadable_frames_cannot_be_picked(cache: Cache) -> None:
-    video = Flat(broken=(0.0, 1.0))
-    wanted = looks((0, "anything"), (1, "anything"))
-    model = Noting(Overruled(Babbler(1), videoagent=lambda *_: {"reasoning": "", "answer": "", "judgement": wanted}))
-    videoagent(video, "What is seen?", vlm=model, frames=2, rounds=2, size=32, cache=cache)
-    pick, other = sorted(model.of(PickCall), key=lambda call: call.view.grid.start_s)  # threads ask in any order
-    assert pick.cells == tuple(range(4, 16)) and other.cells == tuple(range(16)), "cells of a quarter of a second"
-    dead, cut = Flat(broken=(0.0, 3.9)), Noting(model.model)
-    videoagent(dead, "What is seen?", vlm=cut, frames=2, rounds=2, size=32, cache=Cache(None))
-    assert [pick.view.grid.start_s for pick in cut.of(PickCall)] == [4.0], "a segment without a frame is left out"
 
 
 def test_only_segments_and_cells_that_there_are_can_be_named() -> None:
@@ -137,20 +109,89 @@ def test_only_segments_and_cells_that_there_are_can_be_named() -> None:
             pick.model_validate({"seen": "", "cell": cell})
 
 
-def test_a_failed_call_costs_what_it_asked_for(brief_world: World) -> None:
-    wanted, expected = judging(brief_world, looks((0, "x"))), dict[str, dict[str, int]]()
-    expected["frame"] = {"videoagent": 2, "pick": 2}
-    expected["videoagent"] = {"frame": 5}
-    expected["pick"] = {"frame": 5, "videoagent": 1}
-    for step, left in expected.items():
-        result = look(brief_world, Noting(wanted, step), Cache(None))
-        assert result.prediction is not None and result.failure == "the call failed" and result.stop == "answered"
-        assert taken_steps(result) == left
+def graded(request: Request, *grades: int) -> dict[str, Any]:
+    """Return an answer that rates the frames of a request, the last grade for all further ones."""
+    frames = range(len(request.facts.rows))  # type: ignore[attr-defined]
+    ratings = [{"frame": each, "relevance": grades[min(each, len(grades) - 1)]} for each in frames]
+    return {"prediction": "", "confidence": 1, "relevance": ratings}
 
 
-def test_a_server_that_vanishes_later_costs_the_frames_and_not_the_run(brief_world: World, cache: Cache) -> None:
-    wanted = judging(brief_world, looks(*((segment, "x") for segment in range(5))))
-    result = look(brief_world, Noting(wanted, "pick", error=Unreachable), cache)
-    assert result.prediction is not None and taken_steps(result) == {"frame": 5, "videoagent": 1}
-    with pytest.raises(Unreachable):
-        look(brief_world, Noting(wanted, "frame", "videoagent", "decision", error=Unreachable), Cache(None))
+def rating(world: World, *grades: int) -> Any:
+    return Overruled(ak.Oracle(world), relevance=lambda request, _: graded(request, *grades))
+
+
+def tree(world: World, model: Any, cache: Cache, number: int = 0, **settings: Any) -> Result:
+    return videotree(
+        world.drawn, world.questions[number], vlm=model, cache=cache, **{"size": 32, "threads": 1, **settings}
+    )
+
+
+def times_of(calls: list[StillCall]) -> list[float]:
+    return sorted(call.frame.time_s for call in calls)
+
+
+def test_a_question_costs_its_frames_its_ratings_and_the_answer(brief_world: World, cache: Cache) -> None:
+    model = Noting(ak.Oracle(brief_world))
+    result = tree(brief_world, model, cache)
+    calls = taken_steps(result)
+    assert set(calls) == {"frame", "relevance"} and result.total.calls == calls.total() + 1
+    assert len(model.of(RelevanceCall)) == calls["relevance"] <= 3, "8, 16 and 32 groups"
+    assert [type(facts) for facts in model.facts if type(facts) is not StillCall][-1] is TextCall
+    (answered,) = model.of(TextCall)
+    rows = answered.text.split("\n")
+    assert len(rows) <= calls["frame"] and all(row.startswith("Frame at ") for row in rows)
+    assert result.stop == "answered" and result.prediction is not None and result.failure == ""
+    assert all(len(call.views) <= 1 for call in result.calls)
+
+
+def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World, cache: Cache) -> None:
+    """A rating is of a row, and rows are in order of time."""
+    model = Noting(rating(brief_world, 1, 3, 2, 1))
+    tree(brief_world, model, cache, clusters=6, most_clusters=6)
+    frames = SimilarFrames(brief_world.drawn, cache)
+    groups = sorted(frames.clusters(6), key=lambda group: group.time_s)
+    (call,) = model.of(RelevanceCall)
+    rows = {still.frame.time_s: still for still in model.of(StillCall)}
+    assert len(call.rows) == 6 and all(group.time_s in rows for group in groups)
+
+    def parts(group: Cluster) -> list[Cluster]:
+        return frames.clusters(4, group)
+
+    opened = [*parts(groups[1]), *(small for part in parts(groups[1]) for small in parts(part)), *parts(groups[2])]
+    assert times_of(model.of(StillCall)) == sorted({group.time_s for group in [*groups, *opened]})
+    answered = model.of(TextCall)[0].text.split("\n")
+    assert answered == sorted(answered, key=lambda row: list(map(float, row.split(" ")[2].strip(":").split(":"))))
+
+
+def test_groups_are_doubled_until_enough_are_relevant(brief_world: World) -> None:
+    expected = {1: [8, 16, 32], 3: [8]}
+    for grade, counts in expected.items():
+        model = Noting(rating(brief_world, grade))
+        tree(brief_world, model, Cache(None))
+        assert [len(call.rows) for call in model.of(RelevanceCall)] == counts
+    model = Noting(rating(brief_world, 1))
+    tree(brief_world, model, Cache(None), clusters=5, most_clusters=12)
+    assert [len(call.rows) for call in model.of(RelevanceCall)] == [5, 10, 12]
+    described = times_of(model.of(StillCall))
+    assert len(described) == len(set(described)), "a frame is described once"
+
+
+def test_groups_can_grow_with_the_duration_and_are_rated_32_at_a_time() -> None:
+    long = ak.benchmarks.atlasworld(3, 3_750, questions=1, size=(160, 90))
+    model = Noting(rating(long, 1))
+    settings = {"clusters": 10, "most_clusters": 20, "most_frames": 60, "grow": True, "threads": 1}
+    result = tree(long, model, Cache(None), **settings)
+    assert [len(call.rows) for call in model.of(RelevanceCall)] == [20, 32, 8], "two hours have begun"
+    assert result.settings["grow"] is True and result.settings["most_frames"] == 60
+    model = Noting(rating(long, 1))
+    tree(long, model, Cache(None), **{**settings, "grow": False})
+    assert [len(call.rows) for call in model.of(RelevanceCall)] == [10, 20]
+
+
+def test_a_frame_that_videoagent_described_is_paid(cache: Cache) -> None:
+    world, question = ak.benchmarks.atlasworld(1, 10, size=(160, 90)), "What is seen?"
+    agent = Counting(Babbler(1))
+    videoagent(world.drawn, question, vlm=agent, frames=10, rounds=1, size=32, cache=cache)
+    model = Counting(Babbler(1))
+    result = videotree(world.drawn, question, vlm=model, size=32, cache=cache)
+    assert agent.calls.count("frame") == 10 and "frame" not in model.calls and taken_steps(result)["frame"] >= 8

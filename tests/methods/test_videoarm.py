@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
 from support.controllers import CLIPS, Scripted, ranges, told
-from support.model_doubles import Babbler, Counting
-from support.searches import RecordingOracle, of_category, taken_steps, text_of
+from support.model_doubles import Babbler
+from support.searches import RecordingOracle, taken_steps
 from support.stand_ins import Flat
 
 from atlaskit.agents.verbalize import MOST_SUBTITLES
@@ -20,7 +19,6 @@ from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoarm
 from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.controller import ControllerCall
-from atlaskit.methods.ranges import InspectCall
 from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.result import Result
@@ -57,17 +55,6 @@ def test_nothing_is_paid_before_the_first_turn(tiny: World, cache: Cache) -> Non
         assert all(len(request.images) <= MOST_IMAGES for request in model.requests)
 
 
-def test_the_oracle_looks_from_coarse_to_fine_and_listens_for_a_quotation(tiny: World, cache: Cache) -> None:
-    def actions(category: str) -> list[str]:
-        result = run(tiny, Oracle(tiny), cache, of_category(tiny, category))
-        turns = [event.answer for event in result.trace.of("turn") if event.step == "videoarm"]
-        assert result.is_right
-        return [turn["action"]["action"] for turn in turns]
-
-    assert actions("S2A")[0] == "scene_snapper"
-    assert actions("T2O")[:2] == ["transcript", "clip_analyzer"]
-
-
 def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: World, cache: Cache) -> None:
     model = Scripted(Oracle(tiny), [])
     run(tiny, model, cache)
@@ -91,14 +78,6 @@ def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: Wor
     for action in wrong:
         with pytest.raises(ValidationError):
             request.schema.model_validate({"thought": "", "action": action})
-
-
-def test_without_subtitles_there_is_no_transcript(tiny: World, cache: Cache) -> None:
-    for video, options in ((Flat(), {}), (tiny.drawn, {"subtitles": False})):
-        model = Scripted(Babbler(), [])
-        videoarm(video, WHICH, vlm=model, cache=cache, size=32, **options)
-        tools = model.of("videoarm")[0].facts.tools  # type: ignore[attr-defined]
-        assert [tool.name for tool in tools] == ["scene_snapper", "clip_analyzer"]
 
 
 def test_a_snapshot_can_cover_ten_hours(cache: Cache) -> None:
@@ -134,36 +113,6 @@ def test_only_the_latest_snapshot_is_shown_and_its_sentence_outlasts_it(tiny: Wo
     assert spans == [((0, 120),), ((20, 30), (60, 80))]
 
 
-def test_a_snapshot_is_described_once_for_all_questions(tiny: World, cache: Cache) -> None:
-    model = Counting(Scripted(Oracle(tiny), [WHOLE]))
-    for question in tiny.questions[:2]:
-        run(tiny, model, cache, question)
-    assert model.calls.count("snapshot") == 1 and model.calls.count("videoarm") == 4
-
-
-def test_a_close_look_shows_frames_of_its_range_alone(tiny: World, cache: Cache) -> None:
-    model = Scripted(Oracle(tiny), [LOOK])
-    run(tiny, model, cache)
-    (request,) = model.of("inspect")
-    call = request.facts
-    assert isinstance(call, InspectCall) and "How many are red?" in text_of(request)
-    moments = [moment for view in call.views for moment in view.moments]
-    assert len(moments) == 48 and all(30 <= moment < 50 for moment in moments)
-    assert told(model, "videoarm")[0].startswith("Clips 3–4 (0:30.0–0:50.0), sure to 10%: ")
-
-
-def test_each_line_is_told_once_after_its_clip(tiny: World, cache: Cache) -> None:
-    model = Scripted(Oracle(tiny), [HEAR, {**HEAR, "ranges": ranges((0, 4), (3, 11))}])
-    run(tiny, model, cache)
-    whole, overlapping = told(model, "videoarm")
-    assert whole == overlapping
-    rows = whole.split("\n")[1:]
-    lines = tiny.drawn.subtitles.lines
-    assert len(rows) == len(lines) > 0
-    for row, line in zip(rows, lines, strict=True):
-        assert row.startswith(f"Clip {int(line.start_s // 10)}: ") and json.dumps(line.text, ensure_ascii=False) in row
-
-
 def test_what_a_tool_cannot_do_is_told(cache: Cache) -> None:
     ten = Ten("word " * 20)
     whole, little = ranges((0, 3599)), ranges((0, 99))
@@ -187,14 +136,6 @@ def test_what_a_tool_cannot_do_is_told(cache: Cache) -> None:
     assert len(model.of("inspect")) == len(model.of("snapshot")) == 1, "an illegal range is no call"
     assert model.of("videoarm")[-1].images, "the controller sees the sheets all the same"
     assert result.prediction is not None and len(result.trace.of("failure")) == 2
-
-
-def test_a_silent_range_is_told(cache: Cache) -> None:
-    ten = Ten()
-    ten.subtitles = Subtitles(ten.subtitles.lines[:10])
-    model = Scripted(Babbler(), [{**HEAR, "ranges": ranges((50, 60))}])
-    videoarm(ten, WHICH, vlm=model, cache=cache, size=32)
-    assert told(model, "videoarm") == ["Clips 50–60 (8:20.0–10:10.0): nothing is said."]
 
 
 def test_a_question_costs_at_most_nineteen_calls_in_ten_hours_too(tiny: World, cache: Cache) -> None:

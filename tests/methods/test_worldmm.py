@@ -14,18 +14,12 @@ from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import worldmm
 from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.controller import ControllerCall
-from atlaskit.methods.memories import ConsolidateCall, SummaryCall, as_parts, facts, summaries
+from atlaskit.methods.memories import SummaryCall, as_parts, facts, summaries
 from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
-from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import MOST_IMAGES, Request
 
 PER_VIDEO = {"clip", "summary", "facts", "consolidate"}
-
-
-def always(oracle: Oracle, **action: Any) -> Overruled:
-    """Return a model whose controller takes the same action in each turn."""
-    return Overruled(oracle, worldmm=lambda request, answer: {"thought": "", "action": action})
 
 
 def clip(index: int, caption: str) -> Clip:
@@ -70,22 +64,6 @@ def test_each_level_is_made_from_the_level_below(film: World) -> None:
     assert "clips 0–2, 0:00.0–0:30.0" in levels[1][0].row
 
 
-def test_a_failed_summary_is_left_out_of_its_level(film: World) -> None:
-    clips = as_parts([clip(index, f"Caption {index}.") for index in range(9)])
-    run = run_of(film, Oracle(film))
-    make = run.complete
-
-    def fail(request: Request, is_decision: bool = False) -> Any:
-        if isinstance(request.facts, SummaryCall) and request.facts.span[0] == 30:
-            return ModelError("no")
-        return make(request, is_decision)
-
-    run.complete = fail  # type: ignore[method-assign]
-    levels = summaries(run, clips)
-    assert [part.stretch.span for part in levels[1]] == [(0, 30), (60, 90)] and run.failure == "no"
-    assert levels[2][0].stretch.span == (0, 90)
-
-
 def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: World) -> None:
     clips = as_parts([clip(index, "A dog.") for index in range(30)])
     gathered = iter([["The dog is brown.", "Snow lies."], ["The dog is brown and old."], ["The dog is dead."]])
@@ -101,19 +79,6 @@ def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: Worl
     assert [fact.words for fact in found] == ["Snow lies.", "The dog is dead."]
     assert found[0].row == "Fact from clips 0–9, 0:00.0–1:40.0: Snow lies."
     assert [stretch.first for stretch in found[1].stretches] == [0, 10, 20]
-
-
-def test_facts_are_compared_only_with_those_that_share_words(film: World) -> None:
-    oracle = RecordingOracle(film)
-    words = [["alpha one."], ["beta two."], ["alpha three."]]
-    gathered = iter(words)
-    model = Overruled(oracle, facts=lambda request, answer: {"facts": next(gathered)})
-    found = facts(run_of(film, model, threads=1), as_parts([clip(index, f"Caption {index}.") for index in range(30)]))
-    compared = [request for request in oracle.requests if isinstance(request.facts, ConsolidateCall)]
-    assert [(call.facts.earlier, call.facts.newer) for call in compared] == [(("alpha one.",), ("alpha three.",))]
-    assert [fact.words for fact in found] == [text for some in words for text in some]
-    with pytest.raises(ValidationError):
-        compared[0].schema.model_validate({"replaced": [{"earlier": 1, "by": 0}]})
 
 
 def test_a_controller_can_name_only_what_there_is(short: World, cache: Cache) -> None:
@@ -156,44 +121,3 @@ def test_it_ends_after_five_rounds_with_all_that_was_found(short: World, cache: 
     assert (grids[0].start_s, grids[-1].end_s) == (0, short.drawn.duration_s)
     assert all(one.end_s == other.start_s for one, other in zip(grids, grids[1:], strict=False))
     assert all(f"Frames of clips {first} to {first + 3}." in text_of(last) for first in range(0, 20, 4))
-
-
-def test_a_sheet_that_is_shown_twice_is_sent_once_in_the_end(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    model = always(oracle, action="visual_by_range", first=7, last=7)
-    worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32)
-    assert len(oracle.requests[-1].images) == 1
-
-
-def test_a_wrong_range_is_told_to_the_controller(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    model = always(oracle, action="visual_by_range", first=7, last=3)
-    result = worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32)
-    assert "first must not lie after last; got 7 and 3." in text_of(turns_of(oracle)[1])
-    assert result.prediction is not None and not oracle.requests[-1].images
-
-
-@pytest.mark.parametrize(
-    "action", [{"action": "semantic"}, {"action": "visual_by_words"}, {"action": "episodic", "level": "10 min"}]
-)
-def test_a_search_without_hits_is_told(action: dict[str, str], short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    model = always(oracle, **action, query="zzz qqq")
-    worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32, rounds=2)
-    assert "Nothing there shares a word with that." in text_of(turns_of(oracle)[1])
-
-
-def test_what_a_search_finds_is_what_the_index_has(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    model = always(oracle, action="episodic", level="10 s", query="scene")
-    worldmm(short.drawn, short.questions[0], vlm=model, cache=cache, size=32, rounds=2, top=4)
-    told = turns_of(oracle)[1].facts.turns[0].outcome.text  # type: ignore[attr-defined]
-    numbers = [int(row.split()[1]) for row in told.splitlines()]
-    assert len(numbers) == 4 and numbers == sorted(numbers)
-
-
-def test_a_controller_that_finishes_at_once_leaves_an_answer_from_nothing(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    result = worldmm(short.drawn, short.questions[0], vlm=always(oracle, action="finish"), cache=cache, size=32)
-    assert paid_steps(result)["worldmm"] == 1 and result.prediction is not None
-    assert "Nothing was found in the video" in text_of(oracle.requests[-1])

@@ -10,7 +10,6 @@ from support.stand_ins import request
 
 from atlaskit.errors import InputError
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import Unreachable
 from atlaskit.models.http import Endpoint
 
 NO_ADDRESSES = ("", "localhost:8000", "ftp://x/v1", "http://", 7, "http://a b/v1", "http://x/ü/v1", "http://x/\n")
@@ -54,15 +53,3 @@ def test_an_unusable_proxy_is_an_error(proxy: str, monkeypatch: pytest.MonkeyPat
     monkeypatch.delenv("no_proxy", raising=False)
     with pytest.raises(InputError, match="proxy that the environment names"):
         VLM("http://model.example/v1", "x")
-
-
-def test_the_advice_to_start_a_server_is_for_this_machine_only() -> None:
-    with pytest.raises(Unreachable) as caught:
-        VLM("http://nobody.invalid/v1", "x", dialect="hosted").complete(request(), max_attempts=1)
-    assert "python -m atlaskit serve" not in str(caught.value) and "nobody.invalid" in str(caught.value)
-
-
-@pytest.mark.parametrize("options", [{"in_flight": 0}, {"timeout_s": -1}, {"timeout_s": float("nan")}])
-def test_an_invalid_setting_is_an_error(options: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="positive number"):
-        VLM("http://127.0.0.1:9/v1", "loop", **options)

@@ -6,7 +6,6 @@ import html
 import json
 import random
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -18,10 +17,9 @@ from support.model_doubles import babble
 from atlaskit.agents import schemas
 from atlaskit.agents.schemas import reply_model
 from atlaskit.environment.mdp import LegalSet
-from atlaskit.models import answers, json_text
+from atlaskit.models import answers
 from atlaskit.models.answers import Found, NoAnswer, find_answer
 from atlaskit.models.completion import Completion, read_completion
-from atlaskit.models.json_text import TooMuch, Work, json_objects
 from atlaskit.models.protocol import ParametricSchema, Usage, among, json_schema
 
 CELLS, LABELS = tuple(range(16)), ("A", "B", "AA")
@@ -40,7 +38,7 @@ Schema = type[BaseModel] | ParametricSchema
 ZOOM = {"thought": "A red circle, I think.", "action": {"action": "zoom", "cell": 3}}
 Z = json.dumps(ZOOM)
 OTHER = Z.replace("3", "2")
-WEIGHED = [{"choice": 1, "supporting": ["A"], "contradicting": []}]
+WEIGHED = [{"choice": n, "supporting": ["A"] if n == 1 else [], "contradicting": []} for n in range(4)]
 CHOSEN = {"reasoning": "It is.", "weighed": WEIGHED, "answer": 1}
 SPAN = {"reasoning": "It is.", "start_s": 12.5, "end_s": 40.0}
 COUNTED = {"reasoning": "It is.", "supporting": ["A", "AA"], "answer": 12}
@@ -76,30 +74,15 @@ def js(value: object) -> str:
 
 READABLE: dict[str, tuple[str, Schema, Any]] = {
     "as it is": (Z, STEP, ZOOM),
-    "spaces around": (f"\n\n {Z} \n", STEP, ZOOM),
     "a byte-order mark": (f"\ufeff{Z}", STEP, ZOOM),
-    "a fence": (f"```json\n{Z}\n```", STEP, ZOOM),
-    "a fence of another language": (f"```JSON5\n{Z}\n```", STEP, ZOOM),
-    "a fence without a language": (f"```\n{Z}\n```", STEP, ZOOM),
-    "a fence that is not closed": (f"Here:\n```json\n{Z}", STEP, ZOOM),
     "a fence after prose, prose after it": (f"I zoom in.\n```json\n{Z}\n```\nThis shows cell 3.", STEP, ZOOM),
-    "several fences": (f"```python\nprint(1)\n```\n```json\n{Z}\n```", STEP, ZOOM),
-    "prose before": (f"Sure! Here is my answer: {Z}", STEP, ZOOM),
-    "prose after": (f"{Z}\n\nI hope this helps.", STEP, ZOOM),
     "prose with braces": (f"The set {{a, b}} is \\frac{{1}}{{2}}. {Z}", STEP, ZOOM),
-    "a lone brace": (f"I open a {{ now. {Z}", STEP, ZOOM),
-    "twice the same": (f"{Z}\nOnce more: ```json\n{js(ZOOM)}\n```", STEP, ZOOM),
     "twice the same, once with more fields": (f"{Z}\n{js({**ZOOM, 'note': 1})}", STEP, ZOOM),
     "a draft that does not fit": (f"First {Z.replace('3', '9')}, but no: {Z}", STEP, ZOOM),
-    "Hunyuan: answer tags": (f"<think>\nHm.\n</think>\n<answer>\n{Z}\n</answer>", STEP, ZOOM),
     "Hunyuan: tags with a suffix": (f"<think:opensource>Hm.</think:opensource>{Z}", STEP, ZOOM),
-    "output tags": (f"<output>{Z}</output>", STEP, ZOOM),
     "ERNIE: response tags": (f"Hm.\n</think>\n\n<response>\n{Z}\n</response>\n", STEP, ZOOM),
-    "GLM: a box": (f"<think>Hm.</think><|begin_of_box|>{Z}<|end_of_box|>", STEP, ZOOM),
-    "LaTeX: a box": (f"\\boxed{{{Z}}}", STEP, ZOOM),
     "LaTeX: a box whose braces are the object's": (f"\\boxed{Z}", STEP, ZOOM),
     "LaTeX: escaped braces": (f"$\\boxed{{{Z.replace('{', chr(92) + '{').replace('}', chr(92) + '}')}}}$", STEP, ZOOM),
-    "Qwen: a tool call": (f'<tool_call>\n{{"name": "step", "arguments": {Z}}}\n</tool_call>', STEP, ZOOM),
     "Mistral: a tool call": (f'[TOOL_CALLS][{{"name": "step", "arguments": {Z}}}]', STEP, ZOOM),
     "Mistral: a tool call by name": (f"[TOOL_CALLS]step[ARGS]{Z}", STEP, ZOOM),
     "Llama: a tool call": (f'<|python_tag|>{{"name": "step", "parameters": {Z}}}<|eom_id|>', STEP, ZOOM),
@@ -110,22 +93,12 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
         STEP,
         ZOOM,
     ),
-    "arguments in a string": (js({"name": "step", "arguments": Z}), STEP, ZOOM),
-    "OpenAI: a function": (js({"type": "function", "function": {"name": "s", "arguments": Z}}), STEP, ZOOM),
-    "a list of tool calls": (js({"tool_calls": [{"name": "s", "arguments": ZOOM}]}), STEP, ZOOM),
-    "a list of one": (f"[{Z}]", STEP, ZOOM),
     "a string": (js(Z), STEP, ZOOM),
-    "a string of a string": (js(js(Z)), STEP, ZOOM),
     "a string in prose": (f"My answer is {js(Z)}.", STEP, ZOOM),
     "escaped quotes": (Z.replace('"', '\\"'), STEP, ZOOM),
-    "HTML": (html.escape(Z), STEP, ZOOM),
     "HTML in prose": (f"<p>Here: {html.escape(Z)}</p>", STEP, ZOOM),
     "curly quotes": ("{“thought”: “Hm”, “action”: {“action”: “backtrack”}}", STEP, None),
-    "Python": (repr(ZOOM), STEP, ZOOM),
-    "Python with both quotes": (repr({**ZOOM, "thought": 'It\'s "it".'}), STEP, {**ZOOM, "thought": 'It\'s "it".'}),
     "Python's constants": (repr(REVIEWED), REVIEW, REVIEWED),
-    "trailing commas": (Z.replace("3}", "3,},"), STEP, ZOOM),
-    "comments": (Z.replace('"action": {', '"action": { // I zoom\n /* in */ '), STEP, ZOOM),
     "a comment after the last comma": (Z.replace("3}", "3, // of 15\n}"), STEP, ZOOM),
     "JavaScript": ('{thought: "Hm", action: {action: "zoom", cell: 3}}', STEP, {**ZOOM, "thought": "Hm"}),
     "two braces, as in a template": (f"{{{Z}}}", STEP, ZOOM),
@@ -134,12 +107,9 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
         schemas.TaskAnswer,
         {"search_task": 'A "red" {card}'},
     ),
-    "raw control characters": ('{"search_task":"a\tb\nc\x00"}', schemas.TaskAnswer, {"search_task": "a\tb\nc\x00"}),
     "a lone surrogate": ('{"search_task":"a\\ud800"}', schemas.TaskAnswer, {"search_task": "a?"}),
-    "a wrapper": (js({"response": ZOOM}), STEP, ZOOM),
     "a wrapper by the schema's name": (js({"StepAnswer": ZOOM}), STEP, ZOOM),
     "a wrapper with a list of one": (js({"answers": [ZOOM]}), STEP, ZOOM),
-    "a wrapper with a string": (js({"result": Z}), STEP, ZOOM),
     "a wrapper in a wrapper": (js({"data": {"result": ZOOM}}), STEP, ZOOM),
     "the schema, filled in": (js({"type": "object", "properties": ZOOM, "required": ["thought"]}), STEP, ZOOM),
     "the schema, then the answer": (f"The schema is {js(json_schema(STEP))}, so: {Z}", STEP, ZOOM),
@@ -147,26 +117,30 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
     "an action in capitals": (Z.replace("zoom", " ZOOM "), STEP, ZOOM),
     "an action in a string": (js({**ZOOM, "action": js(ZOOM["action"])}), STEP, ZOOM),
     "a cell in a string": (Z.replace("3", '"3"'), STEP, ZOOM),
-    "a cell as 3.0": (f"So: {Z.replace('3', '3.0')}", STEP, ZOOM),
     "one cell for a list": (
         '{"thought":"","action":{"action":"mark_promising","cells":"7"}}',
         STEP,
         {"thought": "", "action": {"action": "mark_promising", "cells": [7]}},
     ),
-    "a choice in a string": (js({**CHOSEN, "answer": "1"}), CHOICE, CHOSEN),
     "a choice as '1.0'": (js({**CHOSEN, "answer": "1.0"}), CHOICE, CHOSEN),
     "a letter": (js({**CHOSEN, "answer": "B"}), CHOICE, CHOSEN),
-    "a small letter in brackets": (js({**CHOSEN, "answer": "(b)"}), CHOICE, CHOSEN),
     "a letter with a dot": (js({**CHOSEN, "answer": "B."}), CHOICE, CHOSEN),
-    "letters of weighed choices": (js({**CHOSEN, "weighed": [{**WEIGHED[0], "choice": "B"}]}), CHOICE, CHOSEN),
-    "one weighed choice for a list": (js({**CHOSEN, "weighed": WEIGHED[0]}), CHOICE, CHOSEN),
+    "letters of weighed choices": (
+        js({**CHOSEN, "weighed": [{**each, "choice": "ABCD"[n]} for n, each in enumerate(WEIGHED)]}),
+        CHOICE,
+        CHOSEN,
+    ),
     "one label for a list": (
-        js({**CHOSEN, "weighed": [{**WEIGHED[0], "supporting": " a ", "contradicting": None}]}),
+        js(
+            {
+                **CHOSEN,
+                "weighed": [{**WEIGHED[0], "contradicting": None}, {**WEIGHED[1], "supporting": " a "}, *WEIGHED[2:]],
+            }
+        ),
         CHOICE,
         CHOSEN,
     ),
     "seconds in strings": (js({**SPAN, "start_s": "12.5", "end_s": " 4e1 "}), WHEN, SPAN),
-    "a count in a string": (js({**COUNTED, "answer": "12"}), COUNT, COUNTED),
     "a count as '12.0'": (js({**COUNTED, "answer": "12.0"}), COUNT, COUNTED),
     "a score in a string": (js({**PROBED, "top": {"cell": "4", "score": "0.8"}}), PROBE, PROBED),
     "truth in a string": (js(REVIEWED).replace("true", '"True"').replace("false", '"false"'), REVIEW, REVIEWED),
@@ -175,13 +149,7 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
 UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "prose": ("I would zoom in on cell 3.", STEP, "no JSON object"),
     "nothing": ("", STEP, "it is empty"),
-    "a number": ("7", STEP, "Input should be an object"),
     "two answers": (f"{Z} or {OTHER}", STEP, "it holds 2 different answers"),
-    "three answers in fences": (
-        "".join(f"```json\n{Z.replace('I think', word)}\n```\n" for word in "abc"),
-        STEP,
-        "it holds 3 different answers",
-    ),
     "a list of two": (f"[{Z}, {OTHER}]", STEP, "it holds 2 different answers"),
     "two wrapped answers": (f'{{"first": {Z}, "second": {OTHER}}}', STEP, "Field required at thought"),
     "two that do not fit": (
@@ -190,49 +158,26 @@ UNREADABLE: dict[str, tuple[str, Schema, str]] = {
         "none of its 3 JSON objects fits",
     ),
     "a field twice": ('{"search_task":"a","search_task":"b"}', schemas.TaskAnswer, "'search_task' has two values"),
-    "a field twice, in a fence": (
-        '```\n{"search_task":"a","search_task":"b"}\n```',
-        schemas.TaskAnswer,
-        "'search_task' has two values",
-    ),
     "the schema": (js(json_schema(STEP)), STEP, "it repeats the schema"),
-    "a part of the schema": (f"I read {js(json_schema(STEP)['$defs']['Zoom'])}.", STEP, "it repeats the schema"),
     "half an answer": (Z[:-9], STEP, "Invalid JSON"),
-    "half an answer in a fence": (f"```json\n{Z[:-1]}", STEP, "Invalid JSON"),
     "an object of half an answer": ('{"plan": {"search_task": "a"}, "x": ', schemas.TaskAnswer, "Invalid JSON"),
-    "an object of a broken answer": ('{"plan": {"search_task": "a"}, "x" 1}', schemas.TaskAnswer, "Invalid JSON"),
     "an object in an answer": ('{"plan": {"search_task": "a"}, "x": 1}', schemas.TaskAnswer, "required at search_task"),
-    "a missing field": ('{"action":{"action":"backtrack"}}', STEP, "Field required at thought"),
     "a cell that cannot be zoomed": (Z.replace("3", "9"), STEP, "^Input should be 2 or 3 at action.Zoom.cell$"),
     "a cell out of range": (Z.replace("zoom", "expand").replace("3", "99"), STEP, "at action.Expand.cell$"),
     "an unknown action": (Z.replace("zoom", "jump"), STEP, "'expand', 'zoom'.* or 'finished' at action.action$"),
     "a cell by words": (Z.replace("3", '"cell 3"'), STEP, "at action.Zoom.cell$"),
-    "null for a list that must not be empty": (
-        '{"thought":"","action":{"action":"mark_promising","cells":null}}',
-        STEP,
-        "at action.MarkPromising.cells",
-    ),
     "a choice by words": (js({**CHOSEN, "answer": "the second"}), CHOICE, "0, 1, 2 or 3 at answer"),
-    "two letters": (js({**CHOSEN, "answer": "A or B"}), CHOICE, "0, 1, 2 or 3 at answer"),
     "a letter too far": (js({**CHOSEN, "answer": "E"}), CHOICE, "0, 1, 2 or 3 at answer"),
-    "a choice too far": (js({**CHOSEN, "answer": 4}), CHOICE, "0, 1, 2 or 3 at answer"),
     "true for a choice": (js({**CHOSEN, "answer": True}), CHOICE, "not a number at answer"),
     "a letter for a count": (js({**COUNTED, "answer": "B"}), COUNT, "valid integer.* at answer"),
-    "a letter for a cell": (Z.replace("3", '"D"'), STEP, "at action.Zoom.cell$"),
-    "half a count": (js({**COUNTED, "answer": "12.5"}), COUNT, "at answer"),
     "a count with a unit": (js({**COUNTED, "answer": "12 cards"}), COUNT, "at answer"),
-    "a count with a comma": (js({**COUNTED, "answer": "1,200"}), COUNT, "at answer"),
     "a percent": (js({**PROBED, "top": [{"cell": 4, "score": "80%"}]}), PROBE, "at top.0.score"),
-    "a percent as a number": (js({**PROBED, "top": [{"cell": 4, "score": 80}]}), PROBE, "less than or equal to 1"),
-    "a clock": (js({**SPAN, "start_s": "0:12"}), WHEN, "at start_s"),
     "a span without length": (js({**SPAN, "end_s": 12.5}), WHEN, "end_s must differ"),
     "not a number": ('{"reasoning":"","start_s":NaN,"end_s":"NaN"}', WHEN, "NaN is not a number|at start_s"),
     "infinity": ('So {"reasoning":"","start_s":0,"end_s":1e999}', WHEN, "too large a number"),
     "an unknown label": (js({**COUNTED, "supporting": ["C"]}), COUNT, "at supporting.0"),
-    "labels in one string": (js({**COUNTED, "supporting": "A, AA"}), COUNT, "at supporting.0"),
     "Python that ends early": ("{'search_task': 'it's a card'}", schemas.TaskAnswer, "Invalid JSON"),
     "a deep nest": ("[" * 100_000, STEP, "no JSON object"),
-    "a deep object": ('{"a":' * 100_000, STEP, "nested too deeply"),
 }
 
 
@@ -274,11 +219,6 @@ def test_the_text_of_a_fitting_reply_stays_as_it_is_and_is_not_searched(monkeypa
         monkeypatch.setattr(answers, name, None)
     text = '\n{ "thought": "a: \\"b\\": c",\n "action" : {"action":"zoom","cell": 3.0}}  '
     assert find_answer(said(text), STEP).text == text
-
-
-def test_an_answer_in_prose_keeps_its_spelling() -> None:
-    text = '{"thought":"é \\u00e9",  "action": {"action":"zoom","cell":3}}'
-    assert find_answer(said(f"Here: {text}."), STEP).text == text
 
 
 PROSE = st.text(st.characters(exclude_characters="{}\"'“”<>[]◁\\", exclude_categories=["Cs"]), max_size=60)
@@ -355,46 +295,6 @@ def test_scraps_yield_an_answer_or_a_complaint(text: str, schema: Schema) -> Non
         assert str(error).isprintable()
     else:
         assert isinstance(answer, Found) and schema.model_validate_json(answer.text) == answer.answer
-
-
-HOSTILE = (
-    "{",
-    '{"a":',
-    '{"a" ',
-    "{ ",
-    "{'",
-    '{"',
-    '{\\"',
-    '{"a":"',
-    "{}",
-    "{{}}",
-    '"{',
-    "{/*",
-    "{&quot;",
-    "{,  ",
-    '{"a":[',
-    "<think>{",
-    "</think>{",
-)
-
-
-@pytest.mark.family
-@pytest.mark.parametrize("unit", HOSTILE)
-@pytest.mark.parametrize("count", [1_000, 20_000])
-def test_the_work_grows_with_the_length_of_the_text_alone(unit: str, count: int) -> None:
-    text = unit * count
-    work = Work(json_text.MOST_PASSES * (len(text) + 1_000))
-    with suppress(TooMuch):
-        list(json_objects(text, work))
-    assert work.read <= work.most + len(text)
-    assert work.tried <= json_text.MOST_TRIED + 1
-    with pytest.raises(NoAnswer):
-        find_answer(said(text), STEP)
-
-
-def test_a_huge_reply_is_not_searched() -> None:
-    with pytest.raises(NoAnswer, match="longer than"):
-        find_answer(said("x" * answers.LONGEST + Z), STEP)
 
 
 def test_a_choice_needs_its_field_and_all_indices() -> None:

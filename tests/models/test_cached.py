@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Annotated, Any
@@ -76,24 +75,6 @@ def test_refresh_makes_one_call_for_each_request_and_caches_its_reply(loop: Loop
     assert Cached(vlm, cache).complete(request()).answer.cell == 2
 
 
-def test_a_failed_refresh_keeps_the_cached_reply(loop: Loop, cache: Cache) -> None:
-    vlm = VLM(loop.url, "loop")
-    cached = Cached(vlm, cache).complete(request()).answer
-    loop.faults = [failing(400)]
-    with pytest.raises(ModelError):
-        Cached(vlm, cache.refreshing()).complete(request())
-    assert Cached(vlm, cache, replay=True).complete(request()).answer == cached
-
-
-def test_a_refreshed_run_makes_all_calls_again(world: World, cache: Cache) -> None:
-    model = Counting(Oracle(world, miss=0.3))
-    first = ask(world.drawn, world.questions[0], vlm=model, cache=cache, **OPTIONS)
-    calls = len(model.calls)
-    refreshed = ask(world.drawn, world.questions[0], vlm=model, cache=cache.refreshing(), **OPTIONS)
-    assert len(model.calls) == 2 * calls and refreshed.to_json() == first.to_json()
-    assert refreshed.spent.calls == calls
-
-
 @pytest.mark.parametrize(
     "fault", [finishing("content_filter"), finishing("stop", refusal="I cannot help with that."), failing(400)]
 )
@@ -105,21 +86,6 @@ def test_a_filtered_or_refused_answer_is_never_cached(loop: Loop, cache: Cache, 
     assert caught.value.usage.calls == 1 and "\n" not in str(caught.value)
     assert cache.stats()["reply"]["entries"] == 0
     assert model.complete(request()).live
-
-
-def test_the_corrected_answer_is_cached_and_the_misfit_is_not(loop: Loop, cache: Cache) -> None:
-    loop.faults = [saying("I would pick cell 3."), saying('{"cell":3}')]
-    model = Cached(VLM(loop.url, "loop"), cache)
-    assert model.complete(request()).usage.calls == 2
-    (entry,) = (entry for entry in cache.entries() if entry.key.startswith("reply"))
-    assert json.loads(cache.get(entry.key) or b"")["text"] == '{"cell":3}'
-
-
-def test_a_replay_without_the_first_reply_makes_no_call(world: World, cache: Cache) -> None:
-    model = Counting(Babbler(1))
-    with pytest.raises(Unrecorded, match="no reply of babbler to a 'task'.*another run") as caught:
-        ask(world.drawn, world.questions[0], vlm=model, replay=True, cache=cache, **OPTIONS)
-    assert model.calls == [] and "\n" not in str(caught.value)
 
 
 def test_a_replay_without_one_reply_of_many_makes_no_call(world: World, tmp_path: Path) -> None:
@@ -136,20 +102,6 @@ def test_a_replay_without_one_reply_of_many_makes_no_call(world: World, tmp_path
         cache.put(key, entry)
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sample": -1}, "sample is a whole number"),
-        ({"sample": 0.5}, "sample is a whole number"),
-    ],
-)
-def test_an_invalid_setting_is_an_error(world: World, cache: Cache, options: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache, **options)
-    with pytest.raises(InputError, match="choose one"):
-        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache.refreshing(), replay=True)
-
-
 def test_a_key_of_an_older_version_is_outdated(monkeypatch: pytest.MonkeyPatch, cache: Cache) -> None:
     old = reply_key(Babbler(), request())
     cache.put(old, b"x")
@@ -159,12 +111,6 @@ def test_a_key_of_an_older_version_is_outdated(monkeypatch: pytest.MonkeyPatch, 
     newer = reply_key(Babbler(), request())
     assert newer != old and is_outdated(old) and not is_outdated(newer)
     assert not is_outdated("nothing:1:0") and not is_outdated("reply:99:0"), "a newer version may use it"
-
-
-def test_text_with_lone_surrogates_can_be_cached(loop: Loop, cache: Cache) -> None:
-    loop.faults = [saying('{"thought":"t","cell":3}', reasoning_content="\ud800")]
-    assert Cached(VLM(loop.url, "loop"), cache).complete(request()).reasoning == "?"
-    assert not Cached(VLM(loop.url, "loop"), cache).complete(request()).live
 
 
 def test_a_cached_reply_counts_no_more_calls_than_are_left(loop: Loop, cache: Cache) -> None:
@@ -192,17 +138,6 @@ def test_an_entry_of_another_form_is_replaced_by_a_call(loop: Loop, cache: Cache
     assert not Cached(vlm, cache).complete(request()).live
 
 
-def test_a_reply_is_cached_and_a_failure_is_not(loop: Loop, cache: Cache) -> None:
-    model = Cached(VLM(loop.url, "loop"), cache)
-    loop.faults = [failing(400)]
-    with pytest.raises(ModelError):
-        model.complete(request())
-    first, second = model.complete(request()), model.complete(request())
-    assert len(loop.bodies) == 2
-    assert (first.live, second.live) == (True, False)
-    assert (first.answer, first.text, first.usage) == (second.answer, second.text, second.usage)
-
-
 def test_a_reply_key_covers_everything_the_reply_depends_on(loop: Loop, cache: Cache, world: World) -> None:
     vlm = VLM(loop.url, "loop")
     grid_view = view(world.drawn, k=2, cell=64, cache=cache)
@@ -215,10 +150,7 @@ def test_a_reply_key_covers_everything_the_reply_depends_on(loop: Loop, cache: C
         Request("worker", "step", (Message("user", ("Pick a cell.", grid_view.expand(0))),), Pick),
     ]
     keys = [reply_key(vlm, each) for each in requests]
-    keys += [
-        reply_key(VLM(loop.url, "other"), request()),
-        reply_key(VLM(loop.url, "loop", temperature=1), request()),
-    ]
+    keys += [reply_key(VLM(loop.url, "other"), request()), reply_key(VLM(loop.url, "loop", temperature=1), request())]
     assert len(set(keys)) == len(keys)
     same = Request("master", "probe", request().messages, Pick, facts={"truth": 3})
     assert reply_key(VLM("http://127.0.0.1:1/v1", "loop", api_key="k", timeout_s=1), same) == keys[0]
@@ -231,3 +163,23 @@ def test_no_image_is_encoded_for_a_cached_reply(cache: Cache, world: World, loop
     before = world.drawn.frames_decoded
     Cached(model, cache).complete(with_view)
     assert (model.calls, world.drawn.frames_decoded) == (["step"], before)
+
+
+def test_a_failed_refresh_keeps_the_cached_reply(loop: Loop, cache: Cache) -> None:
+    vlm = VLM(loop.url, "loop")
+    cached = Cached(vlm, cache).complete(request()).answer
+    loop.faults = [failing(400)]
+    with pytest.raises(ModelError):
+        Cached(vlm, cache.refreshing()).complete(request())
+    assert Cached(vlm, cache, replay=True).complete(request()).answer == cached
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [({"sample": -1}, "sample is a whole number"), ({"sample": 0.5}, "sample is a whole number")],
+)
+def test_an_invalid_setting_is_an_error(world: World, cache: Cache, options: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache, **options)
+    with pytest.raises(InputError, match="choose one"):
+        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache.refreshing(), replay=True)

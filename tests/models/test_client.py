@@ -1,32 +1,36 @@
-"""`ak.VLM` against a real server on the loopback address."""
+"""`ak.VLM` against a real server: replies, streams, counters, the record of calls, presets."""
 
 from __future__ import annotations
 
-import base64
 import json
 import socket
+import sys
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from types import FrameType
+from typing import Any
 
+import pandas as pd
 import pytest
-from support.faults import (
-    Fault,
-    completion,
-    failing,
-    hanging_up,
-    saying,
-    send,
-    with_broken_json,
-    without_choices,
-)
-from support.loopback import Loop
-from support.stand_ins import Pick, request
+from support.asking import ask
+from support.faults import Fault, failing, hanging_up, saying, with_broken_json, without_choices
+from support.loopback import Loop, loopback
+from support.stand_ins import request
 
+import atlaskit as ak
+from atlaskit import models
+from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.render import view
+from atlaskit.errors import InputError
+from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
 from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.protocol import Message, Request, Usage
+from atlaskit.models.metrics import ServerMetrics, engines_in, read_metrics
+from atlaskit.models.presets import NANO, Preset, preset_for
+from atlaskit.models.protocol import Usage
 
 
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
@@ -40,18 +44,8 @@ def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
     assert body["response_format"]["json_schema"]["schema"]["properties"]["cell"]["enum"] == [3, 5]
 
 
-def test_images_keep_their_place_among_the_texts(loop: Loop, world: World, cache: Cache) -> None:
-    grid_view = view(world.drawn, k=2, cell=64, cache=cache)
-    VLM(loop.url, "loop").complete(Request("worker", "step", (Message("user", ("Look:", grid_view, "Pick.")),), Pick))
-    parts = loop.bodies[0]["messages"][0]["content"]
-    assert [part["type"] for part in parts] == ["text", "image_url", "text"]
-    url = parts[1]["image_url"]["url"]
-    assert base64.b64decode(url.removeprefix("data:image/jpeg;base64,")) == grid_view.jpeg()
-
-
 TRANSIENT: dict[str, Fault] = {
     "500": failing(500),
-    "503": failing(503),
     "429": failing(429, Retry_After="0.01"),
     "hang-up": hanging_up,
     "half an answer": with_broken_json,
@@ -67,27 +61,6 @@ def test_a_failure_that_may_pass_is_retried_and_counted(loop: Loop, name: str) -
         VLM(loop.url, "loop").complete(request(), max_attempts=3)
     assert caught.value.usage.calls == 3 and len(loop.faults) == 6
     assert "\n" not in str(caught.value)
-
-
-GARBAGE: dict[str, object] = {
-    "a list": [],
-    "null": None,
-    "a page": "<html>Welcome</html>",
-    "a number": 7,
-    "an object": {"hello": "world"},
-    "no message": {**completion(""), "choices": [{"index": 0, "finish_reason": "stop", "message": None}]},
-    "content in parts": completion(["a", "b"]),  # type: ignore[arg-type]
-    "a deep nest": completion("[" * 5000),
-    "odd counts": {**completion("{}"), "usage": {"prompt_tokens": None, "completion_tokens": "many"}},
-}
-
-
-@pytest.mark.parametrize("name", GARBAGE)
-def test_a_body_outside_the_protocol_is_a_model_error(loop: Loop, name: str) -> None:
-    loop.faults = [lambda handler: send(handler, 200, GARBAGE[name])] * 8
-    with pytest.raises(ModelError) as caught:
-        VLM(loop.url, "loop").complete(request(), max_attempts=2)
-    assert caught.value.usage.calls == 2 and "\n" not in str(caught.value)
 
 
 def test_no_retry_is_made_past_the_deadline(loop: Loop) -> None:
@@ -126,23 +99,6 @@ def test_a_misfit_is_corrected_once_in_the_same_conversation(loop: Loop, name: s
     assert (caught.value.usage.calls, caught.value.usage.completion_tokens) == (2, 20)
 
 
-def test_raw_control_characters_in_a_string_are_escaped(loop: Loop) -> None:
-    """A grammar with maxLength lets them through (mlc-ai/xgrammar#800)."""
-    loop.faults = [saying('{"thought":"a\tb\nc\x00","cell":3}')]
-    reply = VLM(loop.url, "loop").complete(request())
-    assert reply.usage.calls == 1 and reply.answer.thought == "a\tb\nc\x00"
-    assert json.loads(reply.text)["thought"] == reply.answer.thought
-
-
-def test_reasoning_is_separated_from_the_answer(loop: Loop) -> None:
-    answer = '{"thought":"t","cell":3}'
-    loop.faults = [saying(f"<think>It is 5. No, 3.</think>{answer}"), saying(answer, reasoning_content="Hmm, 3.")]
-    vlm = VLM(loop.url, "loop")
-    first, second = vlm.complete(request()), vlm.complete(request())
-    assert first.text == second.text == answer
-    assert (first.reasoning, second.reasoning) == ("It is 5. No, 3.", "Hmm, 3.")
-
-
 def test_a_dead_endpoint_is_one_line_that_says_how_to_get_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
     with socket.socket() as taken:
@@ -152,3 +108,157 @@ def test_a_dead_endpoint_is_one_line_that_says_how_to_get_a_model(monkeypatch: p
             with pytest.raises(Unreachable, match="python -m atlaskit serve") as caught:
                 ask()
             assert url in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_call_enters_few_modules(loop: Loop) -> None:
+    """After the first, which finds out what the server is. A reader of one call needs them all."""
+    model, entered = Cached(VLM(loop.url, "loop"), Cache(None)), set[str]()
+    folder = str(Path(models.__file__).parent)
+
+    def note(frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_code.co_filename.startswith(folder):
+            entered.add(frame.f_code.co_filename.removeprefix(folder))
+
+    model.complete(request())
+    sys.setprofile(note)
+    try:
+        model.complete(request("Another?"))
+    finally:
+        sys.setprofile(None)
+    assert len(entered) <= 12, sorted(entered)
+
+
+ANSWER = '{"thought":"t","cell":3}'
+
+
+def streaming(*events: dict[str, Any]) -> Fault:
+    """Answer with events, as a stream is sent."""
+
+    def answer(handler: Any) -> None:
+        page = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+        handler.send_response(200)
+        handler.send_header("Content-Type", "text/event-stream")
+        handler.send_header("Content-Length", str(len(page)))
+        handler.end_headers()
+        handler.wfile.write(page.encode())
+
+    return answer
+
+
+def delta(finish: str | None = None, **message: Any) -> dict[str, Any]:
+    return {"model": "loop", "choices": [{"index": 0, "delta": message, "finish_reason": finish}]}
+
+
+def test_a_stream_is_joined_to_one_reply(loop: Loop) -> None:
+    usage = {"model": "loop", "choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+    parts = [delta(content=ANSWER[:9]), delta(content=ANSWER[9:]), delta("stop", content=None)]
+    loop.faults = [streaming(delta(role="assistant", content=""), delta(reasoning="Hm, "), *parts, usage)]
+    reply = VLM(loop.url, "loop").complete(request())
+    assert (reply.text, reply.reasoning, reply.model) == (ANSWER, "Hm, ", "loop")
+    assert (reply.usage.calls, reply.usage.tokens, reply.usage.estimated) == (1, 110, False)
+
+
+def test_an_error_in_a_stream_carries_its_words(loop: Loop) -> None:
+    loop.faults = [streaming(delta(content="{"), {"error": {"message": "The upstream broke.", "code": 502}})]
+    with pytest.raises(ModelError, match="The upstream broke"):
+        VLM(loop.url, "loop").complete(request(), max_attempts=1)
+
+
+PAGE = """# HELP vllm:prompt_tokens_total Number of prefill tokens processed.
+vllm:prompt_tokens_total{engine="0",model_name="a b"} 100.0
+vllm:prompt_tokens_total{engine="1",model_name="a b"} 23.0
+vllm:prompt_tokens_total{engine="0",model_name="other"} 9000.0
+vllm:prefix_cache_queries_total{engine="0",model_name="a b"} 1.23e+02
+vllm:prefix_cache_hits_total{engine="0",model_name="a b"} 41.0
+vllm:mm_cache_queries_total{engine="0",model_name="a b"} 4.0
+vllm:mm_cache_hits_total{engine="0",model_name="a b"} 3.0
+vllm:request_success_total{engine="0",finished_reason="stop",model_name="a b"} 5.0
+vllm:request_success_total{engine="1",finished_reason="length",model_name="a b"} 2.0
+"""
+
+
+def test_counters_are_summed_over_the_engines_of_a_model() -> None:
+    metrics = read_metrics(PAGE, "a b")
+    assert metrics == ServerMetrics(123, 0, 123, 41, 4, 3, 7)
+    assert metrics.prefix_hit_rate == pytest.approx(1 / 3) and metrics.image_hit_rate == 0.75
+    assert metrics - metrics == ServerMetrics() and ServerMetrics().prefix_hit_rate == 0
+    with pytest.raises(ValueError, match="no counters"):
+        read_metrics("<html>", "a b")
+    odd = PAGE.replace('"a b"', r'"a \"b\" \\ c"')
+    assert read_metrics(odd, 'a "b" \\ c').prompt_tokens == 123
+
+
+@pytest.mark.parametrize(
+    ("page", "engines"),
+    [
+        (PAGE, 2),
+        (PAGE.replace('engine="1"', 'engine="0"'), 1),
+        (PAGE.replace('engine="0"', 'engine="3"'), 1),
+        ("", 1),
+    ],
+)
+def test_the_engines_of_a_model_are_counted(page: str, engines: int) -> None:
+    """Only if a request can name each of them: their numbers begin with 0."""
+    assert engines_in(page, "a b") == engines
+    assert engines_in(page, "other") == 1
+
+
+def test_an_endpoint_without_counters_is_an_error(loop: Loop) -> None:
+    with pytest.raises(InputError, match="no counters"):
+        VLM(loop.url, "loop", dialect="hosted").counters()
+    with pytest.raises(ModelError, match="No model answers"):
+        VLM("http://127.0.0.1:9/v1", "loop", dialect="vllm").counters()
+
+
+SMALL = {"cell": 48, "k": 4, "budget": Budget(calls=30)}
+
+
+def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+    with loopback() as server:
+        server.faults = [failing(503), saying("nonsense"), failing(500)]
+        result = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(server.url), cache=cache, **SMALL)  # type: ignore[arg-type]
+        again = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(server.url), cache=cache, **SMALL)  # type: ignore[arg-type]
+    for role, usage in result.usage.items():
+        assert usage == sum((call.usage for call in result.calls if call.role == role), Usage())
+    assert sum(call.retries for call in result.calls) == 3
+    assert {call.step for call in result.calls} >= {"task", "probe", "step", "decision"}
+    assert sum(call.usage.calls for call in result.calls) == len(server.bodies)
+    for call in result.calls:
+        assert call.wall_s >= call.queue_s >= 0 and call.sent_bytes > 100
+        assert all(view.partition(":")[0] in ("view", "sheet", "still") for view in call.views)
+    assert next(call for call in result.calls if call.step == "task").views == ()
+    for row in (vars(call) for call in result.calls):
+        assert row["effective_tokens"] == row["prompt_tokens"] - row["cached_tokens"] + row["completion_tokens"]
+    table = pd.DataFrame(result.calls)
+    assert table.to_dict("records") == [vars(call) for call in result.calls]
+    assert table["prompt_tokens"].sum() == result.total.prompt_tokens and table["retries"].sum() == 3
+    assert not any(isinstance(value, dict | list) for row in table.to_dict("records") for value in row.values())
+    usages = [*result.usage.values(), result.total]
+    assert [row["image"] for row in result.costs()] == [usage.image_tokens for usage in usages]
+    assert "cached by the server" in str(result)
+
+    assert Counter(call.usage for call in again.calls) == Counter(call.usage for call in result.calls)
+    assert not any(call.live for call in again.calls)
+    assert sum(call.wall_s for call in again.calls) == 0
+    assert again.to_json() == result.to_json()
+
+
+@pytest.mark.parametrize(
+    ("vlm", "expected"),
+    [
+        ("nano", NANO),
+        ("nano@0123456789abcdef", NANO),
+        (ak.VLM("http://127.0.0.1:9/v1", "nano@0123456789abcdef"), NANO),
+        (ak.VLM("http://127.0.0.1:9/v1", "Qwen/Qwen3-VL-8B-Instruct"), Preset()),
+        (ak.Oracle, Preset()),
+        (partial(ak.Oracle, miss=0.1), Preset()),
+    ],
+    ids=str,
+)
+def test_what_suits_a_model_is_its_preset(vlm: object, expected: Preset) -> None:
+    assert preset_for(vlm) == expected  # type: ignore[arg-type]
+    search = ak.Search(traversal="dfs").suited_to(vlm)  # type: ignore[arg-type]
+    for name in ("k", "cell", "fit", "steps", "plateau"):
+        assert getattr(search, name) == getattr(expected, name)
+    assert search.traversal == "dfs" and ak.Search(k=3, steps=7).suited_to(vlm).k == 3  # type: ignore[arg-type]

@@ -44,11 +44,11 @@ from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import View, view
+from atlaskit.environment.render import View
+from atlaskit.models.attempts import limiter_for
 from atlaskit.models.client import VLM
 from atlaskit.models.clock import now_s
-from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.limiter import limiter_for
+from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Message, Request, Usage
 
 
@@ -76,10 +76,7 @@ ENDLESS: dict[str, Fault] = {
     "a body that floods": flooding,
     "silence": staying_silent,
     "silence after the head": without_end(CHUNKED, b"", 0.1),
-    "a head that drips": without_end(b"HTTP/1.1 200 OK\r\nX-Slow: ", b"a", 0.01),
-    "more and more headers": without_end(b"HTTP/1.1 200 OK\r\n", b"X-Slow: a\r\n", 0.01),
     "hints before the head": without_end(b"", b"HTTP/1.1 103 Early Hints\r\n\r\n", 0.01),
-    "a chunk's head that drips": without_end(CHUNKED + b"2;a=", b"b", 0.01),
     "trailers that drip": without_end(CHUNKED + b"2\r\n{}\r\n0\r\n", b"X-Slow: a\r\n", 0.01),
     "gzip that unpacks to nothing": without_end(
         b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\n\r\n\x1f\x8b\x08\x08\0\0\0\0\0\x03", b"a", 0.01
@@ -95,13 +92,6 @@ def test_an_endless_answer_ends_with_the_timeout(loop: Loop, name: str) -> None:
         VLM(loop.url, "loop", dialect="vllm", timeout_s=0.2).complete(pick(), max_attempts=1)
     assert loop.outlasted == 0
     assert caught.value.usage.calls == 1 and not isinstance(caught.value, Unreachable)
-
-
-def test_a_flood_ends_at_the_size_limit(loop: Loop) -> None:
-    loop.faults = [flooding]
-    with pytest.raises(ModelError, match=r"sent an answer that is too long \([89],\d{3},\d{3} bytes") as caught:
-        VLM(loop.url, "loop", timeout_s=60).complete(pick(), max_attempts=1)
-    assert (caught.value.usage.calls, loop.outlasted) == (1, 0)
 
 
 def encoded(data: bytes, encoding: str) -> Fault:
@@ -188,22 +178,6 @@ def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) ->
     assert (loop.outlasted, loop.bodies) == (0, [])
 
 
-MISFITS = {
-    "an invisible cell": '{"thought":"","cell":4}',
-    "an odd name": '{"thought":"","cell":3,"a\\nTraceback\\u001b":1,"a\\nTraceback\\u001b":2}',
-    "half a character": '{"thought":"a\n\\ud800","cell":4}',
-}
-
-
-@pytest.mark.parametrize("text", MISFITS.values(), ids=MISFITS)
-def test_the_error_about_a_misfit_is_one_printable_line(loop: Loop, text: str) -> None:
-    loop.faults = [saying(text)] * 2
-    with pytest.raises(BadReply) as caught:
-        VLM(loop.url, "loop").complete(pick())
-    assert caught.value.usage.calls == 2
-    assert str(caught.value).isprintable()
-
-
 class Clock:
     """A stand-in for `time` that records pauses instead of sleeping."""
 
@@ -222,26 +196,14 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-@pytest.mark.parametrize(("retry_after", "pause_s"), [("2.5", 2.5), ("0", 0.0), ("7", 7.0), ("1e9", 60.0)])
-def test_a_requested_pause_is_made(loop: Loop, clock: Clock, retry_after: str, pause_s: float) -> None:
-    loop.faults = [failing(429, Retry_After=retry_after), failing(503, Retry_After=retry_after)]
-    assert VLM(loop.url, "loop").complete(pick()).usage.calls == 3
-    assert clock.slept == [pause_s, pause_s]
+def test_a_pause_of_an_hour_ends_the_call_at_once_and_says_so(loop: Loop, clock: Clock) -> None:
+    loop.faults = [failing(429, Retry_After="3600")]
+    with pytest.raises(ModelError, match="asks to wait for 3600 s") as caught:
+        VLM(loop.url, "loop").complete(pick())
+    assert (caught.value.usage.calls, clock.slept, caught.value.is_final) == (1, [], True)
 
 
 NO_DELAY = ["-1", "inf", "nan", "soon", "", "1, 2", "Wed, 99 Oct 2065 07:28:00 GMT"]
-
-
-@pytest.mark.parametrize("retry_after", NO_DELAY)
-def test_pauses_grow_if_none_is_requested(
-    loop: Loop, clock: Clock, monkeypatch: pytest.MonkeyPatch, retry_after: str
-) -> None:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 1.0)
-    monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 3.0)
-    loop.faults = [failing(500, Retry_After=retry_after)] * 4
-    assert VLM(loop.url, "loop").complete(pick(), max_attempts=5).usage.calls == 5
-    for pause_s, middle_s in zip(clock.slept, (1.0, 2.0, 3.0, 3.0), strict=True):
-        assert 0.5 * middle_s <= pause_s <= 1.5 * middle_s
 
 
 @pytest.mark.parametrize("retry_after", NO_DELAY)
@@ -272,18 +234,6 @@ def test_a_reset_is_retried(loop: Loop) -> None:
     with pytest.raises(ModelError, match="broke the connection .*reset") as caught:
         VLM(loop.url, "loop").complete(pick(), max_attempts=1)
     assert not isinstance(caught.value, Unreachable)
-
-
-def test_sending_a_dropped_image_again_is_not_a_call(loop: Loop, world: World, warm: Cache) -> None:
-    grid_view = view(world.drawn, k=4, cell=48, cache=warm)
-    vlm = VLM(loop.url, "loop", dialect="vllm")
-    first = vlm.complete(pick(grid_view))
-    loop.faults = [failing(400)]
-    second = vlm.complete(pick(grid_view), max_attempts=1)
-    assert first.usage.calls == second.usage.calls == 1
-    images = [body["messages"][0]["content"][1] for body in loop.bodies]
-    assert [image["image_url"] is None for image in images] == [False, True, False]
-    assert images[0] == images[2] and {image["uuid"] for image in images} == {grid_view.key}
 
 
 def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,16 +270,6 @@ def test_a_call_whose_deadline_passes_in_the_limiter_costs_nothing(loop: Loop) -
     assert vlm.complete(pick(), deadline_s=now_s() + 60).usage.calls == 1
 
 
-def test_a_cancelled_call_leaves_the_limiter(loop: Loop) -> None:
-    vlm, cancel = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
-    with limiter_for(vlm.base_url).slot():
-        threading.Timer(0.1, cancel.set).start()
-        with pytest.raises(ModelError) as caught:
-            vlm.complete(pick(), cancel=cancel)
-        assert limiter_for(vlm.base_url).in_flight == 1
-    assert (caught.value.usage, loop.bodies) == (Usage(), [])
-
-
 def test_a_server_that_hardly_reads_is_left_at_the_timeout() -> None:
     """It reads a little again and again, so that no single write takes long."""
     with socket.socket() as listener:
@@ -357,7 +297,7 @@ def test_a_server_that_hardly_reads_is_left_at_the_timeout() -> None:
 def test_parallel_searches_respect_the_limit_and_get_the_same_results(
     world: World, warm: Cache, tmp_path: Path
 ) -> None:
-    questions = [Question(f"What is it that comes {number} times?", ("a circle", "a star")) for number in range(8)]
+    questions = [Question(f"What is it that comes {number} times?", ("a circle", "a star")) for number in range(4)]
 
     def results(name: str, threads: int, **settings: Any) -> tuple[list[str], int]:
         cache = Cache(shutil.copytree(warm.directory, tmp_path / name))
@@ -366,13 +306,23 @@ def test_parallel_searches_respect_the_limit_and_get_the_same_results(
 
             def result_of(question: Question) -> str:
                 vlm = VLM(loop.url_of(plan), "loop", dialect="vllm", **settings)
-                options: dict[str, Any] = {"workers": 4, "max_depth": 1, "steps": 4, "budget": Budget(calls=20)}
+                options: dict[str, Any] = {"workers": 4, "max_depth": 1, "steps": 4, "budget": Budget(calls=10)}
                 return ask(world.drawn, question, vlm=vlm, k=4, cell=48, cache=cache, **options).to_json()
 
             texts = run_all([lambda each=each: result_of(each) for each in questions], threads)
         return texts, plan.most_in_flight
 
     alone, _ = results("alone", 1)
-    together, most_in_flight = results("together", 8, in_flight=3)
-    assert together == alone and len(set(alone)) == 8
+    together, most_in_flight = results("together", 4, in_flight=3)
+    assert together == alone and len(set(alone)) == 4
     assert most_in_flight == 3
+
+
+def test_a_cancelled_call_leaves_the_limiter(loop: Loop) -> None:
+    vlm, cancel = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
+    with limiter_for(vlm.base_url).slot():
+        threading.Timer(0.1, cancel.set).start()
+        with pytest.raises(ModelError) as caught:
+            vlm.complete(pick(), cancel=cancel)
+        assert limiter_for(vlm.base_url).in_flight == 1
+    assert (caught.value.usage, loop.bodies) == (Usage(), [])

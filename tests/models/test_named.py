@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
-from support.asking import ask, by_workers, evaluate
+from support.asking import ask, evaluate
 from support.loopback import loopback
 from support.model_doubles import Babbler
 
 import atlaskit as ak
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ServerError, Unreachable
-from atlaskit.models.named import SERVED, as_model, as_model_or_maker
+from atlaskit.models.named import SERVED, as_model
 from atlaskit.models.presets import SHIPPED
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving.server import Server
@@ -45,11 +44,6 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
         as_model("./missing")
 
 
-def test_the_model_that_ships_wins_over_a_folder_of_its_name(in_tmp: Path) -> None:
-    (in_tmp / "nano").mkdir()
-    assert as_model("nano").name == NANO != as_model("./nano").name
-
-
 def test_an_endpoint_that_is_gone_is_known_by_what_it_served() -> None:
     cache = ak.Cache(None)
     with pytest.raises(Unreachable):
@@ -58,18 +52,6 @@ def test_an_endpoint_that_is_gone_is_known_by_what_it_served() -> None:
     for replay in (False, True):
         assert as_model(NOBODY, cache, is_replay=replay).name == "m@1234"
     assert as_model(f"{NOBODY} other", cache).name == "other"
-
-
-@pytest.mark.parametrize("wrong", [3, None, ak.VLM, "", "  ", object()])
-def test_what_is_no_model_gives_one_sentence(wrong: object) -> None:
-    with pytest.raises(InputError, match="vlm "):
-        as_model(wrong)  # type: ignore[arg-type]
-
-
-def test_a_model_and_a_maker_pass() -> None:
-    model = ak.VLM(NOBODY, "m")
-    assert as_model(model) is model and as_model_or_maker(model) is model
-    assert as_model_or_maker(ak.Oracle) is ak.Oracle
 
 
 @pytest.mark.usefixtures("no_start")
@@ -85,12 +67,6 @@ def test_many_questions_are_asked_of_many_copies(
     assert made == [{"data_parallel": copies}]
 
 
-@pytest.mark.parametrize("address", ["http://", "http://[x", "https://user:secret@host/v1"])
-def test_a_wrong_address_gives_one_sentence(address: str) -> None:
-    with pytest.raises(InputError):
-        as_model(address)
-
-
 def test_the_options_of_a_string_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ATLASKIT_TEST_KEY", "very-secret-key")
     with loopback() as server:
@@ -100,21 +76,6 @@ def test_the_options_of_a_string_reach_the_client(monkeypatch: pytest.MonkeyPatc
         assert server.headers[-1]["Authorization"] == "Bearer very-secret-key"
         assert "response_format" not in server.bodies[-1]
     assert isinstance(model, ak.VLM) and model.dialect.name == "plain"
-
-
-@pytest.mark.usefixtures("no_start")
-def test_every_method_takes_a_name_and_starts_its_server() -> None:
-    world = ak.benchmarks.atlasworld(1, 20.0)
-    case = next(iter(world.cases(drawn=True)))
-    for call in (
-        lambda: ask(world.drawn, "What?", vlm="nano", cache=ak.Cache(None)),
-        lambda: ak.baselines.uniform(world.drawn, "What?", vlm="nano", cache=ak.Cache(None)),
-        lambda: by_workers([case], vlm="nano", cache=ak.Cache(None), progress=False),
-    ):
-        with pytest.raises(ServerError, match="A server was started"):
-            call()
-    table = evaluate([case], vlm="nano", cache=ak.Cache(None), progress=False)
-    assert table["failure"].tolist() == ["A server was started."]
 
 
 class Double(Babbler):
@@ -135,3 +96,9 @@ def test_a_replay_by_name_starts_no_server() -> None:
     first = ask(world.drawn, "What?", vlm=Double(), **small)
     for replay in (True, False):
         assert ask(world.drawn, "What?", vlm="nano", replay=replay, **small).to_json() == first.to_json()
+
+
+@pytest.mark.parametrize("wrong", [3, None, ak.VLM, "", "  ", object()])
+def test_what_is_no_model_gives_one_sentence(wrong: object) -> None:
+    with pytest.raises(InputError, match="vlm "):
+        as_model(wrong)  # type: ignore[arg-type]

@@ -29,17 +29,14 @@ from atlaskit.models.protocol import Usage
 from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 
-RUNS = int(os.environ.get("ATLASKIT_SOAK_RUNS", "200"))
+RUNS = int(os.environ.get("ATLASKIT_SOAK_RUNS", "100"))
 """Number of runs, made in blocks. ATLASKIT_SOAK_RUNS=1000 makes a thousand."""
 BLOCK, THREADS = 100, 8
 UNANSWERED = ("late", "reset", "hang-up", "half a body", "flood", "drip")
 """Faults that no client can take for an answer, whether it waits for their end or not."""
 BREAKING = ("reset", "hang-up", "half a body")
 """Faults that break the connection."""
-QUESTIONS = (
-    Question("What is it?", ("a circle", "a square", "a star")),
-    Question("When is it?", kind="when"),
-)
+QUESTIONS = (Question("What is it?", ("a circle", "a square", "a star")), Question("When is it?", kind="when"))
 
 
 @dataclass(frozen=True)
@@ -92,7 +89,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.004)
     monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 0.01)
     monkeypatch.setattr("atlaskit.models.attempts.MAX_REQUESTED_PAUSE_S", 0.01)
-    monkeypatch.setattr("atlaskit.models.http.LONGEST_ANSWER", 500_000)
+    monkeypatch.setattr("atlaskit.models.limits.ANSWER", 500_000)
 
 
 def draw_budget(draw: random.Random) -> Budget:

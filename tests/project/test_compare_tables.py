@@ -43,11 +43,6 @@ def test_a_difference_is_one_sentence(tmp_path: Path, name: str) -> None:
     assert status == 1 and said.count("\n") == 1 and "05_x.csv" in said and sentence in said
 
 
-def test_a_folder_without_tables_is_one_sentence(tmp_path: Path) -> None:
-    status, said = compared(tmp_path, TABLE, None)
-    assert status == 1 and "There is no table in" in said and said.count("\n") == 1
-
-
 def test_a_table_that_is_not_committed_is_a_difference(tmp_path: Path) -> None:
     compared(tmp_path, TABLE)
     (tmp_path / "run" / "06_new.csv").write_text(TABLE)

@@ -11,7 +11,6 @@ import sys
 import tomllib
 from collections.abc import Iterable, Iterator
 from functools import cache
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -32,13 +31,7 @@ COMES_WITH = {
     "traitlets": "ipywidgets",
 }  # fmt: skip
 """Packages that are imported and not declared, since a declared one cannot work without them."""
-APART = (
-    "nano/learn",
-    "tests/support/families",
-    "tests/support/tiny_",
-    "tests/support/nano_worker",
-    "tools/finetune",
-)
+APART = ("nano/learn", "tests/support/families", "tests/support/tiny_", "tests/support/nano_worker", "tools/finetune")
 """What runs in the server's environment, and imports what is there."""
 
 
@@ -125,15 +118,6 @@ def test_the_lock_has_what_is_declared(extra: str) -> None:
     assert lacking(wanted, pins(extra)) == []
 
 
-@pytest.mark.parametrize("extra", ["notebook", "test"])
-def test_the_lock_has_what_its_packages_need(extra: str) -> None:
-    """The installed ones are asked, all of which the lock lists."""
-    pinned = pins(extra)
-    for name in pinned:
-        needs = importlib.metadata.requires(name) or []
-        assert lacking(map(Requirement, needs), pinned) == [], name
-
-
 def test_each_hash_is_checked() -> None:
     """Only PyTorch's CPU builds have none: their index differs between machines."""
     entries = re.findall(r"^[A-Za-z0-9].*\n(?!    --hash)", LOCK.read_text(), re.MULTILINE)
@@ -161,29 +145,3 @@ def test_advice_names_what_is_declared(module: str, requirements: str) -> None:
     declared = [(one.name, one.specifier) for lines in DECLARED.values() for one in lines]
     for one in map(Requirement, requirements.split()):
         assert (one.name, one.specifier) in declared or (one.name in ("torch", "vllm") and not one.specifier), module
-
-
-@pytest.mark.registry
-@pytest.mark.parametrize("requirements", sorted({requirements for _, requirements in advised()}))
-def test_advice_to_install_works(requirements: str) -> None:
-    """uv resolves the packages as pip would, and fetches none of their files."""
-    command = [
-        sys.executable,
-        "-m",
-        "uv",
-        "pip",
-        "install",
-        "--dry-run",
-        "--quiet",
-        f"--python={sys.executable}",
-        *requirements.split(),
-    ]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-
-
-def test_every_python_is_declared_and_locked() -> None:
-    said = {name.rpartition(" ")[2] for name in PROJECT["classifiers"] if "Python :: 3." in name}
-    assert f"{sys.version_info.major}.{sys.version_info.minor}" in said
-    assert PROJECT["requires-python"] == f">={min(said, key=lambda version: int(version.partition('.')[2]))}"
-    assert Path(sys.prefix, "requirements.txt").is_file() or "newest" in sys.prefix

@@ -1,4 +1,4 @@
-"""The examples of the public names run, and completion lists those names."""
+"""The examples of the public names run, and so does the code of the pages."""
 
 from __future__ import annotations
 
@@ -15,9 +15,7 @@ import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
 
 MODULES = {name: value for name in ak.__all__ if isinstance(value := getattr(ak, name), ModuleType)}
-NOT_RUN = {
-    "ak.transcribe": "it needs a server of a speech model",
-}
+NOT_RUN = {"ak.transcribe": "it needs a server of a speech model"}
 """Names whose example has a line that is not run, and why."""
 
 

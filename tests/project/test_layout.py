@@ -1,4 +1,4 @@
-"""The layout of the package: its top level, the size of its parts, and who imports whom."""
+"""The layout of the repository: public names, light imports, sizes, and who imports whom."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from support.paths import ROOT
 
 import atlaskit as ak
+from atlaskit.models.presets import SHIPPED
 
 PACKAGE, RECIPE = ROOT / "atlaskit", ROOT / "nano"
 UNCOUNTED = {"__init__.py", "requirements.lock", "__main__.py", "py.typed", "__pycache__"}
@@ -89,3 +90,68 @@ def test_a_violation_of_each_contract_is_found(tmp_path: Path) -> None:
 
 def test_dir_lists_the_public_names() -> None:
     assert dir(ak) == sorted([*ak.__all__, "__version__"])
+
+
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+
+
+def project_files() -> list[Path]:
+    """Return every file of the project; it may come from git or from an archive."""
+    folders = ("atlaskit", "docs", "notebooks", "recordings", "tests", "tools", ".ci")
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
+    files += [path for path in ROOT.iterdir() if path.is_file()]
+    return [path for path in files if path.suffix != ".pyc"]
+
+
+def test_dependencies_are_listed_once() -> None:
+    """environment.yml installs the project and names nothing that pyproject.toml lists."""
+    text = (ROOT / "environment.yml").read_text()
+    listed = re.findall(r"^\s*- (.+)$", text, re.MULTILINE)
+    assert listed == ["python=3.11", "pip", 'pip: ["-e .[notebook,test]"]']
+    assert PROJECT["project"]["requires-python"] == ">=3.11"
+
+
+def test_only_nano_has_large_files() -> None:
+    large = {path: path.stat().st_size for path in project_files() if path.stat().st_size > 1_000_000}
+    assert {path.parent for path in large} <= {SHIPPED["nano"]}
+    assert max(large.values()) <= 12_000_000 and sum(large.values()) <= 25_000_000
+
+
+def test_no_file_names_a_package_registry() -> None:
+    """The address of a package index is a setting of the machine, not of the project.
+
+    PyTorch's own index is an exception, since it is the same on every machine.
+    """
+    pattern = re.compile(rb"pypi\.org|pythonhosted|registry\.npmjs|deb\.debian")
+    violations = [path for path in project_files() if path != Path(__file__) and pattern.search(path.read_bytes())]
+    assert violations == []
+
+
+def test_no_module_is_called_utils() -> None:
+    names = {path.stem for path in (ROOT / "atlaskit").rglob("*.py")}
+    assert not names & {"utils", "helpers", "common", "misc", "config"}
+
+
+HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "iso639", "papermill", "matplotlib", "pandas", "IPython"}
+HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets", "scipy", "seaborn"}
+HEAVY |= {"trl", "verifiers", "datasets"}
+
+
+def test_importing_atlaskit_is_light_and_writes_nothing(tmp_path: Path) -> None:
+    code = "import sys, atlaskit; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not HEAVY & set(done.stdout.split())
+    assert list(tmp_path.iterdir()) == []
+
+
+NAMES = """
+    ASR VLM AddToScratchpad Atlas AtlasError Backtrack Budget Cache Claim Dialect Embedder Expand
+    Finished Investigate MarkPromising Oracle Prices Question Result Search Trace Zoom ask baselines
+    benchmarks cache diagnosis evaluate metrics open_video plots replay scaling scouts serve
+    statistics strategies transcribe view walk widgets
+"""
+
+
+def test_the_public_names_are_there_and_documented() -> None:
+    assert ak.__all__ == NAMES.split()
+    assert [name for name in ak.__all__ if not (getattr(ak, name).__doc__ or "").strip()] == []

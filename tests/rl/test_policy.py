@@ -15,9 +15,6 @@ from atlaskit.environment.tiles import read_tiles
 from atlaskit.models.presets import SHIPPED
 from nano.policy import Recipe, learn
 from nano.policy.eyes import Eyes
-from nano.policy.features import ANSWER_FEATURES, CELL_FEATURES
-from nano.policy.task import SIZE, GridReader, PolicyEnv
-from nano.policy.training import new_policy
 from nano.teacher.labels import VALUES, content_at, encode
 
 pytestmark = pytest.mark.rl
@@ -49,23 +46,6 @@ def test_the_eyes_compute_what_idefics3_computes(eyes: Eyes) -> None:
         seen = model.model.vision_model(pixel_values=pixels.permute(0, 3, 1, 2)).last_hidden_state
         expected = model.model.connector(seen).squeeze(1)
         assert torch.allclose(eyes._tokens(pixels), expected, atol=1e-3)
-
-
-def test_the_network_is_the_same_for_all_cells_and_answers(eyes: Eyes) -> None:
-    reader = GridReader(eyes)
-    policy = new_policy(lambda: PolicyEnv(TINY.training_worlds, reader, **TINY.environment), 0)
-    seen = torch.rand(1, SIZE, generator=torch.Generator().manual_seed(1))
-    order, size = torch.randperm(16), 16 * CELL_FEATURES
-    cells, answers, situation = seen.split([size, 8 * ANSWER_FEATURES, SIZE - size - 8 * ANSWER_FEATURES], dim=1)
-    turned = answers.view(8, -1).flip(0).flatten()
-    moved = torch.cat([cells.view(16, -1)[order].flatten(), turned, situation[0]])[None]
-    with torch.inference_mode():
-        of, of_moved = (policy.policy.get_distribution(each).distribution.probs[0] for each in (seen, moved))
-        values = [policy.policy.predict_values(each) for each in (seen, moved)]
-    assert torch.allclose(of[:96].view(6, 16)[:, order], of_moved[:96].view(6, 16), atol=1e-6)
-    assert torch.allclose(of[97:].flip(0), of_moved[97:], atol=1e-6)
-    assert torch.allclose(*values, atol=1e-5)
-    assert of.max() < 3 * of.min(), "untrained, no action is much likelier than another"
 
 
 def test_what_was_learned_once_is_kept_and_a_seed_repeats_it(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ from train_with_trl import AtlasTools, train_rows
 from transformers import Qwen3VLForConditionalGeneration
 from trl import GRPOConfig, GRPOTrainer
 
-from atlaskit.errors import InputError
 from atlaskit.gym import AtlasEpisode
 
 pytestmark = [
@@ -31,10 +30,6 @@ SETTINGS = {"duration_s": 60.0, "k": 2, "cell": 64, "max_steps": 4, "step_cost":
 
 class Short(AtlasTools):
     settings = SETTINGS
-
-
-class Quick(AtlasTools):
-    settings = {"duration_s": 60.0, "k": 2, "cell": 32, "max_steps": 12, "step_cost": 0.01}  # noqa: RUF012
 
 
 def tool_call(name: str, **arguments: Any) -> str:
@@ -112,33 +107,3 @@ def test_the_script_is_a_program_that_the_installed_trl_accepts(
     assert given.pop("has_trained") and set(given) <= set(accepted)
     assert len(given["train_dataset"]) == 2_000 and given["args"].use_vllm
     assert given["environment_factory"]().reset(**given["train_dataset"][0])[0]["type"] == "image"
-
-
-def test_a_task_of_trl() -> None:
-    class Summaries(AtlasTools):
-        settings = {"task": "summary", "duration_s": 60.0, "k": 2, "cell": 32}  # noqa: RUF012
-
-    tools = Summaries()
-    assert "Keep at most 8 frames." in tools.reset(seed=3)[-1]["text"]
-    for cell in range(4):
-        tools.add_to_scratchpad(cell, "")
-    tools.finished()
-    assert 0 <= tools.get_reward() <= 1 and tools._current.is_over
-
-
-def test_the_tools_of_trl_play_an_episode() -> None:
-    tools = Quick()
-    with pytest.raises(InputError, match="call reset first"):
-        tools.get_reward()
-    sheet, told = tools.reset(seed=3, prompt="ignored")
-    assert sheet["type"] == "image" and sheet["image"].size == (64, 64) and "Possible now: " in told["text"]
-    calls = [tools.expand(1), tools.zoom(0), tools.investigate_before(0), tools.investigate_after(0)]
-    calls += [tools.add_to_scratchpad(0, "a city"), tools.backtrack(), tools.finished(), tools.answer_in_words("no")]
-    assert all([part["type"] for part in parts] == ["image", "text"] for parts in calls)
-    assert tools.answer_when(1.0, 2.0)[1]["text"].startswith("That was not possible: ")
-    truth = AtlasEpisode.drawn(3, **Quick.settings).question.answer
-    (last,) = tools.answer(truth)  # type: ignore[arg-type]
-    assert last == {"type": "text", "text": "The episode is over."}
-    assert tools.get_reward() == pytest.approx(0.9)
-    tools.reset(seed=3)
-    assert tools.get_reward() == 0

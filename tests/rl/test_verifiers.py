@@ -13,7 +13,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
-import torch
 import verifiers.v1 as vf
 from atlas_search import AtlasSearchConfig, AtlasSearchEnv, action_in
 from PIL import Image
@@ -136,25 +135,3 @@ def test_what_is_asked_is_what_is_rewarded(asked: str) -> None:
 @pytest.mark.parametrize("reply", ["", "{", "{{{", '{"action": ' * 3000, "{" * 100_000, '{"a": ' + "[" * 100_000])
 def test_a_reply_without_an_object_is_no_action(reply: str) -> None:
     assert action_in(reply) is None
-
-
-def test_a_random_model_plays_to_the_last_step(tiny_qwen: tuple[Any, Any]) -> None:
-    model, processor = tiny_qwen
-
-    def reply(messages: Messages) -> str:
-        parts = [{**m, "content": _as_qwen(m["content"])} for m in messages]
-        text = processor.apply_chat_template(parts, tokenize=False, add_generation_prompt=True)
-        inputs = processor(text=[text], images=images_in(messages), return_tensors="pt")
-        with torch.inference_mode():
-            ids = model.generate(**inputs, max_new_tokens=8, do_sample=False)
-        return processor.decode(ids[0, inputs["input_ids"].shape[1] :]) or "…"
-
-    trace = play(reply)
-    assert trace.metrics["steps"] == LOOK["max_steps"] and trace.metrics["score"] == 0
-
-
-def _as_qwen(content: Any) -> Any:
-    """Return content with its images as Qwen's template names them."""
-    if isinstance(content, str):
-        return content
-    return [{"type": "image"} if part["type"] == "image_url" else part for part in content]

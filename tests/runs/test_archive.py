@@ -23,7 +23,6 @@ from atlaskit.runs.archive import export, import_
 from atlaskit.runs.recording import HEADER
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
-from atlaskit.video.subtitles import Line, Subtitles
 
 OPTIONS: dict[str, Any] = {"k": 4, "cell": 32, "workers": 3}
 
@@ -59,21 +58,6 @@ def test_a_run_is_replayed_from_its_recording(recorded: tuple[Result, Cache], fi
     assert sum(import_(tmp_path / "run.jsonl.xz", cache=other).values()) == 0
 
 
-def test_a_run_is_given_as_its_result_its_trace_or_a_saved_file(
-    recorded: tuple[Result, Cache], tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    result, cache = recorded
-    result.save(tmp_path / "result.json")
-    result.trace.save(tmp_path / "trace.jsonl")
-    runs = [result, result.trace, tmp_path / "result.json", str(tmp_path / "trace.jsonl"), [result, result.trace]]
-    files = []
-    for number, run in enumerate(runs):
-        export(tmp_path / f"{number}.jsonl.xz", run, cache=cache)
-        files.append((tmp_path / f"{number}.jsonl.xz").read_bytes())
-    assert len(set(files)) == 1  # byte for byte
-    assert ak.cache.export is export and ak.cache.import_ is import_
-
-
 def test_without_a_run_everything_but_images_is_packed(
     recorded: tuple[Result, Cache], film: World, tmp_path: Path
 ) -> None:
@@ -106,13 +90,6 @@ def test_merging_keeps_the_entries_of_the_cache(film: World, tmp_path: Path) -> 
     export(tmp_path / "both.jsonl.xz", results, cache=both)
 
 
-def test_a_replay_does_not_shorten_the_manifest_of_a_run(film: World, tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "cache")
-    question, options = film.questions[0], {**OPTIONS, "vlm": Oracle(film), "cache": cache}
-    first = export(tmp_path / "1.jsonl.xz", ask(film.video, question, **options), cache=cache)
-    assert export(tmp_path / "2.jsonl.xz", ask(film.video, question, **options), cache=cache) == first
-
-
 def test_an_export_that_fails_is_one_sentence(recorded: tuple[Result, Cache], tmp_path: Path) -> None:
     result, cache = recorded
     with pytest.raises(CacheError, match="does not know this run"):
@@ -133,20 +110,6 @@ def test_an_export_that_fails_is_one_sentence(recorded: tuple[Result, Cache], tm
     assert not [path for path in tmp_path.iterdir() if "xz" in path.name or "part" in path.name]
 
 
-def test_a_run_with_a_pruned_entry_is_not_exported(film: World, tmp_path: Path) -> None:
-    cache = Cache(tmp_path / "cache")
-    result = ask(film.video, film.questions[0], vlm=Oracle(film), cache=cache, **OPTIONS)
-    pruned = next(entry.key for entry in cache.entries() if kind_of(entry.key) == "reply")
-    cache.prune(is_wanted=lambda key: key != pruned)
-    with pytest.raises(CacheError, match="no longer holds all entries that this run needs.*1 of kind 'reply'"):
-        export(tmp_path / "x.jsonl.xz", result, cache=cache)
-
-
-def lines_of(cache: Cache) -> dict[str, bytes]:
-    """Return the entries of a cache that a recording holds, by kind; the last one of each."""
-    return {kind_of(entry.key): line(entry.key, cache.get(entry.key) or b"") for entry in cache.entries()}
-
-
 def line(key: str, value: bytes) -> bytes:
     return b'{"%s":%s}\n' % (key.encode(), value)
 
@@ -165,25 +128,16 @@ USAGE = json.dumps(Usage(calls=1).to_json()).encode()
 REPLY = line(key_of("reply"), b'{"reasoning":"","text":"{}","usage":%s}' % USAGE)
 INVALID: dict[str, tuple[bytes, ...]] = {
     "a path": (REPLY.replace(b"reply:", b"../../evil:"),),
-    "an unknown kind": (REPLY.replace(b"reply:", b"virus:"),),
-    "a served model": (line(key_of("served"), b"[]"),),
     "an old version": (line(key_of("reply", 1), b"{}"),),
     "an image": (line(key_of("view"), b'"R0lGODlh"'),),
     "a pickle": (line(key_of("reply"), b"\x80\x04\x95\x1a\x00\x00\x00"),),
     "a reply of other types": (line(key_of("reply"), b'{"text":1,"usage":{},"reasoning":""}'),),
-    "a reply with another field": (line(key_of("reply"), b'{"text":"","usage":{},"reasoning":"","run":1}'),),
     "a deeply nested reply": (line(key_of("reply"), b"[" * 100_000),),
     "impossible facts": (line(key_of("video"), b'{"name":"","duration_s":-1,"fps":1,"size":[1,1],"parts":[]}'),),
     "lines under another hash": (line(key_of("lines"), b'[[0.0,1.0,"other words"]]'),),
-    "lines of other types": (line(key_of("lines"), b'[["a","b","c"]]'),),
     "a failure of an unknown kind": (line(key_of("failure"), b'{"kind":"SystemExit"}'),),
-    "a version in other digits": (line(key_of("reply", "٣"), b"{}"),),
     "a version with leading zeros": (line(key_of("reply", f"0{KINDS['reply'].version}"), b"{}"),),
     "a manifest that is a list": (line(key_of("run"), b'["../../evil"]'),),
-    "an invalid readable": (line(key_of("readable"), b"2"),),
-    "an invalid asked": (line(key_of("asked"), b'"../x"'),),
-    "moments that are not a list": (line(key_of("moments"), b"{}"),),
-    "no object": (b"[]\n",),
     "two names": (b'{"%s":1,"%s":2}\n' % (key_of("reply").encode(), b"cd" * 32),),
     "no last line feed": (REPLY[:-1],),
     "an entry twice": (REPLY, REPLY),
@@ -206,13 +160,9 @@ FAST = {"id": lzma.FILTER_LZMA2, "dict_size": 1 << 30, "mode": lzma.MODE_FAST, "
 WHOLE = HEADER + b"\n" + REPLY
 NO_RECORDINGS: dict[str, bytes] = {
     "a text": b"Dear reader",
-    "an empty file": b"",
-    "nothing packed": lzma.compress(b""),
     "no header": lzma.compress(REPLY),
     "another version": lzma.compress(b'{"atlaskit_recording":99}\n' + REPLY),
-    "a header with more fields": lzma.compress(b'{"atlaskit_recording":3,"run":"rm"}\n' + REPLY),
     "half a stream": lzma.compress(WHOLE)[:-20],
-    "something after the stream": lzma.compress(WHOLE) + b"\0",
     "two streams": lzma.compress(WHOLE) * 2,
     "another form of compression": lzma.compress(WHOLE, format=lzma.FORMAT_ALONE),
     "a dictionary of a gigabyte": lzma.compress(WHOLE, filters=[{**FAST, "depth": 1}]),
@@ -244,23 +194,6 @@ def test_a_recording_that_unpacks_to_too_much_is_refused(tmp_path: Path) -> None
         import_(path, cache=Cache(None))
 
 
-def test_runs_that_differ_only_in_subtitles_are_both_exported(film: World, tmp_path: Path) -> None:
-    cache, results = Cache(tmp_path / "cache"), []
-    path = film.video.path  # type: ignore[attr-defined]
-    for text in ("a red circle, they say", "a blue square, they say"):
-        video = open_video(path, Subtitles((Line(0.0, 120.0, text),)))
-        options = {**OPTIONS, "budget": ak.Budget(calls=30), "cache": cache}
-        results.append(ask(video, film.questions[0], vlm=Babbler(), **options))
-    for number, result in enumerate(results):
-        export(tmp_path / f"{number}.jsonl.xz", result, cache=cache)
-        other = Cache(tmp_path / f"other{number}")
-        import_(tmp_path / f"{number}.jsonl.xz", cache=other)
-        without_file = open_video(fingerprint=result.settings["video"], cache=other)
-        options = {**OPTIONS, "budget": ak.Budget(calls=30), "cache": other}
-        again = ask(without_file, film.questions[0], vlm=Babbler(), replay=True, **options)
-        assert again.to_json() == result.to_json()
-
-
 def test_a_run_whose_replies_were_replaced_is_not_exported(film: World, tmp_path: Path) -> None:
     cache, question = Cache(tmp_path / "cache"), film.questions[0]
     options = {**OPTIONS, "cache": cache, "budget": ak.Budget(calls=30)}
@@ -276,7 +209,7 @@ def test_a_run_whose_replies_were_replaced_is_not_exported(film: World, tmp_path
 
 def test_a_run_with_failed_calls_is_replayed_with_its_failures(film: World, tmp_path: Path) -> None:
     cache, question = Cache(tmp_path / "cache"), film.questions[0]
-    flaky = Flaky(Oracle(film, miss=0.2), 0.4, steps=("step", "review", "probe"))
+    flaky = Flaky(Oracle(film, miss=0.2), 0.6, steps=("step", "review", "probe"))
     result = ask(film.video, question, vlm=flaky, cache=cache, **OPTIONS)
     assert flaky.failed and result.trace.of("failure")
     export(tmp_path / "run.jsonl.xz", result, cache=cache)
@@ -310,21 +243,6 @@ def test_any_damage_is_reported_and_nothing_is_merged(recorded: tuple[Result, Ca
     assert refused > 75
 
 
-def test_similar_replies_take_little_more_than_their_hashes(tmp_path: Path) -> None:
-    cache, seen = Cache(None), ["desert", "night", "city", "dawn", "red", "star"]
-    for number in range(2000):
-        text = json.dumps({"thought": " ".join(random.Random(number).choices(seen, k=40)), "action": "backtrack"})
-        entry = {"reasoning": "", "text": text, "usage": Usage(calls=1, prompt_tokens=400 + number % 90).to_json()}
-        cache.put_json(f"reply:{KINDS['reply'].version}:{random.Random(-1 - number).randbytes(32).hex()}", entry)
-    assert export(tmp_path / "all.jsonl.xz", cache=cache)["reply"] == 2000
-    assert (tmp_path / "all.jsonl.xz").stat().st_size / 2000 < 90  # one by one: 400
-    other = Cache(None)
-    import_(tmp_path / "all.jsonl.xz", cache=other)
-    assert {entry.key: other.get(entry.key) for entry in other.entries()} == {
-        entry.key: cache.get(entry.key) for entry in cache.entries()
-    }
-
-
 def test_what_the_runs_since_a_moment_need_is_packed(film: World, tmp_path: Path) -> None:
     cache, moment_s = Cache(tmp_path / "cache"), 0.0
     options: dict[str, Any] = {**OPTIONS, "cache": cache}
@@ -348,24 +266,3 @@ def test_what_the_runs_since_a_moment_need_is_packed(film: World, tmp_path: Path
     cache.prune(is_wanted=lambda key: kind_of(key) != "reply")
     with pytest.raises(CacheError, match="no longer holds all entries"):
         export(tmp_path / "x.jsonl.xz", made_since_s=moment_s, cache=cache)
-
-
-def test_an_entry_of_another_program_is_not_packed(tmp_path: Path) -> None:
-    cache = Cache(None)
-    cache.put(f"reply:{KINDS['reply'].version}:{'ab' * 32}", b"two\nlines")
-    with pytest.raises(CacheError, match="not one of atlaskit"):
-        export(tmp_path / "x.jsonl.xz", cache=cache)
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_a_recording_that_could_not_be_read_is_not_written(tmp_path: Path) -> None:
-    cache = Cache(None)
-    for number in range(6000):
-        cache.put(f"reply:{KINDS['reply'].version}:{number:064x}", REPLY[76:-2] + b" " * 4000)
-    with pytest.raises(CacheError, match="so alike that reading it would be refused"):
-        export(tmp_path / "x.jsonl.xz", cache=cache)
-    cache = Cache(None)
-    cache.put(f"reply:{KINDS['reply'].version}:{'ab' * 32}", b" " * (17 << 20))
-    with pytest.raises(CacheError, match="cannot be packed"):
-        export(tmp_path / "x.jsonl.xz", cache=cache)
-    assert not list(tmp_path.iterdir())

@@ -8,13 +8,16 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from support.model_doubles import Babbler, Overruled
 from support.stand_ins import checked_html
 
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Question
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, choices_in_words, in_words, verdict
-from atlaskit.viz import movie
-from atlaskit.viz.movie import text as movie_text
 from atlaskit.viz.plots.appendix import _ending
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.summary import summarize
@@ -60,17 +63,8 @@ def in_log(result: Result) -> str:
     return "\n".join(_ending(result))
 
 
-def in_movie(result: Result) -> str:
-    lines = list[str]()
-    with pytest.MonkeyPatch.context() as patch:
-        fit = movie_text.fit_lines
-        patch.setattr(movie_text, "fit_lines", lambda *a: lines.extend(fitted := fit(*a)) or fitted)  # type: ignore[func-returns-value]
-        *_, _last = movie.stills(result)
-    return " ".join(lines)
-
-
 @pytest.mark.family
-@pytest.mark.parametrize("shown", [in_print, in_html, in_walk, in_log, in_movie])
+@pytest.mark.parametrize("shown", [in_print, in_html, in_walk, in_log])
 def test_every_display_says_answer_and_truth_and_marks_missing_evidence(
     shown: Callable[[Result], str], answered: Result
 ) -> None:
@@ -85,10 +79,23 @@ def test_every_display_says_answer_and_truth_and_marks_missing_evidence(
     assert WITHOUT_EVIDENCE not in shown(none) and none.answer_in_words == ""
 
 
-def test_to_dict_is_the_json_as_plain_values_of_its_own(answered: Result) -> None:
-    values = answered.to_dict()
-    assert values == json.loads(answered.to_json()) and type(values["dead_zones_s"]) is list
-    before = answered.to_json()
-    values["trace"].clear()
-    values["question"]["text"] = "changed"
-    assert answered.to_json() == before
+def shown(result: Result) -> tuple[str, str, list[str]]:
+    """Return what print, the page in a notebook, and the widget say."""
+    return str(result), checked_html(result).text, summarize(open_run(result))["notes"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_an_answer_without_evidence_says_so(method: str, world: World, shared_cache: Cache) -> None:
+    nothing: Any = Overruled(
+        Babbler(4),
+        decision=lambda request, answer: {
+            name: [] if name == "supporting" else value for name, value in answer.items()
+        },
+    )
+    options = {"search": ak.Search(max_depth=0)} if method == "video-rlm" else {}
+    result = METHODS[method](world.drawn, "What happens?", vlm=nothing, cache=shared_cache, **options)
+    assert result.prediction is not None and not len(result.evidence)
+    told = result.without_evidence
+    text, page, notes = shown(result)
+    assert told and told in text and told in page and any(told in note for note in notes)
+    assert json.loads(result.to_json())["without_evidence"] == told

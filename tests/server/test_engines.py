@@ -34,7 +34,7 @@ BUDGET = Budget(calls=8)
 
 @pytest.fixture(scope="module")
 def server(tiny: Path, small_and_offline: None) -> Iterator[Server]:
-    server = serve(tiny, data_parallel=COPIES, progress=False)
+    server = serve(tiny, data_parallel=COPIES)
     server.start()
     yield server
     group = group_of(server)
@@ -82,7 +82,9 @@ def test_all_engines_answer_and_their_counters_are_summed(server: Server, vlm: V
 
 def test_a_reply_does_not_depend_on_the_engine(vlm: VLM) -> None:
     asked = request("Where is the red circle?")
-    payload = build_payload(asked, vlm.name, replace(vlm.dialect, ranks=1), {"temperature": 0.0, "seed": 0}, ())
+    payload = build_payload(
+        asked, vlm.name, replace(vlm.dialect, ranks=1), {"temperature": 0.0, "seed": 0}, (), is_forced=False
+    )
     headers = [{**payload.headers, "X-data-parallel-rank": str(number)} for number in range(COPIES)]
     pages = [Endpoint(vlm.base_url).post("chat/completions", payload.body, each, 60.0, None) for each in headers]
     assert len({parsed(page)["choices"][0]["message"]["content"] for page in pages}) == 1

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from pydantic import BaseModel
 from support.asking import ask
 from support.invariants import check_books, check_grounded
 from support.method_calls import method_calls
-from support.tiny_families import TinyFamily, chosen, make_families
+from support.tiny_families import IN_CI, TinyFamily, chosen, make_families
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
@@ -31,7 +32,8 @@ from atlaskit.models.http import Endpoint
 from atlaskit.models.presets import FAMILIES, family_of
 from atlaskit.models.protocol import CallControl, Message, ModelWrapper, ParametricSchema, Reply, Request
 from atlaskit.models.serving import install
-from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.plan import config_of, sizes_of
+from atlaskit.models.serving.server import _servers, serve
 from atlaskit.models.serving.weights import has_linear_attention
 from atlaskit.runs.result import Result
 
@@ -58,7 +60,7 @@ def vlm(models: Path, family: TinyFamily) -> Iterator[VLM]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
         patch.setenv("HF_HUB_OFFLINE", "1")
-        with serve(models / family.folder, progress=False) as vlm:
+        with serve(models / family.folder) as vlm:
             yield vlm
 
 
@@ -117,6 +119,19 @@ def test_a_whole_search_at_64_cells(vlm: VLM, family: TinyFamily, models: Path, 
     assert not any(text in reply.text for _, reply in model.pairs for text in ("<think>", "</think>"))
 
 
+def test_the_plan_is_what_vllm_logs_of_its_cache(vlm: VLM, family: TinyFamily, models: Path) -> None:
+    """The server has 1 GiB for conversations (see `vlm`), and may give each the full context."""
+    if family not in IN_CI:
+        pytest.skip("the arithmetic is for these two kinds")
+    (server,) = (each for each in _servers if each.vlm is vlm)
+    logged = re.findall(r"concurrency for ([\d,]+) tokens per request: ([\d.]+)x", server.log.read_text())[-1]
+    context, conversations = int(logged[0].replace(",", "")), float(logged[1])
+    sizes = sizes_of(config_of(str(models / family.folder)))
+    planned = 2**30 / (context * sizes.cache_per_token + sizes.state)
+    # vLLM rounds a conversation up to whole blocks, and states up to the size of a block.
+    assert planned == pytest.approx(conversations, rel=0.02)
+
+
 def test_images_are_sent_once_and_then_named(vlm: VLM, world: World, cache: Cache) -> None:
     """Three images of different sizes in one request."""
     views = [view(world.drawn, k=k, cell=size, cache=cache) for k, size in ((8, 65), (4, 96), (2, 128))]
@@ -151,7 +166,10 @@ class Guided(ModelWrapper):
 
 @pytest.mark.long
 def test_native_cells_cost_less(vlm: VLM, family: TinyFamily, world: World) -> None:
-    """The same actions on ten minutes at K = 8, on square and on native cells."""
+    """The same actions on ten minutes at K = 8, on square and on native cells: 9/16 and the strips.
+
+    Above each row of frames stands a strip for numbers and times, as high on both.
+    """
     if family.folder != "qwen3-vl":
         pytest.skip("it is the same with every model whose image tokens follow the image's size")
     given: dict[str, Any] = {"k": 8, "cell": 320, "vlm": Guided(vlm, Oracle(world, 0.1)), "budget": Budget(calls=24)}
@@ -160,8 +178,8 @@ def test_native_cells_cost_less(vlm: VLM, family: TinyFamily, world: World) -> N
     )
     actions = [[event.action for event in result.trace.of("step")] for result in (square, native)]
     assert actions[0] == actions[1] != []
-    assert native.total.image_tokens <= 0.57 * square.total.image_tokens
-    assert native.total.prompt_tokens <= 0.65 * square.total.prompt_tokens
+    assert native.total.image_tokens <= 0.66 * square.total.image_tokens
+    assert native.total.prompt_tokens <= 0.72 * square.total.prompt_tokens
 
 
 QUICK: dict[str, dict[str, Any]] = {
@@ -234,7 +252,8 @@ def test_the_servers_grammar_enforces_the_schema_of_every_call_of_a_method(
 ) -> None:
     """Also of those that no method came to make above, where the model chose what to do.
 
-    A model that babbles need not end a list before its tokens end; what it says until then fits.
+    A model that babbles need not end a list before its tokens end, and may give an interval two
+    equal ends, which no grammar can forbid.
     """
     if family.folder != "qwen3-vl":
         pytest.skip("one model that babbles is enough")
@@ -244,7 +263,7 @@ def test_the_servers_grammar_enforces_the_schema_of_every_call_of_a_method(
         try:
             return vlm.complete(request)
         except BadReply as error:
-            assert "it was cut off after" in str(error)
+            assert "it was cut off after" in str(error) or "end_s must differ from start_s" in str(error)
             return None
 
     with ThreadPoolExecutor(8) as pool:
@@ -308,5 +327,6 @@ def posted(vlm: VLM, words: str, fields: Any) -> str:
     answer = json.loads(Endpoint(vlm.base_url).post("chat/completions", json.dumps(body).encode(), JSON, 120.0, None))
     (choice,) = answer["choices"]
     assert choice["finish_reason"] == "stop"
-    Answer.model_validate_json(choice["message"]["content"])
+    if choice["message"]["content"] is not None or fields:  # a random model may end inside its thought
+        Answer.model_validate_json(choice["message"]["content"])
     return choice["message"]["reasoning"] or ""

@@ -27,7 +27,7 @@ def vlm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ak.VLM]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
         patch.setenv("HF_HUB_OFFLINE", "1")
-        with serve(model, progress=False) as vlm:
+        with serve(model) as vlm:
             yield vlm
 
 

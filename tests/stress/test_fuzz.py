@@ -38,7 +38,7 @@ VIDEOS: dict[str, tuple[str, dict[str, str]]] = {
     "vp9.webm": ("libvpx-vp9", {}),
     "av1.mp4": ("libsvtav1", {"preset": "12"}),
 }
-DAMAGED_EACH = int(os.environ.get("ATLASKIT_DAMAGED_EACH", "52"))
+DAMAGED_EACH = int(os.environ.get("ATLASKIT_DAMAGED_EACH", "24"))
 """Damaged files of each of the ten videos."""
 PROCESSES, SECONDS_A_FILE = 2, 60
 TIMES_S = [(index + 0.5) / FPS for index in range(0, FRAMES, 4)]

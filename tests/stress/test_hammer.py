@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fork_worker import fork_amid_use, fork_and_end, fork_beside_a_held_key
+from support.fork_worker import fork_and_end, fork_beside_a_held_key
 from support.hammer_worker import (
     LARGEST,
     OPERATIONS,
@@ -36,7 +36,6 @@ from atlaskit.caching.cache import Cache
 PROCESSES = 8
 SECONDS = float(os.environ.get("ATLASKIT_HAMMER_S", "4"))
 """Duration of the hammer test; the environment variable ATLASKIT_HAMMER_S sets it."""
-FORKS = 80
 SPAWN = multiprocessing.get_context("spawn")
 FORKED = "refused"
 """How a child ends that was forked while its parent had the cache open."""
@@ -127,19 +126,6 @@ def test_a_child_forked_while_a_key_is_held_does_not_hang(tmp_path: Path) -> Non
         "another process": "the parent's",
         "the parent": "ok",
     }
-
-
-def test_a_forked_child_does_not_wait_for_keys_of_a_cache_in_memory(tmp_path: Path) -> None:
-    (found,) = in_processes(1, fork_beside_a_held_key, lambda _: (None, tmp_path))
-    assert found == {"another key": "ok", "the same key": "ok", "the parent": "ok"}
-
-
-@pytest.mark.long
-def test_children_forked_while_threads_use_the_cache_do_not_hang(tmp_path: Path) -> None:
-    """The threads of the parent, which a child lacks, may hold locks of SQLite or of keys."""
-    (ended,) = in_processes(1, fork_amid_use, lambda _: (tmp_path / "cache", FORKS))
-    assert Counter(ended) == {FORKED: FORKS}
-    assert Cache(tmp_path / "cache").verify() == {}
 
 
 def test_a_forked_child_loses_no_entry(tmp_path: Path) -> None:

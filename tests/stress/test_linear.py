@@ -1,27 +1,24 @@
 """No text from outside holds a parser for a time that grows faster than its length.
 
-Each parser reads one fragment over and over: every literal of the modules whose patterns search the
-text, and what breaks patterns elsewhere. Time is processor time, so that other work does not count.
+Each parser of subtitles and questions reads one fragment over and over: every literal of the
+modules whose patterns search the text, and what breaks patterns elsewhere. Time is processor time,
+so that other work does not count. `tests/models/test_bounds.py` has the parsers of models.
 """
 
 from __future__ import annotations
 
 import ast
-import json
 import re
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
 from support.paths import ROOT
 
 from atlaskit.benchmarks.datasets import options
 from atlaskit.errors import AtlasError, printable
-from atlaskit.models import answers, completion, event_stream, failures, learning, metrics, thoughts
-from atlaskit.models.http import HttpFailure
 from atlaskit.video.subtitles import ass, clock, formats, jsons, markup, simple, srt, ttml
 
 CHARS = 60_000
@@ -31,48 +28,12 @@ MOST_TIMES = 3.0
 """How much longer twice the text may take."""
 USUAL = (
     *("a", "1", "1.", " ", "\n", "\t", "<", ">", "{", "}", "[", "]", '"', "'", "\\", '\\"', "-", "é", "a b ", "0:0:"),
-    *("-->", "00:00:01,000 --> ", "<title", "quota ", " loaded", "1 s1 s", "reset", '{"a":', "[{", "// ", "/*"),
-    *("<think>", "</think>", "&#34;", "<|", "|>", "A. ", "(A", "\n1\n"),
+    *("-->", "00:00:01,000 --> ", '{"a":', "[{", "// ", "/*", "&#34;", "A. ", "(A", "\n1\n"),
 )
 
 
-class Step(BaseModel):
-    """The answer that is asked for."""
-
-    reasoning: str
-    action: Literal["expand", "finished"]
-    cell: int
-
-
-def answer_in(text: str) -> None:
-    """Read a reply as a model's client does."""
-    message = {"message": {"content": text}, "finish_reason": "stop"}
-    answers.find_answer(completion.read_completion({"choices": [message]}), Step)
-
-
-def learned(text: str) -> None:
-    """Read what an error says, and what it teaches."""
-    failure = HttpFailure("failed", status=400, explanation=failures.explain(400, {}, text.encode()))
-    learning.learn(failure, learning.Habits(), ("response_format",), "max_tokens", 4096)
-
-
-ERRORS = ("models/failures", "models/learning")
-REPLIES = ("models/thoughts", "models/answers", "models/json_text", "models/coercion", "models/completion")
 LINES = tuple(f"video/subtitles/{name}" for name in ("srt", "clock", "markup", "formats", "simple", "ass", "ttml"))
 PARSERS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
-    **{
-        f"error {status}": (ERRORS, lambda text, status=status: failures.explain(status, {}, text.encode()))
-        for status in (0, 400, 404, 429, 503)
-    },
-    "error as JSON": (ERRORS, lambda text: failures.explain(429, {}, json.dumps({"error": text}).encode())),
-    "error page": (ERRORS, lambda text: failures.explain(502, {}, f"<html>{text}".encode())),
-    "error header": (ERRORS, lambda text: failures.explain(429, {"retry-after": text}, b"")),
-    "lesson": (ERRORS, learned),
-    "thought": (REPLIES, thoughts.split_thought),
-    "reply": (REPLIES, answer_in),
-    "reply in an object": (REPLIES, lambda text: answer_in('{"action": "expand", "reasoning": "' + text)),
-    "events": (("models/event_stream",), lambda text: event_stream.joined(f"data: {text}".encode())),
-    "metrics": (("models/metrics",), lambda text: metrics.read_metrics(text, "m")),
     **{
         parse.__name__: (LINES, parse)
         for parse in (
@@ -118,15 +79,3 @@ def test_twice_the_text_takes_about_twice_the_time(name: str) -> None:
             once_s = processor_s(parse, fragment, CHARS)
             ratios.append(processor_s(parse, fragment, 2 * CHARS) / max(once_s, FREE_S))
         assert min(ratios) <= MOST_TIMES, (fragment, ratios)
-
-
-def test_a_stream_of_many_parts_is_joined_in_linear_time() -> None:
-    part = b'data: {"choices":[{"delta":{"content":"ten chars."}}]}\n\n'
-
-    def seconds(count: int) -> float:
-        began_s = time.process_time()
-        joined = event_stream.joined(part * count)
-        assert len(joined["choices"][0]["message"]["content"]) == 10 * count
-        return time.process_time() - began_s
-
-    assert min(seconds(80_000) / seconds(40_000) for _ in range(3)) <= MOST_TIMES

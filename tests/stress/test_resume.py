@@ -22,7 +22,7 @@ from support.resume_worker import WORKERS
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
 
-KILLS = int(os.environ.get("ATLASKIT_KILLS", "9"))
+KILLS = int(os.environ.get("ATLASKIT_KILLS", "6"))
 """Number of kills for each of two models; the environment variable ATLASKIT_KILLS sets it."""
 IN_FLIGHT = WORKERS + 1
 """Maximum number of calls in flight: one for each worker, and the probe of the next round."""

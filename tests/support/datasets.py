@@ -23,8 +23,9 @@ class ConstantModel:
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         span = dict(zip(("start_s", "end_s"), INTERVAL, strict=True))
+        n_choices = len(request.facts.question.choices)  # type: ignore[attr-defined]
         forms: list[dict[str, Any]] = [
-            {"weighed": [{"choice": self.choice}], "answer": self.choice},
+            {"weighed": [{"choice": n} for n in range(n_choices)], "answer": self.choice},
             {"answer": "A dog runs past a cat."},
             span,
             {"intervals": [span]},

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import random
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from typing import TypeVar
 
 from av.video.reformatter import ColorRange
 
 from support.media import cut_video, make_video
 
+T = TypeVar("T")
 SMALL = (160, 90)
 ODD = (161, 91)
 TALLER = (160, 96)
@@ -93,6 +97,22 @@ def rows() -> Iterator[Row]:
                 row = Row(codec, container, trait)
                 if row.is_possible:
                     yield row
+
+
+def covering(all_rows: Iterable[T], pairs: Callable[[T], Iterable[object]]) -> list[T]:
+    """Return rows that have every pair that any row has; all rows where ALL_FILES is set."""
+    found, seen = [], set[object]()
+    for row in all_rows:
+        if os.environ.get("ALL_FILES") or not seen.issuperset(pairs(row)):
+            seen.update(pairs(row))
+            found.append(row)
+    return found
+
+
+def rows_to_test() -> list[Row]:
+    """Return rows with each trait in every codec and container, and with all these together."""
+    mixed = random.Random(169).sample(list(rows()), len(list(rows())))
+    return covering(mixed, lambda row: {(row.codec, row.trait), (row.container, row.trait), (row.codec, row.container)})
 
 
 def encode_row(row: Row, folder: Path) -> Path:

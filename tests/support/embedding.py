@@ -1,12 +1,7 @@
-"""A server with `/v1/embeddings` whose vectors count words: texts that share words are near.
-
-An image in a chat message has the vector of the name of its colour: red, green or blue.
-"""
+"""A server with `/v1/embeddings` whose vectors count words: texts that share words are near."""
 
 from __future__ import annotations
 
-import base64
-import io
 import json
 import zlib
 from collections.abc import Callable, Iterator
@@ -14,9 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from typing import Any
-
-import numpy as np
-from PIL import Image
 
 from support.faults import send
 from support.loopback import Server, running
@@ -30,21 +22,6 @@ def vector_of(text: str) -> list[float]:
     for word in text.casefold().split():
         counts[zlib.crc32(word.strip(".,;:?()").encode()) % LENGTH] += 1.0
     return counts
-
-
-def colour_of(url: str) -> str:
-    """Return the name of the colour that an image has most of."""
-    jpeg = base64.b64decode(url.removeprefix("data:image/jpeg;base64,"))
-    means = np.asarray(Image.open(io.BytesIO(jpeg), formats=["JPEG"])).mean(axis=(0, 1))
-    return ("red", "green", "blue")[int(means.argmax())]
-
-
-def inputs_of(body: dict[str, Any]) -> list[str]:
-    """Return the texts that a request is about: those it holds, or the colour of its image."""
-    if "messages" not in body:
-        return list(body["input"])
-    (message,) = body["messages"]
-    return [colour_of(message["content"][0]["image_url"]["url"])]
 
 
 @dataclass
@@ -73,7 +50,7 @@ def embedding_server() -> Iterator[Embedding]:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             state.bodies.append(body)
             state.headers.append({"path": self.path, **self.headers})
-            data = [{"index": index, "embedding": vector_of(text)} for index, text in enumerate(inputs_of(body))]
+            data = [{"index": index, "embedding": vector_of(text)} for index, text in enumerate(body["input"])]
             if state.faults:
                 state.faults.pop(0)(self)
             else:

@@ -48,10 +48,7 @@ def completion(text: str, **message: Any) -> dict[str, Any]:
         "choices": [
             {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text, **message}}
         ],
-        "usage": {
-            **usage,
-            "prompt_tokens_details": {"cached_tokens": 64, "multimodal_tokens": {"image": 40}},
-        },
+        "usage": {**usage, "prompt_tokens_details": {"cached_tokens": 64, "multimodal_tokens": {"image": 40}}},
     }
 
 
@@ -99,6 +96,19 @@ def failing(status: int, **headers: str) -> Fault:
 def saying(text: str, **message: Any) -> Fault:
     """Answer with a well-formed completion of this text."""
     return lambda handler: send(handler, 200, completion(text, **message))
+
+
+def answering_bytes(data: bytes, length: int | None = None) -> Fault:
+    """Answer with these bytes; a length that is larger than theirs leaves the answer unfinished."""
+
+    def answer(handler: BaseHTTPRequestHandler) -> None:
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(length or len(data)))
+        handler.end_headers()
+        handler.wfile.write(data)
+        handler.close_connection = True
+
+    return answer
 
 
 def hanging_up(handler: BaseHTTPRequestHandler) -> None:

@@ -10,12 +10,11 @@ import time
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import CacheError
-from support.hammer_worker import PATIENCE_S, is_usable, take, value_of, wait_for
+from support.hammer_worker import PATIENCE_S, is_usable, take, wait_for
 
 OK, FAILED, REFUSED = 0, 1, 3
 """Exit codes of a forked child: right values, wrong values, or a CacheError."""
@@ -55,31 +54,6 @@ def fork_beside_a_held_key(directory: Path | None, home: Path) -> dict[str, str]
         holder.join()
     found["the parent"] = "ok" if cache.get("view:1:held") == b"the parent's" and is_usable(cache, "me") else "failed"
     return found
-
-
-def fork_amid_use(directory: Path, times: int) -> list[str]:
-    """Fork while other threads use the cache; return how the children ended."""
-    cache, stop, ended = Cache(directory), threading.Event(), list[str]()
-
-    def use(thread: int) -> None:
-        number = 0
-        while not stop.is_set():
-            number += 1
-            key = f"made:{thread}:{number}"
-            cache.remember(key, partial(value_of, key))
-            cache.get(key)
-
-    users = [threading.Thread(target=use, args=(thread,)) for thread in range(4)]
-    for user in users:
-        user.start()
-    try:
-        while len(ended) < times and "hung" not in ended:
-            ended.append(end_of(forked(lambda: is_usable(cache, f"child {len(ended)}"))))
-    finally:
-        stop.set()
-        for user in users:
-            user.join()
-    return ended
 
 
 def remember_held(cache: Cache, waiting: Path) -> bytes:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from atlaskit.agents.budget import Budget
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import SUB_SECOND, Grid
+from atlaskit.environment.mdp import Rules
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.protocol import Usage
 from atlaskit.runs.events import Call, Failure
@@ -53,27 +54,33 @@ def check_books(result: Result, budget: Budget, largest: int = 3200, workers: in
 
 
 def check_memory(result: Result) -> None:
-    """Check that the dead zones are the regions that were explored to the end without findings."""
-    explored = DeadZones()
-    reopened = [index for index, event in enumerate(result.trace) if event.kind == "reopen"]
+    """Check that what is dead was opened, or seen as finely as can be, and holds no evidence."""
+    settings, duration_s = result.settings, result.sheet.video.duration_s
+    start_s, end_s = settings.get("within", (0.0, duration_s))
+    rules = Rules(duration_s, settings["max_depth"], min_span_s=settings.get("min_span_s", SUB_SECOND))
+    sorties = {(e.round, worker): each for e in result.trace.of("assign") for worker, each in enumerate(e.sorties)}
+    searched = dict[tuple[int, int], DeadZones]()
+    for event in result.trace.of("step"):
+        place, grid = (
+            (event.round, event.worker),
+            Grid(start_s, end_s, settings["k"], event.view.path, event.view.shift),
+        )
+        if event.depth > len(sorties[place].path) or not rules.can_open(grid):
+            searched[place] = searched.get(place, DeadZones()).add(*event.interval_s)
+    everything = DeadZones().add_all(span for zones in searched.values() for span in zones.intervals)
+    for span in result.dead_zones.intervals:
+        assert everything.covers(*span), "some agent was shown it"
+        assert not len(result.evidence.within(*span))
+    opened_again = [i for i, e in enumerate(result.trace) if e.kind == "reopen" or getattr(e, "alive_s", ())]
     for index, event in enumerate(result.trace):
         if event.kind != "report":
             continue
-        start_s, end_s = event.interval_s
         if event.is_open:
             assert event.stop != "finished" and event.dead_s == ()
-            continue
-        explored = explored.add(start_s, end_s)
-        if event.shift:  # what it was shifted from is ruled out with it
-            explored = explored.add_all([grid_s(result, event.path)])
-        if any(index < later for later in reopened):
-            continue  # the second look may have opened it again
-        if not len(result.evidence.within(start_s, end_s)):
-            unmarked = DeadZones(tuple(sorted(grid_s(result, path) for path in event.marked)))
-            assert all(result.dead_zones.covers(a, b) for a, b in unmarked.outside(start_s, end_s))
-    for start_s, end_s in result.dead_zones.intervals:
-        assert explored.covers(start_s, end_s)
-        assert not len(result.evidence.within(start_s, end_s))
+        elif not any(index < later for later in opened_again) and not len(result.evidence.within(*event.interval_s)):
+            marked = [grid_s(result, path) for path in event.marked]
+            for span in searched.get((event.round, event.worker), DeadZones()).without_all(marked).intervals:
+                assert result.dead_zones.covers(*span)
 
 
 def check_search(result: Result) -> None:

@@ -212,11 +212,6 @@ class Book:
             "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.id"
         )
 
-    def reload(self) -> None:
-        """Reload JupyterLab's page with the notebook from disk; the kernel keeps its state."""
-        self.page.goto(self.lab.address(self.path))
-        self._wait_until_ready()
-
     def _wait_until_ready(self) -> None:
         self.page.locator(".jp-NotebookPanel .jp-Cell").first.wait_for()
         self.page.wait_for_function(

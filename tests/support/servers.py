@@ -19,7 +19,7 @@ def model_folder(tmp_path: Path, name: str = "model") -> Path:
 
 def stub_server(model: Path | str, stub: Path, **options: object) -> Server:
     """Return a server of a model that runs the stand-in and prints no progress."""
-    return serve(model, python=stub, progress=False, **options)  # type: ignore[arg-type]
+    return serve(model, python=stub, **options)  # type: ignore[arg-type]
 
 
 def is_alive(pid: int) -> bool:

@@ -29,25 +29,17 @@ from support.asking import ask
 from support.model_doubles import ATTACK
 
 HOSTILE = (
-    "<script>alert(1)</script>",
-    '"><img src=x onerror=alert(1)>',
-    "' onmouseover='alert(1)",
-    "</td></tr></table><h1>out</h1>",
-    "<!-- ]]> --><style>*{display:none}</style>",
-    "&lt;b&gt; &#60;script&#62;",
-    "\u202etxt.exe\u2066\u200f",
-    "nul\x00 escape\x1b[31m bell\x07",
-    "w" * 5_000,
-    "two\nlines\tand\u2028more",
-    "$5 or $10, \\(x\\), \\begin{equation}",
-    "half a letter \ud800",
+    *("<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)"),
+    *("</td></tr></table><h1>out</h1>", "<!-- ]]> --><style>*{display:none}</style>", "&lt;b&gt; &#60;script&#62;"),
+    *("\u202etxt.exe\u2066\u200f", "nul\x00 escape\x1b[31m bell\x07", "w" * 5_000, "two\nlines\tand\u2028more"),
+    *("$5 or $10, \\(x\\), \\begin{equation}", "half a letter \ud800"),
 )
 ALL_HOSTILE = " | ".join(HOSTILE)
 MASTER_AND_WORKER = ("step", "probe", "review", "decision")
 FORTY_CALLS: dict[str, Any] = {"workers": 3, "steps": 5, "budget": Budget(calls=40)}
 TAGS = {"div", "p", "span", "strong", "bdi", "wbr", "table", "caption", "thead", "tbody", "tr", "th", "td", "img"}
 ATTRIBUTES = {"style", "scope", "src", "alt", "width", "role", "aria-label", "tabindex"}
-VOID = {"img", "wbr"}
+VOID = {"img", "wbr", "meta", "input"}
 CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
 
 

@@ -18,7 +18,7 @@ class TinyFamily:
     """A tiny model of random weights of one family."""
 
     name: str
-    """As in the table of docs/models.md."""
+    """As in docs/models.md."""
     folder: str
     """Name of its folder, and of what `families/make.py` creates."""
     image_tokens: Callable[[int, int], int] | None

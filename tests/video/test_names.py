@@ -13,53 +13,16 @@ from support.media import frame_number, make_video
 
 import atlaskit as ak
 from atlaskit.errors import InputError, SubtitleError, VideoError
-from atlaskit.video.names import local_path, media_url
+from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
 
 NAMES = [
-    *(
-        "Talk: part 1.mp4",
-        "2024-08-20T13:28:35Z.mp4",
-        "Lecture 3: trees.mp4",
-        "pipe:0",
-        "concat:a|b.mp4",
-        "data:,x.mp4",
-    ),
-    *("http:video.mp4", "file:video.mp4", "file:%41.mp4", "a 'quoted' \"name\".mp4", "100 % sure.mp4", "frame%03d.mp4"),
-    *(
-        "what?.mp4",
-        "part #1.mp4",
-        "-i.mp4",
-        "two\nrows.mp4",
-        "[a]*{b}.mp4",
-        "фильм – 映画.mp4",
-        "é.mp4",
-        "~.mp4",
-        "~me.mp4",
-    ),
-    *(
-        " leading.mp4",
-        "trailing.mp4 ",
-        "semi;colon&amp.mp4",
-        "back\\slash.mp4",
-        "a,b=c@d.mp4",
-        "no suffix",
-        ".hidden.mp4",
-    ),
-    *(
-        "file:",
-        "http:",
-        "https:x",
-        "data:",
-        "youtube.com",
-        "%s%n.mp4",
-        "映画\u3000第1話.mp4",
-        "\U0001f3ac.mp4",
-        "مرحبا.mp4",
-    ),
-    *("tab\there.mp4", "$HOME `id`.mp4", "*.mp4", "%2e%2e.mp4", "CON.mp4", "v.mp4#t=10,20", "'v.mp4'"),
-    *("crypto:x.mp4", "subfile,,start,0,end,9,,:x.mp4", "async:cache:x.mp4", "x.mp4|y.mp4", "lavfi:testsrc.mp4"),
-]
+    *("Talk: part 1.mp4", "2024-08-20T13:28:35Z.mp4", "pipe:0", "concat:a|b.mp4", "data:,x.mp4", "http:video.mp4"),
+    *("file:%41.mp4", "a 'quoted' \"name\".mp4", "100 % sure.mp4", "frame%03d.mp4", "what?.mp4", "part #1.mp4"),
+    *("-i.mp4", "two\nrows.mp4", "[a]*{b}.mp4", "фильм – 映画.mp4", "é.mp4", "~me.mp4", " leading.mp4"),
+    *("trailing.mp4 ", "back\\slash.mp4", "no suffix", "file:", "youtube.com", "v.mp4#t=10,20", "tab\there.mp4"),
+    *("$HOME `id`.mp4", "%2e%2e.mp4", "subfile,,start,0,end,9,,:x.mp4", "lavfi:testsrc.mp4"),
+]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -75,13 +38,6 @@ def test_any_name_opens(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clip: P
         assert frame_number(open_video(source).frames([0.5])[0]) == 12
 
 
-def test_a_name_that_is_no_text_opens(tmp_path: Path, clip: Path) -> None:
-    path = tmp_path / os.fsdecode(b"latin-\xe9.mp4")
-    shutil.copy(clip, path)
-    assert frame_number(open_video(path).frames([0.5])[0]) == 12
-    assert frame_number(open_video(path.as_uri()).frames([0.5])[0]) == 12
-
-
 def test_a_link_and_a_home_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clip: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     shutil.copy(clip, tmp_path / "v.mp4")
@@ -95,20 +51,12 @@ def test_a_link_and_a_home_open(tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
     ("address", "sentence"),
     [
         ("https://example.org/talk.mp4", "is an address.*download it first"),
-        ("HTTP://example.org/talk.mp4", "is an address.*download it first"),
         ("https://www.youtube.com/watch?v=x", "page with a video.*yt-dlp"),
-        ("https://youtu.be/x", "yt-dlp"),
         ("s3://bucket/talk.mp4", "download it first"),
         ("rtsp://camera/1", "download it first"),
-        ("gs://bucket/x.mp4", "download it first"),
         ("http://[broken", "download it first"),
         ("youtube.com/watch?v=x", "page with a video.*yt-dlp"),
-        ("www.youtube.com/watch?v=x", "yt-dlp"),
-        ("youtu.be/x", "yt-dlp"),
-        ("https://m.youtube.com/watch?v=x&t=5", "yt-dlp"),
         ("https://youtube.com.example.org/x.mp4", "is an address"),
-        ("rtmp://server/live", "download it first"),
-        ("ftp://server/talk.mp4", "download it first"),
         ("https://example.org/two\nrows\x1b[31m.mp4", "download it first"),
         ("https://example.org/" + "x" * 5000, "download it first"),
         ("file://server/share/x.mp4", "another machine.*copy it here"),
@@ -138,29 +86,6 @@ class Named(os.PathLike[Any]):
         return self.name
 
 
-def test_a_path_like_object_opens(clip: Path) -> None:
-    for name in (str(clip), os.fsencode(clip)):
-        assert open_video(Named(name)).frames([0.5])[0].shape
-    assert ak.view(Named(os.fsencode(clip)), k=2, cell=64, cache=ak.Cache(None)).grid.end_s == pytest.approx(0.8)
-
-
-def test_urls_of_files_are_read_in_all_their_forms(tmp_path: Path, clip: Path) -> None:
-    path = tmp_path / "a b%20c ü.mp4"
-    shutil.copy(clip, path)
-    url = path.as_uri()
-    forms = [url, url.replace("file://", "file:"), url.replace("file://", "FILE://LocalHost"), f"file://{path}"]
-    for form in [*forms, Path(url), Path(f"file://{path}")]:
-        assert local_path(form) == path
-        assert open_video(form).name == path.name
-
-
-def test_an_address_in_a_path_is_told_from_a_missing_file() -> None:
-    with pytest.raises(VideoError, match=r"is an address.*download it first"):
-        open_video(Path("https://example.org/talk.mp4"))
-    with pytest.raises(VideoError, match="yt-dlp"):
-        open_video([Path("https://youtu.be/x")])
-
-
 def test_accents_in_either_form_find_the_file(tmp_path: Path, clip: Path) -> None:
     composed, decomposed = normalize("NFC", "Vidéo.mp4"), normalize("NFD", "Vidéo.mp4")
     shutil.copy(clip, tmp_path / decomposed)
@@ -173,15 +98,8 @@ def test_accents_in_either_form_find_the_file(tmp_path: Path, clip: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("", "empty"),
-        ("  ", "empty"),
-        ("a\0b.mp4", "zero byte"),
-        ("file:///a%00b.mp4", "zero byte"),
-        ("x" * 300, "255 bytes"),
-        ("data:video/mp4;base64," + "A" * 5000, "255 bytes"),
-        ("é" * 200, "255 bytes"),
-        ("a/" * 4000, "cannot be read"),
-        ("\ud800.mp4", "half a character"),
+        *(("", "empty"), ("a\0b.mp4", "zero byte"), ("file:///a%00b.mp4", "zero byte"), ("x" * 300, "255 bytes")),
+        *(("é" * 200, "255 bytes"), ("a/" * 4000, "cannot be read"), ("\ud800.mp4", "half a character")),
         ("~nobody-has-this-name/v.mp4", "no such home"),
     ],
 )
@@ -228,10 +146,6 @@ def test_what_is_no_name_is_refused(wrong: object) -> None:
         local_path(wrong)  # type: ignore[arg-type]
     with pytest.raises(InputError):
         open_video(wrong)  # type: ignore[arg-type]
-
-
-def test_a_path_can_only_mean_a_local_file() -> None:
-    assert media_url("pipe:0").startswith("file:/") and media_url("/a/b%20c?.mp4") == "file:/a/b%20c?.mp4"
 
 
 def test_a_name_is_as_good_as_an_open_video(tmp_path: Path, clip: Path) -> None:

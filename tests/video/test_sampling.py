@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.asking import ask
 from support.media import frame_number, make_video
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import kind_of
 from atlaskit.environment.render import with_look
-from atlaskit.errors import InputError
+from atlaskit.errors import FrameError, InputError
 from atlaskit.video.opening import open_video
+from atlaskit.video.readers import Pixels
+from atlaskit.video.salient import CANDIDATES
+from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 GOP = 10
@@ -108,3 +115,112 @@ def test_a_run_samples_other_frames_and_replays_from_the_cache(film: World, tmp_
 def test_an_unknown_sampling_raises_one_sentence(video: Video) -> None:
     with pytest.raises(InputError, match="sampling is one of midpoint, keyframe, auto, salient; got 'first'"):
         ak.view(video, sampling="first")  # type: ignore[arg-type]
+
+
+Look = Callable[[float], int | FrameError]
+"""What a video shows at a time: the number of a picture, or why there is none."""
+BLACK = -1
+
+
+class Painted(Video):
+    """A video whose frames are numbered pictures of noise; a larger number, a larger change.
+
+    Attributes:
+        asked: The times of all frames that were requested.
+    """
+
+    def __init__(self, look: Look, duration_s: float = 100.0, fps: float = 25.0) -> None:
+        self.name, self.duration_s, self.fps, self.size = "painted", duration_s, fps, (64, 36)
+        self.fingerprint, self.subtitles, self._look = "painted", Subtitles(), look
+        self.asked: list[float] = []
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+        width, height = size or self.size
+        noise = np.random.default_rng(0).integers(60, 160, (height, width, 3))
+        frames: list[Pixels | FrameError] = []
+        for time_s in times_s:
+            self.check_time(time_s)
+            self.asked.append(time_s)
+            shown = self._look(time_s)
+            if isinstance(shown, FrameError):
+                frames.append(shown)
+            else:
+                frames.append(((noise + shown) * (shown != BLACK)).astype(np.uint8))
+        return frames
+
+
+def numbered(*spans: tuple[float, float, int]) -> Look:
+    """Return a look with picture 0 at all times except in some spans."""
+    return lambda time_s: next((number for start_s, end_s, number in spans if start_s <= time_s < end_s), 0)
+
+
+def places(start_s: float, end_s: float) -> list[float]:
+    return [start_s + (number + 0.5) / CANDIDATES * (end_s - start_s) for number in range(CANDIDATES)]
+
+
+def test_the_frame_that_differs_represents_the_cell() -> None:
+    video = Painted(numbered((21.0, 22.5, 30)))
+    assert video.moment(20.0, 30.0, "salient") == pytest.approx(places(20.0, 30.0)[1])
+    assert video.moment(30.0, 40.0, "salient") == 35.0, "nothing differs: the midpoint"
+
+
+def test_a_cell_is_compared_with_those_beside_it() -> None:
+    """What the next cell shows too is less salient than a smaller change that is here alone."""
+    spans = (21.0, 22.0, 80), (27.0, 28.0, 3)
+    assert 21.0 <= Painted(numbered(*spans)).moment(20.0, 30.0, "salient") < 22.0
+    assert 27.0 <= Painted(numbered(*spans, (33.0, 34.0, 80))).moment(20.0, 30.0, "salient") < 28.0
+
+
+def test_a_blank_frame_represents_a_cell_only_if_all_are_blank() -> None:
+    faded = Painted(numbered((20.0, 21.0, BLACK), (26.0, 27.0, 5)))
+    assert 26.0 <= faded.moment(20.0, 30.0, "salient") < 27.0
+    dark = Painted(lambda _: BLACK)
+    assert dark.moment(20.0, 30.0, "salient") == 25.0
+
+
+def test_an_undecodable_candidate_is_passed_over(tmp_path: Path) -> None:
+    lost = FrameError("lost")
+    video = Painted(lambda at: lost if 20.0 <= at < 23.0 else 50 if 27.0 <= at < 28.0 else 0)
+    assert 27.0 <= video.moment(20.0, 30.0, "salient") < 28.0
+    assert Painted(lambda _: lost).moment(20.0, 30.0, "salient") == 25.0
+    view = ak.view(Painted(lambda _: lost), k=2, cell=64, sampling="salient", cache=Cache(tmp_path))
+    assert view.moments == (12.5, 37.5, 62.5, 87.5) and view.unreadable == {0, 1, 2, 3}
+
+
+def test_a_candidate_that_cannot_be_read_this_time_leaves_nothing_in_the_cache() -> None:
+    broken, cache = Painted(lambda _: FrameError("busy", is_lasting=False)), Cache(None)
+    with pytest.raises(FrameError, match="busy"):
+        broken.moment(20.0, 30.0, "salient")
+    view = ak.view(broken, k=2, cell=64, sampling="salient", cache=cache)
+    assert view.moments == (12.5, 37.5, 62.5, 87.5)
+    assert not any(kind_of(entry.key) == "moments" for entry in cache.entries())
+    mended = dataclasses.replace(view, video=Painted(numbered((1.0, 2.0, 9))))
+    assert mended.moments[0] < 10
+
+
+INTERVALS = st.lists(
+    st.tuples(st.floats(0.0, 99.0), st.floats(1e-3, 60.0)).map(lambda pair: (pair[0], min(100.0, sum(pair)))),
+    min_size=1,
+    max_size=6,
+)
+LOOKS = st.lists(st.tuples(st.floats(0.0, 100.0), st.floats(0.1, 20.0), st.integers(1, 90)), max_size=8)
+
+
+@given(INTERVALS, LOOKS)
+def test_a_moment_lies_in_its_cell_whatever_else_is_asked(
+    intervals: list[tuple[float, float]], spans: list[tuple[float, float, int]]
+) -> None:
+    video = Painted(numbered(*((start_s, start_s + span_s, number) for start_s, span_s, number in spans)))
+    together = video.moments(intervals, "salient")
+    assert len(set(video.asked)) == len(video.asked) <= 3 * CANDIDATES * len(intervals), "no frame is asked for twice"
+    for (start_s, end_s), moment_s in zip(intervals, together, strict=True):
+        assert start_s <= moment_s < end_s
+        assert video.moment(start_s, end_s, "salient") == moment_s
+
+
+def test_a_second_view_decodes_nothing(video: Video, tmp_path: Path) -> None:
+    view = ak.view(video, k=4, cell=64, sampling="salient", cache=Cache(tmp_path))
+    first = view.moments
+    decoded = video.frames_decoded
+    again = ak.view(video, k=4, cell=32, labels="time", sampling="salient", cache=Cache(tmp_path))
+    assert again.moments == first and video.frames_decoded == decoded > 0

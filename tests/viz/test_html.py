@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,6 @@ from support.stand_ins import ALL_HOSTILE, HOSTILE, TAGS, Flat, HostileVideo, Mi
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.actions import Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
@@ -71,15 +68,6 @@ def test_a_view_shows_its_image_and_describes_its_grid(cache: Cache) -> None:
     assert checked_html(Still(video, 3.0, cache)).images[0].size == (320, 180)
 
 
-def test_an_observation_shows_state_images_and_legal_actions(atlas: Atlas) -> None:
-    page = checked_html(atlas.reset())
-    assert len(page.images) == 1 and "Legal actions" in page.text and "Expand0–15" in page.text
-    assert checked_html(atlas.step(Expand(3))).text.count("root → 3") == 1
-    assert [image.size for image in checked_html(atlas.step(Zoom(2))).images] == [(320, 180), (192, 192)]
-    scan = checked_html(atlas.step(Investigate(2, "after")))
-    assert len(scan.images) == 2 and scan.text.count("depth 1 ·") == 0
-
-
 def test_a_scratchpad_shows_a_table_and_a_sheet_also_the_frames(cache: Cache) -> None:
     assert "0 frames" in checked_html(Scratchpad()).text
     page = checked_html(items(3))
@@ -106,20 +94,6 @@ def test_a_result_shows_answer_choices_evidence_path_and_cost(run: Result, world
         assert text in page.text
     for item in run.evidence:
         assert item.label in page.text and item.description in page.text
-
-
-def test_choices_show_the_frames_that_were_cited_last(run: Result) -> None:
-    review = {"choice": 1, "supporting": ["R"], "contradicting": ["S"], "sufficient": False}
-    decision = {"choice": 0, "supporting": [3], "contradicting": []}
-    first = run.trace.of(Review)[0]
-    events = [
-        replace(first, round=1, choices=[{**review, "supporting": ["OLD"]}]),
-        replace(first, round=2, choices=[review, {**review, "choice": 0}]),
-        replace(run.trace.of(Decision)[0], round=2, answer={"weighed": [decision], "answer": 0}),
-    ]
-    judgements = result._judgements(Trace(tuple(events)))
-    assert judgements == {1: ("R", "S", "review of round 2"), 0: ("cell 3", "none", "decision")}
-    assert "review of round 2" in checked_html(replace(run, trace=Trace(tuple(events)))).text
 
 
 def test_a_result_without_evidence_answer_or_choices(world: World, shared_cache: Cache, run: Result) -> None:
@@ -200,18 +174,3 @@ def test_a_damaged_object_shows_what_it_can_and_does_not_raise(cache: Cache, in_
     assert run.question.text in half.text and "The path cannot be shown" in half.text and "effective" in half.text
     assert "cannot be shown" in checked_html(DeadZones(((float("nan"), float("nan")),))).text
     assert "cannot be shown" in checked_html(Scratchpad((None,))).text  # type: ignore[arg-type]
-
-
-@pytest.mark.long
-def test_notebooks_get_html_and_text_and_displays_import_neither_ipython_nor_matplotlib(tmp_path: Path) -> None:
-    code = (
-        "import sys, atlaskit as ak\n"
-        "assert ak.Trace()._repr_html_() and repr(ak.Trace()) == '<trace of 0 events>'\n"
-        "assert not {'IPython', 'matplotlib'} & set(sys.modules)\n"
-        "from IPython.core.interactiveshell import InteractiveShell\n"
-        "shell = InteractiveShell.instance()\n"
-        "shell.display_formatter.active_types = shell.display_formatter.format_types\n"
-        "data, _ = shell.display_formatter.format(ak.Trace())\n"
-        "assert set(data) == {'text/plain', 'text/html'}, data\n"
-    )
-    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True, env={"PATH": "", "HOME": str(tmp_path)})

@@ -1,29 +1,41 @@
-"""Figures are drawn from results and tables alone, and show any text as text."""
+"""Figures of runs and of tables: right numbers, legible, every series named, any text as text."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import replace
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
+from matplotlib.lines import Line2D
 from support.asking import ask
-from support.figures import assert_legible
-from support.model_doubles import ATTACK, Babbler, Spiteful
-from support.stand_ins import FORTY_CALLS, Flat, ScriptedAttackVideo, run
+from support.figures import assert_apart, assert_legible, evaluation
+from support.model_doubles import ATTACK, Spiteful
+from support.stand_ins import FORTY_CALLS, ScriptedAttackVideo, run
 
+import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
+from atlaskit.benchmarks.published import RESULTS, TEN_HOURS, VIDEOATLAS, Published
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import resolution_s, sub_second_depth
-from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
+from atlaskit.evaluation import statistics
+from atlaskit.evaluation.baselines import METHODS
 from atlaskit.runs.result import Result
 from atlaskit.viz import plots
 from atlaskit.viz.plots import runs
+from atlaskit.viz.plots.fronts import front
 
 matplotlib.use("Agg")
 
@@ -36,17 +48,6 @@ def closed() -> None:
 @pytest.fixture
 def result(answered: Result) -> Result:
     return answered
-
-
-def test_path_has_a_row_per_visit_and_every_evidence_label(result: Result, world: World) -> None:
-    decoded = world.drawn.frames_decoded
-    ax = plots.path(result)
-    rows = [label.get_text() for label in ax.get_yticklabels()]
-    assert len(rows) == len(result.trace.of("report")) + 2 and rows[0] == "evidence" and rows[-1] == "dead zones"
-    written = " ".join(text.get_text() for text in ax.texts).split()
-    assert set(result.evidence.labels) <= set(written)
-    assert ax.get_xlim() == (0, 600) and ax.get_xlabel()
-    assert world.drawn.frames_decoded == decoded
 
 
 @pytest.mark.family
@@ -80,64 +81,11 @@ def test_rounds_show_scores_visits_and_conclusions(result: Result, world: World)
     assert world.drawn.frames_decoded == decoded
 
 
-@pytest.mark.long
-def test_any_question_is_a_valid_title(result: Result, tmp_path: Path) -> None:
-    text = "Does it cost $5 or $x^{?"
-    odd = replace(result, question=replace(result.question, text=text))
-    png, svg = plots.save(plots.path(odd), tmp_path, "odd")
-    assert png.read_bytes().startswith(b"\x89PNG") and "</svg>" in svg.read_text()
-    hostile = replace(result, question=replace(result.question, text="<script>alert(1)</script>"))
-    _, svg = plots.save(plots.path(hostile), tmp_path, "hostile")
-    assert "<script>" not in svg.read_text()
-
-
-def test_resolutions_has_a_line_per_depth_down_to_and_below_one_frame() -> None:
-    marked_s = [10, 60, 600, 3600, 36_000]
-    ax = plots.resolutions(marked_s, fps=25)
-    assert ax.get_xscale() == ax.get_yscale() == "log" and "(s)" in ax.get_ylabel() and "T" in ax.get_xlabel()
-    ticks = ["10 s\n2", "1 min\n2", "10 min\n3", "1 h\n3", "10 h\n4"]
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == ticks, "with D_max of each duration"
-    depths = ["depth 0, the root", "depth 1", "depth 2", "depth 3"]
-    assert [text.get_text() for text in ax.get_legend().get_texts()][:4] == depths
-    lines = [line for line in ax.lines if len(line.get_xdata()) and line.get_marker() == "None"]
-    parts = {(to_hex(line.get_color()), line.get_linestyle()): line for line in lines if line.get_linewidth() == 1.8}
-    colours = [to_hex(handle.get_color()) for handle in ax.get_legend().legend_handles[:4]]
-    for depth, colour in enumerate(colours):
-        for (of, stroke), line in parts.items():
-            if of == colour:
-                assert line.get_ydata().tolist() == [resolution_s(time_s, 8, depth) for time_s in line.get_xdata()]
-                assert (stroke == "--") == (max(line.get_ydata()) <= 1 / 25 * (1 + 1e-9)), "dotted below one frame"
-    assert [of for of, stroke in parts if stroke == "--"] == colours[1:] and len(parts) == 6
-    assert parts[colours[0], "-"].get_xdata().tolist() == marked_s
-    (marks,) = ax.collections
-    assert len(marks.get_offsets()) == 5 + 5 + 3 + 1, "a marker at each duration that uses a depth"
-    rings = next(line for line in ax.lines if "auto" in str(line.get_label()))
-    assert rings.get_ydata().tolist() == [resolution_s(t, 8, sub_second_depth(t, 8)) for t in marked_s]
-    assert max(rings.get_ydata()) < 1 and min(ax.get_ylim()) < min(min(line.get_ydata()) for line in lines) * 1.001
-    (second,) = (line for line in ax.lines if line.get_label() == "1 s")
-    assert list(second.get_ydata()) == [1, 1]
-
-
 def strings_in(svg: Path) -> str:
     """Return the text of an SVG, with plain spaces; raise for one that is not well-formed."""
     from xml.etree import ElementTree
 
     return " ".join(ElementTree.parse(svg).getroot().itertext()).replace("\u00a0", " ")
-
-
-@pytest.mark.family
-@pytest.mark.parametrize(("size", "fit"), [((320, 180), "native"), ((180, 320), "native"), ((320, 180), "contain")])
-@pytest.mark.parametrize("name", ["before_after", "scratchpad"])
-def test_no_figure_distorts_a_picture(size: tuple[int, int], fit: str, name: str, cache: Cache) -> None:
-    shown = run(Flat(size), Babbler(8), cache, k=3, cell=96, fit=fit, traversal="dfs", steps=6, max_rounds=2)
-    assert len(shown.evidence)
-    ax = getattr(plots, name)(shown)
-    assert ax.images and ax.get_aspect() == 1
-    for image in ax.images:
-        left, right, *ends = image.get_extent()
-        high, wide = image.get_array().shape[:2]
-        assert abs(ends[1] - ends[0]) / (right - left) == pytest.approx(high / wide, rel=0.02)
-        assert 0 <= left < right <= ax.get_xlim()[1]
 
 
 def test_trace_log_has_every_round_visit_and_evidence_label(result: Result, tmp_path: Path) -> None:
@@ -149,21 +97,6 @@ def test_trace_log_has_every_round_visit_and_evidence_label(result: Result, tmp_
         all(f"[{item.label}]" in text for item in result.evidence) and f"answer      {result.answer_in_words}" in text
     )
     assert f"{result.total.calls:,} calls" in text
-
-
-@pytest.mark.long
-def test_scratchpad_shows_each_evidence_frame(result: Result, world: World, tmp_path: Path) -> None:
-    ax = plots.scratchpad(result)
-    assert len(ax.images) == len(result.evidence) > 0
-    _, svg = plots.save(ax, tmp_path, "pad")
-    text = strings_in(svg)
-    assert all(f"[{item.label}]" in text and item.description[:12] in text for item in result.evidence)
-    many = Scratchpad().add(Evidence(n + 0.5, n + 0.0, n + 1.0, "a thing", n / 100, "said") for n in range(70))
-    ax = plots.scratchpad(replace(result, evidence=many))
-    assert f"{70 - len(ax.images)} more frames, of lower confidence" in ax.texts[-1].get_text()
-    assert ax.figure.get_size_inches()[1] <= 9.2, "fits on a page"
-    _, svg = plots.save(ax, tmp_path, "many")
-    assert svg.stat().st_size < 5_000_000
 
 
 @pytest.mark.long
@@ -180,3 +113,220 @@ def test_hostile_text_stays_text_in_the_appendix(cache: Cache, tmp_path: Path) -
         assert not {"script", "a", "foreignObject", "img"} & elements
         assert not re.search(r'(?:href|src)="(?!#|data:image/png)', source), "refers to nothing outside"
         assert png.read_bytes().startswith(b"\x89PNG")
+
+
+matplotlib.use("Agg")
+ALL = [*METHODS, "one more", "another", "a ninth", "a tenth", "an eleventh", "a twelfth"]
+
+
+def compared(count: int, seed: int = 0, **constant: Any) -> pd.DataFrame:
+    """Return a table like that of `statistics.comparison`."""
+    random = np.random.default_rng(seed)
+    score = random.uniform(0.2, 0.9, count)
+    columns = {"method": ALL[:count], "questions": 60, "tokens": random.lognormal(10, 1.2, count), "score": score}
+    columns |= {"low": score - 0.08, "high": np.minimum(1, score + 0.07), "usd": 0.01 * columns["tokens"]}
+    return pd.DataFrame({**columns, **constant})
+
+
+def note_of(ax: Axes) -> str:
+    return ax.get_title(loc="left").replace("\n", " ")
+
+
+@pytest.mark.family
+@pytest.mark.parametrize(
+    ("count", "constant", "cost"),
+    [(1, {}, "tokens"), (2, {}, "usd"), (9, {}, "tokens"), (13, {}, "tokens"), (3, {"tokens": 0.0}, "tokens")],
+)
+def test_each_method_is_at_its_place_and_named(count: int, constant: dict[str, Any], cost: str) -> None:
+    table = compared(count, **constant)
+    ax = plots.pareto(table, cost)
+    best_first = table.sort_values("score", ascending=False)
+    bounds, marks = ax.collections
+    assert np.allclose(marks.get_offsets(), best_first[[cost, "score"]])
+    ends = [segment[:, 1].tolist() for segment in bounds.get_segments()]
+    assert ends == best_first[["low", "high"]].to_numpy().tolist()
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == best_first["method"].tolist()
+    assert ax.get_xscale() == ("linear" if constant else "log")
+    assert "n = 60 questions a method" in note_of(ax) and "dashed: Pareto front" in note_of(ax)
+    assert_legible(ax.figure)
+    if not constant:
+        assert_apart(ax.figure)
+
+
+@given(st.lists(st.tuples(st.floats(0, 9), st.floats(0, 1)), min_size=1, max_size=20))
+def test_the_front_is_what_no_point_beats(points: list[tuple[float, float]]) -> None:
+    found = front(*zip(*points, strict=True))
+    assert set(found) <= set(points)
+    for cost, score in points:
+        is_beaten = any(c <= cost and s >= score and (c, s) != (cost, score) for c, s in points)
+        assert ((cost, score) in found) == (not is_beaten)
+    assert found == sorted(found) and [score for _, score in found] == sorted(score for _, score in found)
+
+
+def test_published_results_have_a_source_and_a_share() -> None:
+    assert all(0 < each.score < 1 and each.source and each.system for each in RESULTS)
+    assert len({(each.system, each.split) for each in RESULTS}) == len(RESULTS)
+    assert Published("DVD (o3)", "lvbench", 0.742, "Deep Video Discovery, arXiv 2505.18079") in RESULTS
+    own = {each.split: each for each in RESULTS if each.system == "Video-RLM (Qwen3.5-35B-A3B)"}
+    assert {split: each.score for split, each in own.items()} == {
+        "longvideobench-long": 0.525,
+        "videomme-long": 0.504,
+        "longvideobench-10hr": 0.477,
+        "videomme-10hr": 0.497,
+    }, "Tables 1 and 2 of the paper"
+    assert {split: each.subtitles for split, each in own.items()} == {split: "longvideo" in split for split in own}
+    assert own["videomme-10hr"].tokens == 403_000 and own["videomme-long"].tokens is None
+    assert len([each for each in RESULTS if each.source in (VIDEOATLAS, TEN_HOURS)]) == 16 + 8 + 8
+    with pytest.raises(InputError, match="split must be lvbench, longvideobench-long, videomme-long"):
+        ak.benchmarks.published("mlvu")  # type: ignore[arg-type]
+
+
+matplotlib.use("Agg")
+TWO = ("nano", "oracle (perfect)")
+METHODS = ("video-rlm", "uniform", "composite", "captions")
+MODES = pd.DataFrame(
+    {"who": ["nano"] * 5 + ["weak"], "mode": [*["perception"] * 3, "navigation", "judgement", "perception"]}
+)
+
+
+def depths(**table: object) -> pd.DataFrame:
+    """Return a table of evaluations at four maximum depths."""
+    each = {depth: evaluation(durations_s=(36_000.0,), **table) for depth in range(4)}  # type: ignore[arg-type]
+    return pd.concat(each, names=["max_depth"]).reset_index("max_depth").reset_index(drop=True)
+
+
+def timings(worlds: int = 4, questions: int = 3, models: tuple[str, ...] = ()) -> pd.DataFrame:
+    """Return a table like that of `scaling.by_workers`."""
+    rows = []
+    for index, model in enumerate(models or ("",)):
+        for world in range(worlds):
+            for number, workers in ((n, w) for n in range(questions) for w in (1, 3, 7)):
+                seconds = (1 + world + number) * 8.0 / (1 + index) / workers**0.5
+                row = {"video": f"{world}", "workers": workers, "seconds": seconds / 2, "normalised_seconds": seconds}
+                row |= {"serial_seconds": 1.0, "worker_seconds": 9.0, "worker_calls": 3, "calls": 9, "rounds": 2}
+                rows.append(row | {"score": float((world + number) % 2)} | ({"model": model} if model else {}))
+    return pd.DataFrame(rows)
+
+
+def lines_with_markers(ax: Axes) -> list[Line2D]:
+    """Return the lines through means, without those that only the legend has."""
+    return [line for line in ax.lines if line.get_marker() not in ("None", "", None) and len(line.get_xdata())]
+
+
+def intervals_of(ax: Axes) -> list[tuple[float, float]]:
+    """Return the ends of the intervals that seaborn drew, in the order of series and points."""
+    return [
+        tuple(line.get_ydata()) for line in ax.lines if len(line.get_xdata()) == 2 and np.ptp(line.get_xdata()) == 0
+    ]
+
+
+def legend_of(ax: Axes) -> list[str]:
+    legend = ax.get_legend()
+    return [] if legend is None else [text.get_text() for text in legend.get_texts()]
+
+
+FIGURES: dict[str, Callable[[], Axes]] = {
+    "score of methods and models": lambda: plots.against_duration(evaluation(methods=METHODS, models=TWO)),
+    "score, all 0": lambda: plots.against_duration(evaluation(methods=METHODS, models=TWO, score=0.0)),
+    "score of two questions": lambda: plots.against_duration(evaluation(worlds=1, questions=2, models=("nano",))),
+    "tokens of methods and models": lambda: plots.against_duration(
+        evaluation(durations_s=(600, 3600, 10_800, 36_000), methods=METHODS[:3], models=TWO), "tokens"
+    ),
+    "depths of models": lambda: plots.depth_budget(depths(models=TWO), 36_000),
+    "depths of two questions": lambda: plots.depth_budget(depths(worlds=1, questions=2), 36_000),
+    "spread of models": lambda: plots.against_spread(evaluation(models=TWO)),
+    "spread of three questions": lambda: plots.against_spread(evaluation(worlds=1, questions=3)),
+    "roles of models": lambda: plots.tokens_by_role(evaluation(models=TWO)),
+    "roles, all 0": lambda: plots.tokens_by_role(evaluation(tokens=0.0, master_tokens=0.0, worker_tokens=0.0)),
+    "failures": lambda: plots.failure_modes(MODES, 60, ["nano", "weak", "oracle (perfect)"]),
+    "failures of one": lambda: plots.failure_modes(MODES[:2], 2),
+    "no failures": lambda: plots.failure_modes(MODES[:0], 60, ["nano", "oracle (perfect)"]),
+    "workers of models": lambda: plots.worker_scaling(timings(models=("nano on 2 cores", "oracle, 0.12 s a reply"))),
+    "workers of one question": lambda: plots.worker_scaling(timings(1, 1)),
+}
+WITHOUT_INTERVALS = {name for name in FIGURES if "failures" in name}
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_is_legible_and_states_n_and_what_its_intervals_are(name: str) -> None:
+    ax = FIGURES[name]()
+    assert_legible(ax.figure)
+    assert_apart(ax.figure)
+    note = note_of(ax)
+    few = any(word in name for word in ("two questions", "three questions", "one question", "failures of one"))
+    assert ("shows that it runs, nothing else" in note) == few
+    assert "n = " in note
+    assert ("95 % intervals" in note or "so no intervals" in note) == (name not in WITHOUT_INTERVALS)
+
+
+def test_against_duration_has_the_mean_and_the_interval_of_every_series_beside_its_duration() -> None:
+    rows = evaluation(methods=METHODS, models=TWO)
+    ax = plots.against_duration(rows)
+    lines, intervals = lines_with_markers(ax), np.reshape(intervals_of(ax), (-1, 3, 2))
+    assert legend_of(ax) == [f"{method}, {model}" for model in TWO for method in METHODS]
+    for name, line, drawn in zip(legend_of(ax), lines, intervals, strict=True):
+        method, model = name.split(", ")
+        means = statistics.accuracy(rows[(rows["method"] == method) & (rows["model"] == model)], "duration_s")
+        assert line.get_ydata().tolist() == pytest.approx(means["mean"].tolist())
+        assert np.allclose(drawn, means[["low", "high"]]), "the intervals of `accuracy`, not those of seaborn"
+        assert all(
+            0.7 < x / duration_s < 1.4 for x, duration_s in zip(line.get_xdata(), (600, 3600, 36_000), strict=True)
+        )
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["10 min", "1 h", "10 h"]
+    assert "side by side" in note_of(ax)
+    (alone,) = lines_with_markers(plots.against_duration(evaluation()))
+    assert alone.get_xdata().tolist() == pytest.approx([600, 3600, 36_000])
+
+
+@pytest.mark.parametrize(
+    "draw", [plots.against_duration, plots.tokens_by_role, partial(plots.depth_budget, duration_s=9)]
+)
+def test_a_table_without_rows_is_told(draw: Callable[[pd.DataFrame], Axes]) -> None:
+    with pytest.raises(InputError, match="no rows, so there is nothing to draw"):
+        draw(depths()[:0])
+
+
+def test_failure_modes_are_shares_of_all_questions() -> None:
+    failures = pd.DataFrame(
+        {"who": ["weak"] * 3 + ["strong"], "mode": ["perception", "perception", "navigation", "perception"]}
+    )
+    ax = plots.failure_modes(failures, 10, ["weak", "strong", "perfect"])
+    shares = ["30 % (3 of 10)", "10 % (1 of 10)", "0 % (0 of 10)"]
+    names = [f"{name}\n{share}" for name, share in zip(("weak", "strong", "perfect"), shares, strict=True)]
+    assert [label.get_text() for label in ax.get_yticklabels()] == names
+    drawn = {(round(patch.get_x()), round(patch.get_width())) for patch in ax.patches if patch.get_width()}
+    assert drawn == {(0, 20), (20, 10), (0, 10)}
+    assert legend_of(ax) == ["perception", "navigation"]
+    all_wrong = plots.failure_modes(failures[:3], 3, ["weak"])
+    assert max(all_wrong.get_xticks()) <= 100, "no share exceeds 100 %"
+    for questions, names in ((2, None), (0, ["perfect"]), (10, [])):
+        with pytest.raises(InputError, match="shares of all questions"):
+            plots.failure_modes(failures if questions == 2 else failures[:0], questions, names)
+
+
+def test_worker_scaling_shows_seconds_scores_and_amdahls_bound() -> None:
+    rows = pd.DataFrame(
+        [
+            {"workers": workers, "video": video, "seconds": longer * seconds / 2}
+            | {"normalised_seconds": longer * seconds}
+            | {"serial_seconds": longer, "worker_seconds": 9.0, "worker_calls": 3, "calls": 9, "rounds": 2}
+            | {"score": float(video != "c" or workers == 1)}
+            for video, longer in (("a", 1.0), ("b", 2.0), ("c", 3.0), ("d", 2.0))
+            for workers, seconds in ((1, 8.0), (3, 4.0), (7, 3.2))
+        ]
+    )
+    ax = plots.worker_scaling(rows)
+    (line,) = lines_with_markers(ax)
+    assert line.get_xdata().tolist() == pytest.approx([1, 3, 7]) and line.get_ydata().tolist() == pytest.approx(
+        [16, 8, 6.4]
+    )
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "3", "7"]
+    assert ax.get_xlabel() == "workers" and ax.get_ylabel() == "seconds per question"
+    assert legend_of(ax) == ["mean\nscore: 100 %, 75 %, 75 %"]
+    assert all(words in note_of(ax) for words in ("dashed: Amdahl's bound", "dotted: each at its own workload"))
+    bound, measured = (each for each in ax.lines if each.get_linestyle() == "--")
+    share = 1 / 4  # serial share of the measured time, in the table above
+    assert bound.get_xdata()[[0, -1]].tolist() == pytest.approx([1, 7])
+    assert bound.get_ydata()[[0, -1]].tolist() == pytest.approx([16, 16 * (share + (1 - share) / 7)])
+    assert measured.get_ydata().tolist() == pytest.approx([8, 4, 3.2])

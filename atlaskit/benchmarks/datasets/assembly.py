@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.datasets.files import SUBTITLE_SUFFIXES, VIDEO_SUFFIXES, LazyVideo, MediaFiles
-from atlaskit.benchmarks.datasets.rows import question_from_row
+from atlaskit.benchmarks.datasets.files import (
+    SUBTITLE_SUFFIXES,
+    VIDEO_SUFFIXES,
+    LazyVideo,
+    MediaFiles,
+    packed_in,
+)
+from atlaskit.benchmarks.datasets.rows import leave_out, question_from_row
+from atlaskit.errors import InputError, printable
+
+MOST_NAMED = 3
+"""Number of missing videos that the warning names."""
 
 
 @dataclass
@@ -22,6 +34,8 @@ class Assembly:
     numbers_equal_ids: bool = True
     """Whether an id that an earlier question has gets a number, so that a table finds each question
     by its id. False for datasets whose ids earlier versions left as they are published."""
+    wants_lines: bool = False
+    """Whether the caller wants subtitles: archives that may hold them are then worth a warning."""
     cases: list[Case] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     """Videos that have questions but no file, as the dataset names them."""
@@ -39,7 +53,7 @@ class Assembly:
             has_subtitles: Whether the videos get their subtitles.
         """
         lines = MediaFiles(home, tuple(subtitles), SUBTITLE_SUFFIXES) if has_subtitles else None
-        return cls(MediaFiles(home, tuple(videos), VIDEO_SUFFIXES), lines)
+        return cls(MediaFiles(home, tuple(videos), VIDEO_SUFFIXES), lines, wants_lines=has_subtitles)
 
     def add(
         self,
@@ -83,8 +97,25 @@ class Assembly:
             self.missing[video[0]] = None
             return
         own_id = f"{id}#{count}" if count > 1 and self.numbers_equal_ids else id
-        question = question_from_row(location, text, choices, id=own_id, **fields)
+        try:
+            question = question_from_row(location, text, choices, id=own_id, **fields)
+        except InputError as error:
+            leave_out(error)
+            return
         if self.subtitles is not None:
             lines = self.subtitles.find(name, *video)
         opener = LazyVideo(path, lines, starts_at_s)
         self.cases.append(Case(question, name, opener, {**facts, "subtitles": lines is not None}))
+
+    def benchmark(self, name: str) -> Benchmark:
+        """Return the benchmark; warn the loader's caller of missing videos and packed archives."""
+        if self.missing:
+            named = ", ".join(printable(video, 60) for video in list(self.missing)[:MOST_NAMED])
+            more = ", …" if len(self.missing) > MOST_NAMED else ""
+            warnings.warn(f"{name}: {len(self.missing)} videos are missing: {named}{more}", stacklevel=3)
+        lacks_lines = self.wants_lines and not any(case.facts["subtitles"] for case in self.cases)
+        home, packed = self.videos.home, packed_in(self.videos.home) if self.missing or lacks_lines else {}
+        for archive, command in packed.items():
+            if self.missing or "subtitle" in archive:
+                warnings.warn(f"{name}: {home / archive} is still packed; this unpacks it: {command}", stacklevel=3)
+        return Benchmark(name, tuple(self.cases), tuple(self.missing), name)

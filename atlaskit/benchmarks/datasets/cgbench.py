@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
@@ -126,7 +126,7 @@ def cgbench(
             if task in (of_task, "both"):
                 facts = row.facts(qid, of_task)
                 assembly.add(location, video=[row.video_uid], name=row.video_uid, facts=facts, lines=lines, **fields)
-    return build_benchmark(NAMES[split], assembly.cases, assembly.missing)
+    return assembly.benchmark(NAMES[split])
 
 
 def _questions(row: CGBenchRow, qid: str) -> dict[str, dict[str, Any]]:

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.files import MediaFiles
 from atlaskit.benchmarks.datasets.moments import Seconds, in_order, oddity, when_shown
@@ -89,7 +89,7 @@ def charades(
             answer=span,
             positions_s=(span,),
         )
-    return build_benchmark(NAME, assembly.cases, assembly.missing)
+    return assembly.benchmark(NAME)
 
 
 def parse_line(line: str) -> dict[str, str]:

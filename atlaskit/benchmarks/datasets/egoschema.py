@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_options
 from atlaskit.benchmarks.datasets.rows import Row, as_number, first_given, holds_rows, read_rows, row_files
@@ -138,7 +138,7 @@ def egoschema(
         )
     if is_empty:
         raise InputError(f'No question of {home} has an answer: add {ANSWERS}, or load all with split="full".')
-    return build_benchmark(NAME, assembly.cases, assembly.missing)
+    return assembly.benchmark(NAME)
 
 
 def is_egoschema(home: Path) -> bool:

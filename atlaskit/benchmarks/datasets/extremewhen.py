@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
@@ -116,7 +116,7 @@ def extremewhen(
             category=row.category,
             positions_s=spans,
         )
-    return build_benchmark(NAME, assembly.cases, assembly.missing)
+    return assembly.benchmark(NAME)
 
 
 def _find_subtitles(home: Path, row: ExtremeWhenRow) -> Path | None:

@@ -4,6 +4,8 @@ when needed (`LazyVideo`).
 
 from __future__ import annotations
 
+import re
+import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -16,17 +18,43 @@ VIDEO_SUFFIXES = (".mp4", ".mkv", ".webm", ".avi", ".mov", ".m4v", ".ts", ".flv"
 SUBTITLE_SUFFIXES = (".srt", ".vtt", ".jsonl", ".json", ".ass", ".ssa", ".ttml", ".tsv")
 
 
+PACKED = {
+    "*.zip": "unzip -n {path} -d {home}",
+    "*.tar": "tar -xf {path} -C {home}",
+    "*.tar.gz": "tar -xzf {path} -C {home}",
+    "*.tgz": "tar -xzf {path} -C {home}",
+    "*.tar.part*": "cat {parts} | tar -x -C {home}",
+}
+"""Archives in which datasets are published, and the shell's line that unpacks one."""
+
+
+def packed_in(home: Path) -> dict[str, str]:
+    """Return the archives that lie in a folder, with the line that unpacks each.
+
+    Parts of an archive (`videos.tar.part.aa`) and numbered ones (`chunk_01.zip`) have one line.
+    """
+    found, folder = dict[str, str](), shlex.quote(str(home))
+    for pattern, line in PACKED.items():
+        for path in sorted(home.glob(pattern)):
+            name = re.sub(r"(?<=[.]part).*|[0-9]+(?=[.]zip$)", "*", path.name)
+            parts = f"{folder}/{'*'.join(shlex.quote(part) if part else '' for part in name.split('*'))}"
+            found[name] = line.format(path=shlex.quote(str(home / name)), parts=parts, home=folder)
+    return found
+
+
 def find_inside(folder: Path, name: str) -> Path | None:
     """Return the file `name` of a folder, or None if it is missing or lies outside the folder.
 
-    Names come from untrusted rows, so "../secret" and links out of the folder count as missing.
+    Names come from untrusted rows, so "../secret" and links out of the folder count as missing;
+    except in the cache of the Hugging Face hub, where each file is a link into `blobs` beside it.
     """
     path = folder / name
     try:
-        is_inside = path.is_file() and path.resolve().is_relative_to(folder.resolve())
+        root, target = folder.resolve(), path.resolve()
+        blobs = next((each.parent / "blobs" for each in (root, *root.parents) if each.name == "snapshots"), root)
+        return path if path.is_file() and any(map(target.is_relative_to, (root, blobs))) else None
     except (OSError, ValueError):
         return None
-    return path if is_inside else None
 
 
 @dataclass(frozen=True)
@@ -71,12 +99,9 @@ class MediaFiles:
     @cached_property
     def _places(self) -> list[tuple[Path, str, dict[str, str]]]:
         """Each folder that holds files: the dataset's folder, the one below it, and the names."""
-        places = []
-        for folder in self.folders:
-            base = self.home / folder
-            places += [(base, below, self._names(base / below)) for below in ("", *_folders_in(base))]
-        places.append((self.home, "", self._names(self.home)))
-        return [place for place in places if place[2]]
+        bases = [self.home / folder for folder in self.folders]
+        places = [(base, below, self._names(base / below)) for base in bases for below in ("", *_folders_in(base))]
+        return [place for place in (*places, (self.home, "", self._names(self.home))) if place[2]]
 
     def _names(self, folder: Path) -> dict[str, str]:
         """Return the names of a folder's files, by name and by stem."""

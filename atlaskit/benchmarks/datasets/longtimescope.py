@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
@@ -117,7 +117,7 @@ def longtimescope(
             answer=row.answer_index,
             category=row.type,
         )
-    return build_benchmark(NAME, assembly.cases, assembly.missing)
+    return assembly.benchmark(NAME)
 
 
 def is_longtimescope(home: Path) -> bool:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.rows import Row, holds_rows, read_rows
@@ -81,6 +81,7 @@ class LongVideoBenchRow(Row):
             "topic": self.topic_category,
             "duration_s": self.duration,
             "position": self.position,
+            "positions": len(set(self.position)),
         }
 
 
@@ -94,9 +95,9 @@ def longvideobench(
     """Load LongVideoBench from a folder.
 
     The facts of a case are `duration_group` (15, 60, 600 or 3600 s), `level`, `topic`,
-    `duration_s`, `position` (frame indices) and `subtitles` (whether the case uses subtitles and
-    has them). The category is the dataset's own code (S2E … TAA). Videos without a file are listed
-    in `missing` and reported in a warning.
+    `duration_s`, `position` (frame indices), `positions` (how many) and `subtitles` (whether the
+    case uses subtitles and has them). The category is the dataset's own code (S2E … TAA). Videos
+    without a file are listed in `missing` and reported in a warning.
 
     Args:
         root: Folder with `lvb_val.json` (or Parquet files, `validation…` or `test…`), `videos/` and
@@ -117,7 +118,7 @@ def longvideobench(
     home = Path(root)
     if split not in ("val", "test"):
         raise InputError(f'split must be "val" or "test"; got {split!r:.40}.')
-    assembly = Assembly(MediaFiles(home, ("videos",)), numbers_equal_ids=False)
+    assembly = Assembly(MediaFiles(home, ("videos",)), numbers_equal_ids=False, wants_lines=subtitles)
     files = _row_files(home, split)
     if rows is None and not files:
         names = f"{JSON_FILES[split]} nor {PARQUET_FILES[split]}….parquet"
@@ -138,7 +139,7 @@ def longvideobench(
             answer=row.correct_choice,
             category=row.question_category,
         )
-    return build_benchmark("LongVideoBench", assembly.cases, assembly.missing)
+    return assembly.benchmark("LongVideoBench")
 
 
 def is_longvideobench(home: Path) -> bool:

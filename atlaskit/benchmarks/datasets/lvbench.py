@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
@@ -152,7 +152,7 @@ def lvbench(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[
                 category=", ".join(question.question_type),
                 positions_s=question.positions_s,
             )
-    return build_benchmark(NAME, assembly.cases, assembly.missing)
+    return assembly.benchmark(NAME)
 
 
 def is_lvbench(home: Path) -> bool:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, field_validator, model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_options, split_question
 from atlaskit.benchmarks.datasets.rows import Row, first_given, holds_rows, read_rows, row_files
@@ -160,7 +160,7 @@ def mlvu(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str
             answer=row.answer_index if row.kind == "choice" else row.answer,
             category=row.type,
         )
-    return build_benchmark(NAME, assembly.cases, assembly.missing)
+    return assembly.benchmark(NAME)
 
 
 def is_mlvu(home: Path) -> bool:

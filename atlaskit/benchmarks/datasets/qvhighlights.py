@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.files import MediaFiles
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity, when_shown
@@ -95,7 +95,7 @@ def qvhighlights(
             answer=windows or None,
             positions_s=windows,
         )
-    return build_benchmark(NAME, assembly.cases, assembly.missing)
+    return assembly.benchmark(NAME)
 
 
 def _row_file(home: Path, split: str) -> Path:

@@ -8,20 +8,56 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from atlaskit.benchmarks.datasets.lines import BadLineError, LineParser, parse_json, read_lines
+from atlaskit.caching.keys import check_parts
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, first_fault, missing, reason
 
+LONGEST = 100_000
+"""Characters of one text in a row: what follows from it, such as choices and names, is searched."""
 MOST_NAMED = 3
 """Most files that a message names."""
 PlacedRow = tuple[str, Any]
 """A row after its place in the file ("row 3", "line 4")."""
+_bad_rows: ContextVar[list[str] | None] = ContextVar("bad rows", default=None)
+
+
+@contextmanager
+def skip_bad() -> Iterator[list[str]]:
+    """Leave out invalid rows of the datasets that are loaded in this block.
+
+    Yields:
+        A list that gets one sentence for each: its file, its number and what is wrong.
+
+    Examples:
+        >>> with ak.benchmarks.skip_bad() as bad:
+        ...     bench = ak.benchmarks.longvideobench("data/longvideobench")
+        >>> bad
+        []
+    """
+    bad = list[str]()
+    token = _bad_rows.set(bad)
+    try:
+        yield bad
+    finally:
+        _bad_rows.reset(token)
+
+
+def leave_out(error: InputError) -> None:
+    """Note an invalid row, to go on without it; raise the error outside of `skip_bad`."""
+    bad = _bad_rows.get()
+    if bad is None:
+        raise error
+    bad.append(str(error))
 
 
 class Row(BaseModel):
@@ -31,7 +67,7 @@ class Row(BaseModel):
     writes it) counts as absent, and a number is taken where a text is wanted.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True, str_max_length=LONGEST)
 
     marks: ClassVar[tuple[frozenset[str], ...]] = ()
     """A file belongs to the dataset if one of its rows has a field out of each of these sets."""
@@ -45,6 +81,9 @@ class Row(BaseModel):
     @classmethod
     def _without_nulls(cls, row: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(row, Mapping):
+            # before a field's own validator searches it
+            if long := next((name for name, text in row.items() if isinstance(text, str) and len(text) > LONGEST), ""):
+                raise ValueError(f"{long:.40} has more than {LONGEST:,} characters")
             row = {name: value for name, value in row.items() if not _is_null(value)}
         return validate(row)
 
@@ -75,9 +114,7 @@ def as_number(value: Any) -> Any:
         number = float(value) if isinstance(value, str | int | float) else math.nan
     except (ValueError, OverflowError):
         return value
-    if not math.isfinite(number):
-        return value
-    return int(number) if number.is_integer() else number
+    return value if not math.isfinite(number) else int(number) if number.is_integer() else number
 
 
 R = TypeVar("R", bound=Row)
@@ -97,7 +134,8 @@ def read_rows(
     of the line from 1 if the file has a row on each line.
 
     Files that are not the dataset's are passed over: hidden ones, and those without a row that has
-    the fields of a question. A question that several files hold is yielded from the first.
+    the fields of a question. A question that several files hold is yielded from the first, and one
+    that stands twice, word for word, once, with a warning.
 
     Args:
         source: Parquet, JSON or JSON Lines files, or others with a row on each line; or rows that
@@ -113,8 +151,8 @@ def read_rows(
     """
     items: list[Any] = list(source)
     if not all(isinstance(item, Path) for item in items):
-        for position, item in enumerate(items):
-            yield f"Row {position}", _validate(f"Row {position}", item, row_type)
+        placed = ((f"Row {position}", item) for position, item in enumerate(items))
+        yield from _validated(dataset, placed, row_type)
         return
     paths = [item for item in items if not item.name.startswith(".")]
     seen, has_questions = set[str](), False
@@ -123,9 +161,7 @@ def read_rows(
         if not any(_has_marks(row, row_type) for _, row in rows):
             continue
         has_questions, earlier = True, frozenset(seen)
-        for place, row in rows:
-            location = f"{path}, {place}"
-            valid = _validate(location, row, row_type)
+        for location, valid in _validated(str(path), ((f"{path}, {place}", row) for place, row in rows), row_type):
             if valid.key not in earlier:
                 seen.add(valid.key)
                 yield location, valid
@@ -134,21 +170,34 @@ def read_rows(
         raise InputError(f"{names} must hold a list of rows with the questions of {dataset}; none does.")
 
 
+def _validated(source: str, placed: Iterable[tuple[str, Any]], row_type: type[R]) -> Iterator[tuple[str, R]]:
+    """Yield each valid row with its location, once; warn of those that stand there twice."""
+    seen, twice = set[str](), list[str]()
+    for location, row in placed:
+        try:
+            valid = _validate(location, row, row_type)
+        except InputError as error:
+            leave_out(error)
+            continue
+        if (words := repr(valid)) in seen:
+            twice.append(location)
+            continue
+        seen.add(words)
+        yield location, valid
+    if twice:
+        warnings.warn(f"{source}: {len(twice)} questions are listed twice and asked once, as {twice[0]}.", stacklevel=4)
+
+
 def _has_marks(row: Any, row_type: type[Row]) -> bool:
     return isinstance(row, Mapping) and all(any(name in row for name in names) for names in row_type.marks)
 
 
 def holds_rows(paths: Iterable[Path], row_type: type[Row]) -> bool:
     """Return whether one of the files holds a row of the dataset; an unreadable file holds none."""
-    for path in paths:
-        if path.name.startswith("."):
-            continue
-        try:
-            rows = _read_file(path, is_certain=False)
-        except InputError:
-            continue
-        if any(_has_marks(row, row_type) for _, row in rows):
-            return True
+    for path in (path for path in paths if not path.name.startswith(".")):
+        with suppress(InputError):
+            if any(_has_marks(row, row_type) for _, row in _read_file(path, is_certain=False)):
+                return True
     return False
 
 
@@ -191,6 +240,7 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
         ValueError: It holds something else (a BadLineError where it holds lines up to a place).
     """
     text = path.read_text(encoding="utf-8-sig")
+    check_parts(text)
     if parse_line is not None:
         return _placed_lines(text, parse_line)
     try:
@@ -205,12 +255,12 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
     return _placed(content) if isinstance(content, list) else content
 
 
-def _placed_lines(text: str, parse_line: LineParser) -> list[PlacedRow]:
-    return [(f"line {number}", row) for number, row in read_lines(text, parse_line)]
-
-
 def _placed(rows: Iterable[Any]) -> list[PlacedRow]:
     return [(f"row {number}", row) for number, row in enumerate(rows)]
+
+
+def _placed_lines(text: str, parse_line: LineParser) -> list[PlacedRow]:
+    return [(f"line {number}", row) for number, row in read_lines(text, parse_line)]
 
 
 def _read_parquet(path: Path) -> list[PlacedRow]:

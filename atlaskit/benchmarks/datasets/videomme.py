@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
@@ -75,7 +75,7 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
         'Which is it?'
     """
     home = Path(root)
-    assembly = Assembly(MediaFiles(home, VIDEO_FOLDERS), numbers_equal_ids=False)
+    assembly = Assembly(MediaFiles(home, VIDEO_FOLDERS), numbers_equal_ids=False, wants_lines=subtitles)
     files = row_files(home)
     if rows is None and not files:
         raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of Video-MME.")
@@ -93,7 +93,7 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
             answer=row.answer_index,
             category=row.task_type,
         )
-    return build_benchmark("Video-MME", assembly.cases, assembly.missing)
+    return assembly.benchmark("Video-MME")
 
 
 def is_videomme(home: Path) -> bool:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark, build_benchmark
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.assembly import Assembly
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
 from atlaskit.benchmarks.datasets.rows import as_number, holds_rows, read_rows, row_files
@@ -115,7 +115,7 @@ def videomme_v2(
             answer=row.answer_index,
             category=facts["second_head"],
         )
-    return build_benchmark(NAME, assembly.cases, assembly.missing)
+    return assembly.benchmark(NAME)
 
 
 def is_videomme_v2(home: Path) -> bool:

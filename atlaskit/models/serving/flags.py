@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Literal
 
 from atlaskit.errors import InputError, check_whole
+from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
@@ -16,7 +16,7 @@ from atlaskit.models.serving.install import Build
 from atlaskit.models.serving.vision import image_processing
 from atlaskit.models.serving.weights import has_linear_attention, served_family
 
-RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key", "--allowed-local-media-path"})
+RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key"})
 """Arguments that the kit sets itself."""
 SPLITS = ("--tensor-parallel-size", "-tp", "--pipeline-parallel-size", "-pp")
 """Arguments of the user that split a model into parts, each of which needs a process."""
@@ -71,7 +71,7 @@ class ServerFlags:
         return replace(self, data_parallel=copies)
 
     def has_no_worker_process(self, build: Build) -> bool:
-        """Return whether vLLM's worker runs in its engine's process (decision 84). The flags must
+        """Return whether vLLM's worker runs in its engine's process (decision 71). The flags must
         be `resolved`.
 
         On a CPU this saves an import of vLLM. A process of its own is bound to the cores of one
@@ -84,7 +84,9 @@ class ServerFlags:
         is_split = self.tensor_parallel > 1 or any(each.replace("_", "-").startswith(SPLITS) for each in self.arguments)
         return build == "serve-cpu" and not is_split and (self.data_parallel != 1 or hardware.memory_nodes() == 1)
 
-    def command(self, python: str, model: str, name: str, port: int, media: Path, build: Build) -> list[str]:
+    def command(
+        self, python: str, model: str, name: str, port: int, build: Build, in_flight: int = DEFAULT_LIMIT
+    ) -> list[str]:
         """Return the command that starts the server. The flags must be `resolved`.
 
         Args:
@@ -92,8 +94,8 @@ class ServerFlags:
             model: A folder, or a model on the Hugging Face hub.
             name: The name to serve the model under.
             port: Port on 127.0.0.1.
-            media: The folder that the server may read images from.
             build: vLLM's build.
+            in_flight: Most requests that a run has in flight.
         """
         flags: dict[str, object] = {
             "model": model,
@@ -103,8 +105,8 @@ class ServerFlags:
             "seed": 0,
             # As long as fits into memory. By default vLLM does not start if the full one does not.
             "max-model-len": "auto",
-            "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES}),
-            "allowed-local-media-path": media,
+            "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES, "video": 0}),
+            "max-num-seqs": in_flight,  # vLLM's 1,024 sizes graphs and caches for requests that never come
             # If a JSON grammar allows any whitespace, a weak model may emit it forever.
             "structured-outputs-config": json.dumps({"backend": "guidance", "disable_any_whitespace": True}),
             "tensor-parallel-size": self.tensor_parallel,
@@ -118,6 +120,8 @@ class ServerFlags:
             flags["dtype"] = "bfloat16" if has_linear_attention(model) else hardware.fast_dtype()
         caching = "--enable-prefix-caching" if preset_for(name).prefix_caching else "--no-enable-prefix-caching"
         switches = [caching, "--enable-prompt-tokens-details"]
+        if build == "serve-gpu" and self.tensor_parallel > 1:  # each GPU encodes whole images of its own
+            switches += ["--mm-encoder-tp-mode", "data"]
         if self.has_no_worker_process(build):
             switches += ["--distributed-executor-backend", "uni"]
         # Compiling takes half a minute for nano, once, and saves a quarter of each call (decision

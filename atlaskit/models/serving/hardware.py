@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 import sysconfig
 import tempfile
@@ -20,28 +19,36 @@ GIB_PER_ENGINE = 4
 """Memory of the machine for each engine of a small model on a CPU. It takes about half of that."""
 PROBE = b'#include <Python.h>\n#include <omp.h>\nextern "C" int tried() { return omp_get_max_threads(); }\n'
 """A program that a working compiler can build."""
+CORE = re.compile(r"^(processor|physical id|core id)\s*: (\d+)$", re.MULTILINE)
+"""A line of Linux's description of the processor."""
 
 
 def has_nvidia_gpu() -> bool:
     """Return whether NVIDIA's driver lists a GPU."""
-    return bool(_listed_gpus())
+    return bool(_gpus_mib())
 
 
 def gpus() -> int:
     """Return how many GPUs a server may use: those of CUDA_VISIBLE_DEVICES, or all."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return len(_listed_gpus()) if visible is None else len(list(filter(None, visible.split(","))))
+    return len(_gpus_mib()) if visible is None else len(list(filter(None, visible.split(","))))
 
 
-def _listed_gpus() -> list[str]:
-    """Return the lines with which NVIDIA's driver lists the GPUs."""
-    if shutil.which("nvidia-smi") is None:
-        return []
+def gpu_gib() -> float:
+    """Return the memory of the smallest NVIDIA GPU in GiB; 0 if there is none."""
+    return min(_gpus_mib(), default=0) / 1024
+
+
+def _gpus_mib() -> list[int]:
+    """Return the memory of each GPU that NVIDIA's driver lists, in MiB."""
+    query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
     try:
-        listing = subprocess.run(["nvidia-smi", "-L"], capture_output=True, text=True, timeout=30)
-    except subprocess.TimeoutExpired:
+        listing = subprocess.run(query, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
         return []
-    return [line for line in listing.stdout.splitlines() if line.startswith("GPU ")] if not listing.returncode else []
+    # A driver that does not tell the memory, as for one that shares the machine's, tells "[N/A]".
+    lines = listing.stdout.splitlines() if not listing.returncode else []
+    return [int(line) if line.isdecimal() else 0 for line in lines if line.isdecimal() or line == "[N/A]"]
 
 
 def cores(cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
@@ -56,7 +63,7 @@ def cores(cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/f
     usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
     physical = set[tuple[str, ...]]()
     for record in cpuinfo(cpuinfo_path).split("\n\n"):
-        values: dict[str, str] = dict(re.findall(r"^(processor|physical id|core id)\s*: (\d+)$", record, re.MULTILINE))
+        values: dict[str, str] = dict(CORE.findall(record))
         if int(values.get("processor", -1)) in usable:
             physical.add(tuple(values.get(name, values["processor"]) for name in ("physical id", "core id")))
     granted, _, period = cpuinfo(quota).partition(" ")

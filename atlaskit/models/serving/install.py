@@ -12,12 +12,11 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
-from atlaskit.errors import reason
+from atlaskit.caching.locks import locks_in
+from atlaskit.errors import CacheError, reason
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving.hardware import has_nvidia_gpu
 from atlaskit.models.serving.lock import NotInstalled, install_locked, locked
@@ -30,14 +29,13 @@ MARK = "installed"
 """Name of the file in an environment that tells what was installed completely."""
 
 
-def interpreter(build: Build | None = None, folder: Path | None = None, *, is_quiet: bool = False) -> str:
+def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
     """Return the path of a Python that has vLLM: this one, or one into which vLLM is installed.
 
     Args:
         build: Which build to install. None: the one that fits this machine.
         folder: The environment. None: one for each build, below `.venv-serve` in the checkout that
             the kit runs from, or else below ~/.cache/atlaskit.
-        is_quiet: Whether to print no progress.
 
     Raises:
         ServerError: If vLLM cannot be installed.
@@ -48,10 +46,21 @@ def interpreter(build: Build | None = None, folder: Path | None = None, *, is_qu
     build = build or fitting_build()
     folder = folder or default_folder() / build
     if not _is_installed(folder, build):
-        with _locked(folder, is_quiet):
-            if not _is_installed(folder, build):
-                install(folder, build, is_quiet=is_quiet)
-                (folder / MARK).write_text(_digest(build))
+        waits: list[Progress] = []
+
+        def go_on() -> bool:  # never: another process installs it, such as that of a second notebook
+            waits[:] = waits or [Progress(f"waiting for another process that installs into {folder}")]
+            return False
+
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            with locks_in(folder.parent).hold([folder.name], go_on):
+                if not _is_installed(folder, build):
+                    install(folder, build)
+                    (folder / MARK).write_text(_digest(build))
+        except (OSError, CacheError) as error:
+            why = reason(error) if isinstance(error, OSError) else str(error)
+            raise ServerError(f"The environment {folder} cannot be created ({why}).") from error
     return str(folder / "bin" / "python")
 
 
@@ -68,7 +77,7 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "atlaskit" / "venv-serve"
 
 
-def install(folder: Path, build: Build, *, is_quiet: bool = False) -> None:
+def install(folder: Path, build: Build) -> None:
     """Install a build into an environment, which is made anew.
 
     The environment gets this Python, or the next one on the machine that vLLM and PyTorch have
@@ -79,7 +88,7 @@ def install(folder: Path, build: Build, *, is_quiet: bool = False) -> None:
     """
     problems: list[str] = []
     for python in pythons():
-        progress = Progress(f"installing vLLM ({build}) into {folder} with {Path(python).name}", is_quiet)
+        progress = Progress(f"installing vLLM ({build}) into {folder} with {Path(python).name}")
         try:
             progress.update("creating the environment")
             made = subprocess.run([python, "-m", "venv", "--clear", folder], capture_output=True, text=True)
@@ -124,23 +133,3 @@ def _is_installed(folder: Path, build: Build) -> bool:
     mark = folder / MARK
     is_complete = mark.exists() and mark.read_text() == _digest(build)
     return is_complete and os.access(folder / "bin" / "python", os.X_OK)
-
-
-@contextmanager
-def _locked(folder: Path, is_quiet: bool) -> Iterator[None]:
-    """Hold an environment against other processes, such as a second notebook."""
-    import fcntl  # here: Windows has neither fcntl nor vLLM
-
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        lock = folder.with_name(f"{folder.name}.lock").open("w")
-    except OSError as error:
-        raise ServerError(f"The environment {folder} cannot be created ({reason(error)}).") from error
-    with lock:  # closing the file releases the lock
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            progress = Progress(f"waiting for another process that installs into {folder}", is_quiet)
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            progress.done("the other process is done")
-        yield

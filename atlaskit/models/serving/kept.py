@@ -33,7 +33,7 @@ from atlaskit.models.dialect import VLLM, Dialect
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving.flags import ServerFlags
 from atlaskit.models.serving.install import fitting_build
-from atlaskit.models.serving.ports import served_models
+from atlaskit.models.serving.process import served_models
 from atlaskit.models.serving.progress import Progress
 from atlaskit.models.serving.supervisor import requests_of
 
@@ -59,8 +59,6 @@ class KeptServer(BaseModel):
     ranks: PositiveInt
     """Copies of the model."""
     url: str = Field(pattern=r"^http://127\.0\.0\.1:\d{1,5}/v1$")
-    media: str
-    """Folder that the server reads images from."""
     log: str
     keeper: PositiveInt
     """Process id of the supervisor."""
@@ -70,7 +68,7 @@ class KeptServer(BaseModel):
     @property
     def dialect(self) -> Dialect:
         """How a client on this machine talks to it."""
-        return replace(VLLM, media=Path(self.media), ranks=self.ranks)
+        return replace(VLLM, ranks=self.ranks)
 
     @property
     def entry(self) -> Path:
@@ -132,15 +130,13 @@ def prepare() -> None:
         raise OSError("files cannot be locked there") from error
 
 
-def starting(
-    name: str, flags: ServerFlags, is_quiet: bool, cancel: threading.Event | None
-) -> AbstractContextManager[None]:
+def starting(name: str, flags: ServerFlags, cancel: threading.Event | None) -> AbstractContextManager[None]:
     """Hold the start of a server against other commands; wait for theirs until `cancel` is set."""
     waits: list[Progress] = []
 
     def is_given_up() -> bool:
         if not waits:
-            waits.append(Progress(f"waiting for another command that starts {name}", is_quiet))
+            waits.append(Progress(f"waiting for another command that starts {name}"))
         return cancel is not None and cancel.is_set()
 
     return locks_in(folder()).hold([entry_of(name, flags.tensor_parallel).name], is_given_up)
@@ -204,11 +200,11 @@ def all_kept() -> Iterator[KeptServer]:
             yield server
 
 
-def free_gpu(is_quiet: bool) -> None:
+def free_gpu() -> None:
     """Stop the kept servers that have no open request: each has most of the GPU's memory."""
     for server in all_kept():
         if not requests_of(server.url)[0]:
-            Progress(f"stopping the idle server of {server.name}, which has the GPU's memory", is_quiet)
+            Progress(f"stopping the idle server of {server.name}, which has the GPU's memory")
             server.stop()
 
 

@@ -7,14 +7,19 @@ This module runs before anything is installed, so it imports only the standard l
 from __future__ import annotations
 
 import re
+import subprocess
+import time
 from pathlib import Path
 
-from atlaskit.models.serving.pip import pip_command, pip_reason, succeeds
 from atlaskit.models.serving.progress import Progress
 
 LOCK = Path(__file__).resolve().parents[2] / "requirements.lock"
 ENTRY = re.compile(r"^([A-Za-z0-9].*\n(?:[ \t]+--hash.*\n)*)    # (.*)\n", re.MULTILINE)
 """A requirement with its lines of hashes, and below it the extras that need it."""
+POLL_S = 0.5
+CONTROL = re.compile(r"\x1b\[[\d;?]*[A-Za-z]|^.*\r")
+"""Sequences with which progress bars hide and show the cursor, and what they wrote over."""
+TAIL_BYTES = 4096
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 """PyTorch's index of CPU builds, for machines whose own package index lacks them."""
 
@@ -78,10 +83,37 @@ def install_newest(folder: Path, extras: tuple[str, ...], progress: Progress, pr
 
 def _run_pip(folder: Path, arguments: list[str], progress: Progress, more_index: str = "") -> None:
     """Run `pip install`, and once more with another index if the machine's own does not do."""
-    log, install = folder / "install.log", [*pip_command(folder), "install"]
+    pip = [str(folder / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
+    log, install = folder / "install.log", [*pip, "install"]
     if succeeds([*install, *arguments], log, progress, "downloading"):
         return
-    first_reason = pip_reason(log)
+    lines = log.read_text(errors="replace").splitlines()
+    errors = [line.removeprefix("ERROR: ") for line in lines if line.startswith("ERROR: ")]
+    first_reason = (errors or lines or ["pip printed nothing"])[-1].rstrip(". ")
     retry = [*install, f"--extra-index-url={more_index}", *arguments]
     if not more_index or not succeeds(retry, log, progress, f"trying {more_index} too"):
         raise NotInstalled(f"{first_reason}. pip's log is {log}")
+
+
+def succeeds(command: list[str], log: Path, progress: Progress, stage: str) -> bool:
+    """Run a command to its end, with its output in the log; return whether it succeeded."""
+    with log.open("ab") as out:
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+    try:
+        while process.poll() is None:
+            progress.update(stage, last_line(log))
+            time.sleep(POLL_S)
+        return process.returncode == 0
+    finally:
+        process.kill()
+
+
+def last_line(log: Path) -> str:
+    """Return the last line of a log, at most 80 characters; "" if it is gone."""
+    if not log.is_file():  # someone has cleaned the folder of temporary files
+        return ""
+    with log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - TAIL_BYTES))
+        lines = file.read().decode(errors="replace").splitlines()
+    words = (CONTROL.sub("", line).strip() for line in reversed(lines))
+    return next(filter(None, words), "")[:80]

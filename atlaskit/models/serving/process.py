@@ -1,8 +1,7 @@
-"""`ServerProcess`: starts vLLM below the supervisor, with its log and image folder, and stops it.
+"""`ServerProcess`: starts vLLM below the supervisor, with its log, and stops it.
 
 vLLM runs below a supervisor (`supervisor`), which stops it when this process dies, unless it is
-kept for others by then (`kept`). The log and the images on their way to the server lie in a
-temporary folder.
+kept for others by then (`kept`).
 """
 
 from __future__ import annotations
@@ -10,44 +9,23 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from pathlib import Path
 
 from atlaskit.errors import printable
 from atlaskit.models.errors import ServerError
-from atlaskit.models.http import Endpoint, HttpFailure
+from atlaskit.models.http import Endpoint, HttpFailure, parsed
+from atlaskit.models.identity import entries
 from atlaskit.models.serving import supervisor
-from atlaskit.models.serving.log import failure_reason, startup_stage
-from atlaskit.models.serving.ports import served_models
+from atlaskit.models.serving.lock import last_line
+from atlaskit.models.serving.log import failure_reason
 from atlaskit.models.serving.progress import Progress
 
 POLL_S = 0.25
-
-
-class ServerFolder:
-    """The temporary folder of one server.
-
-    Attributes:
-        log: File that the server's output goes to.
-        media: Folder that the server reads images from.
-    """
-
-    def __init__(self) -> None:
-        self.path = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"))
-        self.log, self.media = self.path / "server.log", self.path / "media"
-        self.media.mkdir()
-
-    def remove(self) -> None:
-        """Delete the folder with the log."""
-        shutil.rmtree(self.path, ignore_errors=True)
-
-    def remove_media(self) -> None:
-        """Delete the images, and leave the log."""
-        shutil.rmtree(self.media, ignore_errors=True)
 
 
 class ServerProcess:
@@ -57,33 +35,31 @@ class ServerProcess:
         supervisor: The supervisor's process. It lives as long as the server.
     """
 
-    def __init__(
-        self, model: str, command: list[str], folder: ServerFolder, environment: dict[str, str], entry: str = ""
-    ) -> None:
+    def __init__(self, model: str, command: list[str], log: Path, environment: dict[str, str], entry: str = "") -> None:
         """Start the server. It may take minutes until it answers: see `wait_until_ready`.
 
         Args:
             model: The model, for messages.
             command: The command that starts vLLM.
-            folder: Where the log and images go.
+            log: The file that its output goes to, in a folder of its own.
             environment: Environment variables of the server.
             entry: The file that will name the server once it is kept, see `kept`.
 
         Raises:
             OSError: If the process cannot be started.
         """
-        self._model, self._folder = model, folder
+        self._model, self._log = model, log
         self._is_ready = self._is_stopped = False
-        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), str(folder.media), entry]
-        with folder.log.open("wb") as log:
+        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), "", entry]
+        with log.open("wb") as output:
             # In a session of its own: Ctrl-C reaches only this process, which stops the server.
             self.supervisor = subprocess.Popen(
                 [*script, *command],
                 stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
+                stdout=output,
+                stderr=output,
                 env=environment,
-                cwd=folder.path if entry else None,  # a kept server must not hold the user's folder
+                cwd=log.parent if entry else None,  # a kept server must not hold the user's folder
                 start_new_session=True,
             )
 
@@ -116,7 +92,7 @@ class ServerProcess:
                 raise ServerError(f"The start of {self._model} was cancelled.")
             if time.monotonic() > deadline_s:
                 raise self.failure(f"was not ready within {start_s:g} s")
-            progress.update(startup_stage(self._folder.log))
+            progress.update("starting", last_line(self._log).rpartition("] ")[2])
             names = served_models(f"{url}/v1") if _is_healthy(endpoint) else []
             if not names:
                 time.sleep(POLL_S)
@@ -139,13 +115,11 @@ class ServerProcess:
         self.supervisor.terminate()
         self.supervisor.wait()
         if was_healthy and not keep_log:
-            self._folder.remove()
-        else:
-            self._folder.remove_media()
+            shutil.rmtree(self._log.parent, ignore_errors=True)
 
     def failure(self, what: str) -> ServerError:
         """Return the error that the server `what` ("did not start"), with the reason in its log."""
-        log = self._folder.log
+        log = self._log
         text = log.read_text(errors="replace") if log.is_file() else ""  # someone may have cleaned /tmp
         why, status = failure_reason(text), self.supervisor.poll()
         if not why and status is None:
@@ -163,3 +137,24 @@ def _is_healthy(endpoint: Endpoint) -> bool:
     except HttpFailure:
         return False
     return True
+
+
+def served_models(url: str) -> list[str]:
+    """Return the names of the models that an endpoint lists; [] if it does not answer."""
+    try:
+        return [name for name, _ in entries(parsed(Endpoint(url).get("models", timeout_s=2)))]
+    except HttpFailure:
+        return []
+
+
+def is_free(port: int) -> bool:
+    """Return whether nothing listens on a port of 127.0.0.1."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) != 0
+
+
+def free_port() -> int:
+    """Return a port of 127.0.0.1 that is free now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -12,16 +12,15 @@ HEARTBEAT_S = 10.0
 class Progress:
     """Prints the start of a task, its stages and its duration to stderr."""
 
-    def __init__(self, task: str, is_quiet: bool = False) -> None:
+    def __init__(self, task: str) -> None:
         """Print that a task begins.
 
         Args:
             task: The task, as "starting vLLM with nano".
-            is_quiet: Whether to print nothing, here and later.
         """
-        self._is_quiet, self._stage = is_quiet, ""
+        self._stage = ""
         self._began_s = self._printed_s = time.monotonic()
-        self._print(f"▸ {task} …")
+        print(f"▸ {task} …", file=sys.stderr, flush=True)
 
     def update(self, stage: str, detail: str = "") -> None:
         """Print a stage when it begins, and again from time to time while it lasts.
@@ -38,12 +37,8 @@ class Progress:
 
     def show(self, text: str) -> None:
         """Print a line with the seconds since the task began."""
-        self._print(f"  {time.monotonic() - self._began_s:3.0f} s  {text}")
+        print(f"  {time.monotonic() - self._began_s:3.0f} s  {text}", file=sys.stderr, flush=True)
 
     def done(self, outcome: str) -> None:
         """Print what the task has reached, and how long it took."""
-        self._print(f"✓ {outcome}: {time.monotonic() - self._began_s:.1f} s")
-
-    def _print(self, line: str) -> None:
-        if not self._is_quiet:
-            print(line, file=sys.stderr, flush=True)
+        print(f"✓ {outcome}: {time.monotonic() - self._began_s:.1f} s", file=sys.stderr, flush=True)

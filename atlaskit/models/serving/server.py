@@ -8,6 +8,7 @@ nothing of prompts.
 from __future__ import annotations
 
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,6 +21,7 @@ from urllib.parse import urlsplit
 
 from atlaskit.errors import InputError, reason
 from atlaskit.models import clock
+from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.client import DEFAULT_PARAMETERS, VLM
 from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
@@ -27,8 +29,7 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving import install, kept
 from atlaskit.models.serving.flags import Copies, ServerFlags, environment, thinking_arguments
 from atlaskit.models.serving.kept import KeptServer
-from atlaskit.models.serving.ports import free_port, is_free, served_models
-from atlaskit.models.serving.process import POLL_S, ServerFolder, ServerProcess
+from atlaskit.models.serving.process import POLL_S, ServerProcess, free_port, is_free, served_models
 from atlaskit.models.serving.progress import Progress
 from atlaskit.models.serving.weights import resolve_model, served_name
 from atlaskit.models.spec import ModelSpec, as_spec
@@ -44,8 +45,7 @@ class Server:
     server that was started by `start()` runs until `stop()`, also if a `with` block uses it in
     between. It also stops when this process ends, however it ends.
 
-    A server is a `Model` too, and starts at its first call. If all replies are cached, it never
-    starts.
+    A server is a `Model` too, and starts at its first call, never if all replies are cached.
 
     Attributes:
         spec: The model as it was named, with the options of its client.
@@ -67,7 +67,6 @@ class Server:
         python: str | Path | None = None,
         start_s: float = 3600.0,
         in_flight: int | None = None,
-        is_quiet: bool = False,
     ) -> None:
         """Describe a server; `serve` explains the arguments. Nothing is started yet."""
         if port is not None and not 0 < port < 2**16:
@@ -80,7 +79,7 @@ class Server:
         self.keeps = False
         self.kept: KeptServer | None = None
         self._release: Callable[[], object] | None = None  # lets go of `kept`
-        self._python, self._start_s, self._in_flight, self._is_quiet = python, start_s, in_flight, is_quiet
+        self._python, self._start_s, self._in_flight = python, start_s, in_flight
         self._name = ""
         self._process: ServerProcess | None = None
         self._starting = threading.Lock()  # one thread starts the server at a time
@@ -187,7 +186,7 @@ class Server:
         except OSError as error:
             self._cannot_keep(error)
             return nullcontext()
-        return kept.starting(self.name, self.flags, self._is_quiet, cancel)
+        return kept.starting(self.name, self.flags, cancel)
 
     def _leave_to_supervisor(self, vlm: VLM) -> None:
         """Let other commands find the server that was started here, and outlive this process."""
@@ -199,7 +198,6 @@ class Server:
             tensor_parallel=self.flags.tensor_parallel,
             ranks=vlm.dialect.ranks,
             url=vlm.base_url,
-            media=str(vlm.dialect.media),
             log=str(self.log),
             keeper=process.supervisor.pid,
             idle_s=kept.IDLE_S,
@@ -234,13 +232,13 @@ class Server:
             self._release = None if self.keeps else kept.hold(server, vlm)
             if self.keeps or self._release is not None:
                 self.kept = server
-                Progress(f"using the server of {self.name} that was kept at {server.url}", self._is_quiet)
+                Progress(f"using the server of {self.name} that was kept at {server.url}")
                 return vlm
         port = self.port or USUAL_PORT
         url = f"http://127.0.0.1:{port}/v1"
         names = served_models(url)
         if self.name in names:
-            Progress(f"using the server of {self.name} that runs already at {url}", self._is_quiet)
+            Progress(f"using the server of {self.name} that runs already at {url}")
             return self._new_client(url, self.name)
         if self.port is not None and not is_free(self.port):
             problem = f"serves {', '.join(names)}" if names else "is taken"
@@ -263,32 +261,32 @@ class Server:
             raise ServerError(f"The start of {self.model} was cancelled.")
         build = install.fitting_build()
         if build == "serve-gpu":
-            kept.free_gpu(self._is_quiet)
-        python = str(self._python or install.interpreter(build, is_quiet=self._is_quiet))
+            kept.free_gpu()
+        python = str(self._python or install.interpreter(build))
         port = self.port or free_port()
         url = f"http://127.0.0.1:{port}"
         try:
-            folder = ServerFolder()
-            self.log = folder.log
+            log = self.log = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"), "server.log")
             flags = self.flags.resolved(self.name, build)
-            command = flags.command(python, self.model, self.name, port, folder.media, build)
+            in_flight = self._in_flight or DEFAULT_LIMIT
+            command = flags.command(python, self.model, self.name, port, build, in_flight)
             variables = environment(build, python, self.name, flags)
             with self._state:
                 if self._stops != stops:
-                    folder.remove()
+                    log.parent.rmdir()
                     raise ServerError(f"The server of {self.model} was stopped before it was started.")
                 entry = str(kept.entry_of(self.name, flags.tensor_parallel)) if self.keeps else ""
-                process = self._process = ServerProcess(self.model, command, folder, variables, entry)
+                process = self._process = ServerProcess(self.model, command, log, variables, entry)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
         _register(self)
         try:
-            progress = Progress(f"starting vLLM with {self.name}", self._is_quiet)
+            progress = Progress(f"starting vLLM with {self.name}")
             process.wait_until_ready(url, self.name, self._start_s, progress, cancel)
         except BaseException:
             self._end(keep_log=True)
             raise
-        dialect = replace(VLLM, media=folder.media, ranks=int(flags.data_parallel))
+        dialect = replace(VLLM, ranks=int(flags.data_parallel))
         return self._new_client(f"{url}/v1", self.name, dialect=dialect)
 
     def _new_client(self, url: str, name: str | None, **own: Any) -> VLM:
@@ -349,7 +347,6 @@ def serve(
     start_s: float = 3600.0,
     in_flight: int | None = None,
     thinking: bool | None = None,
-    progress: bool = True,
 ) -> Server:
     """Return a local vLLM server: `with ak.serve("Qwen/Qwen3-VL-8B-Instruct") as vlm: …`.
 
@@ -374,7 +371,6 @@ def serve(
         in_flight: Most requests in flight at once, see `ak.VLM`.
         thinking: Whether the model thinks before it answers, if a request does not say. None: as it
             does by itself. Only some families have such a switch.
-        progress: Whether to print the progress of installation and start to stderr.
 
     Raises:
         InputError: If the model does not exist, a setting is invalid, or the model's family has no
@@ -391,7 +387,7 @@ def serve(
         raise InputError(f"thinking={thinking} is for a server that is started here: pass it to ak.VLM instead.")
     switch = () if spec.is_address else thinking_arguments(resolve_model(spec.model), thinking)
     flags = ServerFlags(tensor_parallel, data_parallel, (*switch, *arguments))
-    new = Server(spec, flags, port=port, python=python, start_s=start_s, in_flight=in_flight, is_quiet=not progress)
+    new = Server(spec, flags, port=port, python=python, start_s=start_s, in_flight=in_flight)
     for server in _servers:
         is_same = server.is_like(new) and server.spec.settings == new.spec.settings
         # The folder may have been trained on since the server started.

@@ -145,7 +145,7 @@ def supervise(owner: int, folder: str, entry: str, command: list[str]) -> int:
 
     Args:
         owner: Process id of the owner, which is this process's parent.
-        folder: Folder to delete at the end.
+        folder: Folder to delete at the end; "" for none.
         entry: The file that names this process once the command is kept; "" for none.
         command: The program and its arguments.
 
@@ -172,7 +172,8 @@ def supervise(owner: int, folder: str, entry: str, command: list[str]) -> int:
             _stop(child)
         return child.returncode
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        if folder:
+            shutil.rmtree(folder, ignore_errors=True)
         if kept is not None and not has_died:
             kept.remove_log()
 

@@ -13,8 +13,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from atlaskit.models.serving.lock import NotInstalled, install_locked
-from atlaskit.models.serving.pip import succeeds
+from atlaskit.models.serving.lock import NotInstalled, install_locked, succeeds
 from atlaskit.models.serving.progress import Progress
 
 FOLDER = "image-processing"

@@ -21,6 +21,8 @@ PROSE = {".md", ".csv"}
 TEMPLATE = "chat_template.jinja"
 TEMPLATES = (TEMPLATE, "chat_template.json", "tokenizer_config.json")
 """Files that may hold a model's chat template."""
+VERSION = re.compile(r"(?<=\d)_(?=\d)")
+"""The point of a version in the name of an architecture: qwen3_5."""
 
 
 def resolve_model(model: str) -> str:
@@ -101,7 +103,7 @@ def _kind(folder: Path) -> str:
         return ""
     paths = (folder / name for name in TEMPLATES)
     is_thinker = any(b"<think>" in path.read_bytes() for path in paths if path.is_file())
-    name = re.sub(r"(?<=\d)_(?=\d)", ".", kind).replace("_", "-")
+    name = VERSION.sub(".", kind).replace("_", "-")
     return f"{name}-thinking" if is_thinker else name
 
 

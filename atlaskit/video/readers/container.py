@@ -3,31 +3,33 @@
 from __future__ import annotations
 
 import errno
+from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import av
 from av.codec import codecs_available
 from av.container import InputContainer
+from av.packet import Packet
 from av.stream import Discard, Disposition, Stream
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.media import open_media, tags_of
+from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
 from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, is_still, what_it_is
-from atlaskit.video.readers.sources import CODEC_SETTINGS, Codec
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
 """What PyAV raises for a damaged file, or (IndexError) at the end of one with a late stream."""
-NOT_VIDEO = {"tty", "image2", "bin", "xbin", "adf", "idf", "hls", "dash", "concat"}
-"""FFmpeg's names of formats that are text, an image, or a list of other files."""
+NOT_VIDEO = {"tty", "bin", "xbin", "adf", "idf"}
+"""FFmpeg's names of formats that are text, or an image of it."""
 READ_TIMEOUT_S = 30.0
 """A file that returns no data for this long is given up."""
-OPTIONS = {"protocol_whitelist": "file", "fflags": "+genpts", "merge_pmt_versions": "1"}
-"""A hostile "video" may be a playlist of web addresses: only local files are opened. Some AVI files
-give only decoding times; with genpts, FFmpeg computes presentation times from them. A transport
-stream may number its streams anew in the middle; they stay the same streams."""
+OPTIONS = {"fflags": "+genpts", "merge_pmt_versions": "1"}
+"""Some AVI files give only decoding times; with genpts, FFmpeg computes presentation times from
+them. A transport stream may number its streams anew in the middle; they stay the same streams."""
 LONG_PROBE = {"analyzeduration": "600000000", "probesize": "200000000"}
 """Microseconds and bytes to search for the size of a picture that the usual few do not show."""
 TRANSIENT_ERRNOS = {
@@ -46,7 +48,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def open_container(
-    path: Path, *, is_known: bool = False, is_long_probe: bool = False
+    path: Path, *, is_known: bool = False, is_long_probe: bool = False, has_only_own_times: bool = False
 ) -> tuple[InputContainer, VideoStream]:
     """Open a file and choose its video stream.
 
@@ -54,14 +56,16 @@ def open_container(
         path: The file.
         is_known: Whether the file was opened before: then it is not examined again.
         is_long_probe: Look for streams that begin late, in formats that do not list them.
+        has_only_own_times: Whether packets have no times that FFmpeg computes.
 
     Raises:
         VideoError: The file is not a video that can be decoded at exact times.
     """
-    container = _open(path, OPTIONS | LONG_PROBE if is_long_probe else OPTIONS)
+    options = {**OPTIONS, "fflags": "-genpts"} if has_only_own_times else OPTIONS
+    container = _open(path, options | LONG_PROBE if is_long_probe else options)
     if any(stream.codec_context and not stream.codec_context.width for stream in container.streams.video):
         container.close()
-        container = _open(path, OPTIONS | LONG_PROBE)
+        container = _open(path, options | LONG_PROBE)
     if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
         name = container.format.long_name or container.format.name
         raise VideoError(f"{path} {what_it_is(path) or f'is not a video: its format is {name}'}.")
@@ -92,13 +96,22 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
         cover = " and a cover picture" if pictures else ""
         known = what_it_is(path)
         raise VideoError(f"{path} {known or f'holds {content}{cover}: name a file with video in it'}.")
-    best = container.streams.best("video")
-    stream = best if isinstance(best, VideoStream) and best in streams else streams[0]
+    stream = next((stream for stream in streams if stream.disposition & Disposition.default), streams[0])
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
     if container_kind(container) == "mov" and is_still(path):
         raise VideoError(f"{path} {STILL}.")
     return stream
+
+
+def packets_of(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:
+    """Yield all packets of some streams, or of all; pass over what holds none, as players do."""
+    while True:
+        try:
+            yield from container.demux(*streams)
+            return
+        except BlockingIOError:  # FFmpeg gives up in the midst of zeros, and can go on
+            continue
 
 
 def discard_others(container: InputContainer, *kept: Stream) -> list[tuple[Stream, Discard]]:
@@ -122,7 +135,8 @@ def codec_of(stream: VideoStream) -> Codec:
     name = context.codec.name
     is_transparent = name == "vp9" and tags_of(stream).get("alpha_mode") == "1"
     name = "libvpx-vp9" if is_transparent and "libvpx-vp9" in codecs_available else name
-    return Codec(name, {key: value for key, value in known.items() if value is not None})
+    settings = {key: value for key, value in known.items() if value is not None}
+    return Codec(name, settings, bool(context.has_b_frames), bool(context.codec.intra_only))
 
 
 def container_kind(container: InputContainer) -> str:

@@ -5,33 +5,22 @@ out.
 from __future__ import annotations
 
 import time
-from bisect import bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
-from operator import itemgetter
 from typing import NamedTuple
 
-from av.codec import codecs_available
-from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 
 from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
-from atlaskit.video.readers.aspect import KINDS, aspect_in
+from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_decoder
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
 from atlaskit.video.readers.demux import Demuxer
 from atlaskit.video.readers.picture import PictureScaler
-from atlaskit.video.readers.sources import Codec, VideoPacket
-from atlaskit.video.readers.steps import DecodeStep, PacketId, packet_id
-from atlaskit.video.readers.targets import Targets
+from atlaskit.video.readers.steps import DecodeStep, PacketId, Targets, packet_id
 
 STALL_S = 60.0
 """A decoder that has produced no frame for this long is given up."""
-LARGEST_FRAME_PX = 1 << 26
-"""A header with a larger frame size is not trusted; a frame in 8K has half as many pixels."""
-PREFERRED_DECODERS = {"vp8": "libvpx"}
-"""Decoders preferred for a codec if PyAV has them. FFmpeg's own VP8 decoder leaves rows that it
-cannot decode as they are in memory without an error, and so may show another frame, whole."""
 
 
 class StreamBreak(NamedTuple):
@@ -72,13 +61,12 @@ class Decoder:
     """
 
     def __init__(self, demuxer: Demuxer, threads: int) -> None:
-        self._codec, self._threads = demuxer.source.codec, threads
-        self._context = _create_context(self._codec, threads)
+        self._codec = self._first = demuxer.source.codec
+        self._threads = threads
+        self._context = new_context(self._codec, threads, is_strict=True)
         self._can_skip, source = demuxer.is_skippable, demuxer.source
         self._coded = source.codec.coded_size
         self._scaler = PictureScaler(source.size, self._coded, source.orientation)
-        self._tells_aspect = source.kind in KINDS
-        self._aspects: list[tuple[int, Fraction]] = []
         self._new_frames = 0
         self._dts_of: dict[int, int | None] = {}
         self._recent: list[VideoFrame] = []
@@ -145,16 +133,14 @@ class Decoder:
         self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
         if packet.pts is not None:
             self._dts_of[packet.pts] = packet.dts
-            if self._tells_aspect and packet.is_keyframe:
-                self._note_aspect(packet.pts, aspect_in(step.codec.name, memoryview(packet)))
         self._decode(packet)
         self.position = packet_id(packet)
 
     def _follow(self, codec: Codec) -> None:
         """Begin a new decoder where the stream goes on with another codec."""
-        if codec is not self._codec:
+        if codec is not self._codec and not same_decoder(codec, self._codec):
             self._decode(None)
-            self._codec, self._context = codec, _create_context(codec, self._threads)
+            self._codec, self._context = codec, new_context(codec, self._threads, is_strict=True)
 
     def _check(self, packet: VideoPacket, is_damaged: bool) -> None:
         """Raise DecodeError for a packet that need not be tried."""
@@ -193,20 +179,11 @@ class Decoder:
                     raise
                 raise self._error(reason(error), frame.pts) from error
 
-    def _note_aspect(self, pts: int, aspect: Fraction | None) -> None:
-        """Remember from which time on pixels have another shape."""
-        last_pts, last = self._aspects[-1] if self._aspects else (pts - 1, None)
-        if aspect and aspect != last and pts > last_pts:
-            self._aspects.append((pts, aspect))
-
     def _aspect(self, frame: VideoFrame) -> Fraction | None:
         """Return the shape of a frame's pixels; None if it is as usual, or unknown."""
-        known = bisect_right(self._aspects, frame.pts or 0, key=itemgetter(0))
-        if known:
-            return self._aspects[known - 1][1]
         size, context = (frame.width, frame.height), self._context
-        is_other = size != self._coded and (context.width, context.height) == size
-        return context.sample_aspect_ratio if is_other else None
+        is_other = self._codec is not self._first or size != self._coded
+        return context.sample_aspect_ratio if is_other and (context.width, context.height) == size else None
 
     def _error(self, why: str, pts: int | None) -> DecodeError:
         """Return the error of a packet or frame, with a StreamBreak unless it was requested.
@@ -217,20 +194,3 @@ class Decoder:
         if self._keyframe is None or dts is None or pts in self._targets:
             return DecodeError(why)
         return DecodeError(why, StreamBreak(self._keyframe, dts, why))
-
-
-def _create_context(codec: Codec, threads: int) -> VideoCodecContext:
-    """Return a codec context with `threads` threads; with 0, FFmpeg chooses their number."""
-    preferred = PREFERRED_DECODERS.get(codec.name, "")
-    context = VideoCodecContext.create(preferred if preferred in codecs_available else codec.name, "r")
-    assert isinstance(context, VideoCodecContext)
-    for name, value in codec.settings.items():
-        setattr(context, name, value)
-    context.thread_type, context.thread_count = "AUTO", threads
-    # A decoder with several threads may return a frame before it marks it as damaged. So it stops
-    # at the slightest fault; then each frame is decoded by a single thread, whose verdict is
-    # reliable. FFmpeg guesses from the frames before whether an MPEG-4 frame may end with a few
-    # idle bits; a verdict must not depend on them, so the single thread always lets them pass.
-    strict = {"err_detect": "explode"} if threads != 1 else {"bug": "no_padding"} if codec.name == "mpeg4" else {}
-    context.options = {"max_pixels": str(LARGEST_FRAME_PX)} | strict
-    return context

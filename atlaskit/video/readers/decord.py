@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +18,9 @@ from av import VideoFrame
 
 from atlaskit.errors import FrameError, InputError, VideoError, missing
 from atlaskit.video.names import media_url
-from atlaskit.video.readers import TIME_STEP_S, Pixels, Reader
+from atlaskit.video.readers import TIME_STEP_S, Pixels
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.pyav import PyAVReader
-from atlaskit.video.readers.sizes import PacketSizes
 
 CHECKED_FRAMES = 16
 """Number of frames, spread over the file, that are compared with the default reader's."""
@@ -32,7 +31,7 @@ SAME_PIXELS = 6.0
 """Largest mean difference (of 255) at which the scaled frames of two decoders count as the same."""
 
 
-class DecordReader(Reader):
+class DecordReader(PyAVReader):
     """The frames of one file through decord.
 
     `frames_decoded` counts the requested frames only, since decord does not report the others.
@@ -43,12 +42,8 @@ class DecordReader(Reader):
     """
 
     def __init__(self, path: Path, copies: Path) -> None:
-        self._path, self._lock = path, threading.Lock()
-        self._reference = PyAVReader(path, copies)
-        self.duration_s, self.readable_s = self._reference.duration_s, self._reference.readable_s
-        self.fps, self.size = self._reference.fps, self._reference.size
-        self._scaler = PictureScaler(self.size)
-        self.origin_s, self.start_s = self._reference.origin_s, self._reference.start_s
+        super().__init__(path, copies)
+        self._scaler, self._decord_lock = PictureScaler(self.size), threading.Lock()
         if self.readable_s < self.duration_s:
             raise self._refusal("the file is truncated")
         try:
@@ -62,26 +57,19 @@ class DecordReader(Reader):
         except Exception as error:
             raise self._refusal(f"it fails: {_reason(error)}") from error
         self._frame_starts_s = timestamps[:, 0] - timestamps[0, 0]
-        starts_s = self._reference.frame_times()
+        starts_s = self.frame_times()
         self._check_times(starts_s)
         self._check_frames(starts_s)
+        self.frames_decoded = 0
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
         indices = np.searchsorted(self._frame_starts_s, np.asarray(times_s) + TIME_STEP_S, side="right") - 1
         found: dict[int, Pixels | FrameError] = {}
-        with self._lock:
+        with self._decord_lock:
             for index in np.unique(indices):
                 found[int(index)] = self._frame(int(index), size)
         return [found[int(index)] for index in indices]
-
-    def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
-        """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
-        return self._reference.keyframes_around(time_s, until_s)
-
-    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
-        """Give `take` the size of each packet, in chunks; return whether these are all of them."""
-        return self._reference.each_size(take)
 
     def _frame(self, index: int, size: tuple[int, int]) -> Pixels | FrameError:
         try:
@@ -110,7 +98,7 @@ class DecordReader(Reader):
         indices = np.unique(np.linspace(0, len(starts_s) - 1, CHECKED_FRAMES).round().astype(int))
         shuffled = np.random.default_rng(0).permutation(indices)  # backwards too: decord's seeking is what fails
         times_s, size = [float(starts_s[index]) for index in shuffled], _checked_size(self.size)
-        for time_s, expected in zip(times_s, self._reference.try_frames(times_s, size), strict=True):
+        for time_s, expected in zip(times_s, super().try_frames(times_s, size), strict=True):
             (frame,) = self.try_frames([time_s], size)
             if isinstance(expected, FrameError):
                 raise self._refusal(f"the file is damaged at {time_s:.3f} s")

@@ -7,18 +7,16 @@ milliseconds.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from itertools import chain
 
 from atlaskit.video.readers import TIME_STEP_S
-from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
+from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.gaps import frame_end_of
-from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.sources import PacketSource, StreamPacket
-from atlaskit.video.readers.steps import DecodeStep, PacketId, StepPlan
-from atlaskit.video.readers.targets import Targets
+from atlaskit.video.readers.steps import DecodeStep, PacketId, StepPlan, Targets
 
 KEYFRAME_REACH_S = 60.0
 """How far ahead the next keyframe is searched for."""
@@ -111,25 +109,6 @@ class Demuxer:
         """Return the presentation times of all frames, in order."""
         found = self._until_damage(self.source.origin, False)
         return sorted(packet.pts for packet, _, is_shown, _ in found if packet.pts is not None and is_shown)
-
-    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
-        """Give `take` the size of each packet, in chunks, with times in seconds.
-
-        Returns:
-            Whether these are all packets, and not only those before damage.
-
-        Raises:
-            Exception: One of DECODE_ERRORS if the machine is the cause: a retry may succeed.
-        """
-        source = self.source
-        try:
-            for ticks, sizes, are_keyframes in source.sizes():
-                take(PacketSizes((ticks - source.origin) * float(source.tick), sizes, are_keyframes))
-        except DECODE_ERRORS as error:
-            if is_transient(error):
-                raise
-            return False
-        return True
 
     # --- damage -----------------------------------------------------------------------------------
 

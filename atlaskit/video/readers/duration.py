@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import struct
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 from av.container import InputContainer
+from av.stream import Stream
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
+from atlaskit.video.readers.codecs import VideoPacket
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     container_kind,
@@ -19,17 +22,16 @@ from atlaskit.video.readers.container import (
     frame_length,
     tick_length,
 )
+from atlaskit.video.readers.elements import blocks_from
 
 RARE_RATE, IMPOSSIBLE_RATE = 240, 20_000
 """Frames per second above which a header is not believed, and above which packets are not."""
-SAMPLED_PACKETS = 200
-"""Packets that tell the rate of a file with a rare one."""
 TOLERATED_S = 1
 """Decoding times that go back by less, in seconds, are taken to be rounded."""
 
 
-class ClockBreak(Exception):
-    """The times of a file start anew in its middle."""
+class Distrust(Exception):
+    """What a container tells does not hold; says what, as `doubt` does."""
 
 
 def earliest_start(container: InputContainer) -> Fraction:
@@ -42,7 +44,7 @@ def earliest_start(container: InputContainer) -> Fraction:
     return min(starts, default=Fraction(0))
 
 
-def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, int]:
+def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
     """Return the tick at which the first frame is shown, and how much earlier it is decoded.
 
     The first frame is normally that of the first keyframe's packet. A file that was cut between
@@ -54,7 +56,7 @@ def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, in
         Exception: One of DECODE_ERRORS if the file cannot be read.
     """
     shown, delay = None, 0
-    for packet in container.demux(stream):
+    for packet in packets:
         if packet.pts is None:
             continue
         if packet.dts is not None:
@@ -64,25 +66,23 @@ def first_frame(container: InputContainer, stream: VideoStream) -> tuple[int, in
         if not packet.is_discard:
             shown = packet.pts if shown is None else min(shown, packet.pts)
     if shown is None:
-        raise VideoError(f"{container.name.removeprefix('file:')} holds no video frame: is the file whole?")
+        raise VideoError(f"{path} holds no video frame: is the file whole?")
     return shown, delay
 
 
-def checked_rate(container: InputContainer, stream: VideoStream, path: Path) -> Fraction:
-    """Return the frame rate of a file just opened: that of its header if it can be true.
+def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket], path: Path) -> Fraction:
+    """Return the frame rate of a file: that of its header if it can be true.
 
     A rate above RARE_RATE, and that of a Matroska file, which any program may write into it, is
-    compared with the times of the first packets, which decide.
+    compared with the times of the first packets, `head`, which decide.
 
     Raises:
         VideoError: The packets themselves have a rate that no camera has.
     """
     rate = 1 / frame_length(stream)
-    if not is_rate_checked(container, stream):
+    if kind != "matroska" and rate <= RARE_RATE:
         return rate
-    times: list[int] = []
-    with suppress(*DECODE_ERRORS):
-        times = [packet.pts for packet in islice(container.demux(stream), SAMPLED_PACKETS) if packet.pts is not None]
+    times = [packet.pts for packet in head if packet.pts is not None]
     length = (max(times) - min(times)) * tick_length(stream) if times else Fraction(0)
     measured = (len(times) - 1) / length if length else rate
     if measured > IMPOSSIBLE_RATE:
@@ -93,9 +93,14 @@ def checked_rate(container: InputContainer, stream: VideoStream, path: Path) -> 
     return measured if abs(measured - rate) > rate / 3 else rate
 
 
-def is_rate_checked(container: InputContainer, stream: VideoStream) -> bool:
-    """Tell whether `checked_rate` reads packets."""
-    return container_kind(container) == "matroska" or 1 / frame_length(stream) > RARE_RATE
+def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
+    """Return when a track of an MP4 or MOV ends by its own account, in the container's seconds.
+
+    An edit list, or the last sample, may end elsewhere than the media. None in other formats.
+    """
+    if container_kind(container) != "mov" or not stream.duration or stream.time_base is None:
+        return None
+    return ((stream.start_time or 0) + stream.duration) * Fraction(stream.time_base)
 
 
 class Length(NamedTuple):
@@ -109,13 +114,24 @@ class Length(NamedTuple):
     """When the last frame's own duration ends, in ticks of the container's time."""
 
 
-def measure_length(container: InputContainer, stream: VideoStream, origin_ticks: int) -> Length:
+def measure_length(
+    container: InputContainer, stream: VideoStream, path: Path, origin_ticks: int, has_cues: bool
+) -> Length:
     """Return when the video ends.
 
     Takes one seek if the container can seek, and a pass over the packets if it cannot.
+
+    Raises:
+        Distrust: What the container tells does not hold.
     """
     tick = tick_length(stream)
-    read_through = _read_through(container, stream) if is_without_cues(container, stream) else Fraction(0)
+    read_through = Fraction(0) if has_cues else _read_through(container, stream)
+    if (
+        has_cues
+        and container_kind(container) == "matroska"
+        and (known := _by_cues(container, stream, path, origin_ticks))
+    ):
+        return known
     start = Fraction(container.start_time or 0, 1_000_000)
     declared = (stream.duration or 0) * tick
     if container_kind(container) == "avi":  # FFmpeg shortens the duration to what is there, but not the frame count
@@ -137,9 +153,36 @@ def measure_length(container: InputContainer, stream: VideoStream, origin_ticks:
     return Length(longest, longest, last_frame)
 
 
+def _by_cues(container: InputContainer, stream: VideoStream, path: Path, origin: int) -> Length | None:
+    """Return the length of a whole Matroska file with cues; None for one that is cut off.
+
+    Its header tells when the longest stream ends, and the blocks behind the last cue when the
+    picture does.
+    """
+    tick, entries = tick_length(stream), stream.index_entries
+    try:
+        blocks = blocks_from(path, entries[len(entries) - 1].pos, stream.index)
+    except (OSError, struct.error):
+        return None
+    frame = max(1, int(frame_length(stream) / tick))
+    ends = [block.ticks + (block.length or frame) for block in blocks]
+    if not ends or not container.duration:
+        return None
+    end = max(Fraction(container.duration, 1_000_000), max(ends) * tick) - origin * tick
+    return Length(end, end, max(ends))
+
+
 def is_without_cues(container: InputContainer, stream: VideoStream) -> bool:
-    """Tell whether a file just opened is a Matroska file that is indexed only as it is read."""
-    return container_kind(container) == "matroska" and len(stream.index_entries) <= 1
+    """Tell whether a file is a Matroska file that is indexed only as it is read.
+
+    FFmpeg reads the cues of a file at the first seek.
+    """
+    if container_kind(container) != "matroska":
+        return False
+    with suppress(*DECODE_ERRORS):
+        container.seek(stream.start_time or 0, stream=stream, backward=True)
+    entries, length = stream.index_entries, Fraction(container.duration or 0, 1_000_000)
+    return len(entries) < 3 or entries[len(entries) - 1].timestamp * tick_length(stream) < length / 2
 
 
 def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
@@ -148,9 +191,9 @@ def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
     Without this, FFmpeg reads the file to its end at every seek.
 
     Raises:
-        ClockBreak: The times of the file start anew.
+        Distrust: The times of the file start anew, or some keyframes are not marked.
     """
-    last = 0
+    last = keys = 0
     last_dts: int | None = None
     before = discard_others(container, stream)
     with suppress(*DECODE_ERRORS):
@@ -159,8 +202,11 @@ def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
                 last = packet.pts
             if packet.dts is not None:
                 if last_dts is not None and packet.dts < last_dts - TOLERATED_S / tick_length(stream):
-                    raise ClockBreak
+                    raise Distrust("has a clock that starts anew")
                 last_dts = packet.dts
+            keys += packet.is_keyframe
+    if keys > len(stream.index_entries) + 1:
+        raise Distrust("does not mark its keyframes")
     for other, discard in before:
         other.discard = discard
     return last * tick_length(stream)
@@ -189,6 +235,7 @@ def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction, 
     or so many video `packets`. Returns None if there is no video packet.
     """
     video_end = any_end = None
+    ends: dict[int, Fraction | None] = {}
     count = 0
     with suppress(*DECODE_ERRORS):
         container.seek(int(start / tick_length(stream)), stream=stream, backward=True)
@@ -200,6 +247,8 @@ def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction, 
                 continue  # a cover, or data
             length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
             end = packet.pts * packet.time_base + length
+            declared = ends.setdefault(packet.stream.index, declared_end(container, packet.stream))
+            end = end if declared is None else min(end, declared)
             if is_video:
                 video_end = end if video_end is None else max(video_end, end)
                 count += 1

@@ -10,11 +10,11 @@ from typing import BinaryIO, NamedTuple
 
 HEADER = 0x1A45DFA3
 SEGMENT, CLUSTER, TRACKS, TRACK_ENTRY = 0x18538067, 0x1F43B675, 0x1654AE6B, 0xAE
-TRACK_TYPE, VIDEO_TYPE = 0x83, 1
-VIDEO, PROJECTION, PROJECTION_TYPE = 0xE0, 0x7670, 0x7671
-YAW, PITCH, ROLL = 0x7673, 0x7674, 0x7675
-RECTANGULAR = 0
-MOST_ELEMENTS = 4096
+TRACK_NUMBER = 0xD7
+VIDEO = 0xE0
+CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
+CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
+MOST_ELEMENTS = 1 << 16
 
 
 def is_appended(path: Path) -> bool:
@@ -27,57 +27,87 @@ def is_appended(path: Path) -> bool:
     return kinds == [HEADER, SEGMENT, HEADER]
 
 
-class Projection(NamedTuple):
-    """The pose of a flat picture, in degrees."""
+class Block(NamedTuple):
+    """A block's number of its track, its time and its length (0 if it is not given), in ticks."""
 
-    yaw: float = 0.0
-    pitch: float = 0.0
-    roll: float = 0.0
+    track: int
+    ticks: int
+    length: int
+
+
+def blocks_from(path: Path, start: int, index: int) -> list[Block]:
+    """Return the blocks of the track at `index` from the cluster at a byte on, by their headers.
+
+    Raises:
+        OSError, struct.error: The file cannot be read, or is damaged or cut off.
+    """
+    found, base = list[Block](), 0
+    with path.open("rb") as file:
+        tracks, end = _tracks(file), file.seek(0, 2)
+        wanted = _value(file, tracks[index], TRACK_NUMBER) if index < len(tracks) else None
+        while start < end:
+            (element,) = islice(_within(file, start, end), 1)
+            start = element.start if element.kind in (CLUSTER, GROUP) else element.end
+            if element.kind == CLUSTER_TIME:
+                base = _unsigned(file, element)
+            elif element.kind in (BLOCK, SIMPLE_BLOCK):
+                file.seek(element.start)
+                track, _ = _number(file)
+                found.append(Block(track, base + struct.unpack(">h", file.read(2))[0], 0))
+            elif element.kind == BLOCK_LENGTH and found:
+                found[-1] = found[-1]._replace(length=_unsigned(file, element))
+            elif element.kind == SEGMENT or not element.is_whole:
+                raise struct.error("a file that is cut off")
+    return [block for block in found if block.track == wanted]
+
+
+def are_elements(file: BinaryIO, start: int, end: int) -> bool:
+    """Tell whether only whole elements, and headers of those around, lie between two bytes."""
+    size = file.seek(0, 2)
+    try:
+        while start < end:
+            (element,) = islice(_within(file, start, size), 1)
+            is_around = element.kind in (CLUSTER, GROUP) or element.end > end
+            start = element.start if is_around else element.end
+    except (struct.error, ValueError):
+        return False
+    return start == end
 
 
 class _Element(NamedTuple):
     kind: int
     start: int
     end: int
+    is_whole: bool = True
 
 
-def projection_of(file: BinaryIO, number: int) -> Projection:
-    """Return the pose in which a video track is shown; `number` counts video tracks from 0.
-
-    A track without one, and one whose picture is not flat, has the pose (0, 0, 0).
+def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
+    """Return the pixels of the track at `index` that are not shown, left, top, right and bottom.
 
     Raises:
         OSError: The file cannot be read.
         struct.error: The header is damaged or cut off.
     """
+    tracks = _tracks(file)
+    video = _fields(file, tracks[index].get(VIDEO)) if index < len(tracks) else {}
+    left, top, right, bottom = (_value(file, video, kind) or 0 for kind in CROPS)
+    return left, top, right, bottom
+
+
+def _tracks(file: BinaryIO) -> list[dict[int, _Element]]:
+    """Return the fields of each track, in the order of the file."""
     end = file.seek(0, 2)
-    for segment in _within(file, 0, end):
-        if segment.kind != SEGMENT:
-            continue
-        for child in _within(file, segment.start, segment.end):
-            if child.kind == CLUSTER:
-                break
-            if child.kind == TRACKS:
-                return _pose_in(file, child, number)
-        break
-    return Projection()
+    segment = next((found for found in _within(file, 0, end) if found.kind == SEGMENT), None)
+    for child in _within(file, segment.start, segment.end) if segment else ():
+        if child.kind == TRACKS:
+            return [
+                _fields(file, entry) for entry in _within(file, child.start, child.end) if entry.kind == TRACK_ENTRY
+            ]
+    return []
 
 
-def _pose_in(file: BinaryIO, tracks: _Element, number: int) -> Projection:
-    for entry in _within(file, tracks.start, tracks.end):
-        if entry.kind != TRACK_ENTRY:
-            continue
-        fields = _fields(file, entry)
-        if TRACK_TYPE not in fields or _unsigned(file, fields[TRACK_TYPE]) != VIDEO_TYPE:
-            continue
-        if number == 0:
-            video = _fields(file, fields.get(VIDEO))
-            pose = _fields(file, video.get(PROJECTION))
-            if PROJECTION_TYPE in pose and _unsigned(file, pose[PROJECTION_TYPE]) != RECTANGULAR:
-                return Projection()
-            return Projection(*(_real(file, pose[kind]) if kind in pose else 0.0 for kind in (YAW, PITCH, ROLL)))
-        number -= 1
-    return Projection()
+def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int | None:
+    return _unsigned(file, fields[kind]) if kind in fields else None
 
 
 def _fields(file: BinaryIO, element: _Element | None) -> dict[int, _Element]:
@@ -96,7 +126,7 @@ def _within(file: BinaryIO, start: int, end: int) -> Iterator[_Element]:
         size, is_unknown = _number(file)
         content = file.tell()
         start = end if is_unknown else content + size
-        yield _Element(kind, content, min(start, end))
+        yield _Element(kind, content, min(start, end), is_unknown or start <= end)
 
 
 def _number(file: BinaryIO, keeps_marker: bool = False) -> tuple[int, bool]:
@@ -114,9 +144,3 @@ def _number(file: BinaryIO, keeps_marker: bool = False) -> tuple[int, bool]:
 def _unsigned(file: BinaryIO, element: _Element) -> int:
     file.seek(element.start)
     return int.from_bytes(file.read(min(8, element.end - element.start)), "big")
-
-
-def _real(file: BinaryIO, element: _Element) -> float:
-    file.seek(element.start)
-    data = file.read(min(8, element.end - element.start))
-    return 0.0 if not data else float(struct.unpack(">f" if len(data) == 4 else ">d", data)[0])

@@ -49,7 +49,7 @@ def what_it_is(path: Path) -> str | None:
         with path.open("rb") as file:
             head, size = file.read(HEAD_BYTES), path.stat().st_size
             return _by_content(file, head, size) or _by_name(path)
-    except (OSError, struct.error):
+    except (OSError, struct.error, ValueError):
         return None
 
 
@@ -62,7 +62,7 @@ def _by_content(file: BinaryIO, head: bytes, size: int) -> str | None:
         return "is a web page, perhaps the message of a failed download: download the video itself"
     if start.startswith(b"version https://git-lfs"):
         return "is a pointer of Git LFS: fetch the content that it stands for"
-    if start.startswith((b"#EXTM3U", b"[playlist]")) or b"<MPD" in start or b"xspf" in lower:
+    if start.startswith((b"#EXTM3U", b"[playlist]", b"ffconcat")) or b"<MPD" in start or b"xspf" in lower:
         return "is a list of other files: name a video file"
     if start.startswith(b"%PDF"):
         return "is a PDF document: name a video file"

@@ -1,20 +1,23 @@
-"""Detects missing or misplaced packets that the container does not report (Matroska, AVI, TS)."""
+"""Detects missing or misplaced packets that the container does not report (Matroska, AVI)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 from av.packet import Packet
 from av.video.stream import VideoStream
 
 from atlaskit.video.readers.container import DECODE_ERRORS
+from atlaskit.video.readers.elements import are_elements
 
-KINDS_WITH_GAPS = ("matroska", "mpegts")
-"""Container kinds in which a gap can be found. MP4 gives each frame a duration instead."""
 BETWEEN_BLOCKS_BYTES = 96
-"""Bytes that a Matroska file may have between two packets; its own headers take about 20."""
+"""Bytes that a Matroska file may have between two packets; its own headers take about 20. If there
+are more, they must be whole elements."""
+BLOCK_HEADER = 4
+"""Bytes of a block before its frame."""
 
 
 def is_misplaced(packet: Packet[VideoStream], stream: VideoStream, kind: str) -> bool:
@@ -32,21 +35,20 @@ def is_misplaced(packet: Packet[VideoStream], stream: VideoStream, kind: str) ->
 def has_gap(
     packets: Iterable[Packet[Any]],
     stream: VideoStream,
-    kind: str,
+    path: Path,
     pts: int,
     tick: int,
     frame_ticks: int,
     last_end: float,
 ) -> bool:
-    """Tell whether packets are lost between the frame shown at `pts` and the tick `tick`.
+    """Tell whether packets of a Matroska file are lost between the frame shown at `pts` and a tick.
 
-    In Matroska, bytes that belong to no packet show a gap; in a transport stream, the packet after
-    the gap is marked as damaged.
+    Bytes that belong to no packet, and are no whole elements, show a gap.
 
     Args:
         packets: The packets of all streams, from a keyframe at or before `pts` on.
         stream: The video stream.
-        kind: One of KINDS_WITH_GAPS.
+        path: The file.
         pts: Presentation time of the last frame before a possible gap.
         tick: A later tick.
         frame_ticks: Duration of a frame that does not give its own.
@@ -55,14 +57,18 @@ def has_gap(
     """
     previous_end: int | None = None
     frame_end = block = None
-    with suppress(*DECODE_ERRORS):
+    with suppress(*DECODE_ERRORS), path.open("rb") as file:
         for packet in packets:
             if packet.pos is None or not packet.size:
                 continue
             is_video = packet.stream is stream
             if frame_end is None:
                 frame_end = frame_end_of(packet, frame_ticks) if is_video and packet.pts == pts else None
-            elif _follows_gap(packet, stream, kind, previous_end):
+            elif (
+                previous_end is not None
+                and packet.pos - previous_end > BETWEEN_BLOCKS_BYTES
+                and not are_elements(file, previous_end + BLOCK_HEADER, packet.pos)
+            ):
                 return True
             elif is_video and packet.pts is not None and packet.pts > tick:
                 return False
@@ -75,10 +81,3 @@ def has_gap(
 def frame_end_of(packet: Packet[Any], frame_ticks: int) -> int:
     """Return the tick at which the next frame replaces a packet's frame."""
     return (packet.pts or 0) + (packet.duration or frame_ticks)
-
-
-def _follows_gap(packet: Packet[Any], stream: VideoStream, kind: str, previous_end: int | None) -> bool:
-    """Tell whether packets are lost between byte `previous_end` and a packet."""
-    if kind == "mpegts":
-        return packet.stream is stream and packet.is_corrupt
-    return previous_end is not None and packet.pos is not None and packet.pos - previous_end > BETWEEN_BLOCKS_BYTES

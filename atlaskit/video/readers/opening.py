@@ -1,66 +1,69 @@
-"""`open_source`: opens a file in place where its container tells the time of every frame, else its
-stream copy.
-"""
+"""`open_source`: opens a file in place if its container is believed, else by the index it gets."""
 
 from __future__ import annotations
 
 from contextlib import suppress
 from pathlib import Path
 
+from av.container import InputContainer
+from av.video.stream import VideoStream
+
 from atlaskit.errors import VideoError
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.readers.container import open_container
-from atlaskit.video.readers.copy_source import CopySource
-from atlaskit.video.readers.copying import make_copy
-from atlaskit.video.readers.duration import ClockBreak
-from atlaskit.video.readers.file_source import FileSource
+from atlaskit.video.readers.duration import Distrust
+from atlaskit.video.readers.index import folder_of_indexes, read_index
+from atlaskit.video.readers.made import MadeSource
+from atlaskit.video.readers.making import make_index
 from atlaskit.video.readers.sources import PacketSource
-from atlaskit.video.readers.stream_copy import copies_in, read_copy
-from atlaskit.video.readers.survey import Times, is_live, times_of
+from atlaskit.video.readers.trust import doubt, head_of, is_live
+from atlaskit.video.readers.trusted import TrustedSource
 
 
-def open_source(path: Path, copies: Path) -> PacketSource:
+def open_source(path: Path, indexes: Path) -> PacketSource:
     """Open the video stream of a file.
 
     Args:
         path: The file.
-        copies: Folder of the stream copies, and of the names of files that need none although they
-            were recorded live. It is created when it is needed.
+        indexes: Folder of the indexes that were made, and of the names of files that need none
+            although they were recorded live. It is created when it is needed.
 
     Raises:
-        VideoError: The file is not a video that can be read, or it cannot be copied.
-    """
-    times = _times_of(path, copies)
-    if times is None:
-        try:
-            return FileSource(path)
-        except ClockBreak:
-            times = Times.SHOWN
-    target = copies_in(copies) / f"{file_fingerprint(path)}.packets"
-    copy = read_copy(target)
-    if copy is None:
-        container, stream = open_container(path, is_known=True)
-        with container:
-            make_copy(container, stream, path, times, target)
-        copy = read_copy(target)
-    if copy is None:
-        raise VideoError(f"The stream copy {target} of {path} cannot be read again: is the disk whole?")
-    return CopySource(path, copy)
-
-
-def _times_of(path: Path, copies: Path) -> Times | None:
-    """Return what the times of a file mean if it needs a copy, None if it can be read in place.
-
-    A file that was recorded live is read for that once.
+        VideoError: The file is not a video that can be read, or its index cannot be stored.
     """
     container, stream = open_container(path)
-    with container:
-        if not is_live(container, path):
-            return times_of(container, stream, path)
-        verdict = copies / f"{file_fingerprint(path)}.continuous"
-        times = None if verdict.exists() else times_of(container, stream, path)
-        if times is None and not verdict.exists():
-            with suppress(VideoError, OSError):  # without it, the file is read again the next time
-                copies_in(copies)
-                verdict.touch()
-        return times
+    try:
+        if is_live(container, path):
+            why = _doubt_of_live(container, stream, path, indexes)
+            container.close()
+            container, stream = open_container(path, is_known=True)
+            head = head_of(container, stream) if why is None else []
+        else:
+            head = head_of(container, stream)
+            why = doubt(container, stream, path, head)
+        if why is None:
+            return TrustedSource(path, container, stream, head)
+    except Distrust as distrust:
+        why = str(distrust)
+    container.close()
+    target = folder_of_indexes(indexes) / f"{file_fingerprint(path)}.packets"
+    index = read_index(target)
+    if index is None:
+        container, stream = open_container(path, is_known=True, has_only_own_times=True)
+        with container:
+            make_index(container, stream, path, why, target)
+        index = read_index(target)
+    if index is None:
+        raise VideoError(f"The index {target} of {path} cannot be read again: is the disk whole?")
+    return MadeSource(path, index)
+
+
+def _doubt_of_live(container: InputContainer, stream: VideoStream, path: Path, indexes: Path) -> str | None:
+    """Return why a file that was recorded live is not believed; it is read for that once."""
+    verdict = indexes / f"{file_fingerprint(path)}.orderly"
+    why = None if verdict.exists() else doubt(container, stream, path, None)
+    if why is None and not verdict.exists():
+        with suppress(VideoError, OSError):  # without it, the file is read again the next time
+            folder_of_indexes(indexes)
+            verdict.touch()
+    return why

@@ -1,23 +1,30 @@
-"""`Orientation`: how a track's frames are turned and mirrored to be upright, from the header.
+"""`Orientation`: how a track's frames are cropped, turned and mirrored to be shown.
 
-Phones record sideways and note that in the track's header. FFmpeg tells it with each decoded frame,
-but the size of a video must be known before any frame is decoded.
+Phones record sideways and note that in the track's header, or in the first frame. The size of a
+video must be known before any other frame is decoded.
 """
 
 from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Iterable
+from contextlib import suppress
+from fractions import Fraction
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
+from av.video.stream import VideoStream
 
 from atlaskit.video.readers import Pixels
-from atlaskit.video.readers.boxes import Box, boxes, track_id
-from atlaskit.video.readers.elements import Projection, projection_of
+from atlaskit.video.readers.boxes import boxes, track_id
+from atlaskit.video.readers.codecs import LARGEST_FRAME_PX, VideoPacket
+from atlaskit.video.readers.container import DECODE_ERRORS
+from atlaskit.video.readers.elements import crop_of
 
-HALF_TURN = 180.0
+SAMPLE_ENTRY = 8 + 8 + 78
+"""Bytes of a sample description and of its first, visual entry before the boxes in it."""
 
 
 class Orientation(NamedTuple):
@@ -27,11 +34,18 @@ class Orientation(NamedTuple):
     """Number of quarter turns counterclockwise, 0 to 3, that make it upright."""
     is_mirrored: bool = False
     """Whether left and right are exchanged before it is turned."""
+    crop: tuple[int, int, int, int] = (0, 0, 0, 0)
+    """Pixels of the encoded frames that are not shown, left, top, right and bottom."""
 
     @property
     def is_sideways(self) -> bool:
         """Whether the width of the encoded frames is the height of the shown ones."""
         return self.quarter_turns % 2 == 1
+
+    def cropped(self, size: tuple[int, int]) -> tuple[int, int]:
+        """Return the (width, height) of encoded frames without what is not shown."""
+        left, top, right, bottom = self.crop
+        return size[0] - left - right, size[1] - top - bottom
 
     def apply(self, pixels: Pixels) -> Pixels:
         """Return a frame, (height, width, 3), upright."""
@@ -41,100 +55,64 @@ class Orientation(NamedTuple):
 UPRIGHT = Orientation()
 
 
-class Matrix(NamedTuple):
-    """The linear part of a display matrix: (x, y) is shown at (ax + cy, bx + dy), y downwards."""
+def turned_by(a: float, b: float, c: float, d: float) -> Orientation:
+    """Return the orientation that is nearest to a matrix: (x, y) is shown at (ax + cy, bx + dy).
 
-    a: float
-    b: float
-    c: float
-    d: float
-
-    def then(self, other: Matrix) -> Matrix:
-        """Return the matrix that applies this one, then another."""
-        return Matrix(
-            self.a * other.a + self.b * other.c,
-            self.a * other.b + self.b * other.d,
-            self.c * other.a + self.d * other.c,
-            self.c * other.b + self.d * other.d,
-        )
-
-    def orientation(self) -> Orientation:
-        """Return the nearest of the eight orientations.
-
-        Angles between are rounded to a quarter turn, since a frame of a video fills a rectangle. A
-        matrix that flattens the picture to a line counts as upright.
-        """
-        determinant = self.a * self.d - self.b * self.c
-        if determinant == 0:
-            return UPRIGHT
-        sign = -1 if determinant < 0 else 1
-        clockwise = math.atan2(sign * self.b, sign * self.a)
-        return Orientation(-round(clockwise / (math.pi / 2)) % 4, determinant < 0)
+    y points downwards. Angles between are rounded to a quarter turn, since a frame of a video fills
+    a rectangle. A matrix that flattens the picture to a line counts as upright.
+    """
+    determinant = a * d - b * c
+    if determinant == 0:
+        return UPRIGHT
+    sign = -1 if determinant < 0 else 1
+    return Orientation(-round(math.atan2(sign * b, sign * a) / (math.pi / 2)) % 4, determinant < 0)
 
 
-IDENTITY = Matrix(1, 0, 0, 1)
+def orientation_of(path: Path, kind: str, stream: VideoStream, packets: Iterable[VideoPacket | None]) -> Orientation:
+    """Return how the frames of a track are shown.
 
-
-def orientation_of(path: Path, kind: str, track_id: int, number: int) -> Orientation:
-    """Return how the frames of a track are made upright.
-
-    MP4 and MOV tell it by the matrices of the track and the movie, Matroska by the pose of its
-    projection. In other formats, and where a header cannot be read, frames count as upright.
+    The first frame tells how it is turned: FFmpeg gives it the matrix of its own message, else that
+    of the container. MP4 and MOV tell what is cut away by the clean aperture, Matroska by its crop.
+    Frames of which nothing can be read count as upright.
 
     Args:
         path: The file.
         kind: Family of its format: "mov", "matroska", …
-        track_id: Number by which an MP4 file names the track.
-        number: Number of the track among those with video, from 0.
+        stream: The track.
+        packets: Its first packets, and None.
     """
-    try:
-        with path.open("rb") as file:
-            if kind == "mov":
-                return _display_matrix(file, path.stat().st_size, track_id).orientation()
-            if kind == "matroska":
-                return _posed(projection_of(file, number))
-    except (OSError, struct.error, OverflowError):
-        pass
-    return UPRIGHT
+    context = stream.codec_context
+    coded, found, crop = (context.width, context.height), UPRIGHT, (0, 0, 0, 0)
+    context.thread_count, context.options = 1, {"max_pixels": str(LARGEST_FRAME_PX)}
+    for packet in packets:
+        with suppress(*DECODE_ERRORS):
+            if frames := context.decode(packet):
+                if (data := cast("Any", frames[0].side_data.get("DISPLAYMATRIX"))) is not None:
+                    a, b, _, c, d, *_ = struct.unpack("9i", bytes(data))
+                    found = turned_by(a, b, c, d)
+                break
+    with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
+        if kind == "mov":
+            crop = _aperture(file, path.stat().st_size, stream.id, coded)
+        elif kind == "matroska":
+            crop = crop_of(file, stream.index)
+    width, height = found._replace(crop=crop).cropped(coded)
+    return found._replace(crop=crop) if min(width, height, *(side + 1 for side in crop)) > 0 else found
 
 
-def _posed(projection: Projection) -> Orientation:
-    """Return the orientation of a projection's pose, with FFmpeg's reading of it.
-
-    A flat picture can only be mirrored, by a yaw of half a turn, and then rolled.
-    """
-    yaw, pitch, roll = projection
-    is_mirrored = abs(yaw) == HALF_TURN
-    if pitch or (yaw and not is_mirrored) or not -HALF_TURN <= roll <= HALF_TURN:
-        return UPRIGHT
-    cosine, sine, sign = math.cos(math.radians(roll)), math.sin(math.radians(roll)), -1 if is_mirrored else 1
-    return Matrix(sign * cosine, -sign * sine, sine, cosine).orientation()
-
-
-def _display_matrix(file: BinaryIO, size: int, track_id: int) -> Matrix:
-    found = [box for box in boxes(file, 0, size) if box.kind in (b"mvhd", b"tkhd")]
-    tracks = dict(_track_header(file, box) for box in found if box.kind == b"tkhd")
-    movies = [_movie_header(file, box) for box in found if box.kind == b"mvhd"]
-    return tracks.get(track_id, IDENTITY).then(movies[0] if movies else IDENTITY)
-
-
-def _track_header(file: BinaryIO, box: Box) -> tuple[int, Matrix]:
-    """Return a track's id and its matrix (ISO 14496-12, 8.3.2)."""
-    number = track_id(file, box)
-    file.seek(box.start)
-    is_long = file.read(4)[0:1] == b"\x01"
-    file.seek(box.start + (52 if is_long else 40))
-    return number, _matrix(file)
-
-
-def _movie_header(file: BinaryIO, box: Box) -> Matrix:
-    """Return a movie's matrix (ISO 14496-12, 8.2.2)."""
-    file.seek(box.start)
-    is_long = file.read(4)[0:1] == b"\x01"
-    file.seek((28 if is_long else 16) + 16, 1)
-    return _matrix(file)
-
-
-def _matrix(file: BinaryIO) -> Matrix:
-    a, b, _, c, d = struct.unpack(">5i", file.read(20))
-    return Matrix(a, b, c, d)
+def _aperture(file: BinaryIO, size: int, number: int, coded: tuple[int, int]) -> tuple[int, int, int, int]:
+    """Return the crop of a track's clean aperture (ISO 14496-12, 12.1.4)."""
+    is_track = False
+    for box in list(boxes(file, 0, size)):
+        if box.kind == b"tkhd":
+            is_track = track_id(file, box) == number
+        elif box.kind == b"stsd" and is_track:
+            for part in boxes(file, box.start + SAMPLE_ENTRY, box.end):
+                if part.kind == b"clap":
+                    file.seek(part.start)
+                    values = struct.unpack(">IIIIiIiI", file.read(32))
+                    sides = [Fraction(*values[at : at + 2]) for at in range(0, 8, 2)]
+                    first = [(coded[axis] - sides[axis]) / 2 + sides[axis + 2] for axis in (0, 1)]
+                    left, top = math.floor(first[0]), math.floor(first[1])
+                    return left, top, coded[0] - left - int(sides[0]), coded[1] - top - int(sides[1])
+    return 0, 0, 0, 0

@@ -71,6 +71,10 @@ class PictureScaler:
             OSError, ValueError: The frame has a size or a pixel format that cannot be scaled.
         """
         inner = self._fitted(frame, size, aspect)
+        if any(self._orientation.crop) and (frame.width, frame.height) == self._coded:
+            left, top, right, bottom = self._orientation.crop
+            whole = self._rgb(frame, self._coded)[top : frame.height - bottom, left : frame.width - right]
+            frame = VideoFrame.from_ndarray(np.ascontiguousarray(whole), format="rgb24")
         pixels = self._orientation.apply(self._rgb(frame, inner[::-1] if self._orientation.is_sideways else inner))
         return pixels if inner == size else _letterboxed(pixels, size)
 

@@ -14,30 +14,50 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from atlaskit.errors import FrameError, VideoError, reason
-from atlaskit.video.readers import CORES, Pixels, Reader
+from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
 from atlaskit.video.readers.decoder import DecodeError, Decoder, StreamBreak
 from atlaskit.video.readers.demux import Demuxer
-from atlaskit.video.readers.open_files import note_use
 from atlaskit.video.readers.opening import open_source
 from atlaskit.video.readers.sizes import PacketSizes
-from atlaskit.video.readers.targets import Targets
+from atlaskit.video.readers.steps import Targets
 
 ASSUMED_GOP_S = 2.0
 """In a file without an index, times this near to each other are taken to share a GOP."""
 TAIL_PACKETS = 64
 """Packets read after the last requested frame where a request for the next frames is likely to
 follow."""
+MOST_OPEN = 32
+"""Number of files that stay open."""
+_recent: WeakValueDictionary[int, PyAVReader] = WeakValueDictionary()
+"""Readers with an open file, the one used most recently last."""
+_recent_lock = threading.Lock()
 _decoding = threading.BoundedSemaphore(CORES)
 """Bounds the number of decoders at work to the number of cores: each takes some 30 MB for 1080p."""
 
 
-class PyAVReader(Reader):
-    """The frames of one file through PyAV.
+class PyAVReader:
+    """The frames of one video file; second 0 is its first frame. Safe to use from many threads.
+
+    Attributes:
+        duration_s: Length in seconds.
+        readable_s: Second at which the readable part ends; less than `duration_s` in a truncated
+            file.
+        fps: Frames per second, on average.
+        size: (width, height) in pixels as the video is shown: upright, and with square pixels.
+        origin_s: The container's time of the first frame: embedded subtitles count in that time.
+        start_s: The container's time at which its earliest stream starts: a player calls it 0, and
+            a subtitle file counts from it. Less than `origin_s` where sound comes before the first
+            frame.
+        joints: Where the container's clock breaks: byte of the file from which on so many seconds
+            are added to its times, in the order of the file.
+        frames_decoded: Number of frames decoded so far, including those decoded only to reach
+            others.
 
     Raises:
         VideoError: The file is not a video that can be read.
@@ -52,14 +72,18 @@ class PyAVReader(Reader):
         self.fps, self.size = self._source.fps, self._source.size
         self.origin_s = float(self._source.origin * self._source.tick)
         self.start_s = min(self.origin_s, float(self._source.start))
-        self.joints = self._source.joints
+        self.joints, self.frames_decoded = self._source.joints, 0
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
         self._breaks: dict[int, StreamBreak] = {}
-        note_use(self)
+        self._note_use()
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
-        """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
+        """Return the frame shown at each time, scaled to `size` (w, h), or its error.
+
+        Every time lies in `[0, duration_s)`. The frame is the one that playing the file from its
+        start shows at that time.
+        """
         ticks = [self._demuxer.ticks(time_s) for time_s in times_s]
         wanted = sorted({tick for tick in ticks if not self._demuxer.is_missing(tick)})
         with self._lock:
@@ -78,7 +102,10 @@ class PyAVReader(Reader):
         ]
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
-        """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
+        """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.
+
+        The second is None if there is none. Decodes nothing.
+        """
         demuxer = self._demuxer
         with self._lock:
             try:
@@ -89,13 +116,25 @@ class PyAVReader(Reader):
         return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
 
     def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
-        """Give `take` the size of each packet, in chunks; return whether these are all of them."""
+        """Give `take` the size of each packet, in chunks, with times in seconds. Decodes nothing.
+
+        Returns:
+            Whether these are all packets, and not only those before damage that cannot be passed.
+
+        Raises:
+            VideoError: The file could not be read this time.
+        """
+        source = self._source
         with self._lock:
+            self._open()
             try:
-                self._open()
-                return self._demuxer.each_size(take)
+                for ticks, sizes, are_keyframes in source.sizes():
+                    take(PacketSizes((ticks - source.origin) * float(source.tick), sizes, are_keyframes))
             except DECODE_ERRORS as error:
-                raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
+                if is_transient(error):
+                    raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
+                return False
+        return True
 
     def frame_times(self) -> list[float]:
         """Return the second of every frame, in order. Decodes nothing, but reads the whole file."""
@@ -108,7 +147,20 @@ class PyAVReader(Reader):
     def _open(self) -> None:
         if not self._source.is_open:
             self._source.open()
-        note_use(self)
+        self._note_use()
+
+    def _note_use(self) -> None:
+        """Note that the file is in use now; close the least recently used ones beyond MOST_OPEN.
+
+        A file that is in use stays open.
+        """
+        with _recent_lock:
+            _recent.pop(id(self), None)
+            _recent[id(self)] = self
+            surplus = len(_recent) - MOST_OPEN
+            for key, other in list(_recent.items())[: max(0, surplus)]:
+                if other.close_if_idle():
+                    del _recent[key]
 
     def close_if_idle(self) -> bool:
         """Close the file and return True, or return False if it is in use.

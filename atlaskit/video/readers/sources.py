@@ -1,4 +1,4 @@
-"""`PacketSource`: the packets of one video stream, from its file or from its stream copy.
+"""`PacketSource`: the packets of one video stream, from its file or by the index made of it.
 
 A source gives the facts of the stream and its packets from a keyframe on. It decodes nothing.
 """
@@ -10,37 +10,14 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from av.packet import Packet
-from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
+from atlaskit.video.readers.codecs import Codec, VideoPacket
 from atlaskit.video.readers.orientation import Orientation
 from atlaskit.video.readers.sizes import CHUNK, PacketSizes
-
-VideoPacket: TypeAlias = "Packet[VideoStream]"
-
-
-class Codec(NamedTuple):
-    """What a decoder needs to know before the first packet."""
-
-    name: str
-    """FFmpeg's name of the decoder."""
-    settings: dict[str, object]
-    """Attributes of a codec context, by name: `CODEC_SETTINGS`, as far as they are known."""
-
-    @property
-    def coded_size(self) -> tuple[int, int]:
-        """(width, height) of the encoded frames in pixels."""
-        return int(str(self.settings["width"])), int(str(self.settings["height"]))
-
-
-CODEC_SETTINGS = (
-    *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
-    *("color_range", "colorspace", "color_primaries", "color_trc"),
-)
 
 
 class StreamPacket(NamedTuple):
@@ -119,13 +96,13 @@ class PacketSource(ABC):
     def following(self) -> Iterator[StreamPacket]:
         """Yield the packets after the last one that `packets_from` yielded."""
 
+    @abstractmethod
     def sizes(self) -> Iterator[PacketSizes]:
         """Yield the sizes of all packets, in chunks, with times in ticks.
 
         Raises:
             Exception: One of DECODE_ERRORS if the file cannot be read any further.
         """
-        return sizes_of(self.packets_from(self.origin))
 
     @abstractmethod
     def gop_of(self, ticks: int) -> int | None:

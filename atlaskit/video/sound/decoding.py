@@ -40,7 +40,7 @@ class Sound:
     duration_s: float
     """Length of the video in seconds, from its first frame on."""
     joints: Sequence[tuple[int, float]] = ()
-    """See `Reader.joints`."""
+    """See `PyAVReader.joints`."""
     number: int | None = None
     """Which of the sound tracks, from 0; None for the best one."""
     language: str | None = None

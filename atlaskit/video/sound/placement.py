@@ -1,7 +1,7 @@
 """`Placement`: where decoded sound lies on the one clock of the video.
 
 The clock of a recording may restart or jump in the middle; the picture decides where, and by how
-much (`Reader.joints`). Small errors of the sound's times are evened out. Nothing is read here.
+much (`PyAVReader.joints`). Small errors of the sound's times are evened out. Nothing is read here.
 """
 
 from __future__ import annotations

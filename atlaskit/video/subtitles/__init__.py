@@ -5,8 +5,7 @@ To add a file format, write a module with a function from text to `SourceLine`s 
 """
 
 from atlaskit.video.subtitles.embedded import SubtitleTrack, read_embedded, subtitle_tracks
-from atlaskit.video.subtitles.files import read_subtitles
-from atlaskit.video.subtitles.source import SubtitleSource, load_subtitles
+from atlaskit.video.subtitles.files import SubtitleSource, load_subtitles, read_subtitles
 from atlaskit.video.subtitles.track import Line, Subtitles
 
 __all__ = [

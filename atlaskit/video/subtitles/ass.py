@@ -12,6 +12,8 @@ USUAL_FIELDS = ["layer", "start", "end", "style", "name", "marginl", "marginr", 
 def parse_ass(text: str) -> list[SourceLine]:
     """Return the dialogue of an ASS or SSA text, without its comments and drawings.
 
+    What is drawn in several layers at once is one line.
+
     Each event is parsed by itself, so that a damaged event costs no other. An event whose times
     cannot be read gets NaN for its start.
     """
@@ -25,7 +27,7 @@ def parse_ass(text: str) -> list[SourceLine]:
             fields = [field.strip().lower() for field in content.split(",")]
         elif name.lower() == "dialogue":
             lines.append(_event(content, fields))
-    return lines
+    return list(dict.fromkeys(lines))
 
 
 def _event(content: str, fields: list[str]) -> SourceLine:

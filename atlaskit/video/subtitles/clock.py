@@ -6,7 +6,7 @@ import re
 
 from atlaskit.errors import InputError
 
-CLOCK = r"(-?)(?:(\d{1,6})\s?:\s?)?(\d{1,2})\s?:\s?(\d{1,2})(?:(?:\s?[.,]\s?|:(?=\d{3}(?!\d)))(\d{1,9}))?"
+CLOCK = r"(-?)(?:(\d{1,6})\s?:\s?-?)?(\d{1,2})\s?:\s?-?(\d{1,2})(?:(?:\s?[.,]\s?-?|:(?=\d{3}(?!\d)))(\d{1,9}))?"
 """A regular expression for one time; its five groups are the arguments of `clock_seconds`."""
 _NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 _UNITS = re.compile(

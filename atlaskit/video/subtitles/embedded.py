@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 from atlaskit.errors import AtlasError, SubtitleError, printable, reason
+from atlaskit.video.encoding import encoding_of
 from atlaskit.video.languages import same_language
 from atlaskit.video.media import open_media, tags_of
 from atlaskit.video.subtitles.files import track_of
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from av.container import InputContainer
     from av.subtitles.stream import SubtitleStream
 
-FILE_LISTS = {"hls", "dash", "concat", "imf"}
-"""FFmpeg's names of the formats that are lists of other files."""
 PARTIAL = re.compile(
     r"\b(forced|forc[ée]s?|forzad[oa]s?|forzati|erzwungen|signs?|songs?|s ?& ?s|lyrics|karaoke|commentar(y|ies)"
     r"|foreign parts|descriptions?|trivia)(?!\w)",
@@ -119,17 +118,19 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
     """Open a video file for its subtitles; raise SubtitleError for what goes wrong meanwhile."""
     import av  # here, so that `import atlaskit` stays light
 
+    from atlaskit.video.readers.faults import what_it_is
+
     try:
-        # A hostile "video" may be a playlist of web addresses: only local files are opened.
-        with open_media(path, {"protocol_whitelist": "file"}) as container:
-            if FILE_LISTS & set(container.format.name.split(",")):
-                raise SubtitleError(f"{path} is a list of other files: name a video file.")
+        with open_media(path, {}) as container:
             yield container
     except (av.FFmpegError, OSError, ValueError, OverflowError) as error:
         if isinstance(error, AtlasError):
             raise
+        known = what_it_is(Path(path))
         raise SubtitleError(
-            f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it again."
+            f"{path} {known}."
+            if known
+            else f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it again."
         ) from error
 
 
@@ -199,16 +200,28 @@ def _lines_of(container: InputContainer, streams: Sequence[SubtitleStream]) -> d
 
     discard_others(container, *streams)  # lets the demuxer skip the frames of an MP4 unread
     numbers = {stream.index: number for number, stream in enumerate(container.streams.subtitles)}
-    lines: dict[int, list[SourceLine]] = {numbers[stream.index]: [] for stream in streams}
+    found: dict[int, list[tuple[float, float | None, bytes]]] = {numbers[stream.index]: [] for stream in streams}
     for packet in container.demux(*streams):
         if packet.pts is None or packet.time_base is None or not packet.size:
             continue
         start = packet.pts * packet.time_base
         duration = (packet.duration or 0) * packet.time_base
-        end_s = float(start + duration) if duration > 0 else None
-        text_of = TEXT_CODECS[_codec_name(cast("SubtitleStream", packet.stream))]
-        lines[numbers[packet.stream.index]].append(SourceLine(float(start), end_s, text_of(bytes(packet))))
-    return lines
+        end_s, data = float(start + duration) if duration > 0 else None, bytes(packet)
+        if _codec_name(cast("SubtitleStream", packet.stream)) == "mov_text":
+            data = data[2 : 2 + int.from_bytes(data[:2], "big")]  # two bytes of length, the text, then styles
+        found[numbers[packet.stream.index]].append((float(start), end_s, data))
+    texts = {numbers[stream.index]: TEXT_CODECS[_codec_name(stream)] for stream in streams}
+    return {number: _decoded(rows, texts[number]) for number, rows in found.items()}
+
+
+def _decoded(rows: Sequence[tuple[float, float | None, bytes]], plain: Callable[[str], str]) -> list[SourceLine]:
+    """Return the lines of a track; its encoding is found as that of a file is."""
+    usual = encoding_of(b"\n".join(data for _, _, data in rows)) or "utf-8"
+    lines = []
+    for start_s, end_s, data in rows:
+        encoding = "utf-16" if data.startswith((b"\xfe\xff", b"\xff\xfe")) else usual
+        lines.append(SourceLine(start_s, end_s, plain(data.decode(encoding, "replace"))))
+    return list(dict.fromkeys(lines)) if plain is _ass_text else lines
 
 
 def _codec_name(track: SubtitleStream) -> str:
@@ -220,29 +233,13 @@ def _codec_name(track: SubtitleStream) -> str:
 # and backslashes.
 
 
-def _packet_text(data: bytes) -> str:
-    return plain_text(data.decode("utf-8", "replace"))
-
-
-def _ass_packet_text(data: bytes) -> str:
+def _ass_text(text: str) -> str:
     # The fields are number, layer, style, name, three margins, effect, text.
-    return plain_ass_text(data.decode("utf-8", "replace").split(",", 8)[-1])
+    return plain_ass_text(text.split(",", 8)[-1])
 
 
-def _mov_packet_text(data: bytes) -> str:
-    # Two bytes of length, the text, then boxes with styles.
-    data = data[2 : 2 + int.from_bytes(data[:2], "big")]
-    encoding = "utf-16" if data.startswith((b"\xfe\xff", b"\xff\xfe")) else "utf-8"
-    return plain_text(data.decode(encoding, "replace"))
-
-
-TEXT_CODECS: dict[str, Callable[[bytes], str]] = {
-    "subrip": _packet_text,
-    "srt": _packet_text,
-    "webvtt": _packet_text,
-    "text": _packet_text,
-    "ass": _ass_packet_text,
-    "ssa": _ass_packet_text,
-    "mov_text": _mov_packet_text,
+TEXT_CODECS: dict[str, Callable[[str], str]] = {
+    **dict.fromkeys(("subrip", "srt", "webvtt", "text", "mov_text"), plain_text),
+    **dict.fromkeys(("ass", "ssa"), _ass_text),
 }
-"""For each text codec, by FFmpeg's name, how to get the text of a packet."""
+"""For each text codec, by FFmpeg's name, how to get the plain text of a packet's."""

@@ -6,16 +6,42 @@ import os
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeAlias
 
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError, printable
-from atlaskit.video.encoding import decode_text
+from atlaskit.video.encoding import LARGEST_TEXT, MOST_MARKS, MOST_ROWS, decode_text
 from atlaskit.video.names import local_path, no_such_file
 from atlaskit.video.subtitles.formats import FORMATS, format_of
 from atlaskit.video.subtitles.rolling import unrolled
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite, place_lines
 
-MAX_BYTES = 64 << 20
-"""Largest file that is read. Ten hours of speech are about 2 MB."""
+SubtitleSource: TypeAlias = "str | os.PathLike[str] | Subtitles | None"
+"""A subtitle file, "embedded" for the track inside the video file, a track, or None."""
+
+
+def load_subtitles(
+    source: SubtitleSource, duration_s: float, lead_s: float = 0.0, fps: float | None = None
+) -> Subtitles:
+    """Return the track of a video of `duration_s` seconds; an empty one for None.
+
+    "embedded" is read by `read_embedded`, since it needs the video file.
+
+    Args:
+        source: What the caller gave.
+        duration_s: Length of the video in seconds.
+        lead_s: Seconds of the container's time before the first frame: a subtitle file counts from
+            its start.
+        fps: Frames per second of the video, in which some formats count.
+
+    Raises:
+        InputError: `source` is none of these.
+        SubtitleError: The subtitle file cannot be read.
+    """
+    if source is None or isinstance(source, Subtitles):
+        return source or Subtitles()
+    if not isinstance(source, (str, os.PathLike)):
+        raise InputError(f'subtitles must be a file, "embedded", or a Subtitles object; got {source!r:.80}.')
+    return read_subtitles(source, duration_s=duration_s, starts_at_s=lead_s, fps=fps)
 
 
 def read_subtitles(
@@ -58,8 +84,8 @@ def read_subtitles(
         fps: Frames per second of the video, in which MicroDVD counts if it does not tell its own.
 
     Raises:
-        SubtitleError: The file cannot be read, is of no known format, is larger than MAX_BYTES, or
-            holds no line.
+        SubtitleError: The file cannot be read, is of no known format, is larger than LARGEST_TEXT,
+            has more than MOST_ROWS or MOST_MARKS, or holds no line.
         InputError: `starts_at_s` or `duration_s` is not a valid number of seconds.
     """
     path = _located(path)
@@ -132,12 +158,12 @@ def _read_bytes(path: Path) -> bytes:
         if path.exists() and not path.is_file():  # reading a pipe would never end
             raise SubtitleError(f"{path} cannot be read: it is not a file; name one.")
         with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)
+            data = file.read(LARGEST_TEXT + 1)
     except (OSError, ValueError) as error:
         raise SubtitleError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
-    if len(data) > MAX_BYTES:
+    if len(data) > LARGEST_TEXT:
         raise SubtitleError(
-            f"{path} is larger than {MAX_BYTES >> 20} MiB, and no subtitle file is: is it the right file?"
+            f"{path} is larger than {LARGEST_TEXT >> 20} MiB, and no subtitle file is: is it the right file?"
         )
     return data
 
@@ -149,4 +175,9 @@ def _decode(path: Path, data: bytes) -> str:
         raise SubtitleError(f"{path} is not text in a known encoding: save it as UTF-8 first.")
     # Some tools turn \r\n into \r\r\n.
     text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
-    return text.lstrip("\ufeff \t\n")
+    if text.count("\n") > MOST_ROWS or sum(map(text.count, "<{[")) > MOST_MARKS:
+        raise SubtitleError(
+            f"{path} has more than {MOST_ROWS:,} rows or {MOST_MARKS:,} brackets, and no subtitle file has: "
+            "is it the right file?"
+        )
+    return text.replace("\ufeff", "").lstrip(" \t\n")

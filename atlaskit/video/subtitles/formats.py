@@ -70,11 +70,13 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
 )
 """How a text begins that is certainly of a format, whatever its suffix."""
+SIGN_CHARS = 10_000
+"""Characters in which it shows."""
 
 
 def format_of(suffix: str, text: str) -> Format | None:
     """Return the format of a text; None if neither its beginning nor its suffix tells."""
     for sign, certain in SIGNS:
-        if sign.match(text):
+        if sign.match(text[:SIGN_CHARS]):
             return FORMATS[certain]
     return FORMATS.get(suffix)

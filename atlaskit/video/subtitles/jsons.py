@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import json
 import math
+import reprlib
 from collections.abc import Iterable
 from typing import Any
 
 from atlaskit.errors import SubtitleError
 from atlaskit.video.subtitles.clock import parse_clock
-from atlaskit.video.subtitles.longvideobench import parse_entries
 from atlaskit.video.subtitles.markup import plain_text
 from atlaskit.video.subtitles.track import SourceLine
 
@@ -53,7 +53,7 @@ def parse_json(text: str) -> list[SourceLine]:
         case [{"start": _, "text": _}, *_]:
             return _segments(content)
         case [*entries]:
-            return parse_entries(entries)
+            return [_longvideobench(number, entry) for number, entry in enumerate(entries, start=1)]
         case _:
             raise SubtitleError(
                 "the text is none of the known forms of JSON subtitles (LongVideoBench, Whisper, WhisperX, "
@@ -151,6 +151,30 @@ def _chunk(chunk: object) -> SourceLine:
         case {"timestamp": [start, end], "text": text}:
             return _line(_number(start), _number(end), text)
     return _line(None, None, chunk.get("text") if isinstance(chunk, dict) else None)
+
+
+def _longvideobench(number: int, entry: object) -> SourceLine:
+    """Return the line of an entry in one of the two forms in which LongVideoBench has subtitles.
+
+    A null end means that the line lasts until the end of the video.
+
+    Raises:
+        SubtitleError: It has neither form.
+    """
+    match entry:
+        case {"start": start, "end": end, "line": str(text)} | {"timestamp": [start, end], "text": str(text)}:
+            start_s, end_s = _number(start), math.inf if end is None else _number(end)
+        case _:
+            raise SubtitleError(
+                f'entry {number} must have "start", "end" and "line", or "timestamp" and "text"; '
+                f"got {reprlib.repr(entry)}."
+            )
+    if start_s is None or end_s is None:
+        raise SubtitleError(
+            f"entry {number} runs from {reprlib.repr(start)} to {reprlib.repr(end)}; "
+            'give finite seconds or "HH:MM:SS.mmm".'
+        )
+    return SourceLine(start_s, end_s, plain_text(text))
 
 
 def _line(start_s: float | None, end_s: float | None, text: object) -> SourceLine:

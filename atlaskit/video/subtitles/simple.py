@@ -123,7 +123,7 @@ def parse_sami(text: str) -> list[SourceLine]:
     every = sorted({int(sync[1]) for sync in syncs})
     following = dict(pairwise(every))
     lines = []
-    for sync, end in zip(syncs, ends, strict=True):
+    for sync, end in zip(syncs, ends, strict=False):  # without one, there is still an end
         words = plain_text(_SAMI_TAG.sub(" ", re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end])))
         until_ms = following.get(int(sync[1]))
         lines.append(SourceLine(int(sync[1]) / 1000, None if until_ms is None else until_ms / 1000, words))

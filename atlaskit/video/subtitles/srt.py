@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from itertools import groupby
 from typing import NamedTuple
 
-from atlaskit.video.subtitles.clock import CLOCK, clock_seconds
+from atlaskit.video.subtitles.clock import CLOCK, clock_seconds, parse_clock
 from atlaskit.video.subtitles.markup import plain_text
 from atlaskit.video.subtitles.track import SourceLine
 
@@ -20,7 +21,7 @@ _TIMING = re.compile(rf"\s*{CLOCK}{_ARROW}{CLOCK}", re.ASCII)
 _LIKE_TIMING = re.compile(r"\s*-?\d{1,6}\s?[:;.,h]?[\w\s:;.,]{0,30}?(?:-{1,3}|[–—=])\s?>[\w\s:;.,-]{0,80}", re.ASCII)
 """A row that may be times that cannot be read."""
 _WIDE = str.maketrans("：，．", ":,.")
-_BLOCK = re.compile(r"NOTE(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.ASCII)
+_BLOCK = re.compile(r"(?:NOTE|WEBVTT)(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.ASCII)
 """The first row of a block of a WebVTT file that is no text."""
 _FEWEST_DIGITS, _MOST_LETTERS = 4, 3
 """How a row of damaged times differs from a sentence with an arrow."""
@@ -42,8 +43,38 @@ def parse_srt(text: str) -> list[SourceLine]:
         body = rows[cue.row + 1 : end]
         is_last = end == len(rows)
         body = _vtt_body(body, is_last) if is_vtt else _srt_body(body, is_last)
-        lines.append(SourceLine(cue.start_s, cue.end_s, plain_text(" ".join(body))))
-    return lines
+        lines.append(SourceLine(cue.start_s, cue.end_s, plain_text(" ".join([cue.words, *body]))))
+    return _of_segments(lines, cues, rows) if is_vtt else lines
+
+
+def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> list[SourceLine]:
+    """Return the lines of WebVTT segments in one file; each header may shift the times of its own.
+
+    A line that spans a joint is in both segments, and is shown once.
+    """
+    headers = [row for row, text in enumerate(rows) if text.startswith("WEBVTT")]
+    if len(headers) < 2:
+        return lines
+    placed: list[SourceLine] = []
+    for line, cue in zip(lines, cues, strict=True):
+        header = headers[bisect_right(headers, cue.row) - 1]
+        shift_s = _shift_s(rows[header : header + 4]) - _shift_s(rows[:4])
+        start_s, end_s = line.start_s + shift_s, None if line.end_s is None else line.end_s + shift_s
+        for number in range(len(placed) - 1, max(-1, len(placed) - 9), -1):
+            before = placed[number]
+            if before.text == line.text and (before.end_s or start_s) >= start_s and end_s is not None:
+                placed[number] = before._replace(end_s=max(before.end_s or end_s, end_s))
+                break
+        else:
+            placed.append(SourceLine(start_s, end_s, line.text))
+    return placed
+
+
+def _shift_s(header: list[str]) -> float:
+    """Return the seconds to add to the times of a WebVTT segment of HLS (RFC 8216, 3.5)."""
+    text = "\n".join(header)
+    ticks, local = re.search(r"MPEGTS:(\d{1,12})", text), re.search(r"LOCAL:([\d:.]+)", text)
+    return int(ticks[1]) / 90_000 - (parse_clock(local[1]) or 0.0) if ticks and local else 0.0
 
 
 class _Cue(NamedTuple):
@@ -52,6 +83,8 @@ class _Cue(NamedTuple):
     row: int
     start_s: float
     end_s: float | None
+    words: str = ""
+    """What stands behind the times, unless it is settings."""
 
 
 def _cues(rows: list[str]) -> list[_Cue]:
@@ -62,7 +95,9 @@ def _cues(rows: list[str]) -> list[_Cue]:
         match = _TIMING.match(row.translate(_WIDE))
         if match:
             times = match.groups()
-            cues.append(_Cue(index, clock_seconds(*times[:5]), clock_seconds(*times[5:])))
+            behind = row[match.end() :]
+            words = "" if all(":" in word for word in behind.split()) else behind
+            cues.append(_Cue(index, clock_seconds(*times[:5]), clock_seconds(*times[5:]), words))
         elif _is_damaged_timing(row.translate(_WIDE)):
             cues.append(_Cue(index, math.nan, None))
     return cues
@@ -77,8 +112,18 @@ def _is_damaged_timing(row: str) -> bool:
 
 
 def _srt_body(body: list[str], is_last: bool) -> list[str]:
-    """Return the rows of a text, without the number of the next one."""
-    return body[:-1] if body and not is_last and body[-1].strip().isdigit() else body
+    """Return the rows of a text, without the number of the next one.
+
+    There may be an empty row behind each row, or behind the number.
+    """
+    count = len(body)
+    while count and not body[count - 1].strip():
+        count -= 1
+    is_number = count and not is_last and body[count - 1].strip().isdigit()
+    is_beside = count == len(body) or (
+        count > 1 and not body[count - 2].strip() and any(map(str.strip, body[: count - 1]))
+    )
+    return body[: count - 1] if is_number and is_beside else body
 
 
 def _vtt_body(body: list[str], is_last: bool) -> list[str]:

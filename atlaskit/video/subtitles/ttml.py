@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
 from typing import NamedTuple
 from xml.etree import ElementTree
 
@@ -24,12 +23,20 @@ class Rates(NamedTuple):
 
     frame: float
     tick: float
+    nominal: float = 0.0
+    """Frames that a second of its clock has, if these are counted, and not seconds."""
+    drops: int = 0
+    """Numbers of frames that its clock leaves out in most minutes."""
 
     def seconds(self, text: str | None) -> float | None:
         """Return a time expression in seconds, None for one that cannot be read."""
         if match := _CLOCK.fullmatch((text or "").strip()):
             hours, minutes, seconds, decimals, frames = match.groups()
-            return clock_seconds("", hours, minutes, seconds, decimals) + int(frames or 0) / self.frame
+            whole_s = clock_seconds("", hours, minutes, seconds, decimals)
+            if not self.nominal:
+                return whole_s + int(frames or 0) / self.frame
+            passed = int(whole_s) // 60
+            return (whole_s * self.nominal + int(frames or 0) - self.drops * (passed - passed // 10)) / self.frame
         if match := _OFFSET.fullmatch((text or "").strip()):
             metric = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "f": 1 / self.frame, "t": 1 / self.tick}
             return float(match[1]) * metric[match[2]]
@@ -55,7 +62,9 @@ def parse_ttml(text: str) -> list[SourceLine]:
         raise SubtitleError(f"the text is not valid XML ({error}); copy or download the file again.") from error
     if _local(root.tag) in ("transcript", "timedtext"):
         return _youtube(root)
-    return list(_paragraphs(root, _rates(root), 0.0, math.inf, 0))
+    lines: list[SourceLine] = []
+    _paragraphs(root, _rates(root), 0.0, math.inf, 0, lines)
+    return lines
 
 
 def _youtube(root: ElementTree.Element) -> list[SourceLine]:
@@ -76,9 +85,12 @@ def _rates(root: ElementTree.Element) -> Rates:
     parameters = {_local(name): value for name, value in root.attrib.items()}
     frame = _positive(parameters.get("frameRate"), 30.0)
     multiplier = parameters.get("frameRateMultiplier", "1 1").replace(":", " ").split()
+    nominal = frame if parameters.get("timeBase") == "smpte" else 0.0
     if len(multiplier) == 2:
         frame *= _positive(multiplier[0], 1.0) / _positive(multiplier[1], 1.0)
-    return Rates(frame, _positive(parameters.get("tickRate"), frame if "frameRate" in parameters else 1.0))
+    drops = {"dropNTSC": 2, "dropPAL": 4}.get(parameters.get("dropMode", ""), 0)
+    tick = _positive(parameters.get("tickRate"), frame if "frameRate" in parameters else 1.0)
+    return Rates(frame, tick, nominal, drops)
 
 
 def _positive(text: str | None, otherwise: float) -> float:
@@ -90,9 +102,13 @@ def _positive(text: str | None, otherwise: float) -> float:
 
 
 def _paragraphs(
-    element: ElementTree.Element, rates: Rates, from_s: float, until_s: float, depth: int
-) -> Iterator[SourceLine]:
-    """Yield the lines in an element. Its times count from the start of the element around it."""
+    element: ElementTree.Element, rates: Rates, from_s: float, until_s: float, depth: int, lines: list[SourceLine]
+) -> float:
+    """Add the lines in an element, and return when it ends.
+
+    Its times count from `from_s`: the start of the element around it, or the end of the one before
+    it where these play one after the other.
+    """
     begin = element.get("begin")
     start_s = rates.seconds(begin) if begin else 0.0
     end_s, duration_s = rates.seconds(element.get("end")), rates.seconds(element.get("dur"))
@@ -106,12 +122,16 @@ def _paragraphs(
     name = _local(element.tag)
     if name == "span" or (name == "p" and (begin or not _all_in_timed_spans(element))):
         if text := collapsed(_text(element)):
-            yield SourceLine(starts if is_timed else math.nan, None if math.isinf(ends) else ends, text)
+            lines.append(SourceLine(starts if is_timed else math.nan, None if math.isinf(ends) else ends, text))
     elif name not in ("head", "metadata"):
         if depth >= DEEPEST:
             raise SubtitleError(f"its elements are nested more than {DEEPEST} deep; is it the right file?")
+        is_sequence, last_s = element.get("timeContainer") == "seq", starts
         for child in element:
-            yield from _paragraphs(child, rates, starts, ends, depth + 1)
+            child_end_s = _paragraphs(child, rates, last_s if is_sequence else starts, ends, depth + 1, lines)
+            last_s = child_end_s if math.isfinite(child_end_s) else last_s
+        return min(ends, last_s) if is_sequence else ends
+    return ends
 
 
 def _all_in_timed_spans(element: ElementTree.Element) -> bool:

@@ -1,5 +1,4 @@
-"""`Snapshot`: the state of a run after each event, made from the events alone, for displays and
-movies.
+"""`Snapshot`: the state of a run after each event, made from the events alone, for displays.
 
 Each snapshot follows from the one before and an event. So a run in progress and a run that is drawn
 from its trace look the same. This module does not draw.
@@ -65,7 +64,6 @@ class Snapshot:
     """Visits in progress, by the number of the worker."""
     master: str = ""
     """What the Master did last."""
-    is_over: bool = False
 
     @property
     def evidence(self) -> Scratchpad:
@@ -125,7 +123,7 @@ class Snapshot:
             case Report():
                 visits = {worker: visit for worker, visit in self.visits.items() if worker != event.worker}
                 return replace(snapshot, visits=MappingProxyType(visits))
-        return replace(snapshot, is_over=True) if event.kind == "stop" else snapshot
+        return snapshot
 
     def _with_step(self, worker: int, event: Step | Failure, line: str) -> Snapshot:
         """Return the snapshot after a step of a worker, or after a failed call."""

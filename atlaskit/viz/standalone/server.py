@@ -1,7 +1,7 @@
-"""`serve`: serves the explorer's page on loopback to whoever has its address, which holds a token.
+"""`serve`: serves a widget's page on loopback to whoever has its address, which holds a token.
 
-The page has the scripts and styles of the widget. Each tab that opens it gets an explorer of its
-own, connected by a WebSocket in place of a notebook's kernel. Only this machine is served
+The page has the scripts and styles of the widget. Each tab that opens it gets a widget of its own,
+connected by a WebSocket in place of a notebook's kernel. Only this machine is served
 (127.0.0.1), only under its own name, so that no other site can point its name here, and only to a
 browser that has been given the token once; it then has a cookie.
 """
@@ -27,7 +27,7 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 from atlaskit.errors import InputError, reason
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.standalone.frames import packed
-from atlaskit.viz.widgets import GridExplorer, bridge
+from atlaskit.viz.widgets import GridExplorer, RunTable, bridge
 
 ADDRESS = "127.0.0.1"
 NAMES = frozenset({ADDRESS, "localhost"})
@@ -35,7 +35,7 @@ NAMES = frozenset({ADDRESS, "localhost"})
 MAX_PORT = 65_535
 MAX_MESSAGE_BYTES = 1_000_000
 """Longest message of a page."""
-FORBIDDEN = "This page needs the whole address that atlaskit explore printed, with its token.\n"
+FORBIDDEN = "This page needs the whole address that atlaskit printed, with its token.\n"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; media-src blob:; "
     "connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -48,16 +48,16 @@ HEADERS = {
     "Server": "atlaskit",
     "X-Content-Type-Options": "nosniff",
 }
-_FOLDER = Path(__file__).parent
 
-MakeExplorer: TypeAlias = Callable[[], GridExplorer]
+Make: TypeAlias = Callable[[], GridExplorer | RunTable]
 
 
-def serve(make_explorer: MakeExplorer, title: str, port: int, on_ready: Callable[[str], None]) -> None:
-    """Serve explorers until Ctrl-C.
+def serve(make: Make, name: str, title: str, port: int, on_ready: Callable[[str], None]) -> None:
+    """Serve a page until Ctrl-C.
 
     Args:
-        make_explorer: Returns a new explorer; called for each tab.
+        make: Returns a new widget; called for each tab.
+        name: Name of the widget's page: "explorer" or "runtable".
         title: The title of the page.
         port: Port on 127.0.0.1; 0 for a free one.
         on_ready: Called with the address to open, once it answers.
@@ -66,10 +66,10 @@ def serve(make_explorer: MakeExplorer, title: str, port: int, on_ready: Callable
         InputError: The port cannot be used.
         KeyboardInterrupt: Ctrl-C was pressed; by then the server has stopped.
     """
-    asyncio.run(_serve(make_explorer, title, port, on_ready))
+    asyncio.run(_serve(make, name, title, port, on_ready))
 
 
-async def _serve(make_explorer: MakeExplorer, title: str, port: int, on_ready: Callable[[str], None]) -> None:
+async def _serve(make: Make, name: str, title: str, port: int, on_ready: Callable[[str], None]) -> None:
     if not 0 <= port <= MAX_PORT:
         raise InputError(f"A port is a number from 0 (any that is free) to {MAX_PORT}; got {port}.")
     try:
@@ -77,7 +77,7 @@ async def _serve(make_explorer: MakeExplorer, title: str, port: int, on_ready: C
     except OSError as error:
         raise InputError(f"Port {port} cannot be used: {reason(error)}. Without --port, a free one is.") from error
     used, token = sockets[0].getsockname()[1], secrets.token_urlsafe(24)
-    server = HTTPServer(_application(make_explorer, title, token, used), max_body_size=0, max_header_size=20_000)
+    server = HTTPServer(_application(make, name, title, token, used), max_body_size=0, max_header_size=20_000)
     server.add_sockets(sockets)
     on_ready(f"http://{ADDRESS}:{used}/?token={token}")
     try:
@@ -87,8 +87,8 @@ async def _serve(make_explorer: MakeExplorer, title: str, port: int, on_ready: C
         await server.close_all_connections()
 
 
-def _application(make_explorer: MakeExplorer, title: str, token: str, port: int) -> Application:
-    script, style = bridge.page("explorer")
+def _application(make: Make, name: str, title: str, token: str, port: int) -> Application:
+    script, style = bridge.page(name, has_panes=name == "runtable")
     page = Template(_read("page.html")).substitute(title=html.escape(plain_text(title, 200)))
     files = {
         "/": (page, "text/html"),
@@ -99,13 +99,12 @@ def _application(make_explorer: MakeExplorer, title: str, token: str, port: int)
     settings = {
         "token": token,
         # All servers of this machine share its cookies, whatever their ports.
-        "cookie": f"atlaskit-explore-{port}",
-        "make_explorer": make_explorer,
+        "cookie": f"atlaskit-{port}",
+        "make": make,
         "files": files,
         "websocket_max_message_size": MAX_MESSAGE_BYTES,
     }
-    routes = [("/socket", _Socket), ("/.*", _Files)]
-    return Application(routes, log_function=lambda _handler: None, **settings)  # type: ignore[arg-type]
+    return Application([("/socket", _Socket), ("/.*", _Files)], log_function=lambda _: None, **settings)  # type: ignore[arg-type]
 
 
 class _Guarded(RequestHandler):
@@ -151,7 +150,7 @@ class _Files(_Guarded):
 
 
 class _Socket(_Guarded, WebSocketHandler):
-    """The connection of one tab with an explorer of its own."""
+    """The connection of one tab with a widget of its own."""
 
     def __init__(self, application: Application, request: HTTPServerRequest, **more: Any) -> None:
         super().__init__(application, request, **more)
@@ -165,7 +164,7 @@ class _Socket(_Guarded, WebSocketHandler):
         return super().prepare()
 
     def open(self, *_: str, **__: str) -> None:
-        self._receive = self.settings["make_explorer"]().attach(self._send)
+        self._receive = self.settings["make"]().attach(self._send)
 
     def on_message(self, message: str | bytes) -> None:
         try:
@@ -198,4 +197,4 @@ def _name(address: str) -> str | None:
 
 
 def _read(name: str) -> str:
-    return (_FOLDER / name).read_text(encoding="utf-8")
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")

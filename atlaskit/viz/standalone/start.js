@@ -1,7 +1,7 @@
 // Starts the page of a widget outside a notebook: a WebSocket takes the place of the kernel.
 import page from "./page.js";
 
-const STOPPED = "atlaskit explore has stopped. Start it again in the terminal, and open the address that it prints.";
+const STOPPED = "atlaskit has stopped. Start it again in the terminal, and open the address that it prints.";
 
 // What a widget's page uses of a notebook's model.
 class Model {
@@ -65,8 +65,8 @@ history.replaceState(null, "", location.pathname); // the token is a cookie by n
 const model = new Model(`ws://${location.host}/socket`);
 // Until the first picture, the widget shows nothing, not even what went wrong.
 model.on("msg:custom", ({ is, words }) => {
-  if (is === "picture") state.hidden = true;
+  if (is === "picture" || is === "table") state.hidden = true;
   else if (is === "trouble" && !state.hidden) tell(words);
 });
 model.on("comm_live_update", stop);
-page.render({ model, el: document.getElementById("explorer") });
+page.render({ model, el: document.getElementById("page") });

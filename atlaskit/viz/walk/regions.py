@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import Grid, Shift
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
@@ -19,11 +19,9 @@ MAX_REGIONS = 2_000
 MAX_DEPTH = 32
 """Deepest region in the tree; a trace may name any."""
 
-BETWEEN = -1
-"""Stands in a path after the cell whose grid is looked at again, shifted by half a cell."""
-
 Path = tuple[int, ...]
-"""The cells opened on the way from the root grid, and BETWEEN where the grids below are shifted."""
+"""The cells opened on the way from the root grid. A negative number after a cell says that its grid
+is looked at between its frames, and by how many half cells it is moved."""
 
 
 def path_of(event: Event) -> list[int] | None:
@@ -34,9 +32,12 @@ def path_of(event: Event) -> list[int] | None:
     return None if place is None else _path(place.path, place.shift)
 
 
-def _path(cells: Sequence[int], shift: int) -> list[int]:
+def _path(cells: Sequence[int], shift: Sequence[int]) -> list[int]:
     """Return the path of a grid from its cells and its shift."""
-    return [*cells[: abs(shift)], BETWEEN, *cells[abs(shift) :]] if shift else list(cells)
+    if not shift:
+        return list(cells)
+    depth, number = shift
+    return [*cells[:depth], -1 - 2 * number if number > 0 else 2 * number, *cells[depth:]]
 
 
 def regions(run: RunSource, max_regions: int = MAX_REGIONS) -> list[dict[str, Any]]:
@@ -73,7 +74,7 @@ def _dead_zones(run: RunSource) -> DeadZones:
 def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, Any]:
     name = f"whole {run.scope}"
     if path:
-        name = "between its frames" if path[-1] == BETWEEN else f"cell {path[-1]:,}"
+        name = "between its frames" if path[-1] < 0 else f"cell {path[-1]:,}"
     grid = grid_of(path, run.within, run.k)
     if grid is None:
         return {"told": name, "holds": "", "span": None}
@@ -95,13 +96,9 @@ def grid_of(path: Sequence[int] | None, within: Span | None, k: int | None) -> G
     """
     if path is None or within is None or k is None or len(path) > MAX_DEPTH:
         return None
-    cells = tuple(cell for cell in path if cell != BETWEEN)
+    moved = next((place for place, cell in enumerate(path) if cell < 0), None)
+    shift: Shift = () if moved is None else (moved, path[moved] // 2 if path[moved] % 2 == 0 else -1 - path[moved] // 2)
     try:
-        if BETWEEN not in path:
-            return Grid(*within, k, cells)
-        grid = Grid(*within, k, cells[: path.index(BETWEEN)]).between()
-        for cell in cells[path.index(BETWEEN) :]:
-            grid = grid.expand(cell)
+        return Grid(*within, k, tuple(cell for cell in path if cell >= 0), shift)
     except InputError:  # the path names a cell that does not exist
         return None
-    return grid

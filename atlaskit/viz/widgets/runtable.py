@@ -102,7 +102,8 @@ class RunTable:
         self._offered = [name for name in dict.fromkeys((*SHOWN_COLUMNS, *self.rows.columns)) if self._offers(name)]
         self.cache = cache or cache_in_use()
         self._cases = {(case.video, case.question.id): case for case in cases}
-        self._channel = Channel(self._open_run, lambda *message: self.widget.send(*message))
+        self._send: bridge.Send = lambda *message: self.widget.send(*message)
+        self._channel = Channel(self._open_run, lambda *message: self._send(*message))
         self._means_jobs = Debouncer("means")
 
     def _offers(self, name: str) -> bool:
@@ -131,6 +132,18 @@ class RunTable:
         """
         return bridge.connect("runtable", self._receive, has_panes=True)
 
+    def attach(self, send: bridge.Send) -> bridge.Receive:
+        """Show the rows in a page that is no widget's.
+
+        Args:
+            send: Takes messages and buffers for the page, from any thread.
+
+        Returns:
+            What takes the messages of the page.
+        """
+        self._send = send
+        return self._receive
+
     def _receive(self, message: dict[str, Any]) -> None:
         match message:
             case {"want": "rows"}:
@@ -138,9 +151,9 @@ class RunTable:
             case {"want": "means", "ask": int(number), "rows": [*rows]}:
                 self._means_jobs.submit(lambda _is_latest: self._send_means(number, self._selected(rows)))
             case {"want": "csv", "rows": [*rows], "columns": [*columns]}:
-                chosen = [name for name in columns if name in self._offered]
-                numbered = self._selected(rows)[chosen].reset_index(names="run", allow_duplicates=True)
-                self.widget.send({"is": "csv"}, [csv_bytes(numbered)])
+                chosen = self._selected(rows)[[name for name in columns if name in self._offered]]
+                numbered = chosen.reset_index(names="run", allow_duplicates=True)
+                self._send({"is": "csv"}, [csv_bytes(numbered)])
             case _:
                 self._channel.receive(message)
 
@@ -154,21 +167,20 @@ class RunTable:
             words = means_text(rows)
         except (ValueError, TypeError) as error:
             words = f"no accuracy: {reason(error)}"
-        self.widget.send({"is": "means", "ask": number, "words": plain_text(words, MAX_MEANS_CHARS)})
+        self._send({"is": "means", "ask": number, "words": plain_text(words, MAX_MEANS_CHARS)})
 
     def _send_rows(self) -> None:
         """Send the rows to the page in batches."""
         count = min(len(self.rows), MAX_ROWS)
-        left_out = len(self.rows) - count
-        note = f"The last {left_out:,} rows are not shown." if left_out else ""
+        note = f"The last {len(self.rows) - count:,} rows are not shown." if count < len(self.rows) else ""
         pinned = [name for name in PINNED_COLUMNS if name in self.columns]
         head = {"columns": self._offered, "shown": self.columns, "pinned": pinned, "filters": self._filters()}
-        self.widget.send({"is": "table", **head, "count": count, "note": note})
+        self._send({"is": "table", **head, "count": count, "note": note})
         marked = _with_marks(self.rows)[self._offered]
         for first in range(0, count, BATCH):
             batch = marked.iloc[first : min(first + BATCH, count)]
             values = [[_plain(value) for value in row] for row in batch.itertuples(index=False)]
-            self.widget.send({"is": "rows", "first": first, "rows": values})
+            self._send({"is": "rows", "first": first, "rows": values})
 
     def _filters(self) -> list[str]:
         """Return the columns to filter by: those with more than one value."""
@@ -203,7 +215,10 @@ class RunTable:
         count, outcomes = len(self.rows), self.rows["outcome"].value_counts()
         caption = f"{counted(count, 'row')}: {', '.join(f'{number:,} {name}' for name, number in outcomes.items())}"
         first = islice(_with_marks(self.rows)[[*self.columns]].itertuples(index=False), STATIC_ROWS)
-        shown = table(caption, self.columns, ([_cell(value) for value in row] for row in first))
+        plain = ([_plain(value) for value in row] for row in first)
+        shown = table(
+            caption, self.columns, ([untrusted(x) if isinstance(x, str) else x for x in row] for row in plain)
+        )
         means = guarded("The accuracy", lambda: paragraph(f"All rows: {means_text(self.rows)}."))
         return card(shown, omitted(count - STATIC_ROWS, "row"), means)
 
@@ -236,8 +251,3 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int) or (isinstance(value, float) and abs(value) < float("inf")):
         return value
     return None if value != value else plain_text(value, MAX_CHARS)
-
-
-def _cell(value: Any) -> object:
-    plain = _plain(value)
-    return untrusted(plain) if isinstance(plain, str) else plain

@@ -36,7 +36,7 @@ def is_about_colour(world: World) -> bool:
     return len({event.colour for event in others(world)}) == 1
 
 
-@pytest.mark.parametrize("seed", SEEDS[:40])
+@pytest.mark.parametrize("seed", SEEDS[:10])
 def test_one_object_and_no_other_breaks_the_rule(seed: int) -> None:
     world = odd_world(seed)
     odd, rest = odd_event(world.script), others(world)
@@ -84,15 +84,6 @@ def test_no_text_tells_the_anomaly() -> None:
     assert sorted(places) == [0, 1, 2, 3] and min(places.values()) >= 17 and max(places.values()) <= 43
 
 
-def test_exactly_the_right_choice_names_the_scene_of_the_anomaly() -> None:
-    for seed in SEEDS[:30]:
-        world = odd_world(seed)
-        scene = world.script.scenes[odd_event(world.script).scene]
-        right = world.questions[0].in_words(world.questions[0].answer)  # type: ignore[arg-type]
-        assert right == f"the {scene.place} scene at {scene.light}"
-        assert [each.name for each in world.script.scenes].count(scene.name) == 1
-
-
 @pytest.mark.parametrize("number", [0, 1])
 @pytest.mark.parametrize("traversal", ["dfs", "bfs"])
 def test_an_oracle_finds_the_anomaly(number: int, traversal: str, cache: Cache) -> None:
@@ -102,19 +93,6 @@ def test_an_oracle_finds_the_anomaly(number: int, traversal: str, cache: Cache) 
     assert result.is_right and not result.without_evidence
     blind = ask(world.drawn, question, vlm=Oracle(world, miss=1.0), traversal=traversal, cache=cache)
     assert not blind.evidence
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"categories": ["S2O"]}, "leave `categories` out"),
-        ({"questions": 0}, "questions must be at least 1"),
-        ({"duration_s": 10}, "An anomaly needs at least 4 objects"),
-    ],
-)
-def test_wrong_arguments_raise_input_errors(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        odd_world(1, **options)
 
 
 def test_a_world_without_an_anomaly_has_none() -> None:

@@ -17,9 +17,7 @@ from hypothesis import strategies as st
 from support.asking import ask
 
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.benchmarks.atlasworld.cast import EVERYTHING
 from atlaskit.benchmarks.atlasworld.long_timeline import (
-    BANK_CAST,
     BANK_CLIPS,
     OWN_CAST,
     OWN_CLIPS,
@@ -91,53 +89,17 @@ def test_own_clips_play_once_in_order_and_apart_and_bank_clips_equally_often(tim
     assert min(counts) >= 1 and max(counts) - min(counts) <= 1
 
 
-def test_the_two_casts_are_disjoint_and_each_has_every_colour_shape_place_and_light() -> None:
-    for kind in ("objects", "settings", "words", "event_lines"):
-        bank, own, whole = (set(getattr(cast, kind)) for cast in (BANK_CAST, OWN_CAST, EVERYTHING))
-        assert not bank & own and bank | own == whole
-        if kind in ("objects", "settings"):
-            for side in (0, 1):
-                assert {pair[side] for pair in bank} == {pair[side] for pair in own}
-
-
-@settings(max_examples=20)
-@given(timelines)
-def test_clips_keep_to_their_cast(timeline: LongTimeline) -> None:
-    for index, clip in enumerate(timeline.clips):
-        cast = OWN_CAST if index < OWN_CLIPS else BANK_CAST
-        assert {(scene.place, scene.light) for scene in clip.scenes} <= set(cast.settings)
-        assert {(event.colour, event.shape) for event in clip.events} <= set(cast.objects)
-        assert {event.caption.split()[0] for event in clip.events if event.caption} <= set(cast.words)
-        for line in clip.lines:
-            named = {pair for pair in EVERYTHING.objects if " ".join(pair) in line.text}
-            assert len(named) == (line.event is not None) and named <= set(cast.objects)
-
-
-@pytest.mark.parametrize(
-    ("duration_s", "clip_s", "message"),
-    [
-        (36001, None, "must be 10 to 36000 s"),
-        (float("nan"), 150, "must be 10 to 36000 s"),
-        (1190, 150, "at least 8 clips of 150 s, 1200 s in all"),
-        (79, 10, "at least 8 clips"),
-        (3600, 9, "an integer from 10 to 300"),
-        (3600, 301, "an integer from 10 to 300"),
-        (3600, 12.5, "an integer from 10 to 300"),
-    ],
-)
-def test_invalid_durations_and_clip_lengths_are_rejected(duration_s: float, clip_s: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        long(0, duration_s, clip_s=clip_s)
-
-
 # --- the questions ---------------------------------------------------------------------------
 
 
 def test_every_question_has_one_answer_in_the_whole_script() -> None:
-    for world in (long(seed, duration_s) for seed in range(6) for duration_s in (1350, HOUR, 10 * HOUR)):
+    worlds = [long(seed, duration_s) for seed in range(4) for duration_s in (1350, 10 * HOUR)]
+    for world in (*worlds, *(atlasworld(seed, 600, questions=40, directory="unused") for seed in range(6))):
         assert {question.category for question in world.questions} == set(CATEGORIES)
         for question in world.questions:
-            check_truth(world.script, question, world.targets(question))
+            targets = world.targets(question)
+            check_truth(world.script, question, targets)
+            assert world not in worlds or all((event.colour, event.shape) in OWN_CAST.objects for event in targets)
 
 
 def test_questions_without_choices_have_their_answer_in_the_whole_script() -> None:
@@ -165,7 +127,6 @@ def test_questions_without_choices_have_their_answer_in_the_whole_script() -> No
 def check_truth(script: Script, question: Question, targets: list[WorldEvent]) -> None:
     """Check that whatever a question names is unique in the script and that its answer is true."""
     appearances = Counter(event.name for event in script.events)
-    assert all((event.colour, event.shape) in OWN_CAST.objects for event in targets)
     answer = question.choices[question.answer] if isinstance(question.answer, int) else ""
     first = targets[0]
     match question.category:
@@ -235,13 +196,6 @@ def test_ten_hours_show_the_frames_of_the_clips(tmp_path: Path) -> None:
     check_frames(encoded, encoded.video, [clip.encoded() for clip in encoded.clips])
 
 
-def test_a_rounded_time_finds_its_frame() -> None:
-    script, fps = long(0).script, TINY["fps"]
-    for index in (1, 12345, script.frame_count - 1):
-        assert script.frame_at(math.nextafter(index / fps, 0)) == script.frame_at(index / fps) == index
-    assert script.frame_at(math.nextafter(script.duration_s, 0)) == script.frame_count - 1
-
-
 def test_two_worlds_share_the_files_of_the_bank(tmp_path: Path) -> None:
     one, two = (long(seed, 90, tmp_path, clip_s=10) for seed in (1, 2))
     assert one.video.duration_s == two.video.duration_s == 90
@@ -255,20 +209,6 @@ def test_two_worlds_share_the_files_of_the_bank(tmp_path: Path) -> None:
     longer = long(2, 300, tmp_path, clip_s=10)
     assert longer.video.duration_s == 300
     assert {path.relative_to(tmp_path): path.stat().st_mtime_ns for path in tmp_path.rglob("*.mp4")} == written
-
-
-def test_the_files_show_the_script(tmp_path: Path) -> None:
-    world = long(4, 120, tmp_path, clip_s=10)
-    middles = [(event.start_s + event.end_s) / 2 for event in world.script.events]
-    encoded, drawn = (video.frames(middles).astype(int) for video in (world.video, world.drawn))
-    for index, frame in enumerate(encoded):
-        differences = np.abs(drawn - frame).mean(axis=(1, 2, 3))
-        assert differences[index] == differences.min() < 10
-    lines, spoken = world.video.subtitles.lines, world.script.lines
-    assert [line.text for line in lines] == [line.text for line in spoken]
-    times = [(line.start_s, line.end_s) for line in lines]
-    for span, line in zip(times, spoken, strict=True):
-        assert span == pytest.approx((line.start_s, line.end_s), abs=1e-3)
 
 
 # --- the search ------------------------------------------------------------------------------

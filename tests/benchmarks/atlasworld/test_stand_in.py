@@ -42,9 +42,3 @@ def test_no_image_of_a_stand_in_is_cached(film: World, tmp_path: Path) -> None:
     assert view.jpeg() == shown[0] and film.stand_in.frames_decoded == drawn, "frames are drawn once"
     stored = ak.view(film.video, k=4, cell=32, cache=cache)
     assert stored.key == view.key and stored.jpeg() != shown[0]
-
-
-def test_a_long_film_has_a_stand_in_too(tmp_path: Path) -> None:
-    world = atlasworld(1, 480, clip_s=60, questions=2, directory=tmp_path)
-    assert world.stand_in.fingerprint != world.drawn.fingerprint
-    assert world.stand_in.duration_s == world.drawn.duration_s and not list(tmp_path.iterdir())

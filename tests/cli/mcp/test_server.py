@@ -24,7 +24,7 @@ from support.paths import ROOT
 
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cli.mcp.session import MAX_IMAGE_BYTES, MAX_SIDE_PX
+from atlaskit.cli.mcp.session import MAX_SIDE_PX
 
 LOOKING = ["list_videos", "open_video", "view", "expand", "backtrack", "zoom", "investigate"]
 
@@ -148,20 +148,6 @@ def test_files_outside_the_folders_stay_closed(videos: Path) -> None:
 
 
 @pytest.mark.long
-def test_images_are_bounded(tmp_path: Path) -> None:
-    make_video(tmp_path / "large.mp4", frames=4, size=(1600, 912))
-
-    async def talking(client: Client) -> None:
-        await called(client, "open_video", file="large.mp4")
-        for result in (await called(client, "zoom", video="v1", cell=3), await called(client, "view", video="v1")):
-            assert max(image_of(result).size) <= MAX_SIDE_PX
-            (image,) = [content for content in result.content if isinstance(content, ImageContent)]
-            assert len(base64.b64decode(image.data)) <= MAX_IMAGE_BYTES
-
-    talk(tmp_path, talking, "--cell", "900", "--k", "2")
-
-
-@pytest.mark.long
 def test_a_model_answers_with_progress_and_evidence(film: World, tmp_path: Path) -> None:
     path = film.video.path  # type: ignore[attr-defined]
     told: list[tuple[float, float | None, str | None]] = []
@@ -200,7 +186,7 @@ def test_a_cancelled_question_pays_no_further_call(film: World, tmp_path: Path) 
                 await client.call_tool("ask", {"video": "v1", "question": "What colour is it?"})
             await anyio.sleep(0.5)  # a call that had just begun has arrived
             received.append(plan.received)
-            await anyio.sleep(3.0)
+            await anyio.sleep(1.2)
             assert plan.received == received[0] > 0
             await called(client, "view", video="v1")
 

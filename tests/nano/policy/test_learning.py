@@ -1,13 +1,11 @@
-"""What is kept of a trained policy, how it is read again, and its figure and table."""
+"""The policy without language: its environment, and what is kept of a trained one."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
 
-from atlaskit.errors import InputError
 from nano.policy import Recipe, learn, summary
 from nano.policy.kept import Episodes, Kept
 
@@ -54,20 +52,6 @@ def test_a_kept_result_is_read_and_not_made_again(kept: Path) -> None:
         ("learned", "1"): 12,
     }
     assert sorted(learned.curve["trained"].unique()) == [0, 5, 10]
-
-
-def test_a_replay_without_a_result_says_what_to_do(kept: Path) -> None:
-    with pytest.raises(InputError, match="kept holds no result of this recipe, and a replay makes none; run it first"):
-        learn(Recipe(steps=11), folder=kept, replay=True)
-    with pytest.raises(InputError, match="one seed or more"):
-        learn(RECIPE, (), folder=kept)
-
-
-@pytest.mark.parametrize("lacking", ["torch", "sb3_contrib"])
-def test_a_missing_library_is_one_sentence(lacking: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, lacking, None)
-    with pytest.raises(ImportError, match=r"sb3-contrib: make \.venv/policy"):
-        learn(RECIPE, folder=tmp_path)
 
 
 @pytest.mark.long

@@ -9,9 +9,6 @@ import pytest
 from support.policy import PerfectEyes, one_hot
 
 from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.environment.question import Question
-from atlaskit.errors import InputError
-from nano.policy.features import Memory
 from nano.policy.query import Query
 from nano.policy.task import SIZE, PolicyEnv
 
@@ -40,20 +37,6 @@ def test_the_frame_of_the_evidence_supports_the_true_choice_alone(category: str)
         assert np.flatnonzero(query.support(shown)[0]).tolist() == [question.answer]
 
 
-def test_a_frame_elsewhere_is_not_what_is_asked_for() -> None:
-    for world in WORLDS:
-        for question in world.questions:
-            if question.category == "WHEN":
-                start_s, end_s = question.positions_s[0]
-                shown = one_hot(world.script, [start_s - 0.1, end_s + 0.1])
-                assert Query.of(question).target(shown, np.ones(2, np.float32)).tolist() == [0, 0]
-
-
-def test_another_wording_is_refused() -> None:
-    with pytest.raises(InputError, match=r"only AtlasWorld's own questions; got 'Who wins"):
-        Query.of(Question("Who wins?", ("a", "b"), answer=0))
-
-
 def test_features_are_bounded_and_follow_from_no_truth(env: PolicyEnv) -> None:
     rng = np.random.default_rng(0)
     for number in range(24):
@@ -65,22 +48,3 @@ def test_features_are_bounded_and_follow_from_no_truth(env: PolicyEnv) -> None:
         while not env.episode.is_over:
             assert seen.shape == (SIZE,) and np.abs(seen).max() <= 1 and np.isfinite(seen).all()
             seen, *_ = env.step(int(rng.choice(np.flatnonzero(env.action_masks()))))
-
-
-def test_features_tell_what_the_agent_did(env: PolicyEnv) -> None:
-    first = env.begin(0, 0)
-    opened, *_ = env.step(3)
-    back, *_ = env.step(96)
-    assert not np.array_equal(first, opened)
-    rows = (back - first)[: 16 * 28].reshape(16, 28)
-    assert rows[3, 17] == 1 and not rows[[0, 1, 2, 4], 17].any(), "the cell that was opened is marked"
-
-
-def test_memory_takes_each_grid_once_and_in_order_of_time(env: PolicyEnv) -> None:
-    env.begin(1, 2)
-    for action in (9, 96, 2, 96, 9):
-        env.step(action)
-    memory: Memory = env.memory
-    assert len(memory.times_s) == len(set(memory.times_s)) == 3 * 16
-    assert (np.diff(memory.times_s) > 0).all()
-    assert len(memory.target) == len(memory.support) == 48

@@ -20,11 +20,10 @@ def _shown(path: Path) -> np.ndarray:
     return colours_in(ak.open_video(path).frames([0.01])[0])
 
 
-@pytest.mark.parametrize("is_full", [False, True], ids=["limited", "full"])
 @pytest.mark.parametrize("matrix", [1, 4, 5, 6, 7, 9])
-@pytest.mark.parametrize(("suffix", "pix_fmt"), [("mp4", "yuv420p"), ("mkv", "yuv444p10le")])
-def test_a_tagged_matrix_is_obeyed(tmp_path: Path, matrix: int, is_full: bool, suffix: str, pix_fmt: str) -> None:
-    path = tmp_path / f"tagged.{suffix}"
+def test_a_tagged_matrix_is_obeyed(tmp_path: Path, matrix: int) -> None:
+    is_full, path = matrix % 2 == 1, tmp_path / "tagged.mkv"
+    pix_fmt = "yuv444p10le" if matrix > 5 else "yuv420p"
     encode(path, "libx264", pix_fmt, [coded(bars(SMALL), pix_fmt, matrix, is_full=is_full)], **QUICK)
     assert np.abs(_shown(path) - COLOURS).max() <= 4
 
@@ -55,15 +54,9 @@ def test_a_matrix_that_ffmpeg_cannot_convert_is_shown_all_the_same(tmp_path: Pat
 @pytest.mark.parametrize(
     ("name", "codec", "pix_fmt"),
     [
-        ("raw.avi", "rawvideo", "bgr24"),
-        ("raw.nut", "rawvideo", "nv12"),
-        ("raw.mov", "rawvideo", "uyvy422"),
-        ("deep.mkv", "ffv1", "yuv422p12le"),
-        ("deeper.mkv", "ffv1", "gbrp16le"),
-        ("rgb.mp4", "libx264rgb", "rgb24"),
-        ("v210.mov", "v210", "yuv422p10le"),
+        *(("raw.avi", "rawvideo", "bgr24"), ("raw.nut", "rawvideo", "nv12"), ("deep.mkv", "ffv1", "yuv422p12le")),
+        *(("deeper.mkv", "ffv1", "gbrp16le"), ("rgb.mp4", "libx264rgb", "rgb24")),
         ("high.avi", "rawvideo", "rgb555le"),
-        ("lossless.avi", "huffyuv", "bgra"),
     ],
 )
 def test_pixel_formats(tmp_path: Path, name: str, codec: str, pix_fmt: str) -> None:
@@ -72,7 +65,7 @@ def test_pixel_formats(tmp_path: Path, name: str, codec: str, pix_fmt: str) -> N
     assert np.abs(_shown(path) - COLOURS).max() <= (10 if "555" in pix_fmt else 4)
 
 
-@pytest.mark.parametrize(("pix_fmt", "codec"), [("gray", "rawvideo"), ("gray", "ffv1"), ("gray16le", "ffv1")])
+@pytest.mark.parametrize(("pix_fmt", "codec"), [("gray", "rawvideo"), ("gray16le", "ffv1")])
 def test_grey_formats(tmp_path: Path, pix_fmt: str, codec: str) -> None:
     ramp = np.repeat(np.arange(8, dtype=np.uint8) * 36, 12)[None, :, None].repeat(64, 0).repeat(3, 2)
     frame = coded(np.ascontiguousarray(ramp), pix_fmt, is_full=True)
@@ -99,9 +92,8 @@ def test_a_palette_stands_until_the_next(tmp_path: Path, changes: tuple[int, ...
 @pytest.mark.parametrize(
     ("name", "codec"),
     [
-        *(("film.mov", "smc"), ("film.avi", "msrle"), ("film.avi", "zmbv"), ("film.mov", "png")),
-        *(("film.avi", "rawvideo"), ("film.mov", "rawvideo"), ("film.nut", "rawvideo")),
-        *(("film.gif", "gif"), ("film.apng", "apng")),
+        *(("film.mov", "smc"), ("film.avi", "msrle"), ("film.mov", "png"), ("film.mov", "rawvideo")),
+        *(("film.nut", "rawvideo"), ("film.gif", "gif")),
     ],
 )
 def test_palette_codecs(tmp_path: Path, name: str, codec: str) -> None:
@@ -164,6 +156,14 @@ def test_hdr_colours_below_the_knee_are_those_of_bt709(tmp_path: Path) -> None:
     assert np.abs(_hdr(tmp_path / "hdr.mkv", _pq(nits), PQ) - srgb).max() <= 4
 
 
+@pytest.mark.parametrize("transfer", [PQ, HLG, 0])
+def test_every_grey_stays_exactly_grey(transfer: int) -> None:
+    values = np.repeat(np.arange(1 << 16, dtype=np.uint16), 3).reshape(256, 256, 3)
+    shown = ToSDR(transfer, FROM_BT2020).apply(values).reshape(-1, 3).astype(int)
+    assert (shown == shown[:, :1]).all()
+    assert (np.diff(shown[:, 0]) >= 0).all()
+
+
 def test_bt2020_in_sdr_keeps_greys_and_widens_colours(tmp_path: Path) -> None:
     greys = np.repeat(np.linspace(0, 1, 8)[:, None], 3, axis=1)
     values = np.concatenate([greys, [(0.6, 0.3, 0.3)]])
@@ -172,11 +172,3 @@ def test_bt2020_in_sdr_keeps_greys_and_widens_colours(tmp_path: Path) -> None:
     red, green, _ = shown[8]
     assert red > 0.6 * 255 + 5
     assert green < 0.3 * 255 - 5
-
-
-@pytest.mark.parametrize("transfer", [PQ, HLG, 0])
-def test_every_grey_stays_exactly_grey(transfer: int) -> None:
-    values = np.repeat(np.arange(1 << 16, dtype=np.uint16), 3).reshape(256, 256, 3)
-    shown = ToSDR(transfer, FROM_BT2020).apply(values).reshape(-1, 3).astype(int)
-    assert (shown == shown[:, :1]).all()
-    assert (np.diff(shown[:, 0]) >= 0).all()

@@ -5,21 +5,24 @@ from __future__ import annotations
 import contextlib
 import io
 import math
+import shutil
 import struct
+import subprocess
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
 import av
 import numpy as np
 import pytest
+from av import VideoFrame
 from PIL import Image
 from support.pictures import LYING, QUICK, coded, corners, encode, joined, with_matrix, with_two_descriptions
 
 import atlaskit as ak
 from atlaskit.video.readers import LETTERBOX
-from atlaskit.video.readers.aspect import aspect_in
-from atlaskit.video.readers.elements import projection_of
-from atlaskit.video.readers.orientation import UPRIGHT, Matrix, Orientation
+from atlaskit.video.readers.elements import crop_of
+from atlaskit.video.readers.orientation import UPRIGHT, turned_by
 
 WIDTH, HEIGHT = LYING
 MATRICES = {
@@ -54,8 +57,10 @@ def _as_matroska(source: Path, path: Path) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", MATRICES)
-@pytest.mark.parametrize("kind", ["track", "movie", "matroska"])
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [*((name, "track") for name in MATRICES), ("quarter turn", "movie"), *((name, "matroska") for name in MATRICES)],
+)
 def test_a_picture_is_upright(plain: Path, tmp_path: Path, name: str, kind: str) -> None:
     """All orientations of a track, of a movie, and of a Matroska projection are shown."""
     matrix, turn = MATRICES[name]
@@ -69,37 +74,70 @@ def test_a_picture_is_upright(plain: Path, tmp_path: Path, name: str, kind: str)
     assert np.abs(half.astype(int) - expected[1::2, 1::2]).mean() <= 4
 
 
-def test_the_matrices_of_track_and_movie_are_applied_in_turn(plain: Path, tmp_path: Path) -> None:
-    """A track that is turned within a movie that is mirrored."""
-    turned = with_matrix(plain, tmp_path / "turned.mp4", (0, 1, -1, 0))
-    video = ak.open_video(with_matrix(turned, tmp_path / "both.mp4", (-1, 0, 0, 1), b"mvhd"))
-    assert np.abs(video.frames([0.05])[0].astype(int) - np.fliplr(np.rot90(corners(), 3))).max() <= 6
+def boxed(data: bytes, box: bytes, before: bytes, around: Sequence[bytes]) -> bytes:
+    """Return an MP4 with its index at the end with one more box before another, in those around."""
+    at = data.index(before) - 4
+    found = bytearray(data[:at] + box + data[at:])
+    start = found.index(around[0])
+    for kind in around:
+        place = found.index(kind, start) - 4
+        struct.pack_into(">I", found, place, struct.unpack_from(">I", found, place)[0] + len(box))
+    return bytes(found)
 
 
-def test_a_matrix_that_flattens_the_picture_counts_as_upright() -> None:
-    assert Matrix(0, 0, 0, 0).orientation() == Matrix(1, 1, 1, 1).orientation() == UPRIGHT
+IN_ENTRY = (b"moov", b"trak", b"mdia", b"minf", b"stbl", b"stsd", b"avc1")
 
 
-def test_every_angle_gives_the_nearest_quarter_turn() -> None:
-    for degrees in range(-720, 720, 7):
-        cosine, sine = math.cos(math.radians(degrees)), math.sin(math.radians(degrees))
-        turns = -round(degrees / 90) % 4
-        assert Matrix(cosine, sine, -sine, cosine).orientation() == Orientation(turns)
-        assert Matrix(-cosine, -sine, -sine, cosine).orientation() == Orientation(turns, is_mirrored=True)
+@pytest.mark.parametrize("off", [0, 8])
+def test_a_crop_is_obeyed(plain: Path, tmp_path: Path, off: int) -> None:
+    """The clean aperture of an MP4, in the middle and right of it."""
+    clap = struct.pack(">I4s8i", 40, b"clap", 64, 1, 48, 1, off, 1, 0, 1)
+    path = tmp_path / "v.mp4"
+    path.write_bytes(boxed(plain.read_bytes(), clap, b"avcC", IN_ENTRY))
+    video = ak.open_video(path)
+    assert video.size == (64, 48)
+    assert np.abs(video.frames([0.05])[0].astype(int) - corners()[8:56, 16 + off : 80 + off]).max() <= 6
 
 
-@pytest.mark.parametrize("pose", [float("nan"), float("inf"), 1e300, -90.5, 45.0])
-def test_an_odd_pose_is_rounded_or_counts_as_upright(plain: Path, tmp_path: Path, pose: float) -> None:
-    path = _as_matroska(with_matrix(plain, tmp_path / "turned.mp4", (0, 1, -1, 0)), tmp_path / "turned.mkv")
-    data = path.read_bytes()
-    roll = struct.pack(">d", -90.0)
-    if roll not in data:
-        roll, odd = struct.pack(">f", -90.0), struct.pack(">f", pose if abs(pose) < 1e30 else math.inf)
-    else:
-        odd = struct.pack(">d", pose)
-    assert data.count(roll) == 1
-    path.write_bytes(data.replace(roll, odd))
-    assert ak.open_video(path).size == (LYING[::-1] if pose == -90.5 else LYING)
+@pytest.mark.parametrize("suffix", [".mp4", ".mkv", ".ts"])
+def test_a_message_turns_the_picture(tmp_path: Path, suffix: str) -> None:
+    ffmpeg, path = shutil.which("ffmpeg"), tmp_path / f"v{suffix}"
+    if ffmpeg is None:
+        pytest.skip("ffmpeg is not installed, which writes the message")
+    # FFmpeg takes a transport stream of a few packets for no video.
+    source = encode(tmp_path / "plain.mp4", "libx264", "yuv444p", [coded(corners(), "yuv444p")] * 30, **QUICK)
+    message = "h264_metadata=display_orientation=insert:rotate=90"
+    message = f"h264_mp4toannexb,{message}" if suffix == ".ts" else message
+    subprocess.run([ffmpeg, "-v", "error", "-i", source, "-c", "copy", "-bsf:v", message, path], check=True)
+    video = ak.open_video(path)
+    assert video.size == LYING[::-1]
+    assert np.abs(video.frames([0.05])[0].astype(int) - np.rot90(corners())).max() <= 6
+
+
+def test_the_first_enabled_track_is_shown(plain: Path, tmp_path: Path) -> None:
+    path = tmp_path / "v.mp4"
+    with av.open(str(plain)) as source, av.open(str(path), "w") as target:
+        tracks = [target.add_stream_from_template(source.streams.video[0]) for _ in range(2)]
+        other = VideoFrame.from_ndarray(np.full((64, 96, 3), 200, np.uint8), format="rgb24")
+        small = target.add_stream("mpeg4", rate=25)
+        small.width, small.height, small.pix_fmt = 48, 32, "yuv420p"
+        for packet in source.demux(video=0):
+            if packet.size:
+                data, pts, dts, tick = bytes(packet), packet.pts, packet.dts, packet.time_base
+                for track in tracks:
+                    copy = av.Packet(data)
+                    copy.pts, copy.dts, copy.time_base, copy.stream = pts, dts, tick, track
+                    copy.is_keyframe = packet.is_keyframe
+                    target.mux(copy)
+        target.mux([*small.encode(other), *small.encode()])
+    data = bytearray(path.read_bytes())
+    first = data.index(b"tkhd")
+    for place in (first, data.index(b"tkhd", first + 4)):
+        data[place + 7] &= ~1  # both large tracks are disabled
+    third = data.index(b"tkhd", data.index(b"tkhd", first + 4) + 4)
+    data[third + 7] |= 1
+    path.write_bytes(data)
+    assert ak.open_video(path).size == (48, 32)
 
 
 def test_a_header_that_is_cut_off_or_damaged_gives_no_pose(plain: Path, tmp_path: Path) -> None:
@@ -109,7 +147,7 @@ def test_a_header_that_is_cut_off_or_damaged_gives_no_pose(plain: Path, tmp_path
         damaged = bytearray(data[: rng.integers(1, 900)])
         damaged[rng.integers(0, len(damaged))] = rng.integers(0, 256)
         with contextlib.suppress(struct.error):
-            projection_of(io.BytesIO(bytes(damaged)), 0)
+            crop_of(io.BytesIO(bytes(damaged)), 0)
 
 
 SIZE_CHANGES = {
@@ -120,8 +158,9 @@ SIZE_CHANGES = {
 }
 
 
-@pytest.mark.parametrize("codec", SIZE_CHANGES)
-@pytest.mark.parametrize("other", [(48, 96), (192, 128), (192, 64)], ids=["upright", "larger", "wide"])
+@pytest.mark.parametrize(
+    ("codec", "other"), zip(SIZE_CHANGES, [(48, 96), (192, 128), (192, 64), (48, 96)], strict=True)
+)
 def test_a_picture_of_another_shape_is_fitted(tmp_path: Path, codec: str, other: tuple[int, int]) -> None:
     """A picture never appears stretched: bars fill the rest."""
     suffix, pix_fmt, options = SIZE_CHANGES[codec]
@@ -178,14 +217,6 @@ def test_pixels_of_another_shape_are_fitted(tmp_path: Path, codec: str) -> None:
             assert np.array_equal(ak.open_video(path).frames([index / 25 + 0.005])[0], frames[index])
 
 
-def test_a_bit_stream_of_nonsense_tells_no_shape() -> None:
-    rng = np.random.default_rng(0)
-    for _ in range(300):
-        noise = rng.bytes(60) if rng.random() < 0.8 else bytes(60)
-        aspect_in("h264", memoryview(b"\x00\x00\x01\x67" + noise))
-        aspect_in("mpeg2video", memoryview(b"\x00\x00\x01\xb3" + noise + b"\x00\x00\x01\xb5" + noise))
-
-
 def test_a_file_with_two_sample_descriptions(tmp_path: Path) -> None:
     """Each frame gets the decoder of its description, wherever decoding begins."""
     options = {**QUICK, "bf": "0"}
@@ -222,11 +253,8 @@ def _glass() -> np.ndarray:
     ("name", "codec", "pix_fmt", "options"),
     [
         ("picture.apng", "apng", "rgba", {}),
-        ("animation.mov", "qtrle", "argb", {}),
-        ("prores.mov", "prores_ks", "yuva444p10le", {}),
         ("lossless.mkv", "ffv1", "yuva444p16le", {}),
         ("grey.mov", "png", "ya8", {}),
-        ("vp8.webm", "libvpx", "yuva420p", {"auto-alt-ref": "0", "b": "2M"}),
         ("vp9.webm", "libvpx-vp9", "yuva420p", {"auto-alt-ref": "0", "b": "2M", "cpu-used": "8"}),
     ],
 )
@@ -243,7 +271,7 @@ def test_transparent_parts_are_grey(
     assert np.abs(nothing - LETTERBOX).max() <= 2
 
 
-@pytest.mark.parametrize("disposal", [0, 1, 2])
+@pytest.mark.parametrize("disposal", [1, 2])
 def test_a_transparent_gif_is_grey(tmp_path: Path, disposal: int) -> None:
     pixels = _glass()
     pixels[..., 3] = np.where(pixels[..., 3] > 100, 255, 0)
@@ -255,3 +283,28 @@ def test_a_transparent_gif_is_grey(tmp_path: Path, disposal: int) -> None:
     assert np.abs(frames[:, HEIGHT // 2, WIDTH - 8].astype(int) - LETTERBOX).max() <= 2
     assert np.abs(frames[:, HEIGHT // 2, 10].astype(int) - (220, 40, 40)).max() <= 4
     assert np.array_equal(ak.open_video(path).frames([0.25])[0], frames[2])
+
+
+def test_the_matrices_of_track_and_movie_are_applied_in_turn(plain: Path, tmp_path: Path) -> None:
+    """A track that is turned within a movie that is mirrored."""
+    turned = with_matrix(plain, tmp_path / "turned.mp4", (0, 1, -1, 0))
+    video = ak.open_video(with_matrix(turned, tmp_path / "both.mp4", (-1, 0, 0, 1), b"mvhd"))
+    assert np.abs(video.frames([0.05])[0].astype(int) - np.fliplr(np.rot90(corners(), 3))).max() <= 6
+
+
+def test_a_matrix_that_flattens_the_picture_counts_as_upright() -> None:
+    assert turned_by(0, 0, 0, 0) == turned_by(1, 1, 1, 1) == UPRIGHT
+
+
+@pytest.mark.parametrize("pose", [float("nan"), float("inf"), -90.5, 45.0])
+def test_an_odd_pose_is_rounded_or_counts_as_upright(plain: Path, tmp_path: Path, pose: float) -> None:
+    path = _as_matroska(with_matrix(plain, tmp_path / "turned.mp4", (0, 1, -1, 0)), tmp_path / "turned.mkv")
+    data = path.read_bytes()
+    roll = struct.pack(">d", -90.0)
+    if roll not in data:
+        roll, odd = struct.pack(">f", -90.0), struct.pack(">f", pose if abs(pose) < 1e30 else math.inf)
+    else:
+        odd = struct.pack(">d", pose)
+    assert data.count(roll) == 1
+    path.write_bytes(data.replace(roll, odd))
+    assert ak.open_video(path).size == (LYING[::-1] if pose == -90.5 else LYING)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import wave
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -59,23 +57,10 @@ def test_quiet_speech_is_not_taken_for_silence() -> None:
     assert [chunk.is_silent for chunk in found] == [False]
 
 
-def test_an_hour_of_silence_is_cut_and_never_sent() -> None:
-    silence = np.zeros(10 * RATE, np.int16)
-    found = list(cut_at_pauses(Block(number * 10 * RATE, silence) for number in range(360)))
-    assert all(chunk.is_silent for chunk in found) and len(found) == 120 and found[-1].end_s == 3600
-
-
 def test_sound_after_a_hole_begins_a_chunk_of_its_own() -> None:
     first, second = noise(3), noise(4, seed=1)
     found = list(cut_at_pauses([*blocks(first), *blocks(second, first=100 * RATE)]))
     assert [(chunk.start_s, chunk.end_s) for chunk in found] == [(0.0, 3.0), (100.0, 104.0)]
-
-
-@pytest.mark.parametrize("count", [1, 319, 320, 321, 30 * RATE, 30 * RATE + 1, 30 * RATE + 321])
-def test_the_last_samples_are_in_a_chunk(count: int) -> None:
-    found = list(cut_at_pauses([Block(7, noise(40)[:count])]))
-    assert sum(len(chunk.samples) for chunk in found) == count and found[0].first == 7
-    assert all(len(chunk.samples) <= 30 * RATE for chunk in found)
 
 
 def test_only_one_chunk_is_kept_in_memory() -> None:
@@ -91,12 +76,3 @@ def test_only_one_chunk_is_kept_in_memory() -> None:
         assert read - chunk.first < 32 * RATE
         if number == 5:
             return
-
-
-def test_a_chunk_is_a_wav_file_of_half_a_second_at_least() -> None:
-    for seconds in (0.01, 1.0):
-        samples = noise(seconds)
-        with wave.open(io.BytesIO(Chunk(0, samples, False).wav())) as file:
-            assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
-            read = np.frombuffer(file.readframes(RATE * 2), "<i2")
-        assert (read[: len(samples)] == samples).all() and len(read) == max(RATE // 2, len(samples))

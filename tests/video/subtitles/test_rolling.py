@@ -74,13 +74,10 @@ def test_words_that_come_one_by_one_are_one_line() -> None:
 @pytest.mark.parametrize(
     "texts",
     [
-        ["No.", "No.", "No.", "Yes."],
-        ["la la la", "la la la", "la la la", "la la la"],
+        *(["No.", "No.", "No.", "Yes."], ["la la la", "la la la", "la la la", "la la la"]),
         ["We shall overcome", "we shall overcome", "we shall overcome some day", "Oh deep in my heart"],
         ["Who is there?", "Who is there? It is me.", "Me who?", "Me.", "Come in.", "Thanks."],
-        ["the end of the", "the beginning", "the middle", "of a story"],
-        ["one"],
-        [],
+        *(["the end of the", "the beginning", "the middle", "of a story"], ["one"], []),
     ],
 )
 def test_other_tracks_are_left_alone(texts: list[str]) -> None:

@@ -1,36 +1,36 @@
-"""The kernel's side of the explorer: it shows the environment's images, only those requested."""
+"""The kernel side of the explorer: images of the environment, frames, times, clips, files."""
 
 from __future__ import annotations
 
-import gc
 import io
 import re
-import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
+import av
+import numpy as np
 import pytest
 from PIL import Image
 from support.asking import ask
+from support.media import frame_number, make_video
 from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, strings
 
+import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
+from atlaskit.cli.view import seconds_of
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import View, with_look
-from atlaskit.errors import FrameError, IllegalAction
+from atlaskit.errors import FrameError, IllegalAction, InputError
 from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer, bridge
-from atlaskit.viz.widgets.explorer.describe import MAX_SUBTITLE_CHARS
-from atlaskit.viz.widgets.explorer.navigation import Location
+from atlaskit.viz.widgets.explorer.clips import LONGEST_S, SHORTEST_S, Clip, make_clip
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
 
@@ -91,79 +91,19 @@ def searched(world: World, shared_cache: Cache) -> Result:
     return ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, cell=48)
 
 
-def test_native_cells_are_explored(cache: Cache) -> None:
-    """The page lays k rows of k cells over the image, whatever its shape."""
-    page = explore(Flat((1920, 1080)), cache, cell=64, fit="native")
-    page.request(want="here")
-    shown = page.last()
-    assert shown["size"] == [256, 144] and shown["k"] == 4 and len(shown["cells"]) == 16
-    for look, size in (("frame", [1920, 1080]), ("after", [960, 540])):
-        message = page.go(look=look, cell=3)
-        assert message["size"] == size
-
-
 def test_images_are_those_of_the_environment(world: World, shared_cache: Cache) -> None:
     page = explore(world.drawn, shared_cache)
     page.request(want="here")
     assert page.last()["place"] == ROOT and page.jpeg == environment_jpeg(world.drawn, shared_cache)
     visited: list[tuple[dict[str, Any], tuple[Action, ...]]] = [
-        (page.go(5), (Expand(5),)),
-        (page.go(5, 15), (Expand(5), Expand(15))),
+        *((page.go(5), (Expand(5),)), (page.go(5, 15), (Expand(5), Expand(15)))),
         (page.go(5, look="before", cell=0), (Expand(5), Investigate(0, "before"))),
         (page.go(5, look="after", cell=3), (Expand(5), Investigate(3, "after"))),
-        (page.go(5, look="frame", cell=3), (Expand(5), Zoom(3))),
-        (page.go(), ()),
+        *((page.go(5, look="frame", cell=3), (Expand(5), Zoom(3))), (page.go(), ())),
     ]
     for (message, jpeg), (_, actions) in zip(page.sent[1:], visited, strict=True):
         assert message["is"] == "picture" and jpeg == environment_jpeg(world.drawn, shared_cache, *actions)
         assert list(Image.open(io.BytesIO(jpeg)).size) == message["size"]
-
-
-def test_a_location_is_described(world: World, shared_cache: Cache) -> None:
-    page = explore(world.drawn, shared_cache)
-    root, inner, scan, frame = (
-        page.go(), page.go(5, 15), page.go(5, look="before", cell=0), page.go(5, look="frame", cell=3)
-    )  # fmt: skip
-    assert (root["depth"], root["resolution"], root["k"], len(root["cells"])) == (
-        "depth 0 of at most 3",
-        "Δt 37.5 s",
-        4,
-        16,
-    )
-    assert root["cells"][1]["span"] == "0:37.5–1:15.0" and all(cell["opens"] for cell in root["cells"])
-    lines = world.drawn.subtitles.between(37.5, 75.0)
-    assert (
-        root["cells"][1]["said"].startswith(lines[0].text) and len(root["cells"][1]["said"]) <= MAX_SUBTITLE_CHARS + 1
-    )
-    assert [crumb["path"] for crumb in inner["crumbs"]] == [[], [5], [5, 15]] and inner["depth"].startswith("depth 2")
-    assert inner["crumbs"][1]["words"] == "3:07.5–3:45.0" and not any(cell["opens"] for cell in inner["cells"])
-    cell = page.explorer.atlas.root.expand(5).expand(15)
-    assert inner["ruler"]["here"] == [cell.start_s / 600, cell.end_s / 600] and inner["ruler"]["ends"][1] == "10:00.0"
-    assert scan["k"] == 3 and "just before cell 0" in scan["words"] and not any(c["opens"] for c in scan["cells"])
-    assert scan["ruler"]["here"][1] == 187.5 / 600
-    assert frame["about"].items() <= page.go(5)["cells"][3].items() and root["about"] is None
-    assert (
-        frame["k"] == 0
-        and frame["cells"] == []
-        and frame["size"] == [320, 180]
-        and "at full resolution" in frame["words"]
-    )
-
-
-def test_python_moves_the_page(world: World, shared_cache: Cache) -> None:
-    page = explore(world.drawn, shared_cache)
-    explorer = page.explorer
-    assert explorer.open(5, 2).back().open(2).place == Location((5, 2))
-    assert page.last()["place"]["path"] == [5, 2] == list(explorer.view.grid.path)
-    assert explorer.frame(3).back().place == Location((5, 2))
-    assert explorer.before(3).place == Location((5, 2), "before", 3) and explorer.after(4).picture.size == (960, 540)
-    assert page.last()["place"] == {"path": [5, 2], "look": "after", "cell": 4}
-    assert explorer.back().back().back().back().place == Location()
-    for wrong in (lambda: explorer.open(16), lambda: explorer.open(0, 0, 0, 0), lambda: explorer.before(0)):
-        with pytest.raises(IllegalAction):
-            wrong()
-    page.go(7)
-    assert explorer.place == Location((7,)), "and the page moves Python"
 
 
 @pytest.mark.parametrize(
@@ -232,23 +172,6 @@ def test_a_newer_click_replaces_older_ones(cache: Cache) -> None:
     assert video.asked == 2 * 16, "the image that was too late is cached all the same"
 
 
-def test_the_next_grid_is_prefetched_while_nothing_else_is_drawn(cache: Cache) -> None:
-    video = Blocked()
-    page = explore(video, cache, max_depth=2)
-    page.request(want="show", place=ROOT)
-    for cell in (1, 2, 3):
-        page.request(want="ahead", place={**ROOT, "path": [cell]})
-    assert video.is_decoding.wait(60) and video.asked == 0
-    assert not page.explorer._prefetch_jobs.wait(0.05), "a prefetch waits for requests"
-    video.release.set()
-    page.last()
-    assert video.asked == 2 * 16, "only the newest prefetch is drawn"
-    page.go(3)
-    assert video.asked == 2 * 16 and len(page.sent) == 2, "it comes from the cache, and was not sent before"
-    page.request(want="ahead", place={**ROOT, "path": [99]})
-    assert page.last()["place"]["path"] == [3], "a prefetch that fails is not reported"
-
-
 def test_unreadable_frames_are_reported(cache: Cache) -> None:
     broken = explore(Flat(broken=(4.0, 6.0)), cache, max_depth=2)
     assert broken.go()["note"] == "2 cells cannot be decoded and are hatched: 4–5." and broken.go(12)["note"] == ""
@@ -257,18 +180,6 @@ def test_unreadable_frames_are_reported(cache: Cache) -> None:
     gone = explore(MissingVideo(), Cache(None), max_depth=2)
     assert "This cannot be shown: gone: " in gone.go()["words"]
     assert "The image cannot be shown: gone" in Page(GridExplorer(MissingVideo(), cache=Cache(None))._repr_html_()).text
-
-
-def test_a_file_that_was_emptied_is_reported(film: World, tmp_path: Path, cache: Cache) -> None:
-    import atlaskit as ak
-
-    path = tmp_path / "film.mp4"
-    path.write_bytes(Path(film.video.path).read_bytes())  # type: ignore[attr-defined]
-    page = explore(ak.open_video(path), cache)
-    assert page.go()["note"] == ""
-    path.write_bytes(b"")  # an open file that is only unlinked can still be read
-    assert page.go(3)["note"] == "16 cells cannot be decoded and are hatched: 0–15."
-    assert page.go()["note"] == "", "images that were drawn before are cached"
 
 
 def test_hostile_text_stays_text(cache: Cache) -> None:
@@ -284,28 +195,6 @@ def test_hostile_text_stays_text(cache: Cache) -> None:
     parsed = Page(html)
     assert {tag for tag, _ in parsed.found} <= {"div", "p", "img", "bdi", "wbr", "span"} and len(parsed.images) == 2
     assert "onerror" not in " ".join(name for _, attributes in parsed.found for name in attributes)
-
-
-@pytest.mark.long
-def test_clicks_do_not_leak_memory(world: World, cache: Cache) -> None:
-    page = explore(world.drawn, cache)
-
-    def click(number: int) -> None:
-        page.go(number % 4, number % 3)
-        page.go(number % 4, look="frame", cell=number % 5)
-        page.sent.clear()
-
-    def count_objects() -> tuple[int, int, int]:
-        gc.collect()
-        objects = sum(isinstance(each, View | Location | Image.Image) for each in gc.get_objects())
-        return objects, threading.active_count(), page.explorer._jobs._pool._work_queue.qsize()
-
-    for number in range(60):
-        click(number)
-    before = count_objects()
-    for number in range(250):
-        click(number)
-    assert count_objects() == before
 
 
 def test_the_widget_state_holds_no_content(world: World, shared_cache: Cache) -> None:
@@ -325,20 +214,139 @@ def test_the_widget_state_holds_no_content(world: World, shared_cache: Cache) ->
     assert not re.search(r"@import|url\(|https?:", state["_css"])
 
 
+FRAMES, FPS = 250, 25
+
+
+@pytest.fixture(scope="module")
+def numbered(tmp_path_factory: pytest.TempPathFactory) -> ak.Video:
+    """Ten seconds in which each frame shows its number."""
+    path = make_video(tmp_path_factory.mktemp("numbered") / "numbered.mp4", frames=FRAMES, fps=FPS)
+    return ak.open_video(path)
+
+
+class Sent:
+    """A page on a transport of its own: what it received, and its requests."""
+
+    def __init__(self, explorer: GridExplorer) -> None:
+        self.explorer, self.messages = explorer, list[tuple[dict[str, Any], Sequence[bytes]]]()
+        self._receive = explorer.attach(lambda message, buffers=(): self.messages.append((message, buffers)))
+
+    def ask(self, **message: Any) -> tuple[dict[str, Any], Sequence[bytes]]:
+        """Send a request and return the last message that follows it."""
+        self._receive(message)
+        for name, jobs in vars(self.explorer).items():
+            if name.endswith("_jobs"):
+                assert jobs.wait(60)
+        return self.messages[-1]
+
+
+def shown_number(explorer: GridExplorer) -> int:
+    """Return the number of the frame that is shown."""
+    return frame_number(np.asarray(explorer.picture.image))
+
+
 @pytest.mark.long
-def test_anywidget_is_imported_late_and_its_absence_is_one_sentence(tmp_path: Path) -> None:
-    code = (
-        "import sys, atlaskit as ak\n"
-        "explorer = ak.widgets.GridExplorer(ak.benchmarks.atlasworld(1, 60, size=(114, 64), directory='.').drawn, "
-        "cache=ak.Cache(None))\n"
-        "assert not {'anywidget', 'ipywidgets'} & set(sys.modules)\n"
-        "sys.modules['anywidget'] = None\n"
-        "try: explorer.widget\n"
-        "except ak.AtlasError as error: print(error)\n"
-        "explorer._ipython_display_()\n"
+def test_cells_open_down_to_single_frames(numbered: ak.Video, cache: Cache) -> None:
+    explorer = GridExplorer(numbered, k=4, cell=48, cache=cache)
+    reached = list[int]()
+    for first in range(16):
+        view = explorer.open(first).view  # 0.625 s, which touch 16 or 17 frames
+        assert view.grid.k in (4, 5) and all(abs(cell.span_s - 1 / FPS) < 1e-9 for cell in view.cells)
+        with pytest.raises(IllegalAction):
+            explorer.open(0)
+        reached += [shown_number(explorer.frame(cell)) for cell in range(view.grid.size)]
+        explorer.back().back()
+    assert set(reached) == set(range(FRAMES)), "every frame of the video has a cell"
+    page = Sent(explorer)
+    message, _ = page.ask(want="show", place={"path": [3], "look": "grid", "cell": None})
+    assert [crumb["words"] for crumb in message["crumbs"]] == ["whole video", "0:01.875–0:02.500"]
+    assert message["depth"] == "depth 1 of at most 2" and message["k"] == 5
+
+
+@pytest.mark.parametrize("text", ["1:15.5", "75.5", "1m15.5s"])
+def test_a_typed_time_shows_its_frame_and_the_way_to_it(world: World, shared_cache: Cache, text: str) -> None:
+    explorer = GridExplorer(world.drawn, cache=shared_cache)
+    message, _ = Sent(explorer).ask(want="time", text=text)
+    assert message["time_s"] == 75.5 and message["place"]["look"] == "frame"
+    start_s, end_s = message["span_s"]
+    assert start_s <= 75.5 < end_s and end_s - start_s == pytest.approx(1 / 12)
+    depths = [crumb["path"] for crumb in message["crumbs"]]
+    assert depths == [message["place"]["path"][:depth] for depth in range(len(depths))] and len(depths) == 3
+    assert explorer.back().view.grid.cell_at(75.5) and explorer.place.look == "grid"
+    assert seconds_of(message["about"]["at"]) == 75.5, "what is copied can be typed again"
+
+
+def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache: Cache) -> None:
+    question = world.questions[0]
+    settings: dict[str, Any] = {"k": 4, "cell": 64, "max_depth": 1, "fit": "stretch", "sampling": "midpoint"}
+    result = ask(world.drawn, question, vlm=Oracle(world), cache=shared_cache, **settings)
+    explorer = GridExplorer(world.drawn, result=result, cache=shared_cache)
+    seen = next(ak.replay.pictures(result.trace, world.drawn, shared_cache)).picture
+    assert isinstance(seen, View) and replace(explorer.view, look=seen.look, dead=seen.dead).key == seen.key
+    assert explorer.view.moments == seen.moments and explorer.atlas.rules.max_depth == 1
+    own = GridExplorer(world.drawn, result=result, k=8, sampling="keyframe", cache=shared_cache)
+    assert (own.atlas.k, own.view.look.sampling, own.atlas.cell) == (8, "keyframe", 64)
+    with pytest.raises(InputError, match="another video"):
+        GridExplorer(Flat(), result=result, cache=shared_cache)
+
+
+def frames_of(webm: bytes) -> list[np.ndarray]:
+    with av.open(io.BytesIO(webm)) as container:
+        assert not container.streams.audio and len(container.streams.video) == 1
+        return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
+
+
+def test_a_clip_plays_the_cell(numbered: ak.Video, cache: Cache) -> None:
+    page = Sent(GridExplorer(numbered, k=2, cell=48, cache=cache))
+    message, (webm,) = page.ask(want="clip", place={"path": [], "look": "frame", "cell": 2})
+    assert message == {"is": "clip", "words": "Plays 0:05.0–0:07.5, without sound."}
+    numbers = [frame_number(frame) for frame in frames_of(webm)]
+    assert numbers == [125 + int(index * 2.5 / 38 * FPS + 1e-6) for index in range(38)]
+    decoded = numbered.frames_decoded
+    assert page.ask(want="clip", place={"path": [], "look": "frame", "cell": 2})[1] == [webm]
+    assert numbered.frames_decoded == decoded and cache.stats()["clip"]["entries"] == 1, "it is cached"
+
+
+def test_a_clip_is_bounded_and_says_so(cache: Cache) -> None:
+    video = Flat()
+    video.duration_s = 3600.0
+    clip, words = make_clip(video, (600.0, 1200.0), 601.0, cache)
+    assert (clip.start_s, clip.end_s) == (600.0, 600.0 + LONGEST_S)
+    assert words == (
+        "Plays 10:00.0–10:10.0, without sound: 10 s around the frame shown, since a clip has at most 10 s "
+        "and this takes 10:00.0."
     )
-    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert (
-        done.stdout.startswith("An interactive widget needs anywidget, which this Python does not have. To install: ")
-        and not done.stderr
-    )
+    middle, _ = make_clip(video, (600.0, 1200.0), 900.0, cache)
+    assert (middle.start_s, middle.end_s) == (895.0, 905.0)
+    short, words = make_clip(video, (3599.96, 3600.0), 3599.98, cache)
+    assert (short.start_s, short.end_s) == (3600.0 - SHORTEST_S, 3600.0) and "2 s around" in words
+    assert max(Clip(Flat((4000, 3000)), 0.0, 10.0, cache).size) <= 480
+    assert Clip(Flat((3, 5000)), 0.0, 10.0, cache).size == (16, 480) and clip.fps == 15
+
+
+def test_a_frame_is_saved_without_loss(numbered: ak.Video, cache: Cache) -> None:
+    page = Sent(GridExplorer(numbered, k=4, cell=48, cache=cache))
+    message, (png,) = page.ask(want="png", time_s=5.0)
+    saved = Image.open(io.BytesIO(png))
+    assert saved.format == "PNG" and np.array_equal(np.asarray(saved), numbered.frames([5.0])[0])
+    assert message == {"is": "png", "name": "numbered 0-05.000.png"}
+    message, (png,) = page.ask(want="png", place={"path": [], "look": "grid", "cell": None})
+    sheet = page.explorer.picture.image
+    assert np.array_equal(np.asarray(Image.open(io.BytesIO(png))), np.asarray(sheet))
+    assert message["name"] == "numbered 0-00.000 to 0-10.000.png"
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"want": "step", "frames": 10**400}, {"want": "step", "seconds": float("nan")}, {"want": "step", "frames": "1"},
+        {"want": "time", "text": 3}, {"want": "time", "text": "9" * 400}, {"want": "clip", "time_s": -1},
+        {"want": "png", "place": {"path": [99], "look": "grid", "cell": None}}, {"want": "clip", "place": None},
+        {"want": ["time"]}, {},
+    ],
+)  # fmt: skip
+def test_no_message_of_a_page_raises(world: World, shared_cache: Cache, message: dict[str, Any]) -> None:
+    page = Sent(GridExplorer(world.drawn, cache=shared_cache))
+    page.ask(want="show", place={"path": [], "look": "frame", "cell": 3})
+    reply, _ = page.ask(**message)
+    assert reply["is"] in ("trouble", "picture", "no clip", "no png")

@@ -2,34 +2,24 @@
 
 from __future__ import annotations
 
-import re
 import threading
 from collections.abc import Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, Unpack
-from unittest.mock import create_autospec
 
 import pytest
-from support.asking import ask
-from support.media import make_video
 from support.model_doubles import ATTACK, Counting, Spiteful
 from support.stand_ins import Flat
 
-import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError, SubtitleError
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import CallControl, Reply, Request, Usage
-from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video
 from atlaskit.viz.live import thread
 from atlaskit.viz.widgets import GridExplorer
-from atlaskit.viz.widgets.explorer import search_panel
 from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
-from atlaskit.viz.widgets.explorer.search_panel import LANE_MARKS, NO_SUBTITLES, SearchPanel
+from atlaskit.viz.widgets.explorer.search_panel import LANE_MARKS, SearchPanel
 
 
 class FakePage:
@@ -91,64 +81,16 @@ def test_words_are_found_and_marked(cache: Cache) -> None:
     assert (found["count"], found["note"], found["words"]) == (2, "", "goal")
     assert [(hit["time_s"], hit["time"]) for hit in found["hits"]] == [(0.0, "0:00.0"), (2.0, "0:02.0")]
     assert found["hits"][1]["parts"] == [
-        ["What a ", False],
-        ["Goal", True],
-        [", what ", False],
-        ["goal", True],
-        ["s", False],
+        *(["What a ", False], ["Goal", True], [", what ", False], ["goal", True], ["s", False])
     ]
     assert found["spans"] == [[0.0, 1.0], [2.0, 3.0]]
     assert found["lane"] == [[0.0, 1 / LANE_MARKS], [50 / LANE_MARKS, 51 / LANE_MARKS]]
-
-
-def test_only_the_words_typed_last_are_answered(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    begun, go_on = threading.Event(), threading.Event()
-    find = search_panel.find_words
-
-    def slow(lines: Sequence[Line], query: str) -> Any:
-        begun.set()
-        assert query != "a" or go_on.wait(30)
-        return find(lines, query)
-
-    monkeypatch.setattr(search_panel, "find_words", slow)
-    page = page_of(spoken("a goal"), cache)
-    page.receive({"panel": "search", "want": "find", "words": "a"})
-    assert begun.wait(30)
-    page.receive({"panel": "search", "want": "find", "words": "goal"})
-    go_on.set()
-    assert page.panel(SearchPanel)._jobs.wait(30)
-    assert [message["words"] for message in page.of("search")] == ["goal"]
 
 
 def test_hostile_lines_are_sent_as_printable_text(cache: Cache) -> None:
     (hit,) = page_of(spoken(ATTACK), cache).find("onerror")["hits"]
     text = "".join(text for text, _ in hit["parts"])
     assert text.isprintable() and "<img src=x" in text and ["onerror", True] in hit["parts"]
-
-
-def test_the_advice_for_a_video_without_subtitles_works(
-    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The code that the sentence names runs, and then words are found."""
-    page = page_of(Flat(), cache)
-    assert page.find("goal")["note"] == NO_SUBTITLES and page.find("goal")["count"] == 0
-    make_video(tmp_path / "film.mp4", frames=60)
-    lines = Subtitles((Line(1.0, 2.0, "What a goal"),))
-    lines.save(tmp_path / "film.srt")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(ak, "transcribe", create_autospec(ak.transcribe, return_value=lines))
-    statement, explored = re.search(r"video = .*?\)(?=\.)", NO_SUBTITLES), re.search(r"ak.widgets.*\)", NO_SUBTITLES)
-    others = re.findall(r'subtitles=("embedded"|ak.transcribe\(.*?\))', NO_SUBTITLES)
-    assert statement and explored and len(others) == 2
-    for other in ('"film.srt"', *others):
-        scope: dict[str, Any] = {"ak": ak, "asr": object()}
-        code = statement[0].replace('"film.srt"', other)
-        if "embedded" in other:
-            with pytest.raises(SubtitleError, match="no subtitle"):  # this file has no track inside
-                exec(code, scope)
-        else:
-            exec(code, scope)
-            assert FakePage(eval(explored[0], scope)).find("goal")["count"] == 1
 
 
 # --- the line of code
@@ -240,40 +182,6 @@ def test_a_question_is_asked_and_its_evidence_is_marked(world: World, cache: Cac
     assert running and any("calls" in message["counts"] for message in running)
 
 
-def test_the_steps_of_a_run_are_sent_by_a_channel_of_their_own(world: World, shared_cache: Cache) -> None:
-    asked = next(question for question in world.questions if question.category == "SSS")
-    page = FakePage(GridExplorer(world.drawn, vlm=Oracle(world), cache=shared_cache))
-    page.ask(asked.text, asked.choices)
-    page.receive({"panel": "steps", "want": "run", "run": 0})
-    assert page.panel(AskPanel)._channel._step_jobs[0].wait(60)
-    steps = page.of("steps")
-    assert steps[0]["is"] == "head" and steps[-1]["is"] == "steps" and steps[-1]["last"]
-    assert page.explorer.result is not None
-    assert sum(len(each.get("steps", [])) for each in steps) == len(page.explorer.result.trace)
-    page.receive({"panel": "steps", "want": "run", "run": 7})
-    assert page.panel(AskPanel)._channel._step_jobs[7].wait(60)
-    assert "There is no run 7" in page.of("steps")[-1]["words"]
-
-
-def test_a_given_result_is_shown_with_the_truth(world: World, shared_cache: Cache) -> None:
-    asked = next(question for question in world.questions if question.category == "SSS")
-    result = ask(world.drawn, asked, vlm=Oracle(world), cache=shared_cache, cell=48)
-    page = FakePage(GridExplorer(world.drawn, result=result, cache=shared_cache))
-    state = page.request("here")
-    assert state["phase"] == "answered" and state["words"] == f"Answer: {result.answer_in_words}, which is right."
-    assert page.explorer.result is result
-    wrong = replace(result, prediction=(result.prediction + 1) % len(asked.choices))  # type: ignore[operator]
-    words = FakePage(GridExplorer(world.drawn, result=wrong, cache=shared_cache)).request("here")["words"]
-    assert words == f"Answer: {wrong.answer_in_words}, which is wrong (truth: {wrong.truth_in_words})."
-
-
-def test_without_a_model_nothing_is_asked(cache: Cache) -> None:
-    page = page_of(Flat(), cache)
-    reply = page.request("ask", question="Who?", choices=[], within=None)
-    assert "give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)" in reply["words"]
-    assert page.request("here")["hint"] == reply["words"]
-
-
 class Waiting:
     """A model that answers no call before it is cancelled."""
 
@@ -305,18 +213,6 @@ def test_a_run_can_be_stopped_at_once_and_another_asked(cache: Cache) -> None:
     assert page.ask("Who?")["phase"] == "answered"
 
 
-def test_a_failed_run_says_why(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> Result:
-        raise InputError("The rule is broken; do this.")
-
-    page = page_of(Flat(), cache, vlm=Spiteful())
-    monkeypatch.setattr(AskPanel, "ask", staticmethod(fail))
-    state = page.ask("Who?")
-    assert (state["phase"], state["words"]) == ("failed", "The run failed: The rule is broken; do this.")
-    page.explorer.vlm = "http://127.0.0.1:9/v1"
-    assert page.ask("Who?")["phase"] == "failed" and page.explorer.results == []
-
-
 def test_hostile_replies_are_sent_as_printable_text(cache: Cache, draws_often: None) -> None:
     page = page_of(Flat(), cache, vlm=Spiteful())
     state = page.ask(ATTACK)
@@ -335,13 +231,9 @@ def test_hostile_replies_are_sent_as_printable_text(cache: Cache, draws_often: N
 @pytest.mark.parametrize(
     "message",
     [
-        {"panel": "ask"},
-        {"panel": "ask", "want": 3},
-        {"panel": "ask", "want": "stop"},
-        {"panel": "ask", "want": "line"},
-        {"panel": "search", "want": "find", "words": 3},
-        {"panel": "steps", "want": "run"},
-        {"panel": "steps", "want": "run", "run": -1},
+        *({"panel": "ask"}, {"panel": "ask", "want": 3}, {"panel": "ask", "want": "stop"}),
+        *({"panel": "ask", "want": "line"}, {"panel": "search", "want": "find", "words": 3}),
+        *({"panel": "steps", "want": "run"}, {"panel": "steps", "want": "run", "run": -1}),
     ],
 )
 def test_malformed_messages_harm_nothing(cache: Cache, message: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -14,31 +13,22 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from PIL import Image
 from support.asking import ask, evaluate
-from support.model_doubles import Babbler
-from support.stand_ins import ALL_HOSTILE, HOSTILE, Flat, checked_html, run, strings, with_hostile_text
+from support.stand_ins import ALL_HOSTILE, HOSTILE, checked_html, strings, with_hostile_text
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import FrameError, InputError
+from atlaskit.errors import InputError
 from atlaskit.evaluation import baselines
-from atlaskit.evaluation.statistics import accuracy
 from atlaskit.runs.events import Start
 from atlaskit.runs.replay import pictures
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
-from atlaskit.video.readers import Pixels
 from atlaskit.viz import walk
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, shrink_jpeg
-from atlaskit.viz.walk.regions import regions
-from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets import RunTable, TraceViewer
-from atlaskit.viz.widgets.channel import MAX_REQUESTED, MAX_RUNS
-
-TEXT = ALL_HOSTILE[:-1]
-"""Without the lone surrogate, which pandas does not store."""
+from atlaskit.viz.widgets.channel import MAX_RUNS
 
 
 class FakePage:
@@ -99,20 +89,6 @@ def test_a_page_receives_all_steps_and_only_requested_images(eventful: Result) -
         assert page.jpegs[0, image] == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
 
 
-def test_a_missing_image_is_reported(answered: Result) -> None:
-    page = FakePage(TraceViewer(answered.trace, cache=Cache(None)))
-    image = next(step["saw"][0][0] for step in page.steps() if step["saw"])
-    (missing,) = page.request(want="pictures", wanted=[[0, image]])
-    assert missing["is"] == "missing" and "pass `video` to draw it again" in missing["words"]
-    page = FakePage(TraceViewer(answered.trace, video=answered.sheet.video, cache=Cache(None)))
-    page.steps()
-    page.request(want="pictures", wanted=[[0, image]])
-    assert Image.open(io.BytesIO(page.jpegs[0, image])).format == "JPEG"
-    page = FakePage(TraceViewer(answered.trace, video=Flat()))
-    assert len(page.steps()) == len(answered.trace)
-    assert "Images are missing: The trace is of another video" in page.head()["notes"][0]
-
-
 def test_a_trace_cannot_make_the_viewer_read_other_cache_entries(answered: Result) -> None:
     cache = Cache(None)
     cache.put("reply:5:" + "0" * 64, b'"secret"')
@@ -125,47 +101,11 @@ def test_a_trace_cannot_make_the_viewer_read_other_cache_entries(answered: Resul
         assert missing["is"] == "missing" and "secret" not in missing["words"]
 
 
-class Blocked(Flat):
-    """A video whose frames are decoded once `release` is set."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_decoding, self.release = threading.Event(), threading.Event()
-
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
-        self.is_decoding.set()
-        assert self.release.wait(60)
-        return super().try_frames(times_s, size)
-
-
-def test_images_of_a_step_that_was_left_are_not_drawn(cache: Cache) -> None:
-    video = Blocked()
-    video.release.set()
-    result = run(video, Babbler(1), cache, workers=3, steps=5, budget=Budget(calls=30))
-    page = FakePage(TraceViewer(result, cache=Cache(None)))
-    different = sorted({each[0] for step in page.steps() for each in step["saw"]})
-    video.release.clear()
-    video.is_decoding.clear()
-    page.widget._receive({"want": "pictures", "wanted": [[0, different[0]], [0, different[1]]]})
-    assert video.is_decoding.wait(60)
-    for image in different[2:5]:
-        page.widget._receive({"want": "pictures", "wanted": [[0, image]]})
-    video.release.set()
-    page.request(want="nothing")
-    assert [message["picture"] for message in page.sent if message["is"] == "picture"] == [different[0], different[4]]
-    many = [[0, different[0]]] * (MAX_REQUESTED + 5)
-    assert len(page.request(want="pictures", wanted=many)) == MAX_REQUESTED
-
-
 def test_invalid_messages_are_ignored(answered: Result) -> None:
     page = FakePage(TraceViewer(answered))
     count = len(page.steps())
     for message in (
-        {},
-        {"want": "run"},
-        {"want": "run", "run": 1},
-        {"want": "run", "run": -1},
-        {"want": "run", "run": "0"},
+        *({}, {"want": "run"}, {"want": "run", "run": 1}, {"want": "run", "run": -1}, {"want": "run", "run": "0"}),
         {"want": "pictures", "wanted": "all"},
         {"want": "pictures", "wanted": [[0], [0, 10_000], [7, 0], [0, -1], ["0", 0], [0, 0.5], None]},
         {"want": ALL_HOSTILE},
@@ -176,18 +116,13 @@ def test_invalid_messages_are_ignored(answered: Result) -> None:
 
 INVALID_RUNS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "nothing": (lambda path: path / "gone.json", "cannot be read: No such file"),
-    "folder": (lambda path: path, "cannot be read: Is a directory"),
-    "nul": (lambda path: "run\0.json", "cannot be read"),
     "picture": (lambda path: write_run(path, b"\xff\xd8\xff\xe0"), "is not valid JSON"),
-    "empty": (lambda path: write_run(path, b""), "is not valid JSON"),
-    "page": (lambda path: write_run(path, b"<!doctype html>"), "is not valid JSON"),
     "version": (lambda path: write_run(path, b'{"atlaskit_trace":99}\n'), "of version 99"),
     "result": (lambda path: write_run(path, b'{"atlaskit_result":4,"trace":7}'), "has no valid trace"),
     "event": (
         lambda path: write_run(path, b'{"atlaskit_trace":3}\n{"kind":"<b>"}\n'),
         "is no event that this atlaskit knows",
     ),
-    "number": (lambda path: 7, "A run must be a Result, a Trace, or the path"),
     "table": (lambda path: pd.DataFrame(), "A run must be a Result, a Trace, or the path"),
 }
 
@@ -216,39 +151,6 @@ def test_two_runs_of_one_question_are_shown_side_by_side(world: World, answered:
     other = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=shared_cache, cell=48)
     with pytest.raises(InputError, match="Two runs must have the same question; got"):
         TraceViewer(answered, other)
-
-
-def test_regions_are_those_of_the_steps_with_what_they_hold(eventful: Result) -> None:
-    tree, steps = regions(open_run(eventful)), FakePage(TraceViewer(eventful)).steps()
-    paths = [tuple(region["path"]) for region in tree]
-    assert paths == sorted(set(paths)) and paths[0] == ()
-    assert {tuple(step["path"]) for step in steps if step["path"] is not None} <= set(paths)
-    assert all(path[:-1] in paths for path in paths if path)
-    assert tree[0]["holds"].startswith(f"{len(eventful.evidence)} frame") and len(eventful.evidence)
-    holds = {region["holds"] for region in tree}
-    assert "dead zone" in holds and max(map(len, paths)) >= 2
-    unknown = regions(open_run(Trace(eventful.trace.of("step"))))
-    assert {region["told"] for region in unknown} <= {
-        "whole video",
-        *(f"cell {path[-1]}" for path in paths if path),
-    }
-
-
-def test_steps_name_the_evidence_that_they_are_about(answered: Result) -> None:
-    steps = FakePage(TraceViewer(answered)).steps()
-    for item in answered.evidence:
-        about = [index for index, step in enumerate(steps) if f"[{item.label}]" in step["touches"]]
-        kinds = {answered.trace.events[index].kind for index in about}
-        assert {"step", "report"} <= kinds and min(about) == min(
-            index
-            for index, event in enumerate(answered.trace)
-            if event.kind == "step" and item.timestamp_s in [found.timestamp_s for found in event.found]
-        )
-    assert [step["does"] for step in steps if step["does"] in ("Expand", "AddToScratchpad")] == [
-        event.action.name for event in answered.trace.of("step") if event.action.name in ("Expand", "AddToScratchpad")
-    ]
-    decision = next(step for step in steps if step["what"] == "the question is answered")
-    assert decision["touches"] and set(decision["touches"]) <= {f"[{item.label}]" for item in answered.evidence}
 
 
 @pytest.fixture
@@ -311,37 +213,6 @@ def test_a_table_sends_its_rows_unchanged(rows: pd.DataFrame) -> None:
     assert head["columns"] == head["shown"] == ["outcome", "id", "method", "stop"] and "method" not in head["filters"]
 
 
-def means(table: RunTable, numbers: list[Any]) -> str:
-    page = FakePage(table)
-    table._receive({"want": "means", "ask": 3, "rows": numbers})
-    assert table._means_jobs.wait(60)
-    (message,) = page.sent
-    assert message["is"] == "means" and message["ask"] == 3
-    return str(message["words"])
-
-
-def test_the_line_of_means_is_that_of_the_statistics(rows: pd.DataFrame) -> None:
-    videos = rows.assign(video=[f"v{n % 4}" for n in range(8)], score=[1.0, 0, 1, 1, 0, 0, 1, 0])
-    table, everything = RunTable(videos), [*range(8)]
-    uniform = accuracy(videos[4:]).iloc[0]
-    expected = (
-        f"accuracy {100 * uniform['mean']:.1f} % (95 % interval {100 * uniform['low']:.1f}–"
-        f"{100 * uniform['high']:.1f} %) of 4 questions about 4 videos"
-    )
-    assert means(table, [4, 5, 6, 7]) == expected and "25.0 %" in expected
-    assert means(table, everything).startswith("video-rlm: accuracy 75.0 %")
-    assert means(table, everything).endswith(f"; uniform: {expected}")
-    assert f"All rows: {means(table, everything)}." in checked_html(table).text
-    assert means(table, [0]) == "accuracy 100.0 % of 1 question, no interval: it takes several videos"
-    assert means(table, []) == "no rows, so no accuracy"
-    assert means(table, [99, -1, True, "0", None, 1.0]) == "no rows, so no accuracy", "no such index"
-    assert means(RunTable(videos.assign(score=0.3)), [4, 5]).startswith("mean score 30.0 % (95 % interval")
-    assert means(RunTable(videos[["id", "right", "stop"]]), [4]).endswith("of 1 question, no interval: no column video")
-    assert means(RunTable(videos.assign(score="<b>")), [4]).startswith("no accuracy: ")
-    many = videos.assign(method=[f"m{n}" for n in range(8)])
-    assert means(RunTable(many), everything).endswith("; and 2 more methods")
-
-
 def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) -> None:
     attack = '=HYPERLINK("http://x","a")'
     texts = [attack, "+1", "-2 and more", "@sum", "\t=1", "  =1", "＝1", 'a "quoted", cell\nof two lines']
@@ -373,25 +244,3 @@ def test_a_row_opens_its_run(world: World, rows: pd.DataFrame, shared_cache: Cac
         table.open(0, 1)
     with pytest.raises(InputError, match="A row must have an index from 0 to 7; got 8"):
         table.open(8)
-
-
-def test_a_row_without_a_trace_is_reported(rows: pd.DataFrame) -> None:
-    for given, number, words in (
-        (rows, 7, "because its run failed: It <b>fell</b> down."),
-        (rows.drop(columns="trace"), 0, 'Evaluate again with traces="FOLDER"'),
-        (rows.assign(trace="gone.json"), 0, "gone.json cannot be read: No such file"),
-        (rows, 99, "from 0 to 7; got 99"),
-    ):
-        (trouble,) = FakePage(RunTable(given)).request(want="run", run=number)
-        assert trouble["is"] == "trouble" and trouble["run"] == number and words in trouble["words"]
-
-
-def test_hostile_values_of_a_table_stay_text(rows: pd.DataFrame) -> None:
-    predictions = [None, 1.5, float("nan"), float("inf"), (1.0, 2.0), "w", True, -3]
-    texts = dict.fromkeys(("question", "id", "failure"), TEXT)
-    hostile = rows.assign(**texts, stop=[*HOSTILE[:8]], prediction=predictions)
-    head, sent = sent_table(RunTable(hostile))
-    assert all(character.isprintable() for text in strings(sent.to_numpy().tolist()) for character in text)
-    assert sent["prediction"].iloc[2] is None or pd.isna(sent["prediction"].iloc[2])
-    assert "<script>alert(1)</script>" in sent["question"][0] and len(head["columns"]) == len(sent.columns)
-    assert "<script>alert(1)</script>" in checked_html(RunTable(hostile)).text

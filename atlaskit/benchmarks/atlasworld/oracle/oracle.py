@@ -166,7 +166,8 @@ def _next_action(perception: Perception, call: StepCall) -> dict[str, Any]:
     """Return the next action: mark, then look closer or add, then expand, then leave."""
     state, legal = call.observation.state, call.observation.legal
     missing = perception.missing(call.question, state.scratchpad)
-    view, new = call.observation.view, legal["add_to_scratchpad"]
+    view = call.observation.view
+    new = [cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size]  # it keeps no frame of a scan
     recognised = perception.recognised(call.question, view, new, missing, state.scratchpad)
     hidden = [event for event in missing if event.id not in recognised]
     to_mark = _cells_to_mark(state, legal["mark_promising"], hidden)

@@ -214,8 +214,11 @@ def decision_reply(
         return {"reasoning": reasoning, **supporting, **given}
     if question.kind != "choice":
         return {"reasoning": reasoning, **supporting, "answer": answer}
-    contradicting = {"contradicting": list[Any]()} if can_cite else {}
-    weighed = [{"choice": answer, **supporting, **contradicting}]
+    weighed = [
+        {"choice": choice, **({"supporting": for_it, "contradicting": against} if can_cite else {})}
+        for choice in range(len(question.choices))
+        for for_it, against in [(cited, []) if choice == answer else ([], cited)]
+    ]
     return {"reasoning": reasoning, "weighed": weighed, "answer": answer}
 
 

@@ -4,7 +4,8 @@
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
-    if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
+    if (key === "style") made.style.cssText = value; // an attribute is inline style, which a page may forbid
+    else if (value !== null && value !== undefined && value !== false) made.setAttribute(key, value === true ? "" : value);
   }
   made.append(...children.filter((child) => child !== null && child !== undefined));
   return made;

@@ -17,8 +17,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
-from atlaskit.models.protocol import Model
-from atlaskit.models.stoppable import Stopped
+from atlaskit.models.protocol import Model, Stopped
 from atlaskit.runs.narrate import counted, span_text
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html.markup import plain_text

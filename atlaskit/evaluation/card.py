@@ -1,0 +1,144 @@
+"""The settings card of a table: everything that moves a score, as JSON and in words.
+
+Reported scores of one model on one benchmark differ by many points where others repeat them; what
+differed is on the cards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from atlaskit.benchmarks.case import Case
+from atlaskit.caching.keys import canonical_json
+
+HOME = Path(__file__).resolve().parents[1]
+PROMPTS = ("agents/prompts", "agents/verbalize.py", "agents/schemas.py", "methods")
+"""Where the words stand that models other than nano get."""
+PACKAGES = ("atlaskit", "numpy", "pillow", "av", "pydantic", "vllm")
+OF_THE_RUN = "run"
+"""The part of a card that differs between two runs of one evaluation."""
+
+
+def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
+    """Return what is asked: how many questions and videos, and a hash of all that a row gives."""
+    asked = hashlib.sha256()
+    for case in cases:
+        question = case.question
+        row = [question.id, case.video, question.text, question.choices, question.answer, question.kind, case.facts]
+        asked.update(repr(row).encode())
+    return {
+        "dataset": getattr(cases, "name", ""),
+        "questions": len(cases),
+        "videos": len({case.video for case in cases}),
+        "with subtitles": Counter(str(case.facts.get("subtitles", "the video's own")) for case in cases),
+        "sha256": asked.hexdigest()[:16],
+    }
+
+
+def common_settings(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the settings of several runs in full; one that differs among them as {"one of": […]}.
+
+    What names the question, the model and the video is left out.
+    """
+    values: dict[str, dict[str, Any]] = {}
+    for each in settings:
+        for name, value in each.items():
+            values.setdefault(name, {}).setdefault(canonical_json(value), value)
+    apart = ("method", "model", "parameters", "video")
+    return {
+        name: next(iter(found.values())) if len(found) == 1 else {"one of": [found[key] for key in sorted(found)]}
+        for name, found in values.items()
+        if name not in apart
+    }
+
+
+def run_card(failures: Sequence[str], servers: Sequence[Mapping[str, str]]) -> dict[str, Any]:
+    """Return when and with what the run was made, and what failed.
+
+    Args:
+        failures: The failure of each question, "" for none.
+        servers: What answered, where calls were paid for.
+    """
+    reasons = {reason: failures.count(reason) for reason in dict.fromkeys(failures) if reason}
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "python": platform.python_version(),
+        "versions": _versions(),
+        "code": _digest(("",)),
+        "prompts": _digest(PROMPTS),
+        "commit": _commit(),
+        "servers": list(servers),
+        "failed": reasons,
+        "a failed question": "counts as wrong",
+    }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    found = dict[str, str]()
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+@cache
+def _digest(parts: tuple[str, ...]) -> str:
+    """Return a hash of the modules in some folders and files of the package."""
+    whole = hashlib.sha256()
+    for part in parts:
+        path = HOME / part
+        for file in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+            whole.update(str(file.relative_to(HOME)).encode() + file.read_bytes())
+    return whole.hexdigest()[:12]
+
+
+@cache
+def _commit() -> str:
+    """Return the commit of a checkout, "+" after it where files differ; "" for an installed kit."""
+    try:
+        given: dict[str, Any] = {"cwd": HOME, "capture_output": True, "text": True, "timeout": 10, "check": True}
+        top = subprocess.run(["git", "rev-parse", "--show-toplevel"], **given).stdout.strip()
+        if Path(top) != HOME.parent:
+            return ""
+        commit: str = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], **given).stdout.strip()
+        changed = subprocess.run(["git", "status", "--porcelain", "--", "."], **given).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return commit + ("+" if changed else "")
+
+
+def card_text(card: Mapping[str, Any]) -> str:
+    """Return a card in words: one line for each of its settings."""
+    return "\n".join(f"{name}: {value}" for name, value in _flat(card).items())
+
+
+def differences(card: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """Return what differs between two cards: the name of a setting, and its value in each."""
+    one, two = _flat(card), _flat(other)
+    names = [name for name in {**one, **two} if name != f"{OF_THE_RUN} date"]
+    return [(name, one.get(name), two.get(name)) for name in names if one.get(name) != two.get(name)]
+
+
+def _flat(card: Mapping[str, Any], before: str = "") -> dict[str, Any]:
+    """Return the values of a card by their whole names."""
+    flat = dict[str, Any]()
+    for name, value in card.items():
+        if isinstance(value, Mapping) and value:
+            flat |= _flat(value, f"{before}{name} ")
+        elif value not in (None, "", {}, []):
+            flat[f"{before}{name}"] = value
+    return flat

@@ -1,0 +1,203 @@
+"""`plan`: what of a model fits a card, before anything starts: weights, keys and values, grid.
+
+A conversation holds up to 16 images, and each image token keeps keys and values in every layer with
+full attention. So the memory for conversations, not that for the weights, decides what a card can
+do. The arithmetic goes by the model's `config.json`; what vLLM itself needs is an estimate.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from atlaskit.errors import InputError
+from atlaskit.models.presets import Preset, family_of, preset_for
+from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.models.serving.weights import resolve_model
+
+PUBLISHED = Path(__file__).with_name("published.json")
+"""The sizes in the published `config.json` of the models of the docs' table, largest last."""
+CARDS_GB = (12, 24, 48, 80, 141)
+USED, OVERHEAD = 0.9, 3 * 2**30
+"""The share of a card that vLLM takes, and what of it goes to activations, encoder and graphs."""
+ENOUGH = 4
+"""Conversations at once, such as those of four workers, for which weights stay in 16 bits."""
+WORDS = 8192
+"""Tokens of a conversation beside its images: words, thoughts and the answer."""
+GRIDS = ((8, 320), (8, 256), (6, 320), (8, 192), (6, 256), (6, 192), (4, 320), (4, 256), (4, 192))
+"""K and cell (the longer side, in pixels) in the order in which they are tried."""
+ASPECT = 16 / 9
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a model takes, by its configuration."""
+
+    parameters: int
+    cache_per_token: int
+    """Bytes of keys and values that each token of a conversation keeps, in 16 bits."""
+    state: int
+    """Bytes that a conversation keeps in layers of linear attention, whatever its length: vLLM
+    holds two states of each, since it caches prefixes."""
+    longest: int
+    """Most tokens of a conversation."""
+    patch: int
+    """Side of the square, in pixels, that one image token stands for."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How a model can be served on a card."""
+
+    model: str
+    gb: float
+    """Memory of the card in GiB."""
+    is_fp8: bool
+    """Whether the weights must be in 8 bits."""
+    weights: int
+    """Bytes of the weights."""
+    k: int
+    cell: int
+    context: int
+    """Tokens of a conversation with as many images as a request may have."""
+    per_conversation: int
+    """Bytes that such a conversation keeps."""
+    conversations: int
+    """How many of them fit at once."""
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of vLLM that serve it so."""
+        fp8 = ("--quantization", "fp8") if self.is_fp8 else ()
+        return ("--max-model-len", str(self.context), *fp8)
+
+    def __str__(self) -> str:
+        gb, plural = 2**30, "s" if self.conversations > 1 else ""
+        return (
+            f"{self.model} on {self.gb:g} GB: weights {self.weights / gb:.1f} GB{' in FP8' if self.is_fp8 else ''}; "
+            f"{self.conversations} conversation{plural} at once of {self.context:,} tokens ("
+            f"{MOST_IMAGES} images at K = {self.k}, {self.cell} px a cell), {self.per_conversation / gb:.1f} GB each.\n"
+            f'atlaskit serve {self.model} --vllm="{" ".join(self.arguments)}"   # and k={self.k}, cell={self.cell}'
+        )
+
+
+def plan(model: str, gb: float) -> Plan:
+    """Return how a model is best served on a card: the largest grid that fits.
+
+    Args:
+        model: A folder, nano, or the name of a model on the hub.
+        gb: Memory of the card in GiB.
+
+    Raises:
+        InputError: If the model's configuration is not here, or not even its smallest grid fits.
+    """
+    if gb <= 0:
+        raise InputError("This machine has no NVIDIA GPU: name the memory of a card, such as --plan 24.")
+    own = preset_for(model)
+    sizes = sizes_of(config_of(resolve_model(model)), model)
+    grids = GRIDS if own == Preset() else ((own.k, own.cell),)
+    if found := next((each for grid in grids if (each := _planned(model, sizes, gb, *grid)).conversations), None):
+        return found
+    instead = next((each for each in best_of_cards() if each.gb <= gb), None)
+    raise InputError(
+        f"{model} does not fit a card of {gb:g} GB: its weights alone are {sizes.parameters / 2**30:.1f} GB in FP8. "
+        f"Serve {instead.model if instead else 'nano'}, or share it among cards with --tensor-parallel."
+    )
+
+
+def best_of_cards() -> Iterator[Plan]:
+    """Yield, for each of `CARDS_GB` from large to small, the largest grid, and model of it."""
+    models = [(name, sizes_of(config, name)) for name, config in published().items()]
+    for gb in reversed(CARDS_GB):
+        tried = (_planned(name, sizes, gb, k, cell) for k, cell in GRIDS for name, sizes in reversed(models))
+        if (found := next((each for each in tried if each.conversations), None)) is not None:
+            yield found
+
+
+def _planned(model: str, sizes: Sizes, gb: float, k: int, cell: int) -> Plan:
+    """Return the plan of one grid; it fits if it has a conversation.
+
+    The weights are in 8 bits where that makes room for more conversations, and there are few.
+    """
+    row = (cell - cell // 80) / ASPECT + cell // 80 + max(10, min(32, cell // 12))  # ruled as in `environment.tiles`
+    step = sizes.patch // math.gcd(k, sizes.patch)
+    image = -(-k * cell // sizes.patch) * (k * step * round(row / step) // sizes.patch)
+    context = min(sizes.longest, MOST_IMAGES * image + WORDS)
+    each = context * sizes.cache_per_token + sizes.state
+    counts = [max(0, int((USED * gb * 2**30 - OVERHEAD - sizes.parameters * width) // each)) for width in (2, 1)]
+    is_fp8 = counts[0] < min(ENOUGH, counts[1])
+    return Plan(model, gb, is_fp8, sizes.parameters * (2 - is_fp8), k, cell, context, each, counts[is_fp8])
+
+
+def published() -> dict[str, Any]:
+    """Return the sizes in published configurations, by the models' names."""
+    return dict(json.loads(PUBLISHED.read_text(encoding="utf-8")))
+
+
+def config_of(model: str) -> dict[str, Any]:
+    """Return the `config.json` of a folder, or of a model that is on this machine or published.
+
+    Raises:
+        InputError: If it is none of these.
+    """
+    hub = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "hub"
+    here = [Path(model) / "config.json", *hub.glob(f"models--{model.replace('/', '--')}/snapshots/*/config.json")]
+    for path in here:
+        if path.is_file():
+            return dict(json.loads(path.read_text(encoding="utf-8")))
+    if model in published():
+        return dict(published()[model])
+    raise InputError(f"The config.json of {model} is not on this machine: pass the folder of its weights.")
+
+
+def sizes_of(config: Mapping[str, Any], model: str = "") -> Sizes:
+    """Return what a model takes, by its configuration as Transformers writes it.
+
+    Raises:
+        InputError: If the configuration lacks a size.
+    """
+    text, vision = config.get("text_config", config), config.get("vision_config", {})
+    try:
+        layers, width, heads = text["num_hidden_layers"], text["hidden_size"], text["num_attention_heads"]
+        head, kv = text.get("head_dim") or width // heads, text.get("num_key_value_heads", heads)
+        interval = text.get("full_attention_interval", 4)
+        kinds = text.get("layer_types") or (
+            ["linear_attention"] * (layers - layers // interval) if "linear_num_value_heads" in text else []
+        )
+        linear = sum(kind == "linear_attention" for kind in kinds)
+        is_gated = text.get("attn_output_gate", "linear_num_value_heads" in text)  # by a projection more
+        attention = width * head * ((3 if is_gated else 2) * heads + 2 * kv)
+        keys = text.get("linear_num_key_heads", 0) * text.get("linear_key_head_dim", 0)
+        values = text.get("linear_num_value_heads", 0) * text.get("linear_value_head_dim", 0)
+        mixed = 2 * keys + values
+        attention_of_linear = width * (mixed + 2 * values + 2 * text.get("linear_num_value_heads", 0))
+        experts, shared = text.get("num_experts", 0), text.get("shared_expert_intermediate_size", 0)
+        inner = experts * text["moe_intermediate_size"] + shared if experts else text["intermediate_size"]
+        forward = 3 * width * inner + width * experts
+        embedding = text["vocab_size"] * width * (1 if config.get("tie_word_embeddings", False) else 2)
+        parameters = (layers - linear) * attention + linear * attention_of_linear + layers * forward + embedding
+        state = 2 * linear * (4 * values * text.get("linear_key_head_dim", 0) + 2 * 3 * mixed)
+        longest = text.get("max_position_embeddings", 2**17)
+    except (KeyError, TypeError, ZeroDivisionError) as error:
+        raise InputError(f"The config.json of {model} lacks {error}, so that it cannot be planned.") from error
+    cache = 2 * 2 * kv * head * (layers - linear)
+    return Sizes(parameters + _of_vision(vision), cache, state, longest, family_of(model).patch)
+
+
+def _of_vision(vision: Mapping[str, Any]) -> int:
+    """Return the parameters of an image encoder of Qwen's kind; 0 for one of unknown kind."""
+    width, inner = vision.get("hidden_size", 0), vision.get("intermediate_size", 0)
+    if not width or "spatial_merge_size" not in vision:
+        return 0
+    merged: int = width * vision["spatial_merge_size"] ** 2
+    mergers = 1 + len(vision.get("deepstack_visual_indexes") or ())
+    patches: int = 3 * vision.get("temporal_patch_size", 1) * vision.get("patch_size", 16) ** 2 * width
+    blocks: int = vision.get("depth", 0) * (4 * width**2 + 2 * width * inner)
+    positions: int = vision.get("num_position_embeddings", 0) * width
+    ours = merged**2 + merged * int(vision.get("out_hidden_size", width))
+    return blocks + patches + positions + mergers * ours

@@ -1,0 +1,193 @@
+"""One clock for a stream whose times restart, jump or wrap: continuous times in the order of the
+file.
+
+Nothing is read here: the times of packets go in, other times come out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+NO_TIME = -(2**63)
+"""Stands for a time that a packet does not give."""
+LONGEST_STEP_S = 10
+"""A clock that goes on by more between two frames has jumped, unless sound goes on meanwhile."""
+SLOWEST_FACTOR = 20
+"""…or unless frames were that rare before: a jump is that many times the usual step."""
+UNEVEN_S = Fraction(1)
+"""A stream that outlasts the picture of its part by more delays the next part."""
+INTERLEAVING = 64
+"""Packets of one moment lie within so many video packets in a file."""
+LONGEST_REORDER = 16
+"""Frames over which a codec reorders."""
+
+DRIFT_S = Fraction(1, 2)
+"""The times of a program stream are taken to be wrong by at most this much."""
+
+Ticks = NDArray[np.int64]
+
+
+class Run(NamedTuple):
+    """Packets of another stream whose clock runs on without a break, in the container's seconds."""
+
+    first: int
+    """Number of video packets that precede the run in the file."""
+    last: int
+    """Number of video packets that precede its last packet."""
+    start_s: Fraction
+    end_s: Fraction
+
+    @property
+    def middle(self) -> float:
+        """Number of video packets that precede its middle."""
+        return (self.first + self.last) / 2
+
+
+class SoundClock:
+    """Follows the clock of one other stream, and cuts it into runs.
+
+    Attributes:
+        runs: The runs so far, in the order of the file.
+    """
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []
+        self._at_s = Fraction(0)
+
+    def add(self, at_s: Fraction, length_s: Fraction, video_packets: int) -> None:
+        """Add the next packet, which starts at `at_s` after so many video packets."""
+        end_s = at_s + length_s
+        if self.runs and 0 <= at_s - self._at_s <= LONGEST_STEP_S:
+            run = self.runs[-1]
+            self.runs[-1] = run._replace(last=video_packets, end_s=max(run.end_s, end_s))
+        else:
+            self.runs.append(Run(video_packets, video_packets, at_s, end_s))
+        self._at_s = at_s
+
+
+class Joint(NamedTuple):
+    """Where a new part of the file begins."""
+
+    picture: int
+    """Index of its first picture."""
+    shift: int
+    """Ticks to add to the container's times from there on."""
+
+
+class Timeline(NamedTuple):
+    """The times of pictures on one clock, in ticks."""
+
+    times: Ticks
+    joints: list[Joint]
+    end: Fraction
+    """When the longest stream ends, in seconds on that clock."""
+
+
+def continuous(times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick: Fraction) -> Timeline:
+    """Return the times of all pictures on one clock that never goes back.
+
+    A part of the file begins where the times go back, or forward by more than LONGEST_STEP_S while
+    no sound goes on. It is moved to where the part before it ends. A single time that contradicts
+    both its neighbours is replaced.
+
+    Args:
+        times: Of the pictures, in the order in which they are shown; at least one.
+        duration: Of each picture.
+        sounds: The clocks of the other streams.
+        tick: Length of a tick in seconds.
+    """
+    times = times.copy()
+    runs = [run for sound in sounds for run in sound.runs]
+    starts = _starts(times, duration, runs, tick)
+    joints: list[Joint] = []
+    end = Fraction(0)
+    for first, after in zip(starts, [*starts[1:], len(times)], strict=True):
+        part = slice(first, after)
+        shift = math.ceil(end / tick) - int(times[first]) if first else 0
+        joints.append(Joint(first, shift))
+        times[part] += shift
+        last = int((times[part] + duration[part]).max())
+        end = _end_of_part(last * tick, first, after, len(times), runs, shift * tick)
+    return Timeline(times, joints[1:], end)
+
+
+def _end_of_part(
+    video_end: Fraction, first: int, after: int, count: int, runs: Sequence[Run], shift_s: Fraction
+) -> Fraction:
+    """Return when the part `[first, after)` ends: with its picture, or with a longer stream."""
+    is_last = after == count
+    ends = [
+        run.end_s + shift_s
+        for run in runs
+        if first <= run.middle < after + is_last and (is_last or run.last <= after + INTERLEAVING)
+    ]
+    longest = max([video_end, *ends])
+    return longest if is_last or longest - video_end > UNEVEN_S else video_end
+
+
+def _starts(times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction) -> list[int]:
+    """Return the indices at which parts begin; correct single wrong times in place."""
+    longest = int(LONGEST_STEP_S / tick)
+    starts = [0]
+    steps = np.diff(times)
+    for index in np.flatnonzero((steps < 0) | (steps - duration[:-1] > longest)) + 1:
+        before = int(times[index - 1])
+        step = int(times[index]) - before
+        if 0 <= step <= longest + duration[index - 1]:
+            continue  # the time before it was the wrong one, and is corrected
+        if step < 0 and index - 2 >= starts[-1] and times[index] >= times[index - 2]:
+            times[index - 1] = min(int(times[index - 2] + duration[index - 2]), int(times[index]))
+            continue
+        following = int(times[index + 1]) if index + 1 < len(times) else None
+        if following is not None and 0 <= following - before <= longest + 2 * duration[index - 1]:
+            times[index] = min(before + int(duration[index - 1]), following)
+        elif step < 0 or not _is_still(int(index), times, starts[-1], runs, tick):
+            starts.append(int(index))
+    return starts
+
+
+def _is_still(index: int, times: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
+    """Tell whether a picture stands on purpose: sound goes on, or pictures are always that rare."""
+    from_s, until_s = int(times[index - 1]) * tick + LONGEST_STEP_S, int(times[index]) * tick - LONGEST_STEP_S
+    near = [run for run in runs if run.first - INTERLEAVING <= index <= run.last + INTERLEAVING]
+    if any(run.start_s <= from_s and run.end_s >= until_s for run in near):
+        return True
+    steps = index - 1 - part
+    usual = (int(times[index - 1]) - int(times[part])) / steps if steps else math.inf
+    return int(times[index] - times[index - 1]) < SLOWEST_FACTOR * usual
+
+
+def ordered(times: Ticks, duration: Ticks) -> Ticks:
+    """Return the times that a container gives to pictures, in order.
+
+    It may give each the time of another that is near; where times fall by more, a part begins.
+    """
+    breaks = np.flatnonzero(np.diff(times) < -LONGEST_REORDER * duration[:-1]) + 1
+    return np.concatenate([np.sort(part) for part in np.split(times, breaks)])
+
+
+def paced(times: Ticks, duration: Ticks, tick: Fraction) -> Ticks:
+    """Return the times of pictures as they follow from their durations.
+
+    A stream that gives one time for several pictures, and FFmpeg, may take it for that of another
+    picture. So the times of the container count only where they are further off than DRIFT_S.
+
+    Args:
+        times: What the container gives, in ticks, in the order in which the pictures are shown.
+        duration: Of each picture, in ticks.
+        tick: Length of a tick in seconds.
+    """
+    longest = int(DRIFT_S / tick)
+    result = times.copy()
+    result[:1] = times[0] if len(times) and times[0] != NO_TIME else 0
+    for index in range(1, len(times)):
+        expected = result[index - 1] + duration[index - 1]
+        if times[index] == NO_TIME or abs(int(times[index]) - int(expected)) <= longest:
+            result[index] = expected
+    return result

@@ -1,0 +1,186 @@
+"""The index that is made: which packet holds which picture, shown when, as one file in the cache.
+
+It begins with the bytes of the packets, one after the other, unless the video file tells where each
+lies. A table of them, a description in JSON and a footer with the hash of both follow. The file is
+written under another name, and renamed when it is whole.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import struct
+import tempfile
+from base64 import b64decode, b64encode
+from pathlib import Path
+from typing import Annotated, BinaryIO, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from atlaskit.errors import VideoError
+from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
+
+FORMAT = b"atlaskit index 3\n"
+FOOTER = struct.Struct("<QQ32s")
+"""Bytes of the table, bytes of the description, and the SHA-256 of the two."""
+PACKET = np.dtype(
+    [("pts", "<i8"), ("dts", "<i8"), ("duration", "<i8"), ("offset", "<i8"), ("size", "<i4"), ("flags", "<i4")]
+)
+"""A row of the table. Times are in ticks; `flags` holds KEYFRAME, …, above them the codec."""
+KEYFRAME, HIDDEN, DAMAGED, CODEC_SHIFT = 1, 2, 4, 8
+BINARY = ("extradata", "palette", "parameters")
+"""Settings of a codec that are bytes."""
+LARGEST_DESCRIPTION = 16 << 20
+
+Table = NDArray[np.void]
+
+
+class StoredCodec(BaseModel):
+    """A `Codec` as JSON."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(max_length=40)]
+    settings: dict[str, int | str]
+
+    @classmethod
+    def of(cls, codec: Codec) -> StoredCodec:
+        """Return a codec as JSON can hold it."""
+        texts = {key: b64encode(value).decode() for key, value in codec.settings.items() if isinstance(value, bytes)}
+        plain = {key: value for key, value in codec.settings.items() if isinstance(value, int | str)}
+        return cls(name=codec.name, settings={**plain, **texts})
+
+    def codec(self) -> Codec:
+        """Return the codec."""
+        known = {key: value for key, value in self.settings.items() if key in (*CODEC_SETTINGS, *BINARY)}
+        return Codec(self.name, {key: b64decode(str(v)) if key in BINARY else v for key, v in known.items()})
+
+
+class Description(BaseModel):
+    """What a copy tells of its stream beside the packets. See `PacketSource` for the units."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    kind: str
+    is_in_place: bool
+    """Whether the offsets are those of the video file, so that no packet is copied."""
+    size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+    orientation: tuple[Annotated[int, Field(ge=0, le=3)], bool, tuple[int, int, int, int]]
+    fps: Annotated[float, Field(gt=0, allow_inf_nan=False)]
+    tick: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
+    frame_ticks: Annotated[int, Field(ge=1)]
+    start: tuple[int, Annotated[int, Field(ge=1)]]
+    end: tuple[int, Annotated[int, Field(ge=1)]]
+    codecs: Annotated[list[StoredCodec], Field(min_length=1)]
+    joints: list[tuple[int, int]]
+    """Byte of the file at which each further part begins, and the microseconds added from there."""
+
+
+class MadeIndex(NamedTuple):
+    """An index whose table and description were checked."""
+
+    path: Path
+    table: Table
+    description: Description
+
+
+class IndexWriter:
+    """Writes an index; nothing is left of it unless it is finished."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        self.file: BinaryIO = os.fdopen(handle, "w+b", buffering=1 << 20)
+        self._part = Path(name)
+        self.written = 0
+
+    def write(self, packet: bytes | memoryview) -> int:
+        """Write the bytes of the next packet and return their offset."""
+        offset = self.written
+        self.file.write(packet)
+        self.written += len(packet)
+        return offset
+
+    def finish(self, table: Table, description: Description) -> None:
+        """Write the table and the description, and put the file into its place."""
+        rows, text = table.tobytes(), description.model_dump_json().encode()
+        digest = hashlib.sha256(rows + text).digest()
+        self.file.seek(0, os.SEEK_END)
+        self.file.write(rows + text + FOOTER.pack(len(rows), len(text), digest) + FORMAT)
+        self.file.close()
+        self._part.replace(self._path)
+
+    def discard(self) -> None:
+        """Remove what was written, unless it is finished."""
+        self.file.close()
+        self._part.unlink(missing_ok=True)
+
+
+def read_index(path: Path) -> MadeIndex | None:
+    """Return an index, or None if there is none, or only a damaged one.
+
+    It may come from someone else's cache, so everything in them is checked.
+    """
+    try:
+        with path.open("rb") as file:
+            end = file.seek(0, os.SEEK_END) - FOOTER.size - len(FORMAT)
+            file.seek(max(0, end))
+            table_size, text_size, digest = FOOTER.unpack(file.read(FOOTER.size))
+            if file.read() != FORMAT or table_size % PACKET.itemsize or text_size > LARGEST_DESCRIPTION:
+                return None
+            packets_end = end - table_size - text_size
+            if packets_end < 0:
+                return None
+            file.seek(packets_end)
+            content = file.read(table_size + text_size)
+    except (OSError, struct.error, ValueError):
+        return None
+    if hashlib.sha256(content).digest() != digest:
+        return None
+    table = np.frombuffer(content, PACKET, table_size // PACKET.itemsize)
+    try:
+        description = Description.model_validate_json(content[table_size:])
+    except ValidationError:
+        return None
+    return MadeIndex(path, table, description) if _is_sound(table, description, packets_end) else None
+
+
+def _is_sound(table: Table, description: Description, packets_end: int) -> bool:
+    offset, size = table["offset"], table["size"]
+    return bool(
+        len(table)
+        and (offset >= 0).all()
+        and (size > 0).all()
+        and (description.is_in_place or (offset + size <= packets_end).all())
+        and (np.diff(table["dts"]) >= 0).all()
+        and ((table["flags"] & HIDDEN) == 0).any()
+        and (table["flags"] >> CODEC_SHIFT < len(description.codecs)).all()
+        and (table["flags"] >= 0).all()
+    )
+
+
+def indexes_of(folder: Path) -> list[tuple[Path, int]]:
+    """Return the files of a folder of indexes with their bytes."""
+    suffixes = (".packets", ".orderly", ".played")
+    try:
+        return [(path, path.stat().st_size) for path in folder.iterdir() if path.suffix in suffixes]
+    except OSError:
+        return []
+
+
+def folder_of_indexes(folder: Path) -> Path:
+    """Return the folder of the indexes, created if needed, for the user alone.
+
+    Raises:
+        VideoError: It cannot be created.
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise VideoError(
+            f"{folder} cannot be created, where the indexes of files without a reliable one are cached "
+            f"({error.strerror}): name a cache in another directory."
+        ) from error
+    return folder

@@ -1,0 +1,388 @@
+"""Makes the index of a file whose container is not believed: it is played once, in order.
+
+The packets are read first, and copied where the file does not tell where each lies. Then they are
+decoded one after the other, each numbered by its place. The numbers of the pictures that come out,
+in the order in which they come out, are what a player shows; the times that the container gives to
+these packets, in order, are when.
+"""
+
+from __future__ import annotations
+
+import time
+from array import array
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from fractions import Fraction
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple, cast
+
+import av
+import numpy as np
+from av.bitstream import BitStreamFilterContext
+from av.container import InputContainer
+from av.video.frame import VideoFrame
+from av.video.stream import VideoStream
+from numpy.typing import NDArray
+
+from atlaskit.errors import VideoError, reason
+from atlaskit.video.readers.clock import LONGEST_REORDER, NO_TIME, SoundClock, continuous, ordered, paced
+from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of, same_decoder
+from atlaskit.video.readers.container import (
+    DECODE_ERRORS,
+    codec_of,
+    container_kind,
+    frame_length,
+    is_transient,
+    packets_of,
+    tick_length,
+)
+from atlaskit.video.readers.duration import declared_end, earliest_start
+from atlaskit.video.readers.index import (
+    CODEC_SHIFT,
+    DAMAGED,
+    HIDDEN,
+    KEYFRAME,
+    PACKET,
+    Description,
+    IndexWriter,
+    StoredCodec,
+    Table,
+)
+from atlaskit.video.readers.orientation import orientation_of
+from atlaskit.video.readers.picture import shown_size
+from atlaskit.video.readers.trust import PROVED, RAW
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+SAVED_EVERY_S = 20.0
+"""So often what was decoded is saved, for a process that goes on where this one ends."""
+MARKED_BEFORE = 4
+REORDERED = 32
+"""Most packets between one and its picture."""
+
+
+def make_index(container: InputContainer, stream: VideoStream, path: Path, why: str, target: Path) -> None:
+    """Write the index of a stream to `target`.
+
+    Args:
+        container: The file, just opened.
+        stream: Its video stream.
+        path: The file, for messages.
+        why: What its container does; continues a sentence that begins with the file's name.
+        target: The file to write. Beside it lies, while this runs, what was decoded so far.
+
+    Raises:
+        VideoError: The file holds no picture or cannot be read, or `target` cannot be written.
+    """
+    from tqdm import tqdm  # here, so that `import atlaskit` stays light
+
+    writer = None
+    try:
+        writer = IndexWriter(target)
+        packets = _Packets(container, stream, path, writer)
+        size = path.stat().st_size
+        told = f"{path.name} {why}: it is decoded once, in order, and what is shown when is cached"
+        with tqdm(total=2 * size, unit="B", unit_scale=True, desc=told) as bar:
+            packets.read(bar)
+            pictures = _played(packets, target.with_suffix(".played"), bar)
+            bar.update(bar.total - bar.n)
+        if not len(pictures.order):
+            raise VideoError(f"{path} holds no video frame: is the file whole?")
+        writer.finish(*packets.result(pictures))
+        target.with_suffix(".played").unlink(missing_ok=True)
+    except DECODE_ERRORS as error:
+        if not isinstance(error, OSError) or isinstance(error, av.FFmpegError):
+            raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
+        raise VideoError(
+            f"The index of {path} cannot be written to {target.parent} ({reason(error)}): "
+            "make room there, or name a cache in another directory."
+        ) from error
+    finally:
+        if writer is not None:
+            writer.discard()
+
+
+def _unpacked(packets: Iterator[VideoPacket], stream: VideoStream) -> Iterator[VideoPacket]:
+    """Yield the packets of an MPEG-4 stream so that each holds one picture.
+
+    A decoder that begins in the middle does not know that two may lie in one.
+    """
+    unpack = BitStreamFilterContext("mpeg4_unpack_bframes", stream)
+    for packet in packets:
+        yield from cast("list[VideoPacket]", unpack.filter(packet))
+    yield from cast("list[VideoPacket]", unpack.filter(None))
+
+
+class _Pictures(NamedTuple):
+    """What a decoder returned."""
+
+    order: list[int]
+    """The packet of each picture, in the order in which they are shown."""
+    keys: list[int]
+    """The packets whose pictures can be decoded by themselves."""
+    errors: list[int]
+    """Packets at which the decoder failed."""
+
+
+class _Packets:
+    """The packets of a stream, in the order of the file."""
+
+    def __init__(self, container: InputContainer, stream: VideoStream, path: Path, writer: IndexWriter) -> None:
+        self._container, self._stream, self._path, self._writer = container, stream, path, writer
+        self.kind, self.tick = container_kind(container), tick_length(stream)
+        # FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
+        is_raw = self.kind in RAW and stream.guessed_rate
+        length = 1 / Fraction(stream.guessed_rate) if is_raw and stream.guessed_rate else frame_length(stream)
+        self._frame_ticks = max(1, round(length / self.tick))
+        self._is_in_place = self.kind == "mov"
+        self._source = path.open("rb") if self._is_in_place else writer.file
+        self._start = earliest_start(container)
+        self.codecs: list[Codec] = [codec_of(stream)]
+        self._codec = 0
+        # FFmpeg takes the shape of pixels from the track's size and the last of several codecs.
+        self._aspects = stream.sample_aspect_ratio, stream.codec_context.sample_aspect_ratio
+        self._times, self._durations, self._sounds = array("q"), array("q"), dict[int, SoundClock]()
+        self._offsets, self.sizes, self.flags, self._positions = array("q"), array("i"), array("i"), array("q")
+
+    def __len__(self) -> int:
+        return len(self.sizes)
+
+    def read(self, bar: tqdm) -> None:
+        """Read the file to its end, or to the first place that cannot be passed."""
+        packets = self._video_packets(bar)
+        if self.codecs[0].name == "mpeg4" and not self._is_in_place:
+            packets = _unpacked(packets, self._stream)
+        for packet in packets:
+            if packet.has_sidedata("new_extradata"):
+                self._change_codec("extradata", bytes(packet.get_sidedata("new_extradata")))
+            if packet.has_sidedata("palette"):
+                self._change_codec("palette", bytes(packet.get_sidedata("palette")))
+            if packet.is_keyframe and (parameters := parameters_of(packet, self.codecs[self._codec])):
+                self._change_codec("parameters", parameters)
+            self.flags.append(HIDDEN * packet.is_discard | DAMAGED * packet.is_corrupt | KEYFRAME * packet.is_keyframe)
+            self.flags[-1] |= self._codec << CODEC_SHIFT
+            at = -1 if packet.pos is None else packet.pos
+            self._offsets.append(at if self._is_in_place else self._writer.write(memoryview(packet)))
+            self.sizes.append(packet.size)
+            self._positions.append(at)
+            # AVI and ASF tell when pictures are decoded: in order, that is when they are shown.
+            pts = packet.dts if self.kind in ("avi", "asf") and packet.dts is not None else packet.pts
+            self._times.append(NO_TIME if pts is None or self.kind in RAW else pts)
+            self._durations.append(packet.duration or 0)
+        self._put_in_order()
+        self._writer.file.flush()
+
+    def _video_packets(self, bar: tqdm) -> Iterator[VideoPacket]:
+        try:
+            for packet in packets_of(self._container):
+                if packet.pos is not None and packet.pos > bar.n:
+                    bar.update(packet.pos - bar.n)
+                if packet.stream is self._stream:
+                    if packet.size:
+                        yield cast("VideoPacket", packet)
+                elif packet.stream.type in ("audio", "subtitle") and packet.pts is not None and packet.time_base:
+                    clock = self._sounds.setdefault(packet.stream.index, SoundClock())
+                    length_s = (packet.duration or 0) * packet.time_base
+                    clock.add(packet.pts * packet.time_base, length_s, len(self))
+        except DECODE_ERRORS as error:
+            if is_transient(error):
+                raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
+
+    def _change_codec(self, name: str, value: bytes) -> None:
+        before = self.codecs[self._codec]
+        codec = Codec(before.name, before.settings | {name: value})
+        if name == "parameters" and name not in before.settings and len(self.codecs) == 1:
+            self.codecs[0] = codec  # the first are those of the stream
+        if codec not in self.codecs:
+            self.codecs.append(codec)
+        self._codec = self.codecs.index(codec)
+
+    def _put_in_order(self) -> None:
+        """Put the packets of a transport stream into the order in which they begin in the file.
+
+        Where a stream goes on under another number, FFmpeg returns its last packet at the very end.
+        """
+        positions = np.array(self._positions, np.int64)
+        known = np.maximum.accumulate(np.where(positions >= 0, np.arange(len(positions)), 0))
+        order = np.argsort(positions[known], kind="stable")
+        if self.kind == "mpegts" and (np.diff(order) < 0).any():
+            for column in (self._times, self._durations, self._offsets, self.sizes, self.flags, self._positions):
+                column[:] = array(column.typecode, np.array(column)[order].tolist())
+
+    def packet(self, number: int) -> VideoPacket:
+        """Return a packet that has its number for its time."""
+        self._source.seek(self._offsets[number])
+        packet = packet_of(self._source.read(self.sizes[number]), self.codec(number))
+        packet.time_base, packet.pts = self.tick, number
+        return packet
+
+    def codec(self, number: int) -> Codec:
+        """Return the codec of a packet."""
+        return self.codecs[self.flags[number] >> CODEC_SHIFT]
+
+    # --- the result -------------------------------------------------------------------------------
+
+    def result(self, pictures: _Pictures) -> tuple[Table, Description]:
+        """Return the table and the description of the index."""
+        table, order = np.zeros(len(self), PACKET), np.array(pictures.order, np.int64)
+        duration = np.array(self._durations, np.int64)
+        table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
+        table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
+        is_key = np.zeros(len(self), bool)
+        is_key[pictures.keys or np.flatnonzero(table["flags"] & KEYFRAME)] = True
+        given = np.array(self._times, np.int64)
+        # What is decoded before a keyframe, or before times fall, is shown before it: a decoder of
+        # a cut stream may err.
+        begins = is_key.copy()
+        falls = given[1:] < given[:-1] - LONGEST_REORDER * self._frame_ticks
+        begins[1:] |= falls & (given[1:] != NO_TIME) & (given[:-1] != NO_TIME)
+        order = order[np.argsort(np.cumsum(begins)[order], kind="stable")]
+        length = table["duration"][order]
+        is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
+        times = paced(given[order], length, self.tick) if is_sparse else ordered(given[order], length)
+        timeline = continuous(times, length, list(self._sounds.values()), self.tick)
+        # A part may begin with pictures that need ones that are not there.
+        starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
+        keys = [np.flatnonzero(is_key[order[first:after]])[:1].sum() for first, after in pairwise(starts)]
+        unneeded = [order[first : first + key] for first, key in zip(starts, keys, strict=False)]
+        joints = [(int(order[: joint.picture].max()) + 1, joint.shift) for joint in timeline.joints]
+        table["pts"] = given
+        for first, shift in joints:
+            table["pts"][first:] = np.where(given[first:] == NO_TIME, NO_TIME, given[first:] + shift)
+        table["pts"][order] = timeline.times
+        if joints:  # by the clock of the first part, FFmpeg takes what begins a later one for cut away
+            table["flags"][joints[0][0] :] &= ~HIDDEN
+        self._note_pictures(table, pictures, is_key, [first for first, _ in joints])
+        table["flags"][np.concatenate(unneeded)] |= HIDDEN
+        self._hide_repeated(table)
+        visible = (table["flags"] & HIDDEN) == 0
+        # A packet without a picture of its own has the time of the next that has one.
+        table["pts"][~visible] = int(table["pts"][visible].max()) + 1
+        table["dts"] = np.minimum.accumulate(table["pts"][::-1])[::-1]
+        return table, self._description(table[visible], timeline.end, joints)
+
+    @staticmethod
+    def _note_pictures(table: Table, pictures: _Pictures, is_key: NDArray[np.bool_], starts: list[int]) -> None:
+        """Flag which packets have a picture, which of these begin decoding, and which are lost."""
+        flags, count = table["flags"], len(table)
+        has_picture, fails, is_end = (np.zeros(count, bool) for _ in range(3))
+        has_picture[pictures.order] = True
+        fails[
+            [near for number in pictures.errors for near in range(max(0, number - REORDERED), min(number + 1, count))]
+        ] = True
+        # A counter that jumps before a keyframe has cost nothing if the pictures before are whole:
+        # FFmpeg marks some of them.
+        begins = is_key.copy()
+        begins[starts] = True
+        for _ in range(MARKED_BEFORE):
+            is_end[:-1] |= (begins | is_end)[1:] & has_picture[:-1]
+        damaged = (flags & DAMAGED).astype(bool) & ~is_end
+        groups = np.cumsum(is_key)
+        touched = np.isin(groups, groups[damaged | (fails & ~has_picture)])
+        parts = np.zeros(count, np.int64)
+        parts[starts] = starts
+        is_decodable = np.maximum.accumulate(np.where(is_key, np.arange(count), -1)) >= np.maximum.accumulate(parts)
+        is_lost = touched & ~has_picture & is_decodable & (table["pts"] != NO_TIME)
+        flags &= ~(KEYFRAME | DAMAGED)
+        flags |= KEYFRAME * (is_key & has_picture) | DAMAGED * (damaged | is_lost) | HIDDEN * (~has_picture & ~is_lost)
+
+    @staticmethod
+    def _hide_repeated(table: Table) -> None:
+        """Hide all but the last of the pictures that are shown at one time."""
+        shown = np.flatnonzero((table["flags"] & HIDDEN) == 0)
+        by_time = shown[np.argsort(table["pts"][shown], kind="stable")]
+        is_replaced = np.diff(table["pts"][by_time]) == 0
+        table["flags"][by_time[:-1][is_replaced]] |= HIDDEN
+
+    def _description(self, shown: Table, end: Fraction, joints: Sequence[tuple[int, int]]) -> Description:
+        length = (int(shown["pts"].max()) - int(shown["pts"].min())) * self.tick
+        rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
+        head = [*map(self.packet, range(min(PROVED, len(self)))), None]
+        orientation = orientation_of(self._path, self.kind, self._stream, head)
+        last = max(end, int((shown["pts"] + shown["duration"]).max()) * self.tick)
+        declared = declared_end(self._container, self._stream)
+        is_trimmed = declared is not None and not joints and (last - declared) / self.tick > 1.5 * self._frame_ticks
+        return Description(
+            kind=self.kind,
+            is_in_place=self._is_in_place,
+            size=shown_size(
+                orientation.cropped(self.codecs[0].coded_size), self._aspects[len(self.codecs) > 1], orientation
+            ),
+            orientation=orientation,
+            fps=float(rate),
+            tick=_pair(self.tick),
+            frame_ticks=self._frame_ticks,
+            start=_pair(self._start),
+            end=_pair(declared if declared is not None and is_trimmed else last),
+            codecs=[StoredCodec.of(codec) for codec in self.codecs],
+            joints=[(self._positions[packet], round(shift * self.tick * 1_000_000)) for packet, shift in joints],
+        )
+
+
+def _pair(value: Fraction) -> tuple[int, int]:
+    return value.numerator, value.denominator
+
+
+def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
+    """Decode all packets, from where an earlier process ended."""
+    found, begin, until = _resumed(saved, len(packets))
+    is_new, last_save_s = begin == 0, time.monotonic()
+    bar.update(sum(packets.sizes[:begin]))
+    for frame in _frames(packets, begin, found.errors, bar):
+        at = frame.pts
+        if at is None or not 0 <= at < len(packets):
+            continue
+        if is_new:
+            found.order.append(at)
+            if frame.key_frame:
+                found.keys.append(at)
+        is_new = is_new or at == until
+        if is_new and time.monotonic() - last_save_s > SAVED_EVERY_S:
+            last_save_s = time.monotonic()
+            _save(found, len(packets), saved)
+    return found
+
+
+def _frames(packets: _Packets, begin: int, errors: list[int], bar: tqdm) -> Iterator[VideoFrame]:
+    """Yield the pictures of all packets from one on, with its number for the time of each."""
+    codec, context = packets.codec(begin), new_context(packets.codec(begin), 0)
+    for number in range(begin, len(packets) + 1):
+        is_end = number == len(packets)
+        is_other = not (is_end or packets.codec(number) is codec or same_decoder(packets.codec(number), codec))
+        fed: list[VideoPacket | None] = [None] if is_end or is_other else []
+        fed += [] if is_end else [packets.packet(number)]
+        for packet in fed:
+            try:
+                yield from context.decode(packet)
+            except DECODE_ERRORS as error:
+                if is_transient(error):
+                    raise
+                errors.append(number)
+            if packet is None and is_other:
+                codec, context = packets.codec(number), new_context(packets.codec(number), 0)
+        bar.update(0 if is_end else packets.sizes[number])
+
+
+def _save(found: _Pictures, count: int, path: Path) -> None:
+    """Save what was decoded up to the last keyframe; decoding can begin again at the one before."""
+    if len(found.keys) < 3:
+        return
+    order = found.order[: found.order.index(found.keys[-1], max(0, len(found.order) - 100_000)) + 1]
+    head = [count, len(found.keys), len(found.errors)]
+    part = path.with_name(f".{path.name}")
+    with part.open("wb") as file:
+        np.save(file, np.array([*head, *found.keys, *found.errors, *order], np.int32))
+    part.replace(path)
+
+
+def _resumed(path: Path, count: int) -> tuple[_Pictures, int, int]:
+    """Return what was saved, the packet to begin at, and the picture up to which all are known."""
+    with suppress(OSError, ValueError, IndexError, EOFError):
+        rows = np.load(path, allow_pickle=False).tolist()
+        keys, errors = rows[3 : 3 + rows[1]], rows[3 + rows[1] : 3 + rows[1] + rows[2]]
+        order = rows[3 + rows[1] + rows[2] :]
+        if rows[0] == count and len(keys) > 2 and order[-1] == keys[-1] and 0 <= min(order) <= max(order) < count:
+            return _Pictures(order, keys, errors), keys[-2], keys[-1]
+    return _Pictures([], [], []), 0, -1

@@ -1,0 +1,156 @@
+"""The one question that is asked when a file is opened: can its container's account be believed?
+
+The account is which pictures there are, shown when, and from which packets they can be decoded. If
+it can, frames are read in place; if not, the file is played once, and what comes out is the index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from itertools import islice, pairwise
+from pathlib import Path
+
+from av.container import InputContainer
+from av.video.stream import VideoStream
+
+from atlaskit.video.readers.boxes import has_several_descriptions, is_fragmented
+from atlaskit.video.readers.clock import LONGEST_STEP_S
+from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of
+from atlaskit.video.readers.container import DECODE_ERRORS, codec_of, container_kind, discard_others, tick_length
+from atlaskit.video.readers.elements import is_appended
+
+RAW = {
+    *("mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "evc", "obu", "dirac", "vc1", "cavsvideo"),
+    *("avs2", "avs3", "mjpeg", "dnxhd", "apv", "rawvideo"),
+}
+"""FFmpeg's names of formats that hold a stream and nothing else: no index, and most no times."""
+LIVE = {"mpegts", "flv", "ogg"}
+"""Kinds that are recorded live: their clock may restart. So may that of a fragmented MP4."""
+REORDERING = {"h264", "hevc", "mpeg4"}
+"""Codecs whose pictures AVI and ASF give in the order of decoding."""
+HEAD, PROVED = 48, 24
+"""Packets at the start of a file that are looked at, and that are decoded if these are odd."""
+SHORT_S, BAR_PACKETS = 2, 4096
+"""A pass that takes less shows no bar; the bar moves every so many packets."""
+MPEG_WRAP = 1 << 33
+"""The clock of a transport stream starts anew at this tick."""
+INTRA = {1, 5, 7}
+"""FFmpeg's numbers of the types of pictures that refer to no other: I, SI, BI."""
+WITHIN_PACKETS = {"gif", "apng", "png", "flic"}
+"""Codecs whose packets hold the palette themselves."""
+
+
+def doubt(container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket] | None) -> str | None:
+    """Return why the account of a file is not believed; None if it is.
+
+    Args:
+        container: The file.
+        stream: Its video stream.
+        path: The file.
+        head: Its first packets. None for a file just opened that was recorded live: then all
+            packets are read, up to the first that contradicts the others.
+
+    Returns:
+        Why, to continue a sentence that begins with the file's name.
+    """
+    kind, codec = container_kind(container), stream.codec_context
+    if kind in RAW or kind == "mpeg":
+        return "has no index"
+    if kind in ("avi", "asf") and codec.name in REORDERING and codec.has_b_frames:
+        return "does not tell when its pictures are shown"
+    if codec.pix_fmt == "pal8" and codec.name not in WITHIN_PACKETS:
+        return "does not tell which palettes its pictures have"
+    if kind == "mov" and has_several_descriptions(path):
+        return "changes its codec in the middle"
+    if kind == "matroska" and is_appended(path):
+        return "consists of several files"
+    return _of_all(container, stream) if head is None else _of_head(head, codec_of(stream))
+
+
+def head_of(container: InputContainer, stream: VideoStream) -> list[VideoPacket]:
+    """Return the first packets of a file just opened."""
+    head: list[VideoPacket] = []
+    with suppress(*DECODE_ERRORS):
+        head.extend(packet for packet in islice(container.demux(stream), HEAD) if packet.size)
+    return head
+
+
+def is_live(container: InputContainer, path: Path) -> bool:
+    """Tell whether a file is of a kind that is recorded live, so that its clock may restart."""
+    kind = container_kind(container)
+    return kind in LIVE or (kind == "mov" and is_fragmented(path))
+
+
+def _of_head(head: Sequence[VideoPacket], codec: Codec) -> str | None:
+    """Return what is odd about the first packets of a file, where decoding them confirms it."""
+    shown = [packet for packet in head if not packet.is_discard]
+    times = [packet.pts for packet in shown if packet.pts is not None]
+    if head and not head[0].is_keyframe:
+        return "begins between keyframes, or marks none"
+    if len(times) < len(shown):
+        return "does not give the time of each picture"
+    if len(set(times)) < len(times) and codec.name not in ("vp8", "vp9", "av1"):
+        return "gives one time to several pictures"
+    # Pictures that refer to later ones are stored in another order; and few are keyframes.
+    are_in_order = all(before < after for before, after in pairwise(times))
+    keys = sum(packet.is_keyframe for packet in head)
+    if (are_in_order and codec.may_reorder) or (2 * keys > len(head) > 1 and not codec.is_intra):
+        return _of_decoded(head[:PROVED], codec)
+    return None
+
+
+def _of_decoded(head: Sequence[VideoPacket], codec: Codec) -> str | None:
+    """Decode packets in order and tell what they contradict: their times, or their marks."""
+    context, pictures = new_context(codec, 1), []
+    for number, packet in enumerate([*head, None]):
+        copy = None if packet is None else packet_of(bytes(packet), codec)
+        if copy is not None:
+            copy.pts = number
+        with suppress(*DECODE_ERRORS):
+            pictures += [(frame.pts, frame.pict_type) for frame in context.decode(copy) if frame.pts is not None]
+    times = [head[number].pts or 0 for number, _ in pictures]
+    if times != sorted(times):
+        return "gives its pictures other times than those at which they are shown"
+    if any(head[number].is_keyframe and kind not in INTRA for number, kind in pictures):
+        return "marks pictures as keyframes that are none"
+    return None
+
+
+def _of_all(container: InputContainer, stream: VideoStream) -> str | None:
+    """Read packets up to the first that is damaged, or whose time is not in order."""
+    from tqdm import tqdm  # here, so that `import atlaskit` stays light
+
+    discard_others(container, stream)
+    longest, wraps = LONGEST_STEP_S / tick_length(stream), container_kind(container) == "mpegts"
+    name = Path(container.name).name
+    bar = tqdm(total=container.size, unit="B", unit_scale=True, desc=f"{name}: its clock is read, once", delay=SHORT_S)
+    last: int | None = None
+    codec, parameters = codec_of(stream), set[bytes]()
+    head: list[VideoPacket] | None = []
+    with bar:
+        try:
+            for number, packet in enumerate(packet for packet in container.demux(stream) if packet.size):
+                if number % BAR_PACKETS == 0 and packet.pos is not None:
+                    bar.update(packet.pos - bar.n)
+                if head is not None and number < HEAD:
+                    head.append(packet)
+                elif head is not None:
+                    odd, head = _of_head(head, codec), None
+                    if odd:
+                        return odd
+                at = packet.dts if packet.dts is not None else packet.pts
+                if packet.is_corrupt or packet.pts is None or at is None:
+                    return "has packets that are damaged, or that give no time"
+                if packet.is_keyframe and (told := parameters_of(packet, codec)):
+                    parameters.add(told)
+                    if len(parameters) > 1:
+                        return "changes the shape of its pictures"
+                if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
+                    return "has a clock that starts anew or jumps"
+                last = at
+        except DECODE_ERRORS:
+            return "cannot be read to its end"
+        if bar.total is not None:  # what follows need not be read
+            bar.update(bar.total - bar.n)
+    return _of_head(head, codec) if head else None

@@ -1,0 +1,192 @@
+"""`TrustedSource`: the packets of a video stream, read in place by FFmpeg's demuxer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import chain
+from pathlib import Path
+
+from av.container import InputContainer
+from av.video.stream import VideoStream
+
+from atlaskit.errors import VideoError, reason
+from atlaskit.video.readers.codecs import VideoPacket
+from atlaskit.video.readers.container import (
+    DECODE_ERRORS,
+    codec_of,
+    container_kind,
+    open_container,
+    tick_length,
+)
+from atlaskit.video.readers.duration import (
+    checked_rate,
+    earliest_start,
+    first_frame,
+    is_without_cues,
+    measure_length,
+)
+from atlaskit.video.readers.gaps import has_gap, is_misplaced
+from atlaskit.video.readers.orientation import orientation_of
+from atlaskit.video.readers.picture import shown_size
+from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table
+from atlaskit.video.readers.sources import (
+    PacketSource,
+    StreamPacket,
+    check_unchanged,
+    file_identity,
+    sizes_of,
+)
+from atlaskit.video.readers.trust import BAR_PACKETS, SHORT_S
+
+SHOWN_VP8 = 0x10
+"""Bit of the first byte of a VP8 frame that is shown, and not only decoded (RFC 6386, 9.1)."""
+INDEX_REACH_S = 20.0
+"""A container's index says nothing about a time this far after its nearest entry."""
+
+
+class TrustedSource(PacketSource):
+    """The packets of a file whose container is believed.
+
+    Raises:
+        VideoError: The file is not a video that can be read.
+    """
+
+    def __init__(self, path: Path, container: InputContainer, stream: VideoStream, head: Sequence[VideoPacket]) -> None:
+        """Begin with a file that is open, of whose video only the packets `head` were read."""
+        self.path, self._identity, self.is_open = path, file_identity(path), True
+        self._container, self._stream, codec = container, stream, stream.codec_context
+        if min(codec.width, codec.height) < 1:
+            raise VideoError(f"{path} does not give the size of its frames: is the file whole?")
+        self.kind = container_kind(self._container)
+        self.codec = codec_of(stream)
+        self.orientation = orientation_of(path, self.kind, stream, [*head, None])
+        self.size = shown_size(
+            self.orientation.cropped(self.codec.coded_size), stream.sample_aspect_ratio, self.orientation
+        )
+        self.tick = tick_length(stream)
+        rate = checked_rate(self.kind, stream, head, path)
+        self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
+        try:
+            self.start = earliest_start(container)
+            self.origin, delay = first_frame(chain(head, container.demux(stream)), path)
+            self._keeps_index = is_without_cues(self._container, stream)
+            if self._keeps_index:
+                self.open()
+                stream = self._stream
+            length = measure_length(self._container, stream, path, self.origin, not self._keeps_index)
+        except DECODE_ERRORS as error:
+            raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
+        self.end, self.readable_end, self.last_end = length.end, length.readable, length.last_frame
+        self._is_at_start = False
+        self._index_delay = delay if self.kind == "mov" else 0  # the index of an MP4 holds decoding times
+
+    def open(self) -> None:
+        """Open the file, again or for the first time; raise VideoError if it has changed."""
+        check_unchanged(self.path, self._identity)
+        container, stream = open_container(self.path, is_known=True)
+        self.close()
+        self._container, self._stream, self.is_open, self._is_at_start = container, stream, True, True
+
+    def close(self) -> None:
+        """Close the file; `open` opens it again."""
+        if self.is_open:
+            self.is_open = False
+            self._container.close()
+
+    def gop_of(self, ticks: int) -> int | None:
+        """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown."""
+        entries, at = self._stream.index_entries, ticks - self._index_delay
+        nearest = entries.search_timestamp(at, any_frame=True) if len(entries) and self.kind != "mpegts" else -1
+        if nearest < 0 or at - entries[nearest].timestamp > INDEX_REACH_S / self.tick:
+            return None
+        return entries.search_timestamp(at)
+
+    def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[StreamPacket]:
+        """Yield all packets from a keyframe on that is shown at or before `ticks`.
+
+        A seek may land too late, since containers index decoding times and not presentation times,
+        or between keyframes. Frames that follow a keyframe in the file but are shown before it need
+        frames from before it. So a landing counts only if its first keyframe is shown at or before
+        `ticks`; otherwise the seek starts further back.
+        """
+        step = max(1, int(1 / self.tick))
+        start = ticks
+        while True:
+            from_start = start <= max(self.origin, self._stream.start_time or 0) or not self._seek(start)
+            if from_start:
+                self._rewind()
+            self._is_at_start = False
+            packets = self.following()
+            first = next((found for found in packets if found.packet.is_keyframe), None)
+            if first is None and from_start:
+                return
+            pts = first.packet.pts if first else None
+            if first is not None and (from_start or (pts is not None and pts <= ticks)):
+                if not is_earlier or from_start:
+                    yield from chain([first], packets)
+                    return
+                ticks, is_earlier = (pts or 0) - 1, False
+                start = ticks
+                continue
+            start, step = start - step, step * 2
+
+    def following(self) -> Iterator[StreamPacket]:
+        """Yield the packets after the last one that `packets_from` yielded."""
+        for packet in self._container.demux(self._stream):
+            if packet.size:
+                is_damaged = packet.is_corrupt or is_misplaced(packet, self._stream, self.kind)
+                yield StreamPacket(packet, self.codec, self._is_shown(packet), is_damaged)
+
+    def sizes(self) -> Iterator[PacketSizes]:
+        """Yield the sizes of all packets, in chunks, with times in ticks.
+
+        The sample table of an MP4 or MOV file tells them; other files are read through.
+        """
+        table = sizes_in_table(self.path, self._stream, self._index_delay) if self.kind == "mov" else None
+        return sizes_of(self._counted(self.packets_from(self.origin))) if table is None else table
+
+    def _counted(self, packets: Iterator[StreamPacket]) -> Iterator[StreamPacket]:
+        """Yield packets, and show how much of the file is read."""
+        from tqdm import tqdm  # here, so that `import atlaskit` stays light
+
+        what = f"{self.path.name}: the sizes of its packets are read, once"
+        with tqdm(total=self._container.size, unit="B", unit_scale=True, desc=what, delay=SHORT_S) as bar:
+            for number, found in enumerate(packets):
+                if number % BAR_PACKETS == 0 and found.packet.pos is not None:
+                    bar.update(found.packet.pos - bar.n)
+                yield found
+            bar.update((bar.total or bar.n) - bar.n)
+
+    def _seek(self, ticks: int) -> bool:
+        """Move to a keyframe near a tick; return False if the file cannot seek."""
+        self._is_at_start = False
+        with suppress(*DECODE_ERRORS):
+            self._container.seek(ticks, stream=self._stream, backward=True)
+            return True
+        return False
+
+    def _rewind(self) -> None:
+        """Move to the start of the file.
+
+        The file is opened again for that: some formats (AVI) refuse a seek to the start, and in
+        others (MPEG-TS) it lands on the second keyframe. But a Matroska file without cues is
+        indexed only as far as it was read, and would lose that.
+        """
+        if self._keeps_index and len(self._stream.index_entries):
+            self._is_at_start = self._seek(self._stream.index_entries[0].timestamp)
+        if not self._is_at_start:
+            self.open()
+
+    def _is_shown(self, packet: VideoPacket) -> bool:
+        """Tell whether a packet's frame is shown."""
+        return not packet.is_discard and (self.codec.name != "vp8" or bool(memoryview(packet)[0] & SHOWN_VP8))
+
+    def has_gap(self, pts: int, tick: int) -> bool:
+        """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
+        if self.kind != "matroska":
+            return False
+        self._seek(pts)
+        last_end = math.inf if self.readable_end < self.end else self.last_end
+        return has_gap(self._container.demux(), self._stream, self.path, pts, tick, self.frame_ticks, last_end)

@@ -1,0 +1,455 @@
+"""Each dataset in its published layout: what its rows become, and the oddities of real rows.
+
+Whatever all datasets have in common is in `test_registry`.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import datasets
+from support.asking import evaluate
+from support.datasets import (
+    CHARADES_LINES,
+    CLUE_CHOICES,
+    LAYOUTS,
+    STRUCTURES,
+    cgbench_row,
+    egoschema_row,
+    longtimescope_row,
+    lvbench_question,
+    lvbench_row,
+    mlvu_row,
+    put,
+    qvhighlights_row,
+    videomme_v2_row,
+    write_json,
+    write_lines,
+)
+from support.model_doubles import Babbler, Overruled
+
+import atlaskit as ak
+from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.evaluation.metrics import official
+
+CHARADES_FILE, QV_FILE = "charades_sta_test.txt", "highlight_val_release.jsonl"
+
+
+@pytest.fixture
+def home(request: pytest.FixtureRequest, tmp_path: Path, tiny: Path) -> Path:
+    """The folder of the dataset that a test names."""
+    LAYOUTS[request.param](tmp_path, tiny)
+    return tmp_path
+
+
+def load(name: str, home: Path, **options: Any) -> Benchmark:
+    bench: Benchmark = getattr(ak.benchmarks, name)(home, **options)
+    return bench
+
+
+THINGS = tuple(f"thing {letter}" for letter in "abcdefgh")
+EGO = "0074f737-11cb-497d-8d07-77c3a8127391"
+SECOND: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
+    "longvideobench": (
+        {"text": "What is shown?", "choices": ("A star", "A heart"), "answer": 1, "id": "v1_0", "category": "S2O"},
+        "v1",
+        {"duration_group": 15, "subtitles": False},
+    ),
+    "videomme": (
+        {"text": "Which is it?", "choices": ("Apples.", "Candles."), "answer": 1, "id": "002-1"},
+        "fFjv93ACGo1",
+        {"duration": "short", "subtitles": False},
+    ),
+    "lvbench": (
+        {"text": "What happens at 1?", "choices": ("A dog barks", "It rains", "Nobody speaks", "All of it"),
+         "answer": 1, "id": "1", "category": "reasoning, event understanding", "positions_s": ((1.0, 11.0),)},
+        "Cm73ma6Ib0",
+        {"question_type": ("reasoning", "event understanding"), "video_type": "cartoon", "duration_s": 3690.0},
+    ),
+    "mlvu": (
+        {"text": "What does the man do, 1?", "choices": ("Run", "Sleep", "Eat", "Sing"), "answer": 1,
+         "category": "plotQA"},
+        "plotQA_1",
+        {"duration_s": 480.25, "open_ended": False, "subtitles": False},
+    ),
+    "egoschema": (
+        {"text": "What is C doing overall, 1?", "choices": tuple(f"C does {each}." for each in "uvwxy"), "answer": 1,
+         "id": EGO},
+        EGO,
+        {"subtitles": False},
+    ),
+    "longtimescope": (
+        {"text": "What does the golden retriever do, 1?", "choices": THINGS[:6], "answer": 1, "id": "1",
+         "category": "OCR"},
+        "needle_1",
+        {"type": "OCR", "length": 36_000},
+    ),
+    "videomme_v2": (
+        {"text": "Which of these, 1 and 2?", "choices": THINGS, "answer": 2, "id": "001-2",
+         "category": "Action & Motion"},
+        "001",
+        {"group": "001", "place": 2, "group_type": "relevance", "group_structure": STRUCTURES[1], "level": 2,
+         "third_head": "Counting", "subtitles": True},
+    ),
+    "cgbench": (
+        {"text": "Which is it, 1?", "choices": tuple(CLUE_CHOICES), "answer": 1, "id": "101",
+         "category": "Hallucination", "positions_s": ((1.0, 4.0), (11.0, 13.5))},
+        "v1",
+        {"qid": "101", "task": "choice", "domain": "Life Record", "duration_s": 119.9, "clues": 2, "oddity": ""},
+    ),
+    "extremewhen": (
+        {"kind": "when", "several": False, "answer": (1.0, 3.5), "positions_s": ((1.0, 3.5),), "id": "q1",
+         "category": "speech", "text": "When does it happen for the time 1?"},
+        "v1",
+        {"source_corpus": "MLVU", "event_summary": "It happens.", "duration_s": 119.9, "oddity": ""},
+    ),
+    "qvhighlights": (
+        {"kind": "when", "several": True, "answer": ((10, 16), (2, 4)), "positions_s": ((10, 16), (2, 4)),
+         "id": "9001"},
+        "NUsG9BgSes0_110.0_360.0",
+        {"query": "A chef bakes bread 1.", "windows": 2, "duration_s": 119.9, "oddity": ""},
+    ),
+    "charades": (
+        {"kind": "when", "several": False, "answer": (24.3, 30.4), "positions_s": ((24.3, 30.4),), "id": "test-1"},
+        "3MSZA",
+        {"sentence": "person flipped the light switch near the door.", "oddity": "", "subtitles": False},
+    ),
+}  # fmt: skip
+"""Of each dataset: the second question of `support.datasets`, its video, and its facts."""
+
+
+@pytest.mark.parametrize("home", SECOND, indirect=True)
+def test_every_field_is_loaded(home: Path, request: pytest.FixtureRequest) -> None:
+    name = request.node.callspec.params["home"]
+    question, video, facts = SECOND[name]
+    case = load(name, home)[1]
+    assert {field: getattr(case.question, field) for field in question} == question
+    assert case.video == video and {fact: case.facts[fact] for fact in facts} == facts
+    assert case.opened().duration_s == pytest.approx(15)
+
+
+def of_lvbench(**changes: Any) -> dict[str, Any]:
+    return {"qa": [lvbench_question(0, **changes)]}
+
+
+ODD: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+    ("lvbench", of_lvbench(time_reference="102:15-103:00"), {"positions_s": ((6135.0, 6180.0),)}),
+    ("lvbench", of_lvbench(time_reference="1:02:15-1:03:00"), {"positions_s": ((3735.0, 3780.0),)}),
+    ("lvbench", of_lvbench(time_reference="12:30-12:30"), {"positions_s": ((750.0, 751.0),)}),
+    ("lvbench", of_lvbench(time_reference="73:05-None"), {"positions_s": (), "time_reference": "73:05-None"}),
+    ("lvbench", of_lvbench(time_reference=None), {"positions_s": (), "time_reference": ""}),
+    ("lvbench", of_lvbench(question="Which?\n(A) a\n(B) a\n(C) b"), {"choices": ("a", "a", "b"), "answer": 0}),
+    ("lvbench", of_lvbench(answer="It rains"), {"answer": 1}),
+    ("lvbench", of_lvbench(question_type="summarization", answer=None), {"category": "summarization", "answer": None}),
+    ("lvbench", of_lvbench(question_type=None), {"category": ""}),
+    ("videomme", {"options": ["(A) x", "(B) y"], "answer": "(B)"}, {"choices": ("x", "y"), "answer": 1}),
+    ("videomme", {"options": ["Apples", "B. Pears"], "answer": "B"}, {"choices": ("Apples", "B. Pears"), "answer": 1}),
+    ("videomme", {"options": [3, 4, 5], "answer": "C"}, {"choices": ("3", "4", "5"), "answer": 2}),
+    ("mlvu", {"candidates": [0, 3, 2], "answer": 3}, {"choices": ("0", "3", "2"), "answer": 1}),
+    ("mlvu", {"candidates": ["B", "C", "A"], "answer": "A"}, {"answer": 2}),
+    ("mlvu", {"candidates": ["x", "y"], "answer": "B"}, {"answer": 1}),
+    ("mlvu", {"candidates": ["x", "y", None, ""], "answer": " y "}, {"choices": ("x", "y"), "answer": 1}),
+    ("mlvu", {"candidates": ["same", "same", "other"], "answer": "same"}, {"answer": 0}),
+    ("mlvu", {"answer": None}, {"answer": None}),
+    ("egoschema", {"answer": "D"}, {"answer": 3}),
+    ("egoschema", {"answer": 3.0}, {"answer": 3}),
+    ("egoschema", {"answer": "C does x."}, {"answer": 3}),
+    ("egoschema", {"option": [3, 2, 1, 0, 4], "answer": "0"}, {"choices": ("3", "2", "1", "0", "4"), "answer": 0}),
+    ("longtimescope", {"input": "Which?\nA. x\nB. y\nAnswer with the letter.\nThe answer is:", "answer": "b"},
+     {"text": "Which?", "choices": ("x", "y"), "answer": 1}),
+    ("longtimescope", {"input": "Look.\nQuestion: Which? (A) x (B) y"}, {"text": "Which?", "choices": ("x", "y")}),
+    ("videomme_v2", {"group_structure": [1, [2, 3], 4]}, {"group_structure": "[1,[2,3],4]"}),
+    ("videomme_v2", {"group_structure": "[[1, 2], 3, 4]", "level": "3"}, {"group_structure": "[[1,2],3,4]"}),
+    ("videomme_v2", {"group_type": "逻辑链", "level": 2.0}, {"group_type": "logic", "level": 2}),
+    ("videomme_v2", {"second_head": float("nan")}, {"category": ""}),
+    ("videomme_v2", {"options": "A. one\ntwo\nB. C. Wright\n\nC. x", "answer": "C"},
+     {"choices": ("one\ntwo", "C. Wright", "x"), "answer": 2}),
+    ("cgbench", {"clue_intervals": [[9.0, 2.0], [5.0, 5.0]]},
+     {"positions_s": ((2.0, 9.0), (5.0, 5.0)), "oddity": "reversed, empty"}),
+    ("cgbench", {"right_answer": "(d)", "answer": None}, {"answer": 3}),
+    ("cgbench", {"right_answer": None, "answer": "A heart"}, {"answer": 1}),
+    ("cgbench", {"right_answer": None, "answer": None, "qid": None}, {"answer": None, "qid": "v0-0", "id": "v0-0"}),
+    ("extremewhen", {"correct_interval": [20.0, 10.0]}, {"answer": (10.0, 20.0), "oddity": "reversed"}),
+    ("extremewhen", {"correct_interval": [100.0, 140.0]}, {"answer": (100.0, 140.0), "oddity": "beyond the end"}),
+    ("extremewhen", {"correct_interval": [4.0, -3.0]}, {"answer": (0.0, 4.0), "oddity": "reversed, before the start"}),
+    ("extremewhen", {"correct_interval": None, "qid": None}, {"answer": None, "id": "v0-0"}),
+    ("qvhighlights", {"relevant_windows": []}, {"answer": None}),
+    ("charades", {"start": 30.4, "end": 24.3}, {"answer": (24.3, 30.4), "oddity": "reversed"}),
+    ("charades", {"start": 5, "end": "5"}, {"answer": (5.0, 5.0), "oddity": "empty"}),
+]  # fmt: skip
+"""A dataset, what is odd in its first row, and what the question or its facts have."""
+
+
+@pytest.mark.parametrize(("home", "changes", "expected"), ODD, indirect=["home"])
+def test_an_odd_row_is_kept(
+    home: Path, changes: dict[str, Any], expected: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    name = request.node.callspec.params["home"]
+    row = {"videoID": "fFjv93ACGo0", "question": "?", **changes}  # there is no other reader of rows of Video-MME
+    if name != "videomme":
+        row = getattr(datasets, f"{name}_row")(0, **changes) if name != "videomme_v2" else {}
+    rows = [row] if row else group_rows(**changes)
+    case = load(name, home, rows=rows)[0]
+    question, facts = case.question, case.facts
+    assert {key: facts.get(key, getattr(question, key, None)) for key in expected} == expected
+
+
+@pytest.mark.parametrize("home", ["cgbench"], indirect=True)
+def test_the_clues_are_asked_for_as_several_intervals(home: Path) -> None:
+    bench = ak.benchmarks.cgbench(home, task="clues")
+    for number, case in enumerate(bench):
+        question, published = case.question, cgbench_row(number)
+        assert (question.kind, question.several) == ("when", True), "also where there is one clue"
+        assert question.answer == question.positions_s == tuple(map(tuple, published["clue_intervals"]))
+        assert published["question"] in question.text and all(f"- {choice}" in question.text for choice in CLUE_CHOICES)
+        assert question.id == f"{published['qid']}-clues" and case.facts["qid"] == str(published["qid"])
+    both = ak.benchmarks.cgbench(home, task="both")
+    assert [case.facts["task"] for case in both] == ["choice", "clues"] * 3
+    assert both.where(task="clues").cases == bench.cases
+    assert len({case.question.id for case in both}) == 6
+
+
+@pytest.mark.parametrize("home", ["cgbench"], indirect=True)
+def test_a_wrong_folder_split_or_task_is_one_sentence(home: Path) -> None:
+    for settings, message in [({"split": "test"}, "split must be"), ({"task": "open"}, "task must be")]:
+        with pytest.raises(InputError, match=message):
+            ak.benchmarks.cgbench(home, **settings)  # type: ignore[arg-type]
+    for text in ("{}", "[1]", "["):
+        (home / "cgbench_mini.json").write_text(text)
+        with pytest.raises(InputError, match=r"cgbench_mini\.json"):
+            ak.benchmarks.cgbench(home)
+    (home / "cgbench_mini.json").unlink()
+    with pytest.raises(InputError, match=r"holds no cgbench_mini\.json"):
+        ak.benchmarks.cgbench(home)
+
+
+@pytest.mark.parametrize("home", ["cgbench"], indirect=True)
+def test_both_tasks_of_a_question_are_scored_together(home: Path, tmp_path: Path) -> None:
+    bench = ak.benchmarks.cgbench(home, task="both")[:4]
+
+    def answer(request: Any, given: dict[str, Any]) -> dict[str, Any]:
+        return (
+            {**given, "intervals": [{"start_s": 1.0, "end_s": 4.0}]} if "intervals" in given else {**given, "answer": 0}
+        )
+
+    rows = evaluate(bench, "blind", vlm=Overruled(Babbler(1), decision=answer), cache=Cache(tmp_path), progress=False)
+    table = official(rows, bench).set_index("metric")
+    # Question 100: right, and IoU 1. Question 101: wrong, and IoU 3 / 5.5.
+    assert table["value"].to_dict() == pytest.approx(
+        {"long-acc.": 0.5, "mIoU": (1 + 3 / 5.5) / 2, "rec.@IoU": 1.0, "acc.@IoU": 0.5}
+    )
+    assert table["n"].to_dict() == dict.fromkeys(table.index, 2)
+
+
+@pytest.mark.parametrize("home", ["charades"], indirect=True)
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("3MSZA 24.3##a person.", r"line 2: each line must read .video start end##sentence.; got '3MSZA 24"),
+        ("3MSZA 24.3 30.4 a person.", "line 2: each line must read"),
+        ("3MSZA soon 30.4##a person.", "line 2: start: "),
+        ("3MSZA 1 nan##a person.", "line 2: end: "),
+        ("3MSZA 1 inf##a person.", "line 2: end: "),
+    ],
+)
+def test_a_damaged_line_of_charades_is_one_sentence(home: Path, line: str, message: str) -> None:
+    (home / CHARADES_FILE).write_text(f"{CHARADES_LINES[0]}\n{line}\n")
+    with pytest.raises(InputError, match=message) as caught:
+        ak.benchmarks.charades(home)
+    assert "\n" not in str(caught.value) and CHARADES_FILE in str(caught.value)
+
+
+@pytest.mark.parametrize("home", ["charades"], indirect=True)
+def test_the_file_of_charades_may_lie_among_annotations(home: Path) -> None:
+    (home / "sta_annotation").mkdir()
+    (home / CHARADES_FILE).rename(home / "sta_annotation" / "charades_sta_train.txt")
+    bench = ak.benchmarks.charades(home, split="train")
+    assert len(bench) == 4 and bench[0].question.id == "train-0"
+    with pytest.raises(InputError, match=f"holds no {CHARADES_FILE}; pass the folder of Charades-STA"):
+        ak.benchmarks.charades(home)
+    with pytest.raises(InputError, match='split must be "test" or "train"'):
+        ak.benchmarks.charades(home, split="val")  # type: ignore[arg-type]
+
+
+def first_release(number: int) -> dict[str, Any]:
+    row = egoschema_row(number)
+    texts = [option[3:] for option in row["option"]]
+    return {
+        "q_uid": row["video_idx"],
+        "google_drive_id": "1aB",
+        "question": row["question"],
+        **{f"option {index}": text for index, text in enumerate(texts)},
+    }
+
+
+@pytest.mark.parametrize("home", ["egoschema"], indirect=True)
+def test_the_full_set_has_questions_without_answers(home: Path) -> None:
+    assert [case.question.answer for case in ak.benchmarks.egoschema(home, split="full")] == [0, 1, 2, None]
+    with pytest.raises(InputError, match='split must be "subset" or "full"'):
+        ak.benchmarks.egoschema(home, split="test")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("home", ["egoschema"], indirect=True)
+def test_parquet_of_all_tasks_gives_the_answers_of_the_subset(home: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    expected = ak.benchmarks.egoschema(home, split="full")
+    rows = [egoschema_row(number) for number in range(4)]
+    (home / "subset.json").unlink()
+    (home / "mc.json").unlink()
+    for task, given in {
+        "GENERATION": [{**row, "option": None, "answer": None} for row in rows],
+        "MC": [{**row, "answer": None} for row in rows],
+        "Subset": rows[:3],
+    }.items():
+        (home / task).mkdir()
+        parquet.write_table(pa.Table.from_pylist(given), home / task / "test-00000-of-00001.parquet")
+    found = ak.benchmarks.egoschema(home, split="full")
+    assert [case.question for case in found] == [case.question for case in expected]
+    assert len(ak.benchmarks.egoschema(home)) == 3
+
+
+@pytest.mark.parametrize("home", ["egoschema"], indirect=True)
+def test_the_first_release_has_its_answers_in_a_file(tmp_path: Path, home: Path, tiny: Path) -> None:
+    expected = [case.question for case in ak.benchmarks.egoschema(home)]
+    for name in ("subset.json", "mc.json"):
+        (home / name).unlink()
+    write_json(home / "questions.json", [first_release(number) for number in range(4)])
+    with pytest.raises(InputError, match=r"has an answer: add subset_answers\.json, or load all"):
+        ak.benchmarks.egoschema(home)
+    write_json(home / "subset_answers.json", {egoschema_row(number)["video_idx"]: number for number in range(3)})
+    assert [case.question for case in ak.benchmarks.egoschema(home)] == expected
+    for wrong in (["0"], {"a": 5}, {"a": None}, {"a": "x"}, {"a": [1]}, "text"):
+        write_json(home / "subset_answers.json", wrong)
+        with pytest.raises(InputError, match=r"subset_answers\.json must "):
+            ak.benchmarks.egoschema(home)
+    (home / "subset_answers.json").write_text("{")
+    with pytest.raises(InputError, match=r"Cannot read .*subset_answers\.json"):
+        ak.benchmarks.egoschema(home)
+
+
+@pytest.mark.parametrize("home", ["longtimescope"], indirect=True)
+def test_ids_that_repeat_get_numbers(home: Path) -> None:
+    """Whichever videos are missing, the same questions have the same ids."""
+    rows = [longtimescope_row(number, id="n", length=number) for number in range(3)]
+    assert [case.question.id for case in ak.benchmarks.longtimescope(home, rows=rows)] == ["n", "n#2", "n#3"]
+    (home / "videos" / "needle_1.mp4").unlink()
+    with pytest.warns(UserWarning, match=r"1 videos are missing: videos/needle_1\.mp4"):
+        bench = ak.benchmarks.longtimescope(home, rows=rows)
+    assert [(case.question.id, case.facts["length"]) for case in bench] == [("n", 0), ("n#3", 2)]
+
+
+def test_the_second_form_of_lvbench_has_one_question_a_row(tmp_path: Path, tiny: Path) -> None:
+    rows = [
+        {"video_path": "all_videos/abc.mp4", "question": "Which?", "options": ["x", "y"], "answer": "B"},
+        {"video_path": "abc.mp4", "question": "Which?\n(A) x\n(B) y\n(C) z", "answer": "C", "uid": 7},
+        {"video_path": "gone.mp4", "question": "Which?", "options": ["(A) x", "(B) y"], "answer": "A"},
+    ]
+    write_json(tmp_path / "data" / "train.json", rows)
+    put(tiny, tmp_path / "all_videos" / "abc.mp4")
+    for source in (None, rows):
+        with pytest.warns(UserWarning, match=r"LVBench: 1 videos are missing: gone\.mp4"):
+            bench = ak.benchmarks.lvbench(tmp_path, rows=source)
+        assert [case.video for case in bench] == ["abc", "abc"] and bench.missing == ("gone.mp4",)
+        assert [case.question.answer for case in bench] == [1, 2]
+        assert [case.question.choices for case in bench] == [("x", "y"), ("x", "y", "z")]
+        assert [case.question.id for case in bench] == ["abc-0", "7"]
+
+
+@pytest.mark.parametrize("folder", ["all_videos", ".", "scripts/videos"])
+@pytest.mark.parametrize("suffix", ["MP4", "webm"])
+def test_videos_are_found_where_mirrors_put_them(tmp_path: Path, tiny: Path, folder: str, suffix: str) -> None:
+    write_lines(tmp_path / "video_info.meta.jsonl", [lvbench_row(0)])
+    put(tiny, tmp_path / folder / f"Cm73ma6Ib0.{suffix}")
+    (tmp_path / folder / "._Cm73ma6Ib0.mp4").write_bytes(b"\0\5\26\7")  # macOS writes such files
+    assert len(ak.benchmarks.lvbench(tmp_path)) == 2
+
+
+def mirror_row(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "video_name": f"plotQA_{number}.mp4",
+        "duration": 480.25,
+        "question": f"What does the man do, {number}?\n(A) Run\n(B) Sleep\n(C) Eat\n(D) Sing",
+        "candidates": ["Run", "Sleep", "Eat", "Sing"],
+        "answer": "ABCD"[number % 4],
+        "task_type": "plotQA",
+        **changes,
+    }
+
+
+@pytest.mark.parametrize("home", ["mlvu"], indirect=True)
+def test_types_without_choices_are_asked_for_words(home: Path) -> None:
+    bench = ak.benchmarks.mlvu(home)
+    assert [(case.question.kind, case.question.category) for case in bench[9:]] == [
+        ("open", "subPlot"),
+        ("summary", "summary"),
+    ]
+    assert {case.question.answer for case in bench[9:]} == {"A dog runs. Then a cat sleeps."}
+    assert bench.where(open_ended=False).cases == bench.cases[:9]
+    assert len(bench.where(category=("subPlot", "summary"))) == 2
+
+
+@pytest.mark.parametrize("home", ["mlvu"], indirect=True)
+@pytest.mark.parametrize("candidates", [["Run", "Sleep", "Eat", "Sing"], None, [], "['Run', 'Sleep']"])
+def test_the_form_of_mirrors_gives_the_same_questions(home: Path, candidates: Any) -> None:
+    expected = [case for case in ak.benchmarks.mlvu(home) if case.question.category == "plotQA"]
+    rows = [mirror_row(number, candidates=candidates) for number in range(3)]
+    bench = ak.benchmarks.mlvu(home, rows=rows)
+    assert [case.question for case in bench] == [case.question for case in expected]
+    assert [case.opened().duration_s for case in bench] == [case.opened().duration_s for case in expected]
+
+
+def test_the_files_with_answers_come_before_those_without(tmp_path: Path, tiny: Path) -> None:
+    rows = [mlvu_row(number, question_id=f"q{number}") for number in range(3)]
+    write_json(tmp_path / "test_question.json", [{**row, "answer": None} for row in rows])
+    write_json(tmp_path / "test-ground-truth" / "test_mcq_gt.json", rows)
+    put(tiny, *(tmp_path / "video" / row["video"] for row in rows))
+    assert [case.question.answer for case in ak.benchmarks.mlvu(tmp_path)] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("home", ["qvhighlights"], indirect=True)
+def test_the_other_splits_of_qvhighlights(home: Path) -> None:
+    write_lines(home / "highlight_train_release.jsonl", [qvhighlights_row(0)])
+    hidden = {name: value for name, value in qvhighlights_row(1).items() if name != "relevant_windows"}
+    write_lines(home / "highlight_test_release.jsonl", [hidden])
+    assert len(ak.benchmarks.qvhighlights(home, split="train")) == 1
+    (case,) = ak.benchmarks.qvhighlights(home, split="test")
+    assert case.question.answer is None and case.question.several
+    with pytest.raises(InputError, match="split must be one of val, train, test"):
+        ak.benchmarks.qvhighlights(home, split="dev")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("home", ["qvhighlights"], indirect=True)
+def test_lines_of_any_editor_and_odd_windows_are_read(home: Path) -> None:
+    rows = [
+        qvhighlights_row(0, query="One\u2028line"),
+        qvhighlights_row(1, relevant_windows=[[9.0, 2.0], [140, 150]]),
+        qvhighlights_row(2, relevant_windows=[]),
+    ]
+    lines = [json.dumps(each, ensure_ascii=False) for each in rows]
+    (home / QV_FILE).write_bytes(("\ufeff" + "\r\n\r\n".join(lines) + "\r\n").encode())
+    bench = ak.benchmarks.qvhighlights(home)
+    assert len(bench) == 3 and bench[0].facts["query"] == "One\u2028line"
+    assert bench[1].question.answer == ((2.0, 9.0), (140.0, 150.0)) and bench[2].question.answer is None
+    assert bench[1].facts["oddity"] == "reversed, beyond the end"
+
+
+def group_rows(group: int = 1, **changes: Any) -> list[dict[str, Any]]:
+    return [videomme_v2_row(group, place, **changes) for place in range(1, 5)]
+
+
+@pytest.mark.parametrize("home", ["videomme_v2"], indirect=True)
+def test_places_follow_the_ids_and_else_the_rows(home: Path) -> None:
+    shuffled = [group_rows()[index] for index in (2, 0, 3, 1)]
+    assert [case.facts["place"] for case in ak.benchmarks.videomme_v2(home, rows=shuffled)] == [3, 1, 4, 2]
+    for ids in ([None] * 4, ["q9", "q10", "q11", "q12"], ["001-0", "001-1", "001-2", "001-3"]):
+        rows = [{**row, "question_id": name} for row, name in zip(group_rows(), ids, strict=True)]
+        bench = ak.benchmarks.videomme_v2(home, rows=rows)
+        assert [case.facts["place"] for case in bench] == [1, 2, 3, 4]
+        assert len({case.question.id for case in bench}) == 4

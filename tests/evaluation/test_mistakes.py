@@ -1,0 +1,103 @@
+"""Wrong arguments of models, benchmarks, methods and tables: each is one sentence about it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.asking import by_workers, evaluate
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.benchmarks.atlasworld.generator import write_script
+from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.evaluation import statistics
+from atlaskit.evaluation.intervals import interval
+from atlaskit.evaluation.latency import Delayed
+from atlaskit.evaluation.parts import shard
+from atlaskit.evaluation.speedups import speedup
+from atlaskit.models.prices import read_prices
+from atlaskit.models.serving.server import serve
+
+URL = "http://127.0.0.1:9/v1"
+ROW = {"method": "m", "video": "v", "fingerprint": "f", "id": "1", "calls": 1, "tokens": 9, "video_calls": 0}
+ROWS = pd.DataFrame([{**ROW, "video_tokens": 0, "seconds": 2.0, "right": True, "score": 1.0}])
+
+
+@pytest.fixture(scope="module")
+def world() -> World:
+    return atlasworld(1, 60, questions=2, size=(160, 90))
+
+
+def ask(world: World, **settings: Any) -> object:
+    return ak.baselines.retrieval(world.drawn, "What?", vlm=ak.Oracle(world), cache=Cache(None), **settings)
+
+
+MISTAKES: list[tuple[Callable[[World], object], str]] = [
+    (lambda world: atlasworld(0, 36_001), "must be 10 to 36000 s"),
+    (lambda world: atlasworld(0, float("nan"), clip_s=150), "must be 10 to 36000 s"),
+    (lambda world: atlasworld(0, 1190, clip_s=150), "at least 8 clips of 150 s, 1200 s in all"),
+    (lambda world: atlasworld(0, 3600, clip_s=12.5), "an integer from 10 to 300"),  # type: ignore[arg-type]
+    (lambda world: atlasworld(1, 600, anomaly=True, categories=["S2O"]), "leave `categories` out"),
+    (lambda world: atlasworld(1, 10, anomaly=True), "An anomaly needs at least 4 objects"),
+    (lambda world: write_script(0, 60, fps=12.5), "12.5"),  # type: ignore[arg-type]
+    (lambda world: write_script(0, 60, size=(641, 360)), "641"),
+    (lambda world: ak.benchmarks.ten_hour([], duration_s=600), "at least one case; got none"),
+    (lambda world: ak.benchmarks.ten_hour(world.cases(drawn=True), duration_s=float("inf")), "inf"),
+    (lambda world: Benchmark("b", world.cases()).where(level="L1"), "no column 'level'"),
+    (lambda world: Benchmark("b", world.cases()).where(seed=7), "No question of b matches"),
+    (lambda world: shard(Benchmark("b", world.cases()), 4, 3), "hard"),
+    (lambda world: Delayed(ak.Oracle(world), -0.1), "must be a number of seconds"),
+    (lambda world: speedup(pd.DataFrame({"workers": [1]})), "lacks the column"),
+    (lambda world: statistics.comparison({"m": ROWS}), "no table of 'video-rlm' to compare with; there are m"),
+    (lambda world: statistics.comparison({"video-rlm": ROWS, "m": ROWS.assign(id="2")}), "the same questions"),
+    (lambda world: statistics.comparison({"video-rlm": ROWS}, by="seed"), "lacks the column 'seed'"),
+    (lambda world: ask(world, search="vectors"), 'search must be "words", "paraphrases" or an ak.Embedder'),
+    (lambda world: evaluate(world.cases(), vlm=ak.Oracle, prices={"prompt": 1}), "prices must be ak.Prices"),
+    (lambda world: evaluate([], vlm=ak.Oracle), "no questions to ask"),
+    (lambda world: evaluate(world.cases(), "guess", vlm=ak.Oracle), "method must be video-rlm"),
+    (lambda world: evaluate([replace(world.cases()[0], world=None)], vlm=ak.Oracle), "works only on AtlasWorld"),
+    (lambda world: by_workers(world.cases(), vlm=ak.Oracle, workers=[]), "one or more whole numbers"),
+    (lambda world: by_workers(world.cases(), vlm=ak.Oracle, workers=[1, 2.0]), "Each number of workers is a whole"),
+    (lambda world: by_workers(world.cases(), vlm=ak.Oracle, celll=3), "no setting 'celll'; it has .*search"),
+    (lambda world: statistics.breakdown({}, "level"), "no tables"),
+    (lambda world: statistics.accuracy(ROWS, "topic"), "lacks the column 'topic'"),
+    (lambda world: statistics.compute(ROWS), "lacks the column 'master_tokens'"),
+    (lambda world: statistics.exponent(ROWS.assign(duration_s=60.0)), "two or more durations"),
+    (lambda world: interval([], []), "no rows"),
+    (lambda world: interval([1.0], ["a"], level=95), "between 0 and 1"),
+    (lambda world: ak.ASR(URL, "m", response_format="srt"), "response_format must be verbose_json or json; got 'srt'"),
+    (lambda world: ak.ASR("localhost:8000", "m"), "must begin with http"),
+    (lambda world: ak.ASR(URL, "m", prompt="x" * 20_000), "prompt must be a text"),
+    (lambda world: ak.Embedder(URL, " "), "model must be a text"),
+    (lambda world: ak.Embedder(URL, "m", timeout_s=-1), "timeout_s must be a positive number"),
+    (lambda world: ak.Embedder(URL, "m").embed(["a", " "]), "1 to [0-9]+ texts"),
+    (lambda world: ak.VLM(URL, "m", in_flight=0), "in_flight must be a positive number"),
+    (lambda world: ak.VLM(URL, "m", extra_body={"messages": []}), "'messages': atlaskit sets it"),
+    (lambda world: ak.VLM(URL, "m", extra_body={"max_tokens": 5}), "pass max_tokens="),
+    (lambda world: ak.VLM(URL, "m", extra_body={"a": object()}), "an object of JSON"),
+    (lambda world: ak.Prices(prompt=-1, completion=1), "prompt must be a price in USD .*, from 0; got -1"),
+    (lambda world: ak.Prices(prompt=1, completion=float("nan")), "completion must be a price"),
+    (lambda world: ak.Prices(prompt=1, completion=1, cached=2), "cached must be at most prompt, 1 USD; got 2"),
+    (lambda world: ak.Prices(prompt=1, completion=1, cached=0.1, image=0.5), "image must be at least the discount"),
+    (lambda world: read_prices("prompt=x,completion=1"), "holds no prices"),
+    (lambda world: read_prices("missing.json"), "holds no prices"),
+    (lambda world: read_prices("prompt=1"), "prompt and completion must be given"),
+    (lambda world: read_prices("prompt=1,completion=1,images=2"), "have the fields prompt, cached, completion, image"),
+    (lambda world: serve("some/model", tensor_parallel=0), "0"),
+    (lambda world: serve("some/model", data_parallel="many"), "many"),  # type: ignore[arg-type]
+    (lambda world: serve("some/model", port=70_000), "70000"),
+    (lambda world: serve("some/model", arguments=["--api-key=x"]), "--api-key"),
+]
+
+
+@pytest.mark.parametrize(("mistake", "words"), MISTAKES, ids=[words for _, words in MISTAKES])
+def test_a_mistake_is_one_sentence(world: World, mistake: Callable[[World], object], words: str) -> None:
+    with pytest.raises(InputError, match=words) as caught:
+        mistake(world)
+    assert "\n" not in str(caught.value)

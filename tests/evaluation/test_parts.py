@@ -1,0 +1,208 @@
+"""An evaluation in parts: totals, shards, retries and estimates, and the card that tells how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Unpack
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.answering import answering
+from support.asking import OF_THE_RUN, evaluate
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Case
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import InputError
+from atlaskit.evaluation import tables
+from atlaskit.evaluation.card import card_text, differences
+from atlaskit.evaluation.estimate import estimate
+from atlaskit.evaluation.parts import SHARD, failed, merged, shard, with_retried
+from atlaskit.evaluation.runner import EvaluationStopped
+from atlaskit.evaluation.spending import Spending
+from atlaskit.models.errors import ServerError
+from atlaskit.models.protocol import CallControl, Reply, Request, Usage
+
+SMALL = {"cell": 32}
+MODEL = partial(ak.Oracle, miss=0.2)
+
+
+@pytest.fixture(scope="module")
+def bench(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
+    home = tmp_path_factory.mktemp("w")
+    worlds = [atlasworld(seed, 60, questions=3, size=(160, 90), directory=home) for seed in (1, 2, 3)]
+    return Benchmark("three", tuple(case for world in worlds for case in world.cases(drawn=True)))
+
+
+def run(cases: Sequence[Case], cache: Cache, **more: object) -> pd.DataFrame:
+    return evaluate(cases, **{"vlm": MODEL, "cache": cache, "progress": False, **SMALL, **more})  # type: ignore[arg-type]
+
+
+class TestTotal:
+    @pytest.mark.parametrize("limit", ["calls", "tokens", "usd"])
+    def test_a_total_ends_with_a_table_and_more_goes_on(self, limit: str, bench: Benchmark, cache: Cache) -> None:
+        prices = ak.Prices(prompt=1000, completion=1000)
+        whole = run(bench, Cache(None), prices=prices)
+        half = float(whole[limit].sum() / 2)
+        given_ = {limit: half if limit == "usd" else int(half), "prices": prices if limit == "usd" else None}
+        with pytest.raises(EvaluationStopped, match="is reached") as stopped:
+            run(bench, cache, parallel=2, prices=prices, total=ak.Budget(**given_))  # type: ignore[arg-type]
+        table = stopped.value.table
+        assert 0 < len(table) < len(bench) and (table["failure"] == "").all()
+        in_flight = whole[limit].max() * 2
+        assert table[limit].sum() <= half + in_flight
+        rest = run(bench, cache, prices=prices, total=ak.Budget(calls=10**6))
+        kept = rest["id"].isin(table["id"])
+        assert (rest.loc[kept, "calls_paid"] == 0).all(), "no reply is paid for twice"
+        pd.testing.assert_frame_equal(rest.drop(columns=OF_THE_RUN), whole.drop(columns=OF_THE_RUN))
+
+    def test_no_call_begins_once_the_total_is_reached(self, bench: Benchmark, cache: Cache) -> None:
+        class Counting(ak.Oracle):
+            calls = 0
+
+            def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+                Counting.calls += 1
+                return super().complete(request, **control)
+
+        with pytest.raises(EvaluationStopped):
+            run(bench, cache, vlm=Counting, parallel=1, workers=1, look_ahead=False, total=ak.Budget(calls=7))
+        assert Counting.calls == 7
+
+    def test_what_a_video_shares_counts_once(self) -> None:
+        spending = Spending(ak.Budget(calls=30))
+        for question in range(3):
+            spending.add(question, Usage(calls=4))
+            spending.settle(question, Usage(calls=12), Usage(calls=8), "film")
+        assert spending.reached == ""  # 8 + 3 × 4 calls
+        spending.settle(4, Usage(calls=10), Usage(), "film")
+        assert spending.reached == "30 calls"
+
+
+class TestShards:
+    def test_the_table_of_the_shards_is_that_of_one_run(self, bench: Benchmark, cache: Cache, tmp_path: Path) -> None:
+        paths = []
+        for number in (3, 1, 2):
+            part, where = shard(bench, number, 3)
+            rows = run(part, Cache(tmp_path / f"node-{number}"))
+            rows.attrs[SHARD] = where
+            paths.append(tmp_path / f"{number}.csv")
+            tables.save(rows, paths[-1])
+        whole = merged({path.name: tables.load(path) for path in paths})
+        tables.save(whole.drop(columns="seconds"), tmp_path / "merged.csv")
+        tables.save(run(bench, cache).drop(columns="seconds"), tmp_path / "one.csv")
+        assert (tmp_path / "merged.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
+
+    def test_shards_that_do_not_belong_together_are_told(self, bench: Benchmark, cache: Cache) -> None:
+        parts = {}
+        for number, k in ((1, 4), (2, 8)):
+            part, where = shard(bench, number, 3)
+            parts[f"{number}.csv"] = run(part, cache, k=k)
+            parts[f"{number}.csv"].attrs[SHARD] = where
+        with pytest.raises(InputError, match="Of 3 shards, these are missing: 3"):
+            merged(parts)
+        with pytest.raises(InputError, match="are both shard 1"):
+            merged({**parts, "again.csv": parts["1.csv"]})
+        part, where = shard(bench, 3, 3)
+        parts["3.csv"] = run(part, cache, k=4)
+        parts["3.csv"].attrs[SHARD] = where
+        with pytest.raises(InputError, match="different settings: settings k is 4 and 8"):
+            merged(parts)
+        with pytest.raises(InputError, match="without --shard"):
+            merged({"rows.csv": run(part, cache)})
+
+    @settings(deadline=None)
+    @given(st.lists(st.integers(0, 5), min_size=1, max_size=20), st.integers(1, 7))
+    def test_each_question_is_in_one_shard_and_each_video_too(self, videos: list[int], of: int) -> None:
+        cases = tuple(
+            Case(ak.Question("?", ("a", "b"), id=str(n)), str(video), lambda: None)  # type: ignore[arg-type, return-value]
+            for n, video in enumerate(videos)
+        )
+        whole, seen, where = Benchmark("x", cases), list[str](), list[set[str]]()
+        for number in range(1, of + 1):
+            try:
+                part, card = shard(whole, number, of)
+            except InputError:
+                continue
+            seen += [case.question.id for case in part]
+            where.append({case.video for case in part})
+            assert [whole[place].question.id for place in card["places"]] == [case.question.id for case in part]
+        assert sorted(seen) == sorted(case.question.id for case in cases)
+        assert sum(map(len, where)) == len(set(videos))
+
+
+def test_only_what_failed_is_asked_again(bench: Benchmark, cache: Cache) -> None:
+    class Broken(ak.Oracle):
+        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+            if self._world.seed == 2:  # type: ignore[attr-defined]
+                raise ServerError("it is down", live=False)
+            return super().complete(request, **control)
+
+    one = bench.cases[4]
+    broken = replace(one, opened=lambda: (_ for _ in ()).throw(ak.AtlasError("The film is not there.")))
+    damaged = replace(bench, cases=(*bench.cases[:4], broken, *bench.cases[5:]))
+    first = run(damaged, cache)
+    assert (first["failure"] != "").sum() == 1
+    again = failed(first, bench, "video-rlm")
+    assert again == [one]
+    with pytest.raises(InputError, match="different settings: settings k is None and 4"):
+        with_retried(first, {"video-rlm": run(again, cache, k=4)})
+    table = with_retried(first, {"video-rlm": run(again, cache)})
+    expected = run(bench, cache)
+    assert table["id"].tolist() == expected["id"].tolist() and (table["failure"] == "").all()
+    assert table["answer"].tolist() == expected["answer"].tolist()
+
+
+class TestEstimate:
+    def test_it_counts_a_video_once_and_scales_with_questions(self) -> None:
+        rows = pd.DataFrame(
+            {
+                "video": ["a", "b", "c"],
+                "calls": [30, 40, 50],
+                "video_calls": [20, 30, 40],
+                "tokens": [300, 400, 500],
+                "video_tokens": [200, 300, 400],
+                "calls_paid": [30, 0, 50],
+                "seconds": [360.0, 1.0, 360.0],
+            }
+        )
+        found = estimate(rows, questions=100, videos=50, parallel=4).set_index("amount")
+        assert found.loc["calls", "in all"] == 100 * 10 + 50 * 30
+        assert found.loc["tokens", "a question"] == 100 + 300 / 2
+        assert found.loc["hours", "in all"] == pytest.approx(100 * 360 / 3600 / 4), "a cached question tells no time"
+        assert (found["low"] <= found["in all"]).all() and (found["in all"] <= found["high"]).all()
+
+
+class TestCard:
+    def test_it_says_all_that_moves_a_score(self, bench: Benchmark, cache: Cache) -> None:
+        card = run(bench, cache).attrs
+        assert card["settings"] == SMALL and card["settings in full"]["k"] == 8
+        assert card["asked"]["questions"] == 9 and card["asked"]["videos"] == 3 and card["asked"]["dataset"] == "three"
+        assert card["parameters"]["miss"] == 0.2
+        assert card["run"]["prompts"] and card["run"]["versions"]["atlaskit"]
+        json.dumps(card)
+        told = card_text(card)
+        assert "settings in full k: 8" in told and "asked questions: 9" in told
+
+    def test_two_cards_differ_in_what_was_changed(self, bench: Benchmark, cache: Cache) -> None:
+        one, same, other = run(bench, cache).attrs, run(bench, cache).attrs, run(bench[:3], cache, k=4).attrs
+        assert differences(one, same) == []
+        changed = {name: values for name, *values in differences(one, other)}
+        assert changed["settings in full k"] == [8, 4] and changed["asked questions"] == [9, 3]
+        assert "asked sha256" in changed and "run prompts" not in changed
+
+    def test_it_names_the_server_that_was_paid(self, bench: Benchmark, cache: Cache) -> None:
+        with answering() as address:
+            given_ = {"method": "blind", "cache": cache, "progress": False}
+            rows = ak.evaluate(bench[:2], vlm=ak.VLM(address, "any-vlm"), **given_)  # type: ignore[arg-type]
+            expected = {"address": address, "model": "any-vlm", "dialect": "hosted"}
+            assert rows["calls_paid"].sum() == 2 and rows.attrs["run"]["servers"] == [expected]
+            again = ak.evaluate(bench[:2], vlm=ak.VLM(address, "any-vlm"), **given_)  # type: ignore[arg-type]
+            assert again.attrs["run"]["servers"] == [], "the cache answered"

@@ -1,0 +1,203 @@
+"""What an endpoint sends holds no parser for long: linear time, and a limit on every text.
+
+Time is processor time, so that other work does not count.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+import tracemalloc
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import Any, Literal
+
+import pytest
+from pydantic import BaseModel
+from support.faults import answering_bytes
+from support.loopback import loopback
+
+from atlaskit.errors import AtlasError
+from atlaskit.models import (
+    adapting,
+    answers,
+    completion,
+    dialect,
+    embedding,
+    failures,
+    identity,
+    limits,
+    metrics,
+    transcription,
+)
+from atlaskit.models.client import VLM
+from atlaskit.models.dialect import HOSTED
+from atlaskit.models.errors import ModelError
+from atlaskit.models.http import HttpFailure, parsed
+from atlaskit.models.payload import Payload
+from atlaskit.models.protocol import Message, Request
+
+FREE_S = 0.2
+"""Processor seconds below which nobody waits, and a ratio says nothing."""
+MOST_TIMES = 3.0
+"""How much longer twice the text may take."""
+MOST_S, MOST_BYTES = 4.0, 200_000_000
+"""What no input of HUGE bytes may take."""
+MEGABYTE, HUGE = 1_000_000, 10_000_000
+
+
+def repeated(fragment: str, size: int) -> str:
+    return (fragment * (size // len(fragment) + 1))[:size]
+
+
+def processor_s(read: Callable[..., object], *args: object) -> float:
+    began_s = time.process_time()
+    with suppress(ValueError, OverflowError, AtlasError, HttpFailure):
+        read(*args)
+    return time.process_time() - began_s
+
+
+def check_linear(read: Callable[[str], object], fragment: str, sizes: Iterable[int]) -> None:
+    """Read a repeated fragment at growing sizes, each twice the one before."""
+    before_s = MOST_S / 6
+    for size in sizes:
+        text = repeated(fragment, size)
+        for _ in range(3):  # a busy machine may disturb one of them
+            took_s = processor_s(read, text)
+            if took_s <= MOST_TIMES * before_s + FREE_S:
+                break
+        else:
+            pytest.fail(f"{took_s:.2f} s for {size:,} characters of {fragment!r}, {before_s:.2f} s for half of them")
+        before_s = took_s
+
+
+class Step(BaseModel):
+    """The answer that is asked for."""
+
+    reasoning: str
+    action: Literal["expand", "finished"]
+    cell: int
+
+
+def as_answer(**message: Any) -> bytes:
+    return json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}).encode()
+
+
+def answer_in(page: bytes) -> None:
+    """Read a reply as a client does."""
+    answers.find_answer(completion.completion_in(page), Step, ("a", "b"))
+
+
+def explained(status: int, page: bytes) -> None:
+    """Read an error as a client does."""
+    failure = HttpFailure("failed", status=status, explanation=failures.explain(status, {}, page))
+    sent = Payload(b"", {}, frozenset(), frozenset(), optional=("response_format",), limit=4096)
+    adapting.room_left(failure, 4096)
+    adapting.adapted(failure, HOSTED, sent)
+
+
+def listed(names: list[str]) -> None:
+    """Read a list of models as a client does."""
+    body = parsed(json.dumps({"data": [{"id": name, "type": name} for name in names]}).encode())
+    dialect.dialect_of(body, {}, "m")
+    identity.chat_models(body)
+
+
+PARSERS: dict[str, Callable[[str], object]] = {
+    "error": lambda text: explained(400, text.encode()),
+    "error 429": lambda text: explained(429, text.encode()),
+    "error 503": lambda text: explained(503, text.encode()),
+    "error as JSON": lambda text: explained(400, json.dumps({"error": {"message": text}}).encode()),
+    "error page": lambda text: explained(502, f"<html>{text}".encode()),
+    "error header": lambda text: failures.explain(429, {"retry-after": text}, b""),
+    "error in a success": lambda text: completion.completion_in(json.dumps({"error": {"message": text}}).encode()),
+    "body": lambda text: answer_in(text.encode()),
+    "reply": lambda text: answer_in(as_answer(content=text)),
+    "reply in an object": lambda text: answer_in(as_answer(content='{"action": "expand", "reasoning": "' + text)),
+    "reply in a channel": lambda text: answer_in(as_answer(content="<|channel|>" + text)),
+    "thought": lambda text: answer_in(as_answer(content="", reasoning=text)),
+    "tool": lambda text: answer_in(as_answer(content="", tool_calls=[{"function": {"arguments": text}}])),
+    "model": lambda text: identity.is_same_model("gpt-4o", completion.completion_in(body_of_model(text)).model),
+    "events": lambda text: answer_in(f"data: {text}".encode()),
+    "list of one": lambda text: listed([text]),
+    "list of many": lambda text: listed([text[at : at + 40] for at in range(0, len(text), 400)]),
+    "counters": lambda text: metrics.read_metrics(text, "m"),
+    "counter": lambda text: metrics.read_metrics(metrics.NAMES["requests"] + "{" + text, "m"),
+    "sound": lambda text: transcription.read_transcription({"text": text}),
+    "vectors": lambda text: embedding.read_embeddings(parsed(text.encode()), 1),
+}
+"""Each reads what a stranger may send, from the bytes on where it begins with bytes."""
+
+
+UNITS = (
+    *("a", "1.", " ", "<", "{", "[", '"', "'", "\\", '\\"', "-", "é", "{}", "[],", '{"a":', '{"":1},', "{'\\'", "// "),
+    *("/*", ",#", "quota ", " loaded", "<title", "1 s1 s", "reset", "voxtral-", "<think>", "</think>", "<think>{"),
+    *("<|channel|>a", "<|channel|>analysis", "{&#34;&#1", "data:{}\n\n", "data:a\n", ":\n", "-2024", '{"cell":1}\n'),
+    *('{"action":"expand"}', '{\\"a\\":', "choices", '{"error":'),
+)
+
+
+def body_of_model(name: str) -> bytes:
+    return json.dumps({"model": name, "choices": [{"message": {"content": "{}"}}]}).encode()
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("name", PARSERS)
+def test_a_parser_takes_time_by_the_length_of_the_text(name: str) -> None:
+    """Up to just below a limit, where the most is read."""
+    for unit in UNITS:
+        check_linear(PARSERS[name], unit, (MEGABYTE // 2, MEGABYTE))
+    for most in (limits.TEXT, limits.JSON, limits.ANSWER, HUGE):
+        text = repeated(random.Random(f"{name} {most}").choice(UNITS), most - 200)
+        assert min(processor_s(PARSERS[name], text) for _ in range(2)) <= MOST_S, text[:20]
+
+
+def test_to_read_a_body_takes_bounded_memory() -> None:
+    unit = '{"":1},'
+    whole = f"[{unit * (limits.JSON // len(unit) - 1)}0]".encode()
+    for page in (whole, repeated("data:ab\n", HUGE).encode()):
+        tracemalloc.start()
+        try:
+            processor_s(answer_in, page)
+            assert tracemalloc.get_traced_memory()[1] <= MOST_BYTES
+        finally:
+            tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    "page",
+    [as_answer(content="{" * limits.TEXT), b"data:{}\n\n" * 800_000, b"[" + b"[]," * 1_300_000 + b"0]"],
+    ids=["reply", "events", "lists"],
+)
+def test_a_call_does_not_outlive_its_deadline_by_reading(page: bytes) -> None:
+    """Reading is not interrupted, so a call may end two seconds after its deadline."""
+    with loopback() as server:
+        server.faults = [answering_bytes(page)]
+        vlm = VLM(server.url, "m", dialect="plain", timeout_s=1.0)
+
+        def call() -> None:
+            with pytest.raises(ModelError):
+                vlm.complete(Request("worker", "s", (Message("user", ("?",)),), Step), max_attempts=1)
+
+        assert processor_s(call) <= MOST_S
+
+
+@pytest.mark.parametrize(
+    ("page", "words"),
+    [
+        (as_answer(content="x" * (limits.TEXT + 1)), "more than 1,000,000 bytes"),
+        (b'{"choices": "' + b"x" * limits.JSON, "more than 4,000,000 bytes"),
+        (b'data: {"choices": "' + b"x" * limits.JSON, "more than 4,000,000 bytes"),
+        (b"data:{}\n\n" * (limits.EVENTS + 1), "more than 200,000 events"),
+    ],
+)
+def test_the_error_names_the_limit(page: bytes, words: str) -> None:
+    with pytest.raises(HttpFailure, match=words):
+        completion.completion_in(page)
+
+
+def test_a_text_is_cut_by_its_bytes() -> None:
+    assert limits.cut("é" * 10, 5) == "éé"
+    assert limits.cut("a\ud800b", 3) == "a?b"
+    assert limits.cut("short", limits.NAME) == "short"

@@ -1,0 +1,62 @@
+"""An endpoint that answers at random whatever fits the schema, for runs of whole commands.
+
+Where it can, it keeps evidence and declares that it suffices, so that a search takes thirty calls.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from support.model_doubles import WORDS, babble
+
+ENDING = ("final_decision", "add_to_scratchpad")
+"""What brings a search to its end, taken where one of some draws has it."""
+
+
+class Answering(BaseHTTPRequestHandler):
+    """The handler of its requests."""
+
+    def log_message(self, *args: object) -> None:
+        pass
+
+    def do_GET(self) -> None:
+        self.reply({"object": "list", "data": [{"id": "any-vlm", "object": "model"}]})
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        schema = json.loads(body)["response_format"]["json_schema"]["schema"]
+        rng = random.Random(body)
+        drawn = [babble(schema, schema.get("$defs", {}), rng, WORDS[:1]) for _ in range(8)]
+        answer = next((each for each in drawn if any(word in str(each) for word in ENDING)), drawn[0])
+        if answer.get("conclusion", {}).get("action") == "final_decision":
+            for number, choice in enumerate(answer.get("choices", ())):
+                proof = answer["conclusion"]["supporting"]
+                choice.update(choice=number, sufficient=number == 0, supporting=proof)
+        message = {"role": "assistant", "content": json.dumps(answer)}
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        self.reply({"id": "1", "object": "chat.completion", "model": "any-vlm", "choices": [choice], "usage": usage})
+
+    def reply(self, value: dict[str, Any]) -> None:
+        text = json.dumps(value).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+
+@contextmanager
+def answering() -> Iterator[str]:
+    """Yield the address of the endpoint while it runs."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/v1"
+    server.shutdown()
+    server.server_close()

@@ -1,0 +1,158 @@
+"""What others send, traces, recordings, tables and rows, is read or refused in bounded time.
+
+Each text has ten megabytes. Time is processor time, so that other work does not count. For what an
+endpoint sends see `models/test_bounds.py`, for subtitles `video/subtitles/test_bounds.py`.
+"""
+
+from __future__ import annotations
+
+import lzma
+import time
+import tracemalloc
+import warnings
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from support.datasets import mlvu_row, write_json
+
+import atlaskit as ak
+from atlaskit.benchmarks.datasets.registry import DATASETS
+from atlaskit.benchmarks.datasets.rows import LONGEST
+from atlaskit.caching.keys import KINDS
+from atlaskit.errors import AtlasError, InputError
+from atlaskit.evaluation import tables
+from atlaskit.runs import recording
+from atlaskit.runs.result import trace_of
+from atlaskit.video.subtitles import read_subtitles
+
+HUGE, MOST_S, MOST_BYTES = 10_000_000, 4.0, 200_000_000
+"""Bytes of a text; what reading it may take: two seconds here, twice that elsewhere."""
+HEAD, CARD = b'{"atlaskit_trace":3}\n', b'{"columns of text":["prediction"]}'
+KEPT = {kind.name: kind for kind in KINDS.values() if kind.check is not None and not kind.is_image}
+
+
+def filled(piece: bytes, before: bytes = b"", after: bytes = b"") -> bytes:
+    return before + piece * (HUGE // len(piece)) + after
+
+
+TEXTS = {
+    "brackets": filled(b"["),
+    "lists": filled(b"[],", b"[", b"[]]"),
+    "objects": filled(b'{"a":1},', b"[", b"1]"),
+    "lines": filled(b"\n"),
+    "digits": filled(b"9"),
+    "quotes": filled(b'"'),
+    "escapes": filled(b"\\u00e9", b'"', b'"'),
+    "commas": filled(b","),
+}
+
+
+def read_trace(path: Path, text: bytes) -> None:
+    path.write_bytes(HEAD + text)
+    trace_of(path)
+
+
+def read_event(path: Path, text: bytes) -> None:
+    path.write_bytes(HEAD + b'{"kind":"start","settings":' + text + b"}\n")
+    trace_of(path)
+
+
+def read_result(path: Path, text: bytes) -> None:
+    path.write_bytes(b'{"atlaskit_result":4,"trace":' + text + b"}")
+    trace_of(path)
+
+
+def read_recording(path: Path, text: bytes) -> None:
+    path.write_bytes(lzma.compress(recording.HEADER + b"\n" + text, preset=0))
+    ak.cache.import_(path, cache=ak.Cache(None))
+
+
+def read_entries(path: Path, text: bytes) -> None:
+    """Read a recording for each kind of entry, with as much of the text as an entry may have."""
+    for kind in KEPT.values():
+        key = b'{"%s:%d:%s":' % (kind.name.encode(), kind.version, b"0" * 64)
+        read_recording(path, key + text[: recording.MAX_ENTRY_BYTES - 200] + b"}\n")
+
+
+def read_table(path: Path, text: bytes) -> None:
+    path.with_name("rows.csv.json").write_bytes(CARD)
+    path.with_name("rows.csv").write_bytes(text)
+    tables.load(path.with_name("rows.csv"))
+
+
+def read_predictions(path: Path, text: bytes) -> None:
+    read_table(path, b"prediction\n" + text)
+
+
+def read_card(path: Path, text: bytes) -> None:
+    path.with_name("rows.csv").write_bytes(b"prediction\n1\n")
+    path.with_name("rows.csv.json").write_bytes(b'{"columns of text":' + text + b"}")
+    tables.load(path.with_name("rows.csv"))
+
+
+def read_subtitle_files(path: Path, text: bytes) -> None:
+    for suffix in (".srt", ".ass", ".json", ".ttml"):
+        path.with_suffix(suffix).write_bytes(text)
+        with warnings.catch_warnings(), suppress(AtlasError):
+            warnings.simplefilter("ignore")
+            read_subtitles(path.with_suffix(suffix))
+
+
+def read_dataset(path: Path, text: bytes) -> None:
+    (path.parent / "lvb_val.json").write_bytes(text)
+    DATASETS["longvideobench"].load(path.parent)
+
+
+READERS: dict[str, Callable[[Path, bytes], None]] = {
+    "trace": read_trace,
+    "event": read_event,
+    "result": read_result,
+    "recording": read_recording,
+    "entries": read_entries,
+    "table": read_table,
+    "predictions": read_predictions,
+    "card": read_card,
+    "subtitles": read_subtitle_files,
+    "dataset": read_dataset,
+}
+
+
+@pytest.mark.parametrize("text", TEXTS)
+@pytest.mark.parametrize("reader", READERS)
+def test_ten_megabytes_are_read_or_refused_at_once(reader: str, text: str, tmp_path: Path) -> None:
+    began_s, words = time.process_time(), ""
+    try:
+        READERS[reader](tmp_path / "file", TEXTS[text])
+    except AtlasError as refused:
+        words = str(refused)
+    assert time.process_time() - began_s < MOST_S
+    assert len(words) < 1000
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_ten_megabytes_take_little_memory(reader: str, tmp_path: Path) -> None:
+    for text in ("lists", "objects"):
+        tracemalloc.start()
+        try:
+            with suppress(AtlasError):
+                READERS[reader](tmp_path / "file", TEXTS[text])
+            most = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+        assert most < MOST_BYTES, f"{most:,} bytes for {text}"
+
+
+@pytest.mark.parametrize("piece", ["A. ", "\n(A) ", "../", "00:00-"])
+def test_a_text_without_an_end_in_a_row_is_refused(piece: str, tmp_path: Path) -> None:
+    """Its letters and names would be searched for seconds; the longest that is read takes none."""
+    long, rows = piece * (HUGE // len(piece)), tmp_path / "MLVU" / "json" / "1_plotQA.json"
+    write_json(rows, [mlvu_row(0, question=long)])
+    with pytest.raises(InputError, match="row 0: .*question has more than 100,000 characters"):
+        DATASETS["mlvu"].load(tmp_path)
+    write_json(rows, [mlvu_row(0, question=long[:LONGEST])])
+    began_s = time.process_time()
+    with pytest.warns(UserWarning, match="1 videos are missing"):
+        DATASETS["mlvu"].load(tmp_path)
+    assert time.process_time() - began_s < MOST_S

@@ -1,0 +1,199 @@
+"""Files by strangers: nothing else is opened for them, and what they claim costs nothing."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from support.media import make_video
+
+import atlaskit as ak
+from atlaskit.errors import AtlasError
+from atlaskit.video.subtitles import read_embedded
+
+PLAYLIST = "#EXTM3U\n#EXT-X-TARGETDURATION:3\n#EXTINF:3,\n{0}\n#EXT-X-ENDLIST\n"
+DASH = (
+    '<?xml version="1.0"?><MPD xmlns="urn:mpeg:dash:schema:mpd:2011" type="static" mediaPresentationDuration="PT3S">'
+    '<Period><AdaptationSet mimeType="video/mp4"><Representation id="1" bandwidth="1"><BaseURL>{0}</BaseURL>'
+    "</Representation></AdaptationSet></Period></MPD>"
+)
+POINTING = {
+    "list.mp4": PLAYLIST,
+    "list.m3u8": PLAYLIST,
+    "variants.m3u8": "#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n{0}\n",
+    "list.ffconcat": "ffconcat version 1.0\nfile '{0}'\n",
+    "list.mpd": DASH,
+    "list.pls": "[playlist]\nFile1={0}\nNumberOfEntries=1\n",
+    "call.sdp": "v=0\no=- 0 0 IN IP4 127.0.0.1\nc=IN IP4 127.0.0.1\nm=video 5004 RTP/AVP 96\na=rtpmap:96 H264/90000\n",
+}
+
+
+def box(kind: bytes, *parts: bytes) -> bytes:
+    content = b"".join(parts)
+    return struct.pack(">I4s", 8 + len(content), kind) + content
+
+
+def reference_movie(target: str) -> bytes:
+    """Return a QuickTime movie that only names another."""
+    url = target.encode() + b"\0"
+    reference = box(b"rdrf", struct.pack(">I4sI", 0, b"url ", len(url)), url)
+    return box(b"ftyp", b"qt  \0\0\0\0") + box(b"moov", box(b"rmra", box(b"rmda", reference)))
+
+
+def with_samples_elsewhere(movie: bytes, target: str) -> bytes:
+    """Return an MP4 with its index at the end, whose samples lie in another file by its `dref`."""
+    url = box(b"url ", b"\0\0\0\0", target.encode() + b"\0")
+    at = movie.index(b"dref") - 4
+    size = struct.unpack_from(">I", movie, at)[0]
+    new = box(b"dref", struct.pack(">II", 0, 1), url)
+    data = bytearray(movie[:at] + new + movie[at + size :])
+    start = data.index(b"moov")
+    for kind in (b"moov", b"trak", b"mdia", b"minf", b"dinf"):
+        place = data.index(kind, start) - 4
+        struct.pack_into(">I", data, place, struct.unpack_from(">I", data, place)[0] + len(new) - size)
+    return bytes(data)
+
+
+@contextmanager
+def watched(folder: Path) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield a pipe and an address, as texts, and a list of those that something opened."""
+    pipe, found = folder / "other.ts", list[str]()
+    os.mkfifo(pipe)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.settimeout(0.01)
+        is_over = threading.Event()
+
+        def watch() -> None:
+            while not is_over.is_set():
+                with suppress(TimeoutError):
+                    server.accept()[0].close()
+                    found.append("address")
+                try:  # a pipe can be opened so only while another reads it
+                    os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+                    found.append("pipe")
+                except OSError as error:
+                    assert error.errno == errno.ENXIO
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        try:
+            yield [str(pipe), pipe.name, f"file://{pipe}", f"http://127.0.0.1:{server.getsockname()[1]}/a.ts"], found
+        finally:
+            is_over.set()
+            watcher.join()
+
+
+def test_the_watch_sees_what_is_opened(tmp_path: Path) -> None:
+    with watched(tmp_path) as ((pipe, _, _, address), found):
+        Path(pipe).read_bytes()
+        host, port = address.split("/")[2].split(":")
+        socket.create_connection((host, int(port))).close()
+        for _ in range(500):
+            if len(set(found)) == 2:
+                break
+            threading.Event().wait(0.01)
+    assert set(found) == {"pipe", "address"}
+
+
+@pytest.mark.parametrize("name", [*POINTING, "reference.mov", "samples.mp4", "other%d.png", "words.idx"])
+def test_no_other_file_and_no_address_is_opened(tmp_path: Path, name: str) -> None:
+    with watched(tmp_path) as (targets, found):
+        for target in targets:
+            path = tmp_path / name
+            if name == "reference.mov":
+                path.write_bytes(reference_movie(target))
+            elif name == "samples.mp4":
+                path.write_bytes(with_samples_elsewhere(make_video(tmp_path / "v.mp4", frames=8).read_bytes(), target))
+            elif name == "other%d.png":
+                path.write_bytes(b"\x89PNG\r\n\x1a\n")
+                (tmp_path / "other0.png").unlink(missing_ok=True)
+                (tmp_path / "other0.png").symlink_to(tmp_path / "other.ts")
+            elif name == "words.idx":
+                path.write_text("# VobSub index file, v7\nid: en, index: 0\ntimestamp: 00:00:01:000, filepos: 0\n")
+                (tmp_path / "words.sub").unlink(missing_ok=True)
+                (tmp_path / "words.sub").symlink_to(tmp_path / "other.ts")
+            else:
+                path.write_text(POINTING[name].format(target))
+            with suppress(AtlasError):  # of an MP4, the rest is shown
+                ak.open_video(path).try_frames([0.0])
+            with suppress(AtlasError):
+                read_embedded(path)
+    assert not found
+
+
+def absurd_files(folder: Path) -> list[Path]:
+    """Make files whose headers claim what no video has."""
+    mp4 = make_video(folder / "v.mp4", frames=16).read_bytes()
+    mkv = make_video(folder / "v.mkv", frames=16).read_bytes()
+    avi = make_video(folder / "v.avi", "mpeg4", frames=16).read_bytes()
+
+    def patched(data: bytes, mark: bytes, offset: int, value: bytes) -> bytes:
+        at = data.index(mark) + offset
+        return data[:at] + value + data[at + len(value) :]
+
+    avc1 = mp4.index(b"avc1", mp4.index(b"stsd"))
+    files = {
+        "size.mp4": mp4[: avc1 + 28] + b"\xff\xff\xff\xff" + mp4[avc1 + 32 :],
+        "length.mp4": patched(mp4, b"mvhd", 20, b"\xff\xff\xff\xff"),
+        "tick.mp4": patched(mp4, b"mdhd", 16, b"\0\0\0\x01"),
+        "ticks.mp4": patched(mp4, b"mdhd", 16, b"\xff\xff\xff\xff"),
+        "samples.mp4": patched(mp4, b"stts", 12, b"\x7f\xff\xff\xff"),
+        "sizes.mp4": patched(mp4, b"stsz", 12, b"\xff\xff\xff\xff"),
+        "delta.mp4": patched(mp4, b"stts", 16, b"\x7f\xff\xff\xff"),
+        "width.mkv": patched(mkv, b"\xb0", 1, b"\x88") if b"\xb0" in mkv else mkv,
+        "rate.avi": patched(avi, b"strh", 28, b"\x01\0\0\0\xff\xff\xff\x7f"),
+        "frames.avi": patched(avi, b"avih", 20, b"\xff\xff\xff\x7f"),
+        "size.y4m": b"YUV4MPEG2 W99999999 H99999999 F25:1 Ip A1:1 C420\nFRAME\n" + bytes(4096),
+        "wide.y4m": b"YUV4MPEG2 W60000 H60000 F25:1 Ip A1:1 C420\nFRAME\n" + bytes(4096),
+        "rate.y4m": b"YUV4MPEG2 W16 H16 F2000000000:1 Ip A1:1 C420\n" + (b"FRAME\n" + bytes(384)) * 4,
+        "slow.y4m": b"YUV4MPEG2 W16 H16 F1:2000000000 Ip A1:1 C420\n" + (b"FRAME\n" + bytes(384)) * 4,
+        "logical.gif": b"GIF89a\xff\xff\xff\xff\x80\0\0"
+        + bytes(6)
+        + b"\x2c\0\0\0\0\xff\xff\xff\xff\0\x02\x02\x44\x01\0\x3b",
+    }
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    return [folder / name for name in files]
+
+
+MEASURED = """
+import json, resource, sys, time, warnings
+import atlaskit as ak
+from atlaskit.errors import AtlasError
+warnings.simplefilter("ignore")
+ak.open_video(sys.argv[1]).frame(0)
+rows = {}
+for path in sys.argv[2:]:
+    before, began_s = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, time.process_time()
+    try:
+        video = ak.open_video(path)
+        answer = str(video.try_frames([0.0, video.duration_s / 2], (64, 36))[0])[:200]
+    except AtlasError as error:
+        answer = str(error)
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    rows[path] = [time.process_time() - began_s, (after - before) / 1024, answer]
+print(json.dumps(rows))
+"""
+
+
+def test_what_a_header_claims_costs_nothing(tmp_path: Path) -> None:
+    """Sizes, rates, lengths and tables: within two seconds and 200 MB, frames or one sentence."""
+    paths = absurd_files(tmp_path)
+    command = [sys.executable, "-c", MEASURED, str(tmp_path / "v.mp4"), *map(str, paths)]
+    environment = {**os.environ, "ATLASKIT_CACHE": str(tmp_path / "cache")}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+    rows = json.loads(done.stdout.splitlines()[-1])
+    assert len(rows) == len(paths)
+    for path, (took_s, megabytes, answer) in rows.items():
+        assert took_s <= 2 and megabytes <= 200, (path, took_s, megabytes)
+        assert "Traceback" not in answer and len(answer.splitlines()) >= 1

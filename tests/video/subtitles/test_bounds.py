@@ -1,0 +1,80 @@
+"""A subtitle file of any content is read, or refused, in a time and a memory that are bounded.
+
+What is read is one fragment over and over. Time is that of the
+processor, so that other work does not count.
+"""
+
+from __future__ import annotations
+
+import time
+import tracemalloc
+import warnings
+from contextlib import suppress
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from atlaskit.errors import AtlasError, SubtitleError
+from atlaskit.video.encoding import LONGEST_LINE, LONGEST_PATH, LONGEST_TAG, MOST_MARKS, MOST_ROWS
+from atlaskit.video.languages import same_language
+from atlaskit.video.media import tags_of
+from atlaskit.video.names import local_path
+from atlaskit.video.subtitles import read_subtitles
+
+SUFFIXES = (".srt", ".vtt", ".ass", ".ttml", ".json", ".jsonl", ".sub", ".smi", ".lrc", ".sbv", ".tsv")
+BEGINNINGS = {".vtt": "WEBVTT\n\n", ".ttml": "<tt><p>", ".json": "[", ".sub": "{1}{2}", ".smi": "<sami>"}
+SIZE = 300_000
+MOST_S, MOST_BYTES = 1.2, 100_000_000
+"""For a file of SIZE. What is quadratic takes minutes, or gigabytes; the buffer has 64 MiB."""
+HOSTILE = (
+    *("\n", "<x>", "<x/>", "{}", "[", "[],", "{},", "0,", '"', "1:1,1-->1:1,1\n", "1\n1:1,1-->1:1,1\n\n", "é"),
+    *("[0:00]a\n", "<sync start=1>", "Dialogue: 0,0:00:01,0:00:02,,,0,0,0,,a\n", "{1}{2}a\n", "1\t2\ta\n", "{\\p1}"),
+    *("&#34;", "WEBVTT\n", '{"start":0,"end":1,"text":"a"},', "<b.", "{\\p", "\r", "<00:", "-->", "[a"),
+)
+
+
+def processor_s(path: Path) -> float:
+    began_s = time.process_time()
+    with suppress(AtlasError), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        read_subtitles(path)
+    return time.process_time() - began_s
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_any_file_is_read_or_refused_at_once_and_in_little_memory(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"a{suffix}"
+    for number, fragment in enumerate(HOSTILE):
+        path.write_text(BEGINNINGS.get(suffix, "") + (fragment * (SIZE // len(fragment) + 1))[:SIZE], "utf-8")
+        took_s = min(processor_s(path) for _ in range(1 if processor_s(path) <= MOST_S else 3))
+        assert took_s <= MOST_S, (fragment, took_s)
+        if (number + SUFFIXES.index(suffix)) % 3:
+            continue
+        tracemalloc.start()
+        processor_s(path)
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak <= MOST_BYTES, (fragment, peak)
+
+
+@pytest.mark.parametrize(("row", "count", "limit"), [("a\n", MOST_ROWS, MOST_ROWS), ("<", MOST_MARKS + 1, MOST_MARKS)])
+def test_what_is_longer_than_any_subtitles_is_refused(tmp_path: Path, row: str, count: int, limit: int) -> None:
+    path = tmp_path / "v.srt"
+    path.write_text(f"1\n00:00:01,000 --> 00:00:02,000\n{row * count}")
+    with pytest.raises(SubtitleError, match=f"more than .*{limit:,}"):
+        read_subtitles(path)
+
+
+def test_a_long_line_a_long_tag_and_a_long_path_are_cut(tmp_path: Path) -> None:
+    path = tmp_path / "v.srt"
+    path.write_text(f"1\n00:00:01,000 --> 00:00:02,000\n{'ab ' * LONGEST_LINE}")
+    (line,) = read_subtitles(path).lines
+    assert len(line.text) <= LONGEST_LINE and line.text.startswith("ab ab")
+
+    stream = SimpleNamespace(metadata={"Title": "x" * 10_000_000})
+    assert tags_of(stream) == {"title": "x" * LONGEST_TAG}  # type: ignore[arg-type]
+    with pytest.raises(AtlasError, match=f"{LONGEST_PATH} bytes"):
+        local_path("https://a/" + "b/" * 1_000_000)
+    with pytest.raises(AtlasError, match="A language is"):
+        same_language("x" * 1_000_000, "en")

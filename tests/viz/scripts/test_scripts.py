@@ -1,0 +1,152 @@
+"""The scripts of pages: elements, keys, filters, and the cache of images."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from playwright.sync_api import Page
+from support.scripts import PageScripts
+from support.stand_ins import ALL_HOSTILE
+
+DOM = "walk/script/dom.js"
+
+
+def test_children_and_attributes_stay_text(page_scripts: PageScripts) -> None:
+    page = page_scripts(DOM)
+    made = """(text) => {
+      const made = element("p", { title: text, id: 0, hidden: true, lang: null, dir: false }, text, null, undefined);
+      return [made.childNodes.length, made.textContent, made.title, made.getAttributeNames(), made.id, made.hidden];
+    }"""
+    assert page.evaluate(made, ALL_HOSTILE) == [1, ALL_HOSTILE, ALL_HOSTILE, ["title", "id", "hidden"], "0", True]
+
+
+KEY = """([tag, role, modifier]) => {
+  const made = element(tag, { role }), inner = element("span");
+  made.append(inner);
+  document.body.append(made);
+  const event = new KeyboardEvent("keydown", { key: "f", bubbles: true, ...(modifier && { [modifier]: true }) });
+  let taken = null;
+  made.addEventListener("keydown", (received) => { taken = isTaken(received); });
+  (["input", "select", "textarea"].includes(tag) ? made : inner).dispatchEvent(event);
+  return taken;
+}"""
+TAKERS = [("input", None), ("select", None), ("textarea", None), ("div", "tree"), ("div", "grid")]
+OTHERS = [("div", None), ("button", None), ("summary", None)]
+
+
+def test_a_key_belongs_to_the_control_that_has_the_focus_or_to_the_browser(page_scripts: PageScripts) -> None:
+    page = page_scripts(DOM)
+    for tag, role in TAKERS + OTHERS:
+        for modifier in (None, "altKey", "ctrlKey", "metaKey", "shiftKey"):
+            takes = (tag, role) in TAKERS or modifier is not None
+            assert page.evaluate(KEY, [tag, role, modifier]) is takes, (tag, role, modifier)
+
+
+STEP = st.fixed_dictionaries(
+    {
+        "who": st.sampled_from(["Master", "Worker 1", "Worker 10"]),
+        "does": st.sampled_from(["Expand", "Zoom"]),
+        "touches": st.lists(st.sampled_from(["[A]", "[B]", "finds evidence"]), unique=True),
+        "verb": st.just("acts"),
+    }
+)
+FILTER = """([steps, chosen]) => {
+  const filters = new Filters(() => {});
+  steps.forEach((step) => filters.learn(step));
+  filters.choosers.forEach(({ select }, each) => { select.value = chosen[each]; });
+  const kept = steps.map((_, index) => index).filter((index) => filters.matches(steps[index]));
+  filters.report(kept.length, steps.length, false);
+  const told = filters.count.textContent;
+  filters.clear();
+  return [kept, told, steps.every((step) => filters.matches(step))];
+}"""
+
+
+@pytest.fixture
+def filters(page_scripts: PageScripts) -> Page:
+    return page_scripts(DOM, "walk/script/filters.js")
+
+
+def test_filters_keep_the_steps_that_match_all_of_them(filters: Page) -> None:
+    @given(st.lists(STEP, min_size=1, max_size=8), st.data())
+    def check(steps: list[dict[str, object]], data: st.DataObject) -> None:
+        offered = (
+            {str(step["who"]) for step in steps},
+            {str(step["does"]) for step in steps},
+            {tag for step in steps for tag in step["touches"]},  # type: ignore[attr-defined]
+        )
+        who, does, tag = (data.draw(st.sampled_from(["", *sorted(each)])) for each in offered)
+        expected = [
+            index
+            for index, step in enumerate(steps)
+            if who in ("", step["who"]) and does in ("", step["does"]) and (not tag or tag in step["touches"])  # type: ignore[operator]
+        ]
+        kept, told, all_match_after_clear = filters.evaluate(FILTER, [steps, [who, does, tag]])
+        assert kept == expected and all_match_after_clear
+        total = f"{len(steps)} steps so far"
+        assert told == (total if len(expected) == len(steps) else f"{len(expected)} of {total}")
+
+    check()
+
+
+CHANNEL = ("walk/script/dom.js", "widgets/channel.js")
+OPEN = """() => {
+  globalThis.told = [];
+  const note = (name) => (message) => told.push([name, message]);
+  globalThis.channel = new Channel(model, {
+    onHead: note("head"), onSteps: note("steps"), onTrouble: note("trouble"), onStopped: note("stopped") });
+  globalThis.source = channel.source(0);
+  globalThis.revoked = [];
+  URL.revokeObjectURL = (address) => revoked.push(address);
+  globalThis.arrive = (picture, run = 0) =>
+    model.receive({ is: "picture", run, picture }, [new Uint8Array([255, 216])]);
+}"""
+
+
+@pytest.fixture
+def page(page_scripts: PageScripts) -> Page:
+    page = page_scripts(*CHANNEL)
+    page.evaluate(OPEN)
+    return page
+
+
+def requested(page: Page) -> list[list[list[int]]]:
+    """Return the images of each request so far, and forget them."""
+    sent: list[Any] = page.evaluate("() => new Promise((done) => setTimeout(() => done(model.sent.splice(0))))")
+    return [message["wanted"] for message in sent]
+
+
+def test_looks_of_one_moment_are_one_request_with_the_shown_images_first(page: Page) -> None:
+    page.evaluate("() => { source.look([5], [6]); source.look([1, 2], [3]); channel.source(1).look([7], []); }")
+    assert requested(page) == [[[0, 1], [0, 2], [1, 7], [0, 3]]], "only the last look of each run counts"
+
+
+def test_a_missing_image_tells_its_reason_and_is_requested_again(page: Page) -> None:
+    page.evaluate("() => { globalThis.promised = source.picture(4).catch((why) => `no: ${why}`); }")
+    page.evaluate("() => model.receive({ is: 'missing', run: 0, picture: 4, words: 'The file is gone.' })")
+    assert page.evaluate("() => promised") == "no: The file is gone."
+    page.evaluate("() => source.look([4], [])")
+    assert requested(page) == [[[0, 4]]]
+
+
+def test_only_the_images_shown_last_are_held_and_none_that_is_needed_is_dropped(page: Page) -> None:
+    count = page.evaluate("() => MAX_HELD") + 40
+    page.evaluate(
+        """(count) => {
+          for (let number = 0; number < count; number += 1) { arrive(number); source.picture(number); }
+          source.picture(0); // shown last
+          source.look([1], [2]); // the oldest of all, but needed
+        }""",
+        count,
+    )
+    assert requested(page) == []
+    held = page.evaluate("() => [...channel.held.keys()]")
+    assert len(held) == page.evaluate("() => MAX_HELD") and {"0/0", "0/1", "0/2"} <= set(held)
+    assert held[-2] == f"0/{count - 1}" and page.evaluate("() => revoked.length") == count - len(held)
+    page.evaluate("() => channel.close()")
+    assert page.evaluate("() => [channel.held.size, revoked.length]") == [0, count]
+    page.evaluate("() => arrive(3)")
+    assert page.evaluate("() => channel.held.size") == 0, "a closed channel receives nothing"
