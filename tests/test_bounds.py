@@ -7,19 +7,25 @@ endpoint sends see `models/test_bounds.py`, for subtitles `video/subtitles/test_
 from __future__ import annotations
 
 import lzma
+import subprocess
+import sys
 import tracemalloc
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from support.bounded import check_takes
 from support.datasets import mlvu_row, write_json
 
 import atlaskit as ak
+from atlaskit import limits
+from atlaskit.benchmarks.datasets.lines import read_parquet
 from atlaskit.benchmarks.datasets.registry import DATASETS
-from atlaskit.benchmarks.datasets.rows import LONGEST
 from atlaskit.caching.keys import KINDS
 from atlaskit.errors import AtlasError, InputError
 from atlaskit.evaluation import tables
@@ -73,7 +79,7 @@ def read_entries(path: Path, text: bytes) -> None:
     """Read a recording for each kind of entry, with as much of the text as an entry may have."""
     for kind in KEPT.values():
         key = b'{"%s:%d:%s":' % (kind.name.encode(), kind.version, b"0" * 64)
-        read_recording(path, key + text[: recording.MAX_ENTRY_BYTES - 200] + b"}\n")
+        read_recording(path, key + text[: limits.ENTRY - 200] + b"}\n")
 
 
 def read_table(path: Path, text: bytes) -> None:
@@ -151,7 +157,50 @@ def test_a_text_without_an_end_in_a_row_is_refused(piece: str, tmp_path: Path) -
     write_json(rows, [mlvu_row(0, question=long)])
     with pytest.raises(InputError, match="row 0: .*question has more than 100,000 characters"):
         DATASETS["mlvu"].load(tmp_path)
-    write_json(rows, [mlvu_row(0, question=long[:LONGEST])])
+    write_json(rows, [mlvu_row(0, question=long[: limits.ROW_TEXT])])
     with pytest.warns(UserWarning, match="1 videos are missing"):
         DATASETS["mlvu"].load(tmp_path)
     check_takes(MOST_S, DATASETS["mlvu"].load, tmp_path)
+
+
+def parquet_bombs(folder: Path) -> Iterator[Path]:
+    """Write files of at most 10 MB that unpack to much, in each way that the format offers."""
+    few = np.zeros(10, np.int8)
+    tables = {
+        "one text a million times": {"a": pa.DictionaryArray.from_arrays(np.zeros(400_000, np.int32), ["x" * 100_000])},
+        "many rows": {"a": np.zeros(400_000, np.int8)},
+        "too many rows": {"a": np.zeros(5_000_000, np.int8)},
+        "many columns": {f"c{number}": few for number in range(9_000)},
+        "one long list": {"a": pa.array([[0] * 1_900_000], pa.list_(pa.int8()))},
+        "one list of lists": {"a": pa.array([[[]] * 1_900_000], pa.list_(pa.list_(pa.int8())))},
+        "one long text": {"a": ["y" * 30_000_000]},
+        "nothing, many times": {"a": pa.nulls(5_000_000)},
+    }
+    for name, columns in tables.items():
+        pyarrow.parquet.write_table(pa.table(columns), folder / f"{name}.parquet", compression="zstd")
+        assert (folder / f"{name}.parquet").stat().st_size < HUGE
+        yield folder / f"{name}.parquet"
+
+
+UNPACKING = """
+import resource, sys
+from pathlib import Path
+import pyarrow.parquet
+from atlaskit.benchmarks.datasets.lines import read_parquet
+memory = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+before = memory()
+try:
+    read_parquet(Path(sys.argv[1])).to_pylist()
+except ValueError as error:
+    print(error)
+print(memory() - before)
+"""
+
+
+def test_a_parquet_file_does_not_unpack_to_much(tmp_path: Path) -> None:
+    for path in parquet_bombs(tmp_path):
+        check_takes(MOST_S, lambda read=path: read_parquet(read).to_pylist())
+        command = ["sh", "-c", '"$0" -c "$1" "$2"; exit', sys.executable, UNPACKING, str(path)]
+        *words, grown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+        assert int(grown) < MOST_BYTES, (path.name, f"{int(grown):,}")
+        assert ("more than" in "".join(words)) == path.stem.startswith(("one text", "too many", "nothing")), words

@@ -17,13 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from atlaskit import limits
+
 KEY = re.compile(r"([a-z]+):([1-9][0-9]{0,8}):([0-9a-f]{64})")
 KINDS: dict[str, Kind] = {}
 """Every kind, by its name; complete once `atlaskit` is imported."""
-MOST_PARTS = 500_000
-"""Lists and objects in JSON from elsewhere, each of which takes up to 200 bytes of memory.
-
-Ten hours have 20,000 lines, and an event of a run ten parts."""
 
 
 @dataclass(frozen=True)
@@ -70,9 +68,9 @@ def read_json(text: str | bytes) -> Any:
 
 
 def check_parts(text: str) -> None:
-    """Raise ValueError if JSON has more lists and objects than MOST_PARTS."""
-    if text.count("[") + text.count("{") > MOST_PARTS:
-        raise ValueError(f"it has more than {MOST_PARTS:,} lists and objects")
+    """Raise ValueError if JSON has more lists and objects than limits.PARTS."""
+    if text.count("[") + text.count("{") > limits.PARTS:
+        raise ValueError(f"it has more than {limits.PARTS:,} lists and objects")
 
 
 def recipe_key(kind: str, version: int, **parts: Any) -> str:

@@ -16,6 +16,7 @@ from typing import Any
 
 from PIL import Image, ImageDraw, ImageFont
 
+from atlaskit import limits
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.errors import AtlasError, CacheError, reason
 from atlaskit.video.readers import LETTERBOX
@@ -125,15 +126,11 @@ def note_in(image: Image.Image) -> dict[str, Any]:
     return note
 
 
-MAX_PIXELS = 2**28
-"""Most pixels of an image that is taken from elsewhere."""
-
-
 def is_jpeg(value: bytes) -> bool:
-    """Return whether bytes are a complete JPEG of at most MAX_PIXELS."""
+    """Return whether bytes are a complete JPEG of at most limits.PIXELS."""
     try:
         with Image.open(io.BytesIO(value), formats=["JPEG"]) as image:
-            if image.width * image.height > MAX_PIXELS:
+            if image.width * image.height > limits.PIXELS:
                 return False
             image.load()
         return True

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from atlaskit import limits
+from atlaskit.benchmarks.datasets.lines import read_parquet
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json, read_json
 from atlaskit.errors import InputError, reason
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
 
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
-MOST_COMMAS = 10_000
-"""Of a line of a CSV: to read a million columns takes minutes."""
-MOST_ROWS = 1_000_000
 TEXT = "columns of text"
 """Where the settings name the columns that hold text: a CSV does not tell "007" from 7."""
 
@@ -76,14 +75,14 @@ def load(path: str | Path) -> pd.DataFrame:
         texts = dict.fromkeys(card.pop(TEXT), str)
         if source.suffix == ".csv":
             with source.open("rb") as file:
-                if any(line.count(b",") > MOST_COMMAS for line in file):
-                    raise ValueError(f"a line has more than {MOST_COMMAS:,} commas")
+                if any(line.count(b",") > limits.COMMAS for line in file):
+                    raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
             na = {name: [""] for name in pd.read_csv(source, nrows=0).columns if name not in texts}
-            rows = pd.read_csv(source, dtype=texts, nrows=MOST_ROWS + 1, keep_default_na=False, na_values=na)
+            rows = pd.read_csv(source, dtype=texts, nrows=limits.TABLE_ROWS + 1, keep_default_na=False, na_values=na)
         else:
-            rows = pd.read_parquet(source)
-        if len(rows) > MOST_ROWS:
-            raise ValueError(f"it has more than {MOST_ROWS:,} rows")
+            rows = read_parquet(source).to_pandas()
+        if len(rows) > limits.TABLE_ROWS:
+            raise ValueError(f"it has more than {limits.TABLE_ROWS:,} rows")
         rows.attrs = card
         predictions = read_json(f"[{','.join(rows['prediction'].astype(str))}]")
         if len(predictions) != len(rows):

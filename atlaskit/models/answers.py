@@ -15,8 +15,8 @@ from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
+from atlaskit import limits
 from atlaskit.errors import first_fault, printable
-from atlaskit.models import limits
 from atlaskit.models.coercion import coerced
 from atlaskit.models.completion import Completion
 from atlaskit.models.json_text import NotJson, Span, TooMuch, json_objects, strict_json

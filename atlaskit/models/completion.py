@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any
 
-from atlaskit.models import limits
+from atlaskit import limits
 from atlaskit.models.failures import NESTED, one_line, words_of
 from atlaskit.models.http import HttpFailure, failure_of, parsed
 from atlaskit.models.presets import Family

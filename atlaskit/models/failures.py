@@ -16,8 +16,8 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
+from atlaskit import limits
 from atlaskit.errors import printable
-from atlaskit.models import limits
 
 LONGEST_WORDS = 300
 """Characters of an endpoint's words that a message quotes."""

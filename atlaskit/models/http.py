@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from atlaskit import limits
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.models import limits
 from atlaskit.models.failures import PASSING, Explanation, explain
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Endpoint:
             path: Path below the address, or a full URL.
             body: What to send.
             headers: Headers beside the endpoint's own.
-            timeout_s: Most seconds the whole exchange may take, connecting included.
+            timeout_s: Most seconds for the whole exchange, from connecting to reading the answer.
             cancel: Ends the exchange within half a second after it is set.
 
         Raises:
@@ -166,6 +166,9 @@ class Endpoint:
                 page += chunk
                 if len(page) > limits.ANSWER:
                     raise HttpFailure(limits.too_long("sent an answer", limits.ANSWER))
+        # To read it is not interrupted, so what could be read only after the deadline is late.
+        if time.monotonic() + limits.READING_S + limits.READING_S_PER_BYTE * len(page) > deadline_s:
+            raise HttpFailure(f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} bytes)")
         received = {
             name.decode("latin-1").lower(): value[: limits.HEADER].decode("latin-1") for name, value in response.headers
         }

@@ -11,8 +11,8 @@ import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from atlaskit import limits
 from atlaskit.errors import ModelWarning, printable
-from atlaskit.models import limits
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import Usage
 

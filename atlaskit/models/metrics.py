@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, fields
 
-from atlaskit.models import limits
+from atlaskit import limits
 
 NAMES = {
     "prompt_tokens": "vllm:prompt_tokens_total",

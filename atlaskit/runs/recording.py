@@ -16,6 +16,7 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from atlaskit import limits
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import KEY, KINDS, canonical_json, is_recorded, is_valid, kind_of
 from atlaskit.errors import CacheError, reason
@@ -24,12 +25,6 @@ VERSION = 3
 HEADER = canonical_json({"atlaskit_recording": VERSION}).encode()
 LINE = re.compile(rb'\{"(%s)":(.+)\}' % KEY.pattern.encode(), re.DOTALL)
 """The line of an entry. The entry's bytes are kept exactly."""
-MAX_ENTRY_BYTES = 8 << 20
-"""The largest entry; no reply and no subtitles of ten hours are larger."""
-MAX_COMPRESSION = 50
-"""The largest ratio of unpacked to packed bytes of a recording; recordings of runs have ten."""
-MAX_DECODER_BYTES = 64 << 20
-"""The memory that decompressing may take; the files that `write` makes need 9 MiB."""
 READ_BYTES = 1 << 16
 """Bytes that are read and unpacked at a time."""
 
@@ -47,7 +42,7 @@ def write(path: str | Path, entries: Iterable[tuple[str, bytes]]) -> None:
     """
     lines = [HEADER]
     for _, value, key in sorted((kind_of(key), value, key) for key, value in entries):
-        if b"\n" in value or not 0 < len(value) < MAX_ENTRY_BYTES:
+        if b"\n" in value or not 0 < len(value) < limits.ENTRY:
             raise CacheError(f"The cache entry {key[:80]!r} is not one of atlaskit, so it cannot be packed.")
         lines.append(b'{"%s":%s}' % (key.encode(), value))
     text = b"\n".join([*lines, b""])
@@ -98,12 +93,12 @@ def read(path: str | Path) -> Iterator[tuple[str, bytes]]:
 
 def _most_bytes(packed_bytes: int) -> int:
     """Return the most bytes that a file of some size may unpack to."""
-    return max(MAX_ENTRY_BYTES, MAX_COMPRESSION * packed_bytes)
+    return max(limits.ENTRY, limits.COMPRESSION * packed_bytes)
 
 
 def _lines(path: str | Path) -> Iterator[bytes]:
     """Yield the lines of a file; raise LZMAError, EOFError, OSError or CacheError if it is none."""
-    decoder, begun = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=MAX_DECODER_BYTES), b""
+    decoder, begun = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=limits.DECODER), b""
     left_bytes = _most_bytes(Path(path).stat().st_size)
     with Path(path).open("rb") as file:
         while not decoder.eof:
@@ -116,7 +111,7 @@ def _lines(path: str | Path) -> Iterator[bytes]:
                 raise CacheError(f"{path} unpacks to more than any recording does.")
             *lines, begun = (begun + unpacked).split(b"\n")
             yield from lines
-            if len(begun) > MAX_ENTRY_BYTES:
-                raise CacheError(f"{path} holds an entry larger than {MAX_ENTRY_BYTES:,} bytes.")
+            if len(begun) > limits.ENTRY:
+                raise CacheError(f"{path} holds an entry larger than {limits.ENTRY:,} bytes.")
         if begun or decoder.unused_data or file.read(1):
             raise EOFError("it goes on after its end")

@@ -16,6 +16,7 @@ from typing import Any, TypeVar, overload
 
 from pydantic import TypeAdapter, ValidationError
 
+from atlaskit import limits
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_recorded, kind_of, read_json
@@ -25,8 +26,6 @@ from atlaskit.video.records import ASKED
 
 E = TypeVar("E", bound=Event)
 TRACE_VERSION = 3
-MAX_NESTING = 32
-"""The most levels of lists and objects in one event; a run's own events have fewer."""
 
 
 @dataclass(frozen=True)
@@ -136,13 +135,13 @@ def parse_line(where: str, line: bytes) -> Any:
         fault = f"{error.msg}: column {error.colno}" if isinstance(error, json.JSONDecodeError) else reason(error)
         raise InputError(f"{where}, is not valid JSON, so this is not a trace of atlaskit ({fault}).") from error
     if _is_nested_too_deeply(value):
-        raise InputError(f"{where}, has more than {MAX_NESTING} levels, so this is not a trace of atlaskit.")
+        raise InputError(f"{where}, has more than {limits.NESTING} levels, so this is not a trace of atlaskit.")
     return value
 
 
 def _is_nested_too_deeply(value: Any) -> bool:
     level = [value]
-    for _ in range(MAX_NESTING):
+    for _ in range(limits.NESTING):
         nested = [item for item in level if isinstance(item, dict | list)]
         level = [inner for item in nested for inner in (item.values() if isinstance(item, dict) else item)]
     return bool(level)

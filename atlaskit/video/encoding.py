@@ -13,13 +13,6 @@ from contextlib import suppress
 
 SAMPLE_BYTES = 1 << 18
 """Bytes of a file that are examined to guess its encoding."""
-# The limits of all text from outside: what is longer is cut, or refused, before it is searched.
-LARGEST_TEXT = 64 << 20
-"""Bytes of a text file. Ten hours of speech are 2 MB as SRT, 15 MB as JSON with times of words."""
-MOST_ROWS, MOST_MARKS = 200_000, 600_000
-"""Rows of a text file, and brackets that open something in it (`<`, `{`, `[`)."""
-LONGEST_LINE, LONGEST_TAG, LONGEST_PATH = 10_000, 1000, 1 << 16
-"""Characters of a line and of a tag in a video file, which are cut there, and bytes of a path."""
 BOMS = (  # UTF-32 comes first: its little-endian mark begins with that of UTF-16
     (b"\xff\xfe\x00\x00", "utf-32"),
     (b"\x00\x00\xfe\xff", "utf-32"),

@@ -6,7 +6,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.video.encoding import LONGEST_TAG
+from atlaskit import limits
 from atlaskit.video.names import media_url
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _formats() -> str:
 
 
 def tags_of(stream: Stream) -> dict[str, str]:
-    """Return the tags of a stream, under names in small letters, cut to LONGEST_TAG characters.
+    """Return the tags of a stream, under names in small letters, cut to limits.TAG characters.
 
     U+FFFD stands for what is no UTF-8.
     """
@@ -54,4 +54,4 @@ def tags_of(stream: Stream) -> dict[str, str]:
 
 
 def _text(tag: str) -> str:
-    return tag[:LONGEST_TAG].encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    return tag[: limits.TAG].encode("utf-8", "surrogateescape").decode("utf-8", "replace")

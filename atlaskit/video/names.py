@@ -14,8 +14,8 @@ from pathlib import Path
 from unicodedata import normalize
 from urllib.parse import unquote, urlsplit
 
+from atlaskit import limits
 from atlaskit.errors import InputError, VideoError, printable
-from atlaskit.video.encoding import LONGEST_PATH
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
 SHORT_ADDRESS = re.compile(r"(file|https?|ftps?|s3|gs|rtsps?|rtmps?):/(?!/)", re.IGNORECASE | re.ASCII)
@@ -26,8 +26,6 @@ PAGES = re.compile(
 """Hosts whose addresses are those of pages, not of video files."""
 LONGEST_NAME = 255
 """Bytes of the longest name in the usual file systems."""
-MAX_NAMES = 10_000
-"""How many names of a folder are searched for one that may be meant."""
 
 
 def local_path(name: str | os.PathLike[str]) -> Path:
@@ -71,8 +69,8 @@ def _checked(text: str) -> Path:
         raise InputError(f"No file has a name with half a character in it; got {printable(text, 200)!r}.") from error
     if b"\0" in encoded:
         raise InputError(f"No file has a name with a zero byte; got {printable(text, 200)!r}.")
-    if len(encoded) > LONGEST_PATH:
-        raise InputError(f"No file has a path of more than {LONGEST_PATH} bytes; got {printable(text, 80)!r}.")
+    if len(encoded) > limits.PATH:
+        raise InputError(f"No file has a path of more than {limits.PATH} bytes; got {printable(text, 80)!r}.")
     if max(map(len, encoded.split(b"/"))) > LONGEST_NAME and not ADDRESS.match(text):
         raise InputError(f"No file has a name of more than {LONGEST_NAME} bytes; got {printable(text, 80)!r}.")
     return Path(text)
@@ -153,6 +151,6 @@ def _close_name(path: Path) -> str | None:
 def _names_beside(path: Path) -> list[str]:
     try:
         with os.scandir(path.parent) as entries:
-            return [entry.name for entry in islice(entries, MAX_NAMES)]
+            return [entry.name for entry in islice(entries, limits.FILE_NAMES)]
     except OSError:
         return []

@@ -89,7 +89,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.004)
     monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 0.01)
     monkeypatch.setattr("atlaskit.models.attempts.MAX_REQUESTED_PAUSE_S", 0.01)
-    monkeypatch.setattr("atlaskit.models.limits.ANSWER", 500_000)
+    monkeypatch.setattr("atlaskit.limits.ANSWER", 500_000)
 
 
 def draw_budget(draw: random.Random) -> Budget:

@@ -1,12 +1,17 @@
-"""Reads texts with one row on each line: JSON Lines, or a form of the dataset's own."""
+"""Reads files of rows: texts with one on each line, in JSON or a form of their own, and Parquet."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from atlaskit.errors import printable
+from atlaskit import limits
+from atlaskit.errors import InputError, missing, printable
+
+if TYPE_CHECKING:
+    import pyarrow
 
 LineParser = Callable[[str], Any]
 """Reads the fields of a row from a line; raises ValueError for a line that is no row."""
@@ -47,3 +52,37 @@ def parse_json(line: str) -> Any:
         return json.loads(line)
     except ValueError as error:
         raise ValueError("each line must be a JSON object") from error
+
+
+def read_parquet(path: Path) -> pyarrow.Table:
+    """Return the table of a Parquet file, of which little may unpack to much.
+
+    Raises:
+        InputError: pyarrow is not installed.
+        OSError: The file cannot be read.
+        ValueError: It is damaged, or holds more than a limit of `atlaskit.limits`.
+    """
+    try:
+        import pyarrow.parquet
+    except ImportError as error:
+        raise InputError(missing(f"Reading {path}", "pyarrow>=18")) from error
+    try:
+        with pyarrow.parquet.ParquetFile(path) as file:
+            told = file.metadata
+            if told.num_rows > limits.PARTS or told.num_columns > limits.COMMAS:
+                raise ValueError(f"it has more than {limits.PARTS:,} rows or {limits.COMMAS:,} columns")
+            groups = [told.row_group(number) for number in range(told.num_row_groups)]
+            values = sum(group.column(number).num_values for group in groups for number in range(told.num_columns))
+            if values > limits.VALUES:
+                raise ValueError(f"it has more than {limits.VALUES:,} values")
+            packed, batches, unpacked = sum(group.total_byte_size for group in groups), [], 0
+            for batch in file.iter_batches(batch_size=256) if packed <= limits.UNPACKED else ():
+                batches.append(batch)
+                unpacked += batch.nbytes
+                if unpacked > limits.UNPACKED:
+                    break
+            if max(packed, unpacked) > limits.UNPACKED:
+                raise ValueError(limits.too_long("it holds a table", limits.UNPACKED))
+            return pyarrow.Table.from_batches(batches, file.schema_arrow)
+    except pyarrow.ArrowException as error:
+        raise ValueError(str(error).splitlines()[0]) from error

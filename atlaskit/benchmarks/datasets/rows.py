@@ -17,13 +17,12 @@ from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
-from atlaskit.benchmarks.datasets.lines import BadLineError, LineParser, parse_json, read_lines
+from atlaskit import limits
+from atlaskit.benchmarks.datasets.lines import BadLineError, LineParser, parse_json, read_lines, read_parquet
 from atlaskit.caching.keys import check_parts
 from atlaskit.environment.question import Question
-from atlaskit.errors import InputError, first_fault, missing, reason
+from atlaskit.errors import InputError, first_fault, reason
 
-LONGEST = 100_000
-"""Characters of one text in a row: what follows from it, such as choices and names, is searched."""
 MOST_NAMED = 3
 """Most files that a message names."""
 PlacedRow = tuple[str, Any]
@@ -67,7 +66,7 @@ class Row(BaseModel):
     writes it) counts as absent, and a number is taken where a text is wanted.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True, str_max_length=LONGEST)
+    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True, str_max_length=limits.ROW_TEXT)
 
     marks: ClassVar[tuple[frozenset[str], ...]] = ()
     """A file belongs to the dataset if one of its rows has a field out of each of these sets."""
@@ -82,8 +81,10 @@ class Row(BaseModel):
     def _without_nulls(cls, row: Any, validate: ModelWrapValidatorHandler[Self]) -> Self:
         if isinstance(row, Mapping):
             # before a field's own validator searches it
-            if long := next((name for name, text in row.items() if isinstance(text, str) and len(text) > LONGEST), ""):
-                raise ValueError(f"{long:.40} has more than {LONGEST:,} characters")
+            if long := next(
+                (name for name, text in row.items() if isinstance(text, str) and len(text) > limits.ROW_TEXT), ""
+            ):
+                raise ValueError(f"{long:.40} has more than {limits.ROW_TEXT:,} characters")
             row = {name: value for name, value in row.items() if not _is_null(value)}
         return validate(row)
 
@@ -220,7 +221,7 @@ def _read_file(path: Path, is_certain: bool, parse_line: LineParser | None = Non
     A damaged Parquet file is always an error: it may be one part of the dataset.
     """
     try:
-        rows = _read_parquet(path) if path.suffix == ".parquet" else _read_text(path, parse_line)
+        rows = _placed(read_parquet(path).to_pylist()) if path.suffix == ".parquet" else _read_text(path, parse_line)
     except (OSError, ValueError, RecursionError) as error:
         if path.suffix != ".parquet" and not is_certain and not isinstance(error, OSError):
             return []
@@ -261,17 +262,6 @@ def _placed(rows: Iterable[Any]) -> list[PlacedRow]:
 
 def _placed_lines(text: str, parse_line: LineParser) -> list[PlacedRow]:
     return [(f"line {number}", row) for number, row in read_lines(text, parse_line)]
-
-
-def _read_parquet(path: Path) -> list[PlacedRow]:
-    try:
-        import pyarrow.parquet
-    except ImportError as error:
-        raise InputError(missing(f"Reading {path}", "pyarrow>=18")) from error
-    try:
-        return _placed(pyarrow.parquet.read_table(path).to_pylist())
-    except pyarrow.ArrowException as error:
-        raise ValueError(str(error).splitlines()[0]) from error
 
 
 def _validate(location: str, row: Any, row_type: type[R]) -> R:

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TypeAlias
 
+from atlaskit import limits
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError, printable
-from atlaskit.video.encoding import LARGEST_TEXT, MOST_MARKS, MOST_ROWS, decode_text
+from atlaskit.video.encoding import decode_text
 from atlaskit.video.names import local_path, no_such_file
 from atlaskit.video.subtitles.formats import FORMATS, format_of
 from atlaskit.video.subtitles.rolling import unrolled
@@ -84,8 +85,8 @@ def read_subtitles(
         fps: Frames per second of the video, in which MicroDVD counts if it does not tell its own.
 
     Raises:
-        SubtitleError: The file cannot be read, is of no known format, is larger than LARGEST_TEXT,
-            has more than MOST_ROWS or MOST_MARKS, or holds no line.
+        SubtitleError: The file cannot be read, is of no known format, exceeds a limit of
+            `atlaskit.limits`, or holds no line.
         InputError: `starts_at_s` or `duration_s` is not a valid number of seconds.
     """
     path = _located(path)
@@ -158,12 +159,12 @@ def _read_bytes(path: Path) -> bytes:
         if path.exists() and not path.is_file():  # reading a pipe would never end
             raise SubtitleError(f"{path} cannot be read: it is not a file; name one.")
         with path.open("rb") as file:
-            data = file.read(LARGEST_TEXT + 1)
+            data = file.read(limits.TEXT_FILE + 1)
     except (OSError, ValueError) as error:
         raise SubtitleError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
-    if len(data) > LARGEST_TEXT:
+    if len(data) > limits.TEXT_FILE:
         raise SubtitleError(
-            f"{path} is larger than {LARGEST_TEXT >> 20} MiB, and no subtitle file is: is it the right file?"
+            f"{path} is larger than {limits.TEXT_FILE >> 20} MiB, and no subtitle file is: is it the right file?"
         )
     return data
 
@@ -175,9 +176,9 @@ def _decode(path: Path, data: bytes) -> str:
         raise SubtitleError(f"{path} is not text in a known encoding: save it as UTF-8 first.")
     # Some tools turn \r\n into \r\r\n.
     text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
-    if text.count("\n") > MOST_ROWS or sum(map(text.count, "<{[")) > MOST_MARKS:
+    if text.count("\n") > limits.ROWS or sum(map(text.count, "<{[")) > limits.MARKS:
         raise SubtitleError(
-            f"{path} has more than {MOST_ROWS:,} rows or {MOST_MARKS:,} brackets, and no subtitle file has: "
+            f"{path} has more than {limits.ROWS:,} rows or {limits.MARKS:,} brackets, and no subtitle file has: "
             "is it the right file?"
         )
     return text.replace("\ufeff", "").lstrip(" \t\n")

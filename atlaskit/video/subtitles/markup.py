@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 
-from atlaskit.video.encoding import LONGEST_LINE
+from atlaskit import limits
 
 # Only known tags are removed, since a lecturer may say `x <y and z> w`. No expression may match
 # past the next opening character: on a hostile line of a million of them it would take quadratic
@@ -26,15 +26,15 @@ _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ufeff]+")
 
 
 def plain_text(text: str) -> str:
-    """Return a line of SRT, WebVTT or a similar format without its markup, cut to LONGEST_LINE."""
-    text = _BREAK.sub(" ", _OVERRIDE.sub("", text[:LONGEST_LINE]))
+    """Return a line of SRT, WebVTT or a similar format without its markup, cut to limits.LINE."""
+    text = _BREAK.sub(" ", _OVERRIDE.sub("", text[: limits.LINE]))
     text = _ENTITY.sub(lambda match: html.unescape(match[0]), _TAG.sub("", text))
     return collapsed(text)
 
 
 def plain_ass_text(text: str) -> str:
     r"""Return the text of an ASS event without markup and drawings (`{\p1}m 0 0 l 9 0{\p0}`)."""
-    text = text[:LONGEST_LINE]
+    text = text[: limits.LINE]
     if "{" in text or "\\" in text:
         text = re.sub(r"\\[Nnh]", " ", _BRACES.sub("", _DRAWING.sub("", text)))
     return collapsed(text)

@@ -24,6 +24,7 @@ from tornado.netutil import bind_sockets
 from tornado.web import Application, HTTPError, RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
+from atlaskit import limits
 from atlaskit.errors import InputError, reason
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.standalone.frames import packed
@@ -33,8 +34,6 @@ ADDRESS = "127.0.0.1"
 NAMES = frozenset({ADDRESS, "localhost"})
 """Names of this machine that a browser may call it by; the port may be another, of a tunnel."""
 MAX_PORT = 65_535
-MAX_MESSAGE_BYTES = 1_000_000
-"""Longest message of a page."""
 FORBIDDEN = "This page needs the whole address that atlaskit printed, with its token.\n"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; media-src blob:; "
@@ -102,7 +101,7 @@ def _application(make: Make, name: str, title: str, token: str, port: int) -> Ap
         "cookie": f"atlaskit-{port}",
         "make": make,
         "files": files,
-        "websocket_max_message_size": MAX_MESSAGE_BYTES,
+        "websocket_max_message_size": limits.MESSAGE,
     }
     return Application([("/socket", _Socket), ("/.*", _Files)], log_function=lambda _: None, **settings)  # type: ignore[arg-type]
 

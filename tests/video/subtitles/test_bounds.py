@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import pytest
 from support.bounded import check_takes, processor_s, repeated
 
+from atlaskit import limits
 from atlaskit.errors import AtlasError, SubtitleError
-from atlaskit.video.encoding import LONGEST_LINE, LONGEST_PATH, LONGEST_TAG, MOST_MARKS, MOST_ROWS
 from atlaskit.video.languages import same_language
 from atlaskit.video.media import tags_of
 from atlaskit.video.names import local_path
@@ -46,7 +46,9 @@ def test_any_file_is_read_or_refused_at_once_and_in_little_memory(tmp_path: Path
         assert peak <= MOST_BYTES, (fragment, peak)
 
 
-@pytest.mark.parametrize(("row", "count", "limit"), [("a\n", MOST_ROWS, MOST_ROWS), ("<", MOST_MARKS + 1, MOST_MARKS)])
+@pytest.mark.parametrize(
+    ("row", "count", "limit"), [("a\n", limits.ROWS, limits.ROWS), ("<", limits.MARKS + 1, limits.MARKS)]
+)
 def test_what_is_longer_than_any_subtitles_is_refused(tmp_path: Path, row: str, count: int, limit: int) -> None:
     path = tmp_path / "v.srt"
     path.write_text(f"1\n00:00:01,000 --> 00:00:02,000\n{row * count}")
@@ -56,13 +58,13 @@ def test_what_is_longer_than_any_subtitles_is_refused(tmp_path: Path, row: str, 
 
 def test_a_long_line_a_long_tag_and_a_long_path_are_cut(tmp_path: Path) -> None:
     path = tmp_path / "v.srt"
-    path.write_text(f"1\n00:00:01,000 --> 00:00:02,000\n{'ab ' * LONGEST_LINE}")
+    path.write_text(f"1\n00:00:01,000 --> 00:00:02,000\n{'ab ' * limits.LINE}")
     (line,) = read_subtitles(path).lines
-    assert len(line.text) <= LONGEST_LINE and line.text.startswith("ab ab")
+    assert len(line.text) <= limits.LINE and line.text.startswith("ab ab")
 
     stream = SimpleNamespace(metadata={"Title": "x" * 10_000_000})
-    assert tags_of(stream) == {"title": "x" * LONGEST_TAG}  # type: ignore[arg-type]
-    with pytest.raises(AtlasError, match=f"{LONGEST_PATH} bytes"):
+    assert tags_of(stream) == {"title": "x" * limits.TAG}  # type: ignore[arg-type]
+    with pytest.raises(AtlasError, match=f"{limits.PATH} bytes"):
         local_path("https://a/" + "b/" * 1_000_000)
     with pytest.raises(AtlasError, match="A language is"):
         same_language("x" * 1_000_000, "en")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from support.subtitle_files import ASS_HEADER, RUSSIAN, Write, ass_text, damage, is_valid, rows_of, srt_text, texts_of
 
+from atlaskit import limits
 from atlaskit.errors import InputError, SubtitleError
-from atlaskit.video.encoding import LARGEST_TEXT
 from atlaskit.video.subtitles import Line, Subtitles, read_embedded, read_subtitles
 
 
@@ -27,7 +27,7 @@ def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) ->
     write("deep.json", "[" * 100_000)
     (tmp_path / "folder.srt").mkdir()
     with (tmp_path / "giant.srt").open("wb") as file:
-        file.truncate(LARGEST_TEXT + 1)
+        file.truncate(limits.TEXT_FILE + 1)
     for name, sentence in [
         *(("prose.srt", "no line of text"), ("empty.vtt", "no line of text"), ("silent.srt", "no line of text")),
         *(("styles.ass", "no line of text"), ("a.pdf", r"not a subtitle file.*\.srt, \.vtt, \.ass, \.ssa, \.json")),
