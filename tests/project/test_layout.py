@@ -17,8 +17,8 @@ import atlaskit as ak
 from atlaskit.models.presets import SHIPPED
 
 PACKAGE, RECIPE = ROOT / "atlaskit", ROOT / "nano"
-UNCOUNTED = {"__init__.py", "requirements.lock", "__main__.py", "py.typed", "__pycache__"}
-MAX_TOP_ENTRIES, MAX_MODULE_LINES, MAX_FUNCTION_LINES = 15, 400, 60
+UNCOUNTED = {"errors.py", "limits.py", "__init__.py", "requirements.lock", "__main__.py", "py.typed", "__pycache__"}
+MAX_TOP_ENTRIES, MAX_MODULE_LINES, MAX_FUNCTION_LINES = 14, 400, 60
 
 CONTRACTS = {
     contract["id"]: contract["name"]
