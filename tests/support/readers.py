@@ -123,7 +123,7 @@ class Reader:
             question=self.question(text),
             sheet=SimpleNamespace(scratchpad=evidence(text)),
             observation=SimpleNamespace(view=Sheet(text)),
-            open_cells=numbers(found(r"Cells that can still be searched: (.*)\.", text)),
+            open_cells=numbers(found(r"Cells with an unsearched stretch: (.*)\.", text)),
             gaps=gaps,
         )
         return oracle.review_reply(self.perception, call)  # type: ignore[arg-type]

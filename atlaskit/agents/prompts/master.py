@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from atlaskit.agents.schemas import PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
+from atlaskit.agents.schemas import MOST_INTERVALS, MOST_ITEMS, PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
 from atlaskit.agents.verbalize import (
     DECIDE,
     TRUST,
@@ -56,12 +56,12 @@ PROBE = (
 )
 REVIEW = (
     f"Judge it. Weigh each possible answer: the labels that support that it is the right one, those that speak against "
-    f"that, and whether the former suffice to prove it. {TRUST} Erase a label only if its frame has nothing to do with "
-    "the question; when in doubt, keep it. Then conclude. final_decision: only if the labels prove one answer; say "
-    "what you looked for among them that would contradict it. continue: otherwise, or if an unsearched stretch, such "
-    "as one between two labels that belong together, may well hold what would change the answer; name cells to search "
-    "next, best first, and stretches in seconds to search more finely, also in searched cells. With empty lists the "
-    "search goes on by its own order."
+    f"that, and whether the former suffice: they prove it, and nothing that may well lie in an unsearched stretch would "
+    f"change it. {TRUST} Erase a label only if its frame has nothing to do with the question; when in doubt, keep it. "
+    "Then conclude. final_decision: only if the labels suffice for one answer; say what you looked for among all of "
+    f"them that would contradict it. continue: otherwise; name up to {MOST_ITEMS} cells to search next, best first, "
+    f"and up to {MOST_INTERVALS} stretches in seconds to search more finely, also in searched cells, such as one "
+    "between two labels that belong together. With empty lists the search goes on by its own order."
 )
 
 
@@ -156,14 +156,15 @@ class ReviewCall:
 
     @property
     def progress(self) -> str:
-        """How far the search has come: round, calls, cells visited without and with findings."""
+        """How far the search has come: round, calls, cells with findings, and visited ones without."""
         view, labels = self.observation.view, dict[int, list[str]]()
         for item in self.sheet.scratchpad:
             labels.setdefault(view.grid.cell_at(item.timestamp_s).index, []).append(f"[{item.label}]")
-        empty = [index for index in range(view.grid.size) if index not in {*self.open_cells, *labels}]
+        known = {*self.open_cells, *labels, *view.dead}
+        empty = [index for index in range(view.grid.size) if index not in known]
         calls = f"{self.calls} calls" if self.most_calls is None else f"{self.calls} of {self.most_calls} calls"
         rows = [f"Round {self.round}; {calls} are used."]
-        rows += [f"In {len(empty)} of {view.grid.size} cells a search kept nothing: {listed(empty)}."] if empty else []
+        rows += [f"Searched, but not to the end, and nothing kept: {listed(empty)}."] if empty else []
         rows += [f"Cell {cell} holds {', '.join(labels[cell])}." for cell in sorted(labels)]
         return " ".join(rows)
 
@@ -186,7 +187,7 @@ class ReviewCall:
             gaps_text([*self.gaps, *self.narrow_gaps]),
             self.progress,
             unfollowed_text(self.unfollowed),
-            f"Cells that can still be searched: {listed(self.open_cells)}.",
+            f"Cells with an unsearched stretch: {listed(self.open_cells)}.",
         )
 
 
