@@ -20,9 +20,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 from atlaskit.errors import InputError
-from atlaskit.models.clock import now_s
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import MAX_ATTEMPTS, Role, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, Role, Usage, now_s
 
 Limit = Literal["calls", "tokens", "effective_tokens", "usd", "seconds"]
 Amount = Literal["tokens", "effective_tokens", "usd"]

@@ -23,11 +23,10 @@ from atlaskit.environment.render import Sheet
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.cached import Cached, CallLog
-from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError
 from atlaskit.models.named import as_model
 from atlaskit.models.presets import preset_for
-from atlaskit.models.protocol import Model, Reply, Request, Usage
+from atlaskit.models.protocol import Model, Reply, Request, Usage, now_s
 from atlaskit.runs.events import Event, Start, Stop
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace, save_manifest

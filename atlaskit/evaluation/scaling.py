@@ -33,9 +33,8 @@ from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
 from atlaskit.models.cached import Call
-from atlaskit.models.clock import now_s
 from atlaskit.models.named import as_model_or_maker
-from atlaskit.models.protocol import Model
+from atlaskit.models.protocol import Model, now_s
 from atlaskit.models.serving.hardware import cpuinfo
 from atlaskit.runs.trace import save_timings_manifest
 from atlaskit.video.video import Video

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from atlaskit.agents.budget import Budget
-from atlaskit.models.clock import now_s
-from atlaskit.models.protocol import Usage
+from atlaskit.models.protocol import Usage, now_s
 
 
 class TotalReached(KeyboardInterrupt):

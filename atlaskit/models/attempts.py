@@ -18,12 +18,11 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from atlaskit.errors import check_positive
-from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.failures import CURES, FINAL
 from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, parsed
 from atlaskit.models.identity import entries, is_same_model, named
-from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage, now_s
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""

@@ -19,7 +19,6 @@ from pydantic import BaseModel
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json, is_json, read_json
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
-from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.identity import is_same_model
 from atlaskit.models.protocol import (
@@ -32,6 +31,7 @@ from atlaskit.models.protocol import (
     Request,
     Role,
     Usage,
+    now_s,
     shape_schema,
 )
 

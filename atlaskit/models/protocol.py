@@ -1,5 +1,5 @@
 """The interface of a model: `Request`, `Reply`, the `Model` protocol between them; what
-calls cost: `Usage`.
+calls cost: `Usage`; and `now_s`, the clock that their deadlines go by.
 
 A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, `ak.Oracle`, the
 test doubles and every wrapper around a model implement it. Knows nothing of prompts, grids, agents
@@ -9,8 +9,10 @@ or networks.
 from __future__ import annotations
 
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack, runtime_checkable
@@ -298,7 +300,7 @@ class CallControl(TypedDict, total=False):
     max_attempts: int
     """Most HTTP exchanges of the call, the first included. Default: `MAX_ATTEMPTS`."""
     deadline_s: float | None
-    """When the last attempt must end, by `clock.now_s`. None: no limit."""
+    """When the last attempt must end, by `now_s`. None: no limit."""
     cancel: threading.Event | None
     """The caller sets it when it no longer needs the reply. The call then ends soon."""
 
@@ -351,31 +353,39 @@ class ModelWrapper(ABC):
         """Answer a request, with the wrapped model or without it. See `Model.complete`."""
 
 
-class Stopped(Exception):
-    """Whoever asked no longer waits for the answer: no further call is paid."""
+_lock = threading.Lock()
+_starts, _state = 0, (0.0, 0.0)
+"""How many starts go on; when the first of them began (0: none does), and the seconds lost before.
+The pair is replaced as one, so that reading the clock takes no lock."""
 
 
-@dataclass
-class StoppableModel(ModelWrapper):
-    """A model whose calls in flight end soon after `stop`, by the flag that a run gives them."""
+def now_s() -> float:
+    """Return the seconds of `time.monotonic`, less those in which a server was being started.
 
-    flags: set[threading.Event] = field(default_factory=set)
-    is_stopped: bool = False
+    Budgets, deadlines and the seconds in results go by it, in all runs of a process: whoever asks
+    pays for calls, not for installing or starting a server on this machine.
+    """
+    since_s, lost_s = _state
+    return (since_s or time.monotonic()) - lost_s
 
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        """Answer a request.
 
-        Raises:
-            Stopped: `stop` was called.
-        """
-        if (flag := control.get("cancel")) is not None:
-            self.flags.add(flag)
-        if self.is_stopped:  # after the flag is known, so that `stop` cannot miss it
-            raise Stopped
-        return self.model.complete(request, **control)
+def is_stopped() -> bool:
+    """Return whether a server is installed or started now."""
+    return _starts > 0
 
-    def stop(self) -> None:
-        """Cancel the calls in flight, and begin no more."""
-        self.is_stopped = True
-        for flag in [*self.flags]:
-            flag.set()
+
+@contextmanager
+def stopped() -> Iterator[None]:
+    """Stop the clock for the length of a block. Threads may stop it at the same time."""
+    global _starts, _state
+    with _lock:
+        _starts += 1
+        since_s, lost_s = _state
+        _state = since_s or time.monotonic(), lost_s
+    try:
+        yield
+    finally:
+        with _lock:
+            _starts -= 1
+            since_s, lost_s = _state
+            _state = (since_s, lost_s) if _starts else (0.0, lost_s + time.monotonic() - since_s)

@@ -19,7 +19,7 @@ from support.searches import CHOICE, search_small
 from atlaskit.agents.budget import Budget, Meter
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.models import clock
+from atlaskit.models import protocol
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 from atlaskit.runs.events import Event
@@ -129,11 +129,11 @@ class TakesASecond(Babbler):
     def complete(self, request, **control):  # type: ignore[no-untyped-def]
         self.starts_at -= 1
         if self.starts_at == 0:
-            with clock.stopped():
+            with protocol.stopped():
                 self.time.now_s += 100
         self.time.now_s += 1
         if (deadline_s := control.get("deadline_s")) is not None:
-            assert clock.now_s() <= deadline_s, "the start does not take a call its time"
+            assert protocol.now_s() <= deadline_s, "the start does not take a call its time"
         return super().complete(request, **control)
 
 
@@ -143,8 +143,8 @@ def test_a_budget_can_limit_seconds(
 ) -> None:
     """Seconds in which a server starts are not counted: who asks pays for calls."""
     time = Clock()
-    monkeypatch.setattr("atlaskit.models.clock.time", time)
-    monkeypatch.setattr("atlaskit.models.clock._state", (0.0, 0.0))
+    monkeypatch.setattr("atlaskit.models.protocol.time", time)
+    monkeypatch.setattr("atlaskit.models.protocol._state", (0.0, 0.0))
     stops = []
     for seconds in (1, 2, 3, 5, 9):
         model = TakesASecond(seconds, time, starts_at)

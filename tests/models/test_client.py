@@ -26,11 +26,10 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
-from atlaskit.models.clock import now_s
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
 from atlaskit.models.metrics import ServerMetrics, engines_in, read_metrics
 from atlaskit.models.presets import NANO, Preset, preset_for
-from atlaskit.models.protocol import Usage
+from atlaskit.models.protocol import Usage, now_s
 
 
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:

@@ -47,9 +47,8 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.models.attempts import limiter_for
 from atlaskit.models.client import VLM
-from atlaskit.models.clock import now_s
 from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import Message, Request, Usage
+from atlaskit.models.protocol import Message, Request, Usage, now_s
 
 
 class Pick(BaseModel):

@@ -5,7 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from atlaskit.agents.schemas import MOST_INTERVALS, MOST_ITEMS, PlanAnswer, TaskAnswer, decision_schema, probe_schema, review_schema
+from atlaskit.agents.schemas import (
+    MOST_INTERVALS,
+    MOST_ITEMS,
+    PlanAnswer,
+    TaskAnswer,
+    decision_schema,
+    probe_schema,
+    review_schema,
+)
 from atlaskit.agents.verbalize import (
     DECIDE,
     TRUST,
@@ -55,8 +63,8 @@ PROBE = (
     "frame or between the frames. Give each a score from 0 (hopeless) to 1 (certain)."
 )
 REVIEW = (
-    f"Judge it. Weigh each possible answer: the labels that support that it is the right one, those that speak against "
-    f"that, and whether the former suffice: they prove it, and nothing that may well lie in an unsearched stretch would "
+    "Judge it. Weigh each possible answer: the labels that support that it is the right one, those that speak against "
+    "that, and whether the former suffice: they prove it, and nothing that may well lie in an unsearched stretch would "
     f"change it. {TRUST} Erase a label only if its frame has nothing to do with the question; when in doubt, keep it. "
     "Then conclude. final_decision: only if the labels suffice for one answer; say what you looked for among all of "
     f"them that would contradict it. continue: otherwise; name up to {MOST_ITEMS} cells to search next, best first, "
@@ -156,12 +164,11 @@ class ReviewCall:
 
     @property
     def progress(self) -> str:
-        """How far the search has come: round, calls, cells with findings, and visited ones without."""
+        """How far the search has come: round, calls, cells visited without and with findings."""
         view, labels = self.observation.view, dict[int, list[str]]()
         for item in self.sheet.scratchpad:
             labels.setdefault(view.grid.cell_at(item.timestamp_s).index, []).append(f"[{item.label}]")
-        known = {*self.open_cells, *labels, *view.dead}
-        empty = [index for index in range(view.grid.size) if index not in known]
+        empty = [index for index in range(view.grid.size) if index not in {*self.open_cells, *labels, *view.dead}]
         calls = f"{self.calls} calls" if self.most_calls is None else f"{self.calls} of {self.most_calls} calls"
         rows = [f"Round {self.round}; {calls} are used."]
         rows += [f"Searched, but not to the end, and nothing kept: {listed(empty)}."] if empty else []

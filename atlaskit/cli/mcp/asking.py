@@ -18,7 +18,8 @@ from atlaskit.cli.mcp.session import Sight, bounded_jpeg
 from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question
 from atlaskit.errors import AtlasError, printable
-from atlaskit.models.protocol import Model, StoppableModel, Stopped
+from atlaskit.models.protocol import Model
+from atlaskit.models.stopping import StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
@@ -77,8 +78,7 @@ class Asking:
         told: str | None = None
         while True:
             await anyio.sleep(PROGRESS_S)
-            with self._lock:
-                snapshot = self._snapshot
+            snapshot = self._snapshot
             text = snapshot.counts_text(self.video.duration_s)
             if snapshot.start is not None and text != told:
                 told = text

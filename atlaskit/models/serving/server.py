@@ -20,7 +20,7 @@ from typing import Any, Unpack
 from urllib.parse import urlsplit
 
 from atlaskit.errors import InputError, reason
-from atlaskit.models import clock
+from atlaskit.models import protocol
 from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.client import DEFAULT_PARAMETERS, VLM
 from atlaskit.models.dialect import VLLM
@@ -159,7 +159,7 @@ class Server:
         return self.vlm or self.start(cancel)
 
     def _ensure_running(self, cancel: threading.Event | None = None) -> VLM:
-        with clock.stopped(), self._starting:
+        with protocol.stopped(), self._starting:
             if self._process is not None and (not self.is_ours or self._has_closed_port()):
                 self._end(keep_log=True)
             if self._process is None:  # also if a server was found before: it may be gone by now

@@ -6,7 +6,7 @@ import shutil
 import sys
 
 from atlaskit.environment.grid import clock
-from atlaskit.models.clock import is_stopped, now_s
+from atlaskit.models.protocol import is_stopped, now_s
 from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import Result
 from atlaskit.viz.live.snapshots import Snapshot

@@ -25,7 +25,7 @@ from support.servers import is_alive, model_folder, pids, stub_server, wait_unti
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
-from atlaskit.models import clock
+from atlaskit.models import protocol
 from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import Message, Request
@@ -170,20 +170,20 @@ def test_the_clock_of_runs_stands_still_while_a_server_starts(
     seen = dict[str, float]()
 
     def install(*_: object, **__: object) -> str:
-        seen["installing"] = clock.now_s()
+        seen["installing"] = protocol.now_s()
         return str(stub)
 
     def is_ready(*_: object) -> bool:
-        seen["starting"] = clock.now_s()
+        seen["starting"] = protocol.now_s()
         return len(seen) == 2
 
     monkeypatch.setattr("atlaskit.models.serving.install.interpreter", install)
     monkeypatch.setattr("atlaskit.models.serving.process._is_healthy", is_ready)
     with serve(model_folder(tmp_path)):
-        assert seen["installing"] == seen["starting"] and not clock.is_stopped()
+        assert seen["installing"] == seen["starting"] and not protocol.is_stopped()
     with pytest.raises(ServerError), stub_server(model_folder(tmp_path, "broken"), stub):
         pass
-    assert not clock.is_stopped()
+    assert not protocol.is_stopped()
 
 
 def test_files_in_the_working_directory_do_not_hide_libraries(

@@ -17,7 +17,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
-from atlaskit.models.protocol import Model, Stopped
+from atlaskit.models.protocol import Model
 from atlaskit.runs.narrate import counted, span_text
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html.markup import plain_text
@@ -181,7 +181,7 @@ class AskPanel:
             state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(run.seconds)}
             state |= {"question": run.draft.text, **self._progress(run.snapshot)}
         elif run is not None and run.result is None:
-            is_stopped = isinstance(run.error, Stopped)
+            is_stopped = run.is_stopping
             failure = f"The run failed: {reason(run.error)}" if run.error is not None else ""
             words = "You stopped the run; what it had found stays marked." if is_stopped else failure
             state |= {"phase": "stopped" if is_stopped else "failed", "words": plain_text(words, MAX_CHARS)}

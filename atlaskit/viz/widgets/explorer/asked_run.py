@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from atlaskit.caching.cache import Cache
-from atlaskit.models.clock import now_s
 from atlaskit.models.named import as_model
-from atlaskit.models.protocol import Model, StoppableModel, Stopped
+from atlaskit.models.protocol import Model, now_s
+from atlaskit.models.stopping import StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
