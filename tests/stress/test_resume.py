@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.asking import OF_THE_RUN
 from support.paths import SUPPORT
 from support.resume_worker import WORKERS
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
+from atlaskit.evaluation import tables
+from atlaskit.evaluation.parts import merged
 
 KILLS = int(os.environ.get("ATLASKIT_KILLS", "6"))
 """Number of kills for each of two models; the environment variable ATLASKIT_KILLS sets it."""
@@ -32,6 +35,8 @@ JOBS: dict[str, dict[str, Any]] = {
     "babbler": {"model": "babbler", "questions": [4], "min_rounds": 5, "calls": 40},
 }
 EVALUATION = {"model": "oracle", "questions": [0, 3, 9, 10, 12, 13], "min_rounds": 2, "calls": 30, "parallel": 2}
+
+PART = {"calls": 30, "parallel": 2}
 
 
 @dataclass(frozen=True)
@@ -202,6 +207,33 @@ def test_an_evaluation_killed_several_times_repeats_no_call(runner: Runner) -> N
         assert replies_in(directory) == set(whole.answered)
         assert sum(len(run.answered) for run in runs) == len(whole.answered) + lost
         assert Cache(directory).verify() == {}
+
+
+@pytest.mark.long
+def test_shards_killed_at_random_give_the_table_of_one_run_and_repeat_no_call(runner: Runner) -> None:
+    home = runner.new_directory()
+    whole = runner.run(PART | {"shard": None}, home)
+    assert whole.code == 0 and len(set(whole.answered)) == len(whole.answered) > 60
+    directory, rng, answered = runner.new_directory(), random.Random(3), list[str]()
+    shards, pending, killed, lost = {}, [(1, 3), (2, 3), (3, 3)], 0, 0
+    while pending:
+        number = rng.choice(pending)
+        before, left = replies_in(directory), len(whole.answered) - len(set(answered))
+        kill_at = after_answers(1 + rng.randrange(max(1, left // 4))) if killed < 8 else None
+        run = runner.run(PART | {"shard": number}, directory, kill_at)
+        stored = replies_in(directory)
+        assert not before & set(run.answered), "cached calls are not repeated"
+        lost += len(run.answered) - len(stored - before)
+        answered += run.answered
+        killed += run.was_killed
+        if run.code == 0:
+            shards[run.out] = tables.load(run.out)
+            pending.remove(number)
+    assert killed >= 5, "too few kills to test anything"
+    assert lost <= killed * PART["parallel"] * IN_FLIGHT
+    assert len(answered) == len(whole.answered) + lost and replies_in(directory) == set(whole.answered)
+    one, joined = (table.drop(columns=OF_THE_RUN) for table in (tables.load(whole.out), merged(shards)))
+    assert joined.to_csv(index=False) == one.to_csv(index=False), "the same bytes"
 
 
 def test_a_finished_run_makes_no_call_again(runner: Runner) -> None:

@@ -20,7 +20,10 @@ from typing import Any, Unpack
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.caching.cache import Cache
+from atlaskit.evaluation import tables
+from atlaskit.evaluation.parts import SHARD, shard
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
 from support.asking import OF_THE_RUN, ask, evaluate
@@ -51,9 +54,25 @@ class LoggedModel:
         return reply
 
 
+def run_part(worlds: Benchmark, job: Mapping[str, Any]) -> None:
+    """Evaluate a shard of some worlds, or all of them, and write the table."""
+    cases, part = shard(worlds, *job["shard"]) if job["shard"] else (worlds, None)
+    table = evaluate(
+        cases,
+        vlm=lambda world: LoggedModel(Oracle(world, 0.3, 0.3), Path(job["log"])),
+        cache=Cache(job["cache"]),
+        progress=False,
+        parallel=job["parallel"],
+        budget=Budget(calls=job["calls"]),
+        cell=32,
+    )
+    table.attrs |= {SHARD: part} if part else {}
+    tables.save(table, f"{job['out']}.csv")
+    Path(job["out"]).write_text(f"{job['out']}.csv")
+
+
 def run_job(world: World, job: Mapping[str, Any]) -> None:
     """Answer the question of a job, or evaluate its questions; at the end write the results."""
-    warnings.simplefilter("error")  # a damaged entry in the cache fails the job
     model = LoggedModel(Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3), Path(job["log"]))
     settings = {"workers": WORKERS, "min_rounds": job["min_rounds"], "budget": Budget(calls=job["calls"]), "cell": 64}
     cache, cases = Cache(job["cache"]), [world.cases(drawn=True)[number] for number in job["questions"]]
@@ -68,12 +87,16 @@ def run_job(world: World, job: Mapping[str, Any]) -> None:
 
 def serve(directory: str) -> None:
     """Run jobs from standard input until it ends."""
+    short = [atlasworld(seed, 120, questions=4, size=(128, 72), directory=directory) for seed in (1, 2, 3, 4)]
+    worlds = Benchmark("four", tuple(case for each in short for case in each.cases(drawn=True)))
     world = atlasworld(seed=5, duration_s=600, questions=16, size=(128, 72), directory=directory)
     while line := sys.stdin.readline():
         child = os.fork()
         if child == 0:
             try:
-                run_job(world, json.loads(line))
+                warnings.simplefilter("error")  # a damaged entry in the cache fails the job
+                job = json.loads(line)
+                run_part(worlds, job) if "shard" in job else run_job(world, job)
                 os._exit(0)
             except BaseException:
                 traceback.print_exc()
