@@ -62,7 +62,10 @@ def _print_warning(message: Warning | str, *where: object, **more: object) -> No
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser whose errors are one sentence, as those of the commands are."""
+    """A parser whose errors are one sentence, and that keeps the lines of examples."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, **settings)
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments, and exit with status 2."""

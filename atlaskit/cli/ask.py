@@ -43,7 +43,6 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         "ask",
         help="ask a question about a video",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_ask)
     parser.add_argument("video", help=VIDEO_HELP)

@@ -35,7 +35,6 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
         "that atlaskit made, in the current folder or above it in the project, or else the one in the root of\n"
         "the project (the folder with pyproject.toml or .git); outside a project ./cache.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     cache_parser.set_defaults(run=_where)
     actions = cache_parser.add_subparsers(metavar="action")

@@ -63,7 +63,6 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         help="run a method on a benchmark and write the table of results",
         description="If it is interrupted, run the same command again: it continues from the cached replies.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_evaluate)
     parser.add_argument("benchmark", nargs="?", choices=(*DATASETS, SYNTHETIC), help="the dataset")

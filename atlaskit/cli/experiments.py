@@ -31,7 +31,6 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
         help="run all notebooks headless against one server and write a results page",
         description="If it is interrupted, run the same command again: it continues from the cached replies.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_experiments)
     parser.add_argument(
@@ -59,7 +58,6 @@ def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         "run",
         help="run notebooks headless with papermill",
         epilog=RUN_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_run)
     parser.add_argument("notebooks", type=Path, nargs="+", help="notebook files")

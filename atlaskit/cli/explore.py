@@ -42,7 +42,6 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
         "explore",
         help="explore a video in a browser: grids that open into finer ones, down to frames",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_explore)
     parser.add_argument(
@@ -59,8 +58,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
         "that the model saw",
     )
     add_grid_options(parser, TOLD)
-    how: dict[str, Any] = {"epilog": "examples:\n  atlaskit browse rows.csv", "formatter_class": parser.formatter_class}
-    browse = commands.add_parser("browse", help=BROWSE, **how)
+    browse = commands.add_parser("browse", help=BROWSE, epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
     browse.add_argument("rows", type=Path, help="a table that evaluate wrote, .csv or .parquet")
     add_cache_option(browse)

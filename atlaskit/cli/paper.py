@@ -18,7 +18,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.experiments import whole_number
 from atlaskit.cli.model import add_model_options, named_model
-from atlaskit.cli.money import add_money_options, budget_of, goes_on
+from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
 from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics, tables
@@ -27,6 +27,7 @@ from atlaskit.evaluation.spending import Spending
 from atlaskit.experiments.runner import run_all
 from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
+from atlaskit.models.protocol import MOST_IMAGES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,7 @@ TABLES = (("table-1", "long"), ("table-2", "10hr"))
 """The paper's tables, and which questions: on the videos alone, or among ten hours of others."""
 FIGURES = ("03", "04", "05", "06", "08")
 """The notebooks of the paper's Figures 3a, 3b, 4 and 1, and of its error analysis."""
-UNIFORM, VIDEO_RLM, EQUAL = "uniform", "video-rlm", "uniform, equal tokens"
+UNIFORM, VIDEO_RLM = "uniform", "video-rlm"
 FRAMES = 160
 EXAMPLES = """examples:
   atlaskit paper data/LongVideoBench --model Qwen/Qwen3-VL-8B-Instruct --first 30 --estimate 3"""
@@ -54,7 +55,6 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         description="Uniform sampling, then the search with the paper's settings, on the long videos and on ten hours. "
         "If it is interrupted, run the same command again.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_paper)
     parser.add_argument("data", type=Path, help="folder of the dataset")
@@ -64,9 +64,9 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser.add_argument("--first", type=whole_number, metavar="N", help="ask the first N questions")
     parser.add_argument("--hours", type=float, default=10.0, help="hours of Table 2's videos (default 10)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the positions in ten hours (default 0)")
-    parser.add_argument("--prices", help="prices of a million tokens in USD: prompt=0.5,completion=3")
     parser.add_argument("--parallel", type=whole_number, default=4, help="questions in flight at once (default 4)")
     parser.add_argument("--notebooks", type=Path, help="folder of the notebooks, to draw the figures as well")
+    add_budget_options(parser)
     add_money_options(parser)
     add_cache_option(parser)
 
@@ -84,6 +84,7 @@ def _paper(options: argparse.Namespace) -> int:
     total = budget_of(options, prices, "total_")
     how: dict[str, Any] = {"vlm": as_model(spec, cache, data_parallel=copies_for(options.parallel)), "cache": cache}
     how |= {"prices": prices, "parallel": options.parallel}
+    how |= {} if (budget := budget_of(options, prices)) is None else {"budget": budget}
     spending = None if total is None else Spending(total)
     try:
         for table, suffix in TABLES:
@@ -100,6 +101,13 @@ def _paper(options: argparse.Namespace) -> int:
             print(f"atlaskit: {' '.join(failed)}", file=sys.stderr)
             return 1
     return 0
+
+
+def frames_near(wanted: int) -> dict[str, int]:
+    """Return how many frames to show, in all and in an image: no more than a request holds."""
+    per_image = 16 if wanted <= 16 * MOST_IMAGES else 64
+    images = min(max(1, round(wanted / per_image)), MOST_IMAGES)
+    return {"frames": images * per_image, "per_image": per_image}
 
 
 def _table(
@@ -122,8 +130,12 @@ def _table(
         return False
     found = {name: each(cases, total=spending) for name, each in ask.items()}
     tokens = {name: rows["tokens"].mean() for name, rows in found.items()}
-    if frames := round(FRAMES * tokens[VIDEO_RLM] / tokens[UNIFORM]) if tokens[UNIFORM] else 0:
-        found[EQUAL] = ask[UNIFORM](cases, total=spending, frames=frames)
+    if tokens[UNIFORM] and tokens[VIDEO_RLM]:
+        wanted = round(FRAMES * tokens[VIDEO_RLM] / tokens[UNIFORM])
+        more = frames_near(wanted)
+        found[f"{UNIFORM}, {more['frames']} frames"] = ask[UNIFORM](cases, total=spending, **more)
+        if wanted > more["frames"]:
+            print(f"As many tokens as the search took would be {wanted:,} frames; a request holds {more['frames']:,}.")
     for name, rows in found.items():
         tables.save(rows, options.out / f"{table}-{split}-{name.replace(', ', '-').replace(' ', '-')}.csv")
     ours = statistics.comparison(found, UNIFORM).rename(columns={"method": "system"})

@@ -27,7 +27,6 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         help="serve a model with vLLM on this machine until Ctrl-C, or stop one that is kept",
         epilog=f"examples:\n  atlaskit serve nano\n  atlaskit serve Qwen/Qwen3-VL-8B-Instruct --port 8001\n\n"
         f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_serve)
     parser.add_argument("model", nargs="?", help="a model id on the Hugging Face hub, nano, or a folder of weights")

@@ -25,7 +25,6 @@ def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
         "merge",
         help="join the tables of the shards of an evaluation",
         epilog=MERGE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     merge.set_defaults(run=_merge)
     merge.add_argument("shards", type=Path, nargs="+", help="what `evaluate --shard` wrote, all shards in any order")
@@ -34,7 +33,6 @@ def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
         "compare",
         help="say how two tables of `evaluate` were made differently, and compare their scores",
         epilog=COMPARE_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     compare.set_defaults(run=_compare)
     compare.add_argument("one", type=Path, help="a table of one method")

@@ -35,7 +35,6 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
         description="The sound is cut at pauses into chunks of at most 30 s, which are sent to the model. If it is\n"
         "interrupted, run the same command again: it continues from the cached chunks.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_transcribe)
     parser.add_argument("video", help="a video file with sound: its path, or a file:// URL")

@@ -40,7 +40,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "view",
         help="write a view (the contact sheet of a grid) to an image file",
         epilog=VIEW_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     view_parser.set_defaults(run=_view)
     view_parser.add_argument("video", help=VIDEO_HELP)
@@ -60,7 +59,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
         "frame",
         help="write the frame shown at a time to an image file",
         epilog=FRAME_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     frame_parser.set_defaults(run=_frame)
     frame_parser.add_argument("video", help=VIDEO_HELP)

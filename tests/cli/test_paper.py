@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.answering import answering
 from support.datasets import make_longvideobench, make_mlvu, write_json
 
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
+from atlaskit.cli.paper import frames_near
 from atlaskit.evaluation import tables
+from atlaskit.models.protocol import MOST_IMAGES
 
 
 @pytest.fixture
@@ -32,15 +37,24 @@ def test_both_tables_stand_beside_what_is_published(data: Path, capsys: pytest.C
         printed = capsys.readouterr().out
         for name in ("table-1-longvideobench-long", "table-2-longvideobench-10hr"):
             table = pd.read_csv(f"out/{name}.csv")
-            assert table["system"].tolist()[:3] == ["uniform", "video-rlm", "uniform, equal tokens"]
+            assert table["system"].tolist()[:3] == ["uniform", "video-rlm", "uniform, 1024 frames"]
             assert (table["source"] == "this run").sum() == 3 and len(table) > 6 and table["score"].notna().all()
             searched = tables.load(f"out/{name}-video-rlm.csv").attrs["settings in full"]
             assert searched["traversal"] == "auto" or "one of" in str(searched["traversal"]) or searched["votes"] == 1
             sampled = tables.load(f"out/{name}-uniform.csv").attrs
             assert sampled["settings in full"]["frames"] == 160 and sampled["settings in full"]["cell"] == 320
             assert name.rpartition("-")[0][:7] in printed
+        assert "frames; a request holds 1,024." in printed
         assert main([*line, "--total-calls", "1"]) == 1
         assert "The total of 1 calls is reached" in capsys.readouterr().err
+
+
+@given(st.integers(1, 100_000))
+def test_frames_for_as_many_tokens_fill_whole_images_of_one_request(wanted: int) -> None:
+    near = frames_near(wanted)
+    images, rest = divmod(near["frames"], near["per_image"])
+    assert rest == 0 and 1 <= images <= MOST_IMAGES and math.isqrt(near["per_image"]) ** 2 == near["per_image"]
+    assert abs(near["frames"] - min(max(wanted, 16), 1024)) <= 32
 
 
 def test_what_the_paper_does_not_ask_is_told(in_tmp: Path, film: World, capsys: pytest.CaptureFixture[str]) -> None:

@@ -17,6 +17,7 @@ from typing import Unpack
 
 import pytest
 from support.asking import ask
+from support.benchmark_page import run_page
 from support.invariants import check_books, check_grounded
 from support.servers import children, members
 
@@ -26,6 +27,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
+from atlaskit.evaluation import tables
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.presets import Preset
@@ -128,6 +130,15 @@ def test_parallel_runs_count_their_own_usage(vlm: VLM, world: World, tmp_path_fa
         assert sum(call.usage.tokens for call in result.calls) == result.total.tokens
     assert server.prompt_tokens == sum(result.total.prompt_tokens for result in results)
     assert server.prefix_hits == sum(result.total.cached_tokens for result in results)
+
+
+def test_the_commands_of_the_benchmark_page_run_in_their_order(vlm: VLM, in_tmp: Path, film: World) -> None:
+    """From packed archives to tables, cards and the page of results."""
+    run_page(in_tmp, Path(str(film.video.path)), f"{vlm.base_url} {vlm.name}", calls=6)
+    assert "asked questions: 2" in (in_tmp / "figures" / "lvb.csv.txt").read_text()
+    rows = tables.load(in_tmp / "figures" / "lvb.csv")
+    assert len(rows) == 2 and rows["calls"].between(1, 6).all() and (rows["failure"] == "").all()
+    assert (in_tmp / "figures" / "paper" / "table-2-longvideobench-10hr.csv").is_file()
 
 
 def test_the_error_of_a_failed_start_has_vllms_reason(tiny: Path) -> None:

@@ -35,7 +35,6 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         "open_video, view, expand, backtrack, zoom, investigate, and, with --model, ask. The assistant starts this "
         "command; docs/assistants.md has what to write into its settings.",
         epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.set_defaults(run=_mcp)
     parser.add_argument(
