@@ -123,7 +123,7 @@ class Reader:
             question=self.question(text),
             sheet=SimpleNamespace(scratchpad=evidence(text)),
             observation=SimpleNamespace(view=Sheet(text)),
-            open_cells=numbers(found(r"Cells with an unsearched stretch: (.*)\.", text)),
+            open_cells=numbers(found(r"Cells with a stretch that no worker was sent to: (.*)\.", text)),
             gaps=gaps,
         )
         return oracle.review_reply(self.perception, call)  # type: ignore[arg-type]

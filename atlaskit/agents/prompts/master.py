@@ -194,7 +194,7 @@ class ReviewCall:
             gaps_text([*self.gaps, *self.narrow_gaps]),
             self.progress,
             unfollowed_text(self.unfollowed),
-            f"Cells with an unsearched stretch: {listed(self.open_cells)}.",
+            f"Cells with a stretch that no worker was sent to: {listed(self.open_cells)}.",
         )
 
 
