@@ -143,7 +143,7 @@ class Meter:
     longest_s: float = 0.0
     """Seconds of the longest call so far."""
     started_s: float = field(default_factory=now_s)
-    """When the run began, by `clock.now_s`."""
+    """When the run began, by `now_s`."""
     cancel: threading.Event = field(default_factory=threading.Event)
     """Set when the run is interrupted."""
     largest: dict[Role, dict[Amount, float]] = field(init=False)
@@ -173,7 +173,7 @@ class Meter:
 
     @property
     def deadline_s(self) -> float | None:
-        """When the budget's time is over, by `clock.now_s`; None if unlimited."""
+        """When the budget's time is over, by `now_s`; None if unlimited."""
         return None if self.budget.seconds is None else self.started_s + self.budget.seconds
 
     def calls_left(self) -> int | None:

@@ -59,7 +59,7 @@ class CallState:
 
     max_attempts: int = MAX_ATTEMPTS
     deadline_s: float | None = None
-    """When the last attempt must end, by `clock.now_s`."""
+    """When the last attempt must end, by `now_s`."""
     cancel: threading.Event | None = None
     attempts: int = 0
     usage: Usage = Usage()

@@ -161,7 +161,7 @@ class VLM:
         Args:
             request: What to send.
             max_attempts: Most attempts, the first one and the correction included.
-            deadline_s: When the last attempt must end, by `clock.now_s`.
+            deadline_s: When the last attempt must end, by `now_s`.
             cancel: The caller sets it when it no longer needs the reply. The connection is then
                 closed within half a second.
 

@@ -117,7 +117,7 @@ class Embedder:
         Args:
             texts: From 1 to MOST_TEXTS texts, none of them blank.
             max_attempts: Most attempts, the first one included.
-            deadline_s: When the last attempt must end, by `clock.now_s`.
+            deadline_s: When the last attempt must end, by `now_s`.
             cancel: The caller sets it when it no longer needs the answer.
 
         Raises:
@@ -190,7 +190,7 @@ def embed(
         texts: The texts, none of them blank.
         cache: Where vectors are stored, each under its text and the name of the model.
         replay: Never call the model.
-        deadline_s: When the last call must end, by `clock.now_s`.
+        deadline_s: When the last call must end, by `now_s`.
         cancel: The caller sets it when it no longer needs the answer.
 
     Returns:

@@ -133,7 +133,7 @@ class ASR:
         Args:
             wav: A WAV file, at most as long as the model hears at once.
             max_attempts: Most attempts, the first one included.
-            deadline_s: When the last attempt must end, by `clock.now_s`.
+            deadline_s: When the last attempt must end, by `now_s`.
             cancel: The caller sets it when it no longer needs the answer.
 
         Raises:
