@@ -134,10 +134,19 @@ def test_trajectories_are_those_of_the_recipe(tmp_path: Path) -> None:
     assert digest(found) == LESSONS
 
 
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A working directory that keeps the films of worlds from test to test."""
+    return tmp_path_factory.mktemp("home")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("method", sorted(evaluate.METHODS))
-def test_evaluation_finds_that_the_teacher_agrees_with_itself(method: str, in_tmp: Path) -> None:
-    world = atlasworld(0, 120.0, questions=10, size=(640, 360), directory=in_tmp / "cache" / "atlasworld")
+def test_evaluation_finds_that_the_teacher_agrees_with_itself(
+    method: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    world = atlasworld(0, 120.0, questions=10, size=(640, 360), directory=home / "cache" / "atlasworld")
     if method == "uniform":  # the teacher does not answer its calls
         evaluation = evaluate.evaluate_nano(Oracle(world), 120.0, 4, method=method)
         assert evaluation.calls.keys() == {"seconds per call"}
