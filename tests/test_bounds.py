@@ -197,6 +197,7 @@ print(memory() - before)
 """
 
 
+@pytest.mark.long
 def test_a_parquet_file_does_not_unpack_to_much(tmp_path: Path) -> None:
     for path in parquet_bombs(tmp_path):
         check_takes(MOST_S, lambda read=path: read_parquet(read).to_pylist())
