@@ -19,7 +19,7 @@ import size
 NOT_YET = {
     "top": 212,
     "video": 5158,
-    "models": 4655,
+    "models": 4667,
     "environment": 1472,
     "runs": 1066,
     "agents": 2475,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from support.paths import SUPPORT
 
 from atlaskit.models.serving import install
+from atlaskit.models.serving.hardware import cores
 
 
 @pytest.fixture(scope="session")
@@ -27,4 +29,18 @@ def small_and_offline() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
         patch.setenv("HF_HUB_OFFLINE", "1")
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def share_of_the_cores() -> Iterator[None]:
+    """Let a server compute on its share of the cores.
+
+    Servers of several workers that all compute on all cores wait for each other's threads: a test
+    of half a minute then takes twenty.
+    """
+    share = cores() // int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMP_NUM_THREADS", str(max(1, share)))
+        patch.setenv("VLLM_CPU_OMP_THREADS_BIND", "nobind")
         yield
