@@ -281,7 +281,7 @@ def gaps_text(gaps: Sequence[Gap]) -> str:
     """Return the longest gaps in order of time; those between two labels go before others."""
     first = sorted(gaps, key=lambda gap: (not (gap.after and gap.before), gap.start_s - gap.end_s))[:MOST_GAPS]
     first.sort(key=lambda gap: (gap.start_s, gap.end_s))
-    heading = "Stretches between the evidence, less what was searched to the end:"
+    heading = "Stretches between the evidence of which not all was seen:"
     return "\n".join([heading, *map(_gap_text, first)]) if first else ""
 
 
