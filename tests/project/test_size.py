@@ -24,7 +24,7 @@ NOT_YET = {
     "runs": 1066,
     "agents": 2475,
     "benchmarks": 4391,
-    "evaluation": 1831,
+    "evaluation": 1828,
     "experiments": 719,
     "viz": 4646,
     "cli": 1965,
