@@ -26,7 +26,7 @@ NOT_YET = {
     "benchmarks": 4391,
     "evaluation": 1828,
     "experiments": 719,
-    "viz": 4646,
+    "viz": 4644,
     "cli": 1965,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""

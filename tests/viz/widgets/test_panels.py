@@ -213,6 +213,18 @@ def test_a_run_can_be_stopped_at_once_and_another_asked(cache: Cache) -> None:
     assert page.ask("Who?")["phase"] == "answered"
 
 
+def test_a_stop_that_comes_after_a_failure_does_not_hide_it(cache: Cache) -> None:
+    class Broken(Waiting):
+        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+            raise OSError("the disk is full")
+
+    page = page_of(Flat(), cache, vlm=Broken())
+    page.request("ask", question="Who?", choices=[], within=None)
+    page.panel(AskPanel).wait(60)
+    for state in (page.request("here"), page.request("stop")):
+        assert state["phase"] == "failed" and "the disk is full" in state["words"]
+
+
 def test_hostile_replies_are_sent_as_printable_text(cache: Cache, draws_often: None) -> None:
     page = page_of(Flat(), cache, vlm=Spiteful())
     state = page.ask(ATTACK)

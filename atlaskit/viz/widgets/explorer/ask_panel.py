@@ -18,6 +18,7 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
+from atlaskit.models.stopping import Stopped
 from atlaskit.runs.narrate import counted, span_text
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html.markup import plain_text
@@ -172,16 +173,13 @@ class AskPanel:
     def _send_state(self) -> None:
         """Send what the panel shows: the run that goes on, or what became of the last one."""
         run, last = self._run, self._explorer.results[-1] if self._explorer.results else None
-        state: dict[str, Any] = {
-            "is": "state",
-            "phase": "idle",
-            "hint": "" if self._explorer.vlm is not None else NO_MODEL,
-        }
+        hint = "" if self._explorer.vlm is not None else NO_MODEL
+        state: dict[str, Any] = {"is": "state", "phase": "idle", "hint": hint}
         if run is not None and not run.is_over:
             state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(run.seconds)}
             state |= {"question": run.draft.text, **self._progress(run.snapshot)}
         elif run is not None and run.result is None:
-            is_stopped = run.is_stopping
+            is_stopped = isinstance(run.error, Stopped)
             failure = f"The run failed: {reason(run.error)}" if run.error is not None else ""
             words = "You stopped the run; what it had found stays marked." if is_stopped else failure
             state |= {"phase": "stopped" if is_stopped else "failed", "words": plain_text(words, MAX_CHARS)}
