@@ -75,14 +75,14 @@ def read_parquet(path: Path) -> pyarrow.Table:
             values = sum(group.column(number).num_values for group in groups for number in range(told.num_columns))
             if values > limits.VALUES:
                 raise ValueError(f"it has more than {limits.VALUES:,} values")
-            packed, batches, unpacked = sum(group.total_byte_size for group in groups), [], 0
-            for batch in file.iter_batches(batch_size=256) if packed <= limits.UNPACKED else ():
+            large, batches, unpacked = ValueError(limits.too_long("it holds a table", limits.UNPACKED)), [], 0
+            if sum(group.total_byte_size for group in groups) > limits.UNPACKED:
+                raise large
+            for batch in file.iter_batches(batch_size=256):
                 batches.append(batch)
                 unpacked += batch.nbytes
                 if unpacked > limits.UNPACKED:
-                    break
-            if max(packed, unpacked) > limits.UNPACKED:
-                raise ValueError(limits.too_long("it holds a table", limits.UNPACKED))
+                    raise large
             return pyarrow.Table.from_batches(batches, file.schema_arrow)
     except pyarrow.ArrowException as error:
         raise ValueError(str(error).splitlines()[0]) from error
