@@ -201,6 +201,7 @@ print(memory() - before)
 def test_a_parquet_file_does_not_unpack_to_much(tmp_path: Path) -> None:
     for path in parquet_bombs(tmp_path):
         check_takes(MOST_S, lambda read=path: read_parquet(read).to_pylist())
+        # By way of a small shell: a process that is forked begins with the peak of its parent.
         command = ["sh", "-c", '"$0" -c "$1" "$2"; exit', sys.executable, UNPACKING, str(path)]
         *words, grown = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
         assert int(grown) < MOST_BYTES, (path.name, f"{int(grown):,}")

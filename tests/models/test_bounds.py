@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel
-from support.bounded import alphabet, check_linear, check_takes, processor_s, repeated
+from support.bounded import check_linear, check_takes, literals, processor_s, repeated
 from support.faults import answering_bytes
 from support.loopback import loopback
 
@@ -126,7 +126,8 @@ def body_of_model(name: str) -> bytes:
 @pytest.mark.parametrize("name", PARSERS)
 def test_a_parser_takes_time_by_the_length_of_the_text(name: str) -> None:
     """Up to just below a limit, where the most is read."""
-    for unit in {*UNITS, *alphabet(*PATTERNS.get(name, ()))}:
+    modules = [f"models/{each}" for each in PATTERNS.get(name, ())]
+    for unit in {*UNITS, *literals(*modules, only_patterns=True)}:
         check_linear(PARSERS[name], unit, MEGABYTE)
     for most in (limits.TEXT, limits.JSON, limits.ANSWER, HUGE):
         text = repeated(random.Random(f"{name} {most}").choice(UNITS), most - 200)

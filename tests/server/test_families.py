@@ -56,14 +56,11 @@ def family(request: pytest.FixtureRequest) -> TinyFamily:
 
 
 @pytest.fixture(scope="module")
-def vlm(models: Path, family: TinyFamily) -> Iterator[VLM]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        # Else a model that babbles may never end its thought: it is to repeat no token.
-        options = "--extra-body '{\"presence_penalty\":2}'"
-        with serve(f"{models / family.folder} {options}") as vlm:
-            yield vlm
+def vlm(models: Path, family: TinyFamily, small_and_offline: None) -> Iterator[VLM]:
+    # Else a model that babbles may never end its thought: it is to repeat no token.
+    options = "--extra-body '{\"presence_penalty\":2}'"
+    with serve(f"{models / family.folder} {options}") as vlm:
+        yield vlm
 
 
 @dataclass

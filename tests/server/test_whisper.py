@@ -19,16 +19,13 @@ pytestmark = pytest.mark.server
 
 
 @pytest.fixture(scope="module")
-def vlm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ak.VLM]:
+def vlm(tmp_path_factory: pytest.TempPathFactory, small_and_offline: None) -> Iterator[ak.VLM]:
     """The server of a Whisper of half a million random weights. Nothing is downloaded."""
     folder = tmp_path_factory.mktemp("whisper")
     model = folder / "tiny-whisper"
     subprocess.run([install.interpreter(), SUPPORT / "tiny_whisper.py", model], check=True, capture_output=True)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        with serve(model) as vlm:
-            yield vlm
+    with serve(model) as vlm:
+        yield vlm
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.SpeechWarning")

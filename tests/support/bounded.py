@@ -46,24 +46,30 @@ def check_takes(most_s: float, read: Callable[..., object], *args: object) -> No
     assert seconds[-1] <= most_s, (str(args)[:80], seconds)
 
 
-def check_linear(read: Callable[[str], object], fragment: str, size: int) -> None:
-    """Read a fragment over and over, up to a size and up to half of it soon before."""
-    ratios: list[float] = []
-    while not ratios or (ratios[-1] > MOST_TIMES and len(ratios) < TRIES):
-        if processor_s(read, repeated(fragment, size)) <= MOST_TIMES * FREE_S:
+def check_linear(read: Callable[[str], object], fragment: str, size: int, free_s: float = FREE_S) -> None:
+    """Read a fragment over and over, up to a size and up to half of it soon after."""
+    seconds: list[tuple[float, float]] = []
+    while not seconds or (is_long(*seconds[-1], free_s) and len(seconds) < TRIES):
+        whole_s = processor_s(read, repeated(fragment, size))
+        if whole_s <= free_s:
             return
-        half_s = processor_s(read, repeated(fragment, size // 2))
-        ratios.append(processor_s(read, repeated(fragment, size)) / max(half_s, FREE_S))
-    assert ratios[-1] <= MOST_TIMES, (fragment, ratios)
+        seconds.append((whole_s, processor_s(read, repeated(fragment, size // 2))))
+    assert not is_long(*seconds[-1], free_s), (fragment, seconds)
 
 
-def alphabet(*modules: str) -> set[str]:
-    """Return the literal parts of all regular expressions in some modules of atlaskit.models."""
+def is_long(whole_s: float, half_s: float, free_s: float) -> bool:
+    """Return whether a text took much more than twice as long as half of it."""
+    return whole_s > MOST_TIMES * half_s + free_s
+
+
+def literals(*modules: str, only_patterns: bool = False) -> set[str]:
+    """Return the literal parts of the texts of some modules, or of their regular expressions."""
     found = set[str]()
     for module in modules:
-        for node in ast.walk(ast.parse((ROOT / "atlaskit" / "models" / f"{module}.py").read_text("utf-8"))):
-            is_pattern = isinstance(node, ast.Call) and ast.unparse(node.func).startswith("re.")
-            for each in ast.walk(node) if is_pattern else ():
-                if isinstance(each, ast.Constant) and isinstance(each.value, str):
-                    found.update(re.split(r"[\\|()?*+\[\]{},.^$]+", each.value))
+        tree = ast.parse((ROOT / "atlaskit" / f"{module}.py").read_text("utf-8"))
+        calls = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+        patterns = [node for node in calls if ast.unparse(node.func).startswith("re.")]
+        for node in (each for part in (patterns if only_patterns else [tree]) for each in ast.walk(part)):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < 1000:
+                found.update(re.split(r"[\\|()?*+\[\]{},.^$]+", node.value))
     return {part for part in found if 0 < len(part) <= 24}
