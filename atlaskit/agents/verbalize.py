@@ -225,7 +225,9 @@ def lines_text(by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
     between the two, they confuse the digits.
     """
     rows = [f"{index}: {quote_line(line)}" for index, lines in by_cell.items() for line in lines]
-    return ["Said in this time, each line after the number of its cell:", *rows] if rows else []
+    return (
+        ["Said in this time, each line after the number of the first cell in which it is said:", *rows] if rows else []
+    )
 
 
 def _cell_text(view: View, cell: Cell, lines: Sequence[Line]) -> str:

@@ -41,7 +41,7 @@ CONCLUSIONS = {
     "continue: ",
     "when in doubt, keep it",
     "[A] to the end: 1:15.0–1:52.5 (75–112.5 s)",
-    "nothing that may well lie in an unsearched stretch would change it",
+    "more likely than not that no unsearched stretch holds one that is missing",
     "Cells with a stretch that no worker was sent to: 1–2.",
     "Round 3; 41 of 200 calls are used. Searched, but not to the end, and nothing kept: 3–15. Cell 2 holds [A].",
     "0:10.0–0:11.0 (10–11 s): was seen as finely as can be.",

@@ -64,12 +64,14 @@ PROBE = (
 )
 REVIEW = (
     "Judge it. Weigh each possible answer: the labels that support that it is the right one, those that speak against "
-    "that, and whether the former suffice: they prove it, and nothing that may well lie in an unsearched stretch would "
-    f"change it. {TRUST} Erase a label only if its frame has nothing to do with the question; when in doubt, keep it. "
-    "Then conclude. final_decision: only if the labels suffice for one answer; say what you looked for among all of "
-    f"them that would contradict it. continue: otherwise; name up to {MOST_ITEMS} cells to search next, best first, "
-    f"and up to {MOST_INTERVALS} stretches in seconds to search more finely, also in searched cells, such as one "
-    "between two labels that belong together. With empty lists the search goes on by its own order."
+    "that, and whether the former suffice. They do if they show the answer. If the answer depends on all moments of a "
+    "kind (a number, an order, a first or last, a summary), they do only once it is more likely than not that no "
+    f"unsearched stretch holds one that is missing. {TRUST} Erase a label only if its frame has nothing to do with the "
+    "question; when in doubt, keep it. Then conclude. final_decision: only if the labels suffice for one answer, for "
+    "which you are asked next; say what you looked for among all labels that would contradict it. continue: otherwise; "
+    f"name up to {MOST_ITEMS} cells to search next, best first, and up to {MOST_INTERVALS} stretches in seconds to "
+    "search more finely, also in searched cells, such as one between two labels that belong together. With empty lists "
+    "the search goes on by its own order."
 )
 
 
