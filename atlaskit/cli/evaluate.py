@@ -26,6 +26,7 @@ from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
 from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
+from atlaskit.cli.tables import rows_of
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
@@ -175,11 +176,9 @@ def _evaluate(options: argparse.Namespace) -> int:
         for name in methods:
             chosen = cases if earlier is None else replace(cases, cases=tuple(failed(earlier, cases, name)))
             if len(chosen):
-                found[name] = ask[name](chosen, total=spending)
+                found[name] = rows_of(ask[name], chosen, options.out, name, spending, found)
     except EvaluationStopped as stopped:
-        so_far = options.out.with_stem(f"{options.out.stem}.so-far")  # an earlier, whole table stays
-        tables.save(tables.joined({**found, name: stopped.table}), so_far)
-        print(f"atlaskit: {stopped} The rows so far are in {so_far}.", file=sys.stderr)
+        print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
     card = {"command": command_of(options), **({SHARD: part} if part else {})}
     if methods == [VIDEO_RLM]:  # in full, since what "best" names may change
@@ -206,6 +205,7 @@ def _write(
         table = with_retried(earlier, found)
         found = {name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)}
     tables.save(table, out)
+    tables.remove_so_far(out)
     if (table["failure"] != "").all():
         for reason, count in table["failure"].value_counts().items():
             print(f"{count} failed: {printable(str(reason))}", file=sys.stderr)

@@ -15,7 +15,6 @@ from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.view import add_grid_options
 from atlaskit.errors import InputError, missing
-from atlaskit.evaluation import tables
 from atlaskit.runs.replay import atlas_of, memory
 from atlaskit.runs.result import trace_of
 from atlaskit.video.opening import open_video
@@ -60,7 +59,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     add_grid_options(parser, TOLD)
     browse = commands.add_parser("browse", help=BROWSE, epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
-    browse.add_argument("rows", type=Path, help="a table that evaluate wrote, .csv or .parquet")
+    browse.add_argument("rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet")
     add_cache_option(browse)
     for each in (parser, browse):
         each.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default 0: any that is free)")
@@ -69,7 +68,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
 
 def _browse(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
-    return _serve(lambda: RunTable(tables.load(options.rows), cache=cache), "runtable", options.rows.name, options)
+    return _serve(lambda: RunTable(options.rows, cache=cache), "runtable", options.rows.name, options)
 
 
 def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, options: argparse.Namespace) -> int:

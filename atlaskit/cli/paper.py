@@ -20,6 +20,7 @@ from atlaskit.cli.experiments import whole_number
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
 from atlaskit.cli.outputs import add_output
+from atlaskit.cli.tables import rows_of
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
@@ -110,6 +111,17 @@ def frames_near(wanted: int) -> dict[str, int]:
     return {"frames": images * per_image, "per_image": per_image}
 
 
+def _rows(
+    home: Path, name: str, ask: Callable[..., pd.DataFrame], cases: Benchmark, spending: Spending | None
+) -> pd.DataFrame:
+    """Ask the questions of a row of the table, with its rows so far in a file that is followed."""
+    path = home.with_name(f"{home.name}-{name.replace(', ', '-').replace(' ', '-')}.csv")
+    rows = rows_of(ask, cases, path, name, spending)
+    tables.save(rows, path)
+    tables.remove_so_far(path)
+    return rows
+
+
 def _table(
     options: argparse.Namespace,
     table: str,
@@ -128,22 +140,22 @@ def _table(
     }
     if options.estimate is not None and not goes_on(options, ask, cases, spending.limits if spending else None):
         return False
-    found = {name: each(cases, total=spending) for name, each in ask.items()}
+    home = options.out / f"{table}-{split}"
+    found = {name: _rows(home, name, each, cases, spending) for name, each in ask.items()}
     tokens = {name: rows["tokens"].mean() for name, rows in found.items()}
     if tokens[UNIFORM] and tokens[VIDEO_RLM]:
         wanted = round(FRAMES * tokens[VIDEO_RLM] / tokens[UNIFORM])
         more = frames_near(wanted)
-        found[f"{UNIFORM}, {more['frames']} frames"] = ask[UNIFORM](cases, total=spending, **more)
+        name = f"{UNIFORM}, {more['frames']} frames"
+        found[name] = _rows(home, name, partial(ask[UNIFORM], **more), cases, spending)
         if wanted > more["frames"]:
             print(f"As many tokens as the search took would be {wanted:,} frames; a request holds {more['frames']:,}.")
-    for name, rows in found.items():
-        tables.save(rows, options.out / f"{table}-{split}-{name.replace(', ', '-').replace(' ', '-')}.csv")
     ours = statistics.comparison(found, UNIFORM).rename(columns={"method": "system"})
     ours = ours.assign(source="this run", failed=[int((rows["failure"] != "").sum()) for rows in found.values()])
     theirs = pd.DataFrame([vars(each) for each in published(split)]).drop(columns="split")
     shown = ["system", "questions", "score", "low", "high", "difference", "difference_low", "difference_high", "p"]
     whole = pd.concat([ours, theirs], ignore_index=True)[[*shown, "tokens", "failed", "subtitles", "source"]]
-    whole.to_csv(options.out / f"{table}-{split}.csv", index=False)
+    whole.to_csv(home.with_suffix(".csv"), index=False)
     print(f"\n{table}, {split}; differences are those to {UNIFORM}, question by question")
     print(whole.to_string(index=False, na_rep="", float_format="{:,.3g}".format))
     return True

@@ -1,15 +1,24 @@
-"""`atlaskit merge` and `atlaskit compare`: the table of a benchmark from its shards; two tables."""
+"""`atlaskit merge` and `atlaskit compare`, and the rows so far of `evaluate` and `paper`."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
 
+from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.card import differences
 from atlaskit.evaluation.parts import merged
+from atlaskit.evaluation.runner import EvaluationStopped
+from atlaskit.evaluation.spending import Spending
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MERGE_EXAMPLES = """examples:
   atlaskit merge shard-1.csv shard-2.csv shard-3.csv --out rows.csv"""
@@ -37,6 +46,40 @@ def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     compare.set_defaults(run=_compare)
     compare.add_argument("one", type=Path, help="a table of one method")
     compare.add_argument("other", type=Path, help="another, of questions that both have")
+
+
+def rows_of(
+    ask: Callable[..., pd.DataFrame],
+    cases: Benchmark,
+    out: Path,
+    name: str,
+    spending: Spending | None,
+    found: Mapping[str, pd.DataFrame] = MappingProxyType({}),
+) -> pd.DataFrame:
+    """Ask questions, with the rows so far in a file that `atlaskit browse` follows.
+
+    Args:
+        ask: Asks questions with one method.
+        cases: The questions.
+        out: The table that is written when all is done.
+        name: The name of the method.
+        spending: What all questions together may take, and have taken.
+        found: Tables of other methods, which belong to the same table.
+
+    Raises:
+        EvaluationStopped: As `evaluate`; it says where the rows so far are.
+    """
+
+    def keep(rows: pd.DataFrame) -> None:
+        if parts := {**found, **({name: rows} if len(rows) else {})}:
+            tables.save(tables.joined(parts), tables.so_far(out))
+
+    try:
+        return ask(cases, total=spending, on_rows=keep)
+    except EvaluationStopped as stopped:
+        keep(stopped.table)
+        where = f" The rows so far are in {tables.so_far(out)}." if found or len(stopped.table) else ""
+        raise EvaluationStopped(f"{stopped}{where}", stopped.table) from stopped
 
 
 def _merge(options: argparse.Namespace) -> int:

@@ -31,7 +31,7 @@ from atlaskit.evaluation.validation import check_cases, check_settings, json_set
 from atlaskit.models.client import VLM
 from atlaskit.models.named import as_model_or_maker, copies_for
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import Model
+from atlaskit.models.protocol import Model, now_s
 from atlaskit.runs.result import Result
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ MOST_REFUSED = 3
 COMPUTED = 2
 """Most questions at once where no call waits for a server. Python computes in one thread at a time;
 sixteen take a third more processor time, since at each read of the cache another one goes on."""
+NEWS_S = 2.0
+"""Least seconds from one table so far to the next."""
 RESERVED = frozenset({"vlm", "cache"})
 """Settings of every method that `evaluate` passes itself."""
 
@@ -72,6 +74,7 @@ def evaluate(
     traces: str | Path | None = None,
     prices: Prices | None = None,
     total: Budget | Spending | None = None,
+    on_rows: Callable[[pd.DataFrame], None] | None = None,
     **settings: Any,
 ) -> pd.DataFrame:
     """Ask every question with one method and return a table with one row each, in order.
@@ -103,6 +106,8 @@ def evaluate(
             counts what replies cost when they were generated, from the cache or not, and is
             exceeded by at most the calls in flight. Several evaluations can share a `Spending`. On
             a cluster, it is compared after each question, not after each call.
+        on_rows: Called with the rows so far after the first question, and then at most every two
+            seconds, in this thread.
         **settings: Keyword arguments of the method, such as `search` of Video-RLM.
 
     Returns:
@@ -149,10 +154,10 @@ def evaluate(
         cancel = threading.Event()
         watched = partial(job, cancel=cancel, spending=spending)
         finished = on_threads(in_order, watched, parallel, cache, cancel)
-    found = _Collected(in_order, spending)
+    found = _Collected(in_order, spending, has_traces=folder is not None)
     with closing(finished), _bar(len(in_order), name, models, progress) as bar:
-        found.collect(finished, bar)
-    table = found.table(has_traces=folder is not None)
+        found.collect(finished, bar, on_rows)
+    table = found.table()
     failures = [] if table.empty else table["failure"].tolist()
     is_live = "calls_paid" in table and table["calls_paid"].sum() > 0
     clients = {id(client): client for each in models if isinstance(client := getattr(each, "vlm", each), VLM)}
@@ -216,16 +221,19 @@ class _Collected:
 
     cases: Sequence[Case]
     spending: Spending | None
+    has_traces: bool
     rows: dict[int, Row] = field(default_factory=dict)
     settings: list[Mapping[str, Any]] = field(default_factory=list)
 
-    def collect(self, finished: Iterable[tuple[int, Row]], bar: tqdm[None]) -> None:
+    def collect(
+        self, finished: Iterable[tuple[int, Row]], bar: tqdm[None], on_rows: Callable[[pd.DataFrame], None] | None
+    ) -> None:
         """Take the rows while the bar shows the progress.
 
         It ends early if MOST_REFUSED questions in a row, as they finish, are refused alike, and
         puts the last of them last; or if the total is reached.
         """
-        right, tokens, refused = 0, 0, list[str]()
+        right, tokens, refused, next_s = 0, 0, list[str](), 0.0
         for index, row in finished:
             aside: Aside = row.pop(ASIDE, Aside())
             if aside.is_stopped:
@@ -236,6 +244,9 @@ class _Collected:
             right, tokens = right + row["right"], tokens + row["tokens"]
             bar.set_postfix_str(f"{right / len(self.rows):.0%} right, {tokens:,} tokens")
             bar.update()
+            if on_rows is not None and now_s() >= next_s:
+                on_rows(self.table())
+                next_s = now_s() + NEWS_S
             if len(refused) == MOST_REFUSED:
                 self.rows[len(self.cases)] = self.rows.pop(index)
                 return
@@ -244,7 +255,7 @@ class _Collected:
                 if self.spending.reached:
                     return
 
-    def table(self, has_traces: bool) -> pd.DataFrame:
+    def table(self) -> pd.DataFrame:
         """Return the rows in the order of their cases."""
         import pandas as pd
 
@@ -252,7 +263,7 @@ class _Collected:
         table = pd.DataFrame(rows)
         if rows:
             table["prediction"] = prediction_column([row["prediction"] for row in rows])
-        if rows and has_traces:
+        if rows and self.has_traces:
             table["trace"] = [row.get("trace", "") for row in rows]
         return table
 

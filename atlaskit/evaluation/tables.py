@@ -49,6 +49,37 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
 
 
+def so_far(path: str | Path) -> Path:
+    """Return where the rows so far are of an evaluation whose table will be `path`.
+
+    An earlier, whole table stays until all questions are finished.
+    """
+    target = Path(path)
+    return target.with_stem(f"{target.stem}.so-far")
+
+
+def remove_so_far(path: str | Path) -> None:
+    """Remove the rows so far of an evaluation that has written its table, if there are any."""
+    target = so_far(path)
+    for suffix in ("", ".json", ".txt"):
+        target.with_name(f"{target.name}{suffix}").unlink(missing_ok=True)
+
+
+def newest(path: str | Path) -> tuple[Path, int]:
+    """Return the table at `path`, or its rows so far if they are newer, and when it was written.
+
+    Returns:
+        A path, which may not exist, and nanoseconds since 1970, 0 if it does not.
+    """
+    written = dict[Path, int]()
+    for each in (Path(path), so_far(path)):
+        try:  # of the card, since it is written after the table
+            written[each] = each.with_name(f"{each.name}.json").stat().st_mtime_ns
+        except OSError:
+            written[each] = 0
+    return max(written.items(), key=lambda item: item[1])
+
+
 def check_path(path: str | Path) -> Path:
     """Return the path of a table, checked; call it before the questions are asked.
 

@@ -16,6 +16,7 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from atlaskit.benchmarks.atlasworld import World
+from atlaskit.evaluation import tables
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 WAIT_MS = 60_000
@@ -132,5 +133,33 @@ def test_rows_open_their_runs_in_a_browser(browser: Browser, in_tmp: Path, fault
         page.get_by_role("button", name="open").first.click()
         expect(page.get_by_role("heading", name=re.compile("Step 0 of"))).to_be_visible()
         expect(page.get_by_role("row")).to_have_count(4)
+        assert faults == []
+        page.close()
+
+
+def test_rows_come_while_an_evaluation_writes_them(browser: Browser, in_tmp: Path, faults: list[str]) -> None:
+    whole, here = in_tmp / "whole.csv", in_tmp / "rows.csv"
+    asked = ["evaluate", "atlasworld", "--oracle", "0.6", "--minutes", "1", "--traces", "runs", "--out", str(whole)]
+    subprocess.run([sys.executable, "-m", "atlaskit", *asked], cwd=in_tmp, check=True)
+    rows = tables.load(whole)
+    tables.save(rows.iloc[[1, 2]], tables.so_far(here))
+    with serving(in_tmp, "browse", "rows.csv") as (_, address):
+        page = browser.new_page()
+        page.set_default_timeout(WAIT_MS)
+        page.on("console", lambda said: faults.append(said.text) if said.type in ("error", "warning") else None)
+        page.goto(address)
+        expect(page.get_by_text("The evaluation is not finished")).to_be_visible()
+        page.get_by_role("button", name="open the run of row 1").click()
+        expect(page.get_by_role("heading", name=re.compile("Step 0 of"))).to_be_visible()
+        opened = page.get_by_role("row").nth(2).inner_text()
+        page.get_by_label("Search").fill(str(rows["id"][2]))
+        tables.save(rows, here)
+        tables.remove_so_far(here)
+        expect(page.get_by_text(f"1 of {len(rows)} rows")).to_be_visible()
+        expect(page.get_by_text("The evaluation is not finished")).to_be_hidden()
+        assert page.get_by_role("row").nth(1).inner_text() == opened, "a row that was there keeps its place"
+        expect(page.get_by_role("button", name="close the run of row 1")).to_be_visible()
+        tables.save(rows.iloc[3:], here)
+        expect(page.get_by_role("heading", name=re.compile("Step 0 of"))).to_be_hidden()
         assert faults == []
         page.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from support.asking import OF_THE_RUN
 from support.datasets import make_longvideobench, write_json
@@ -47,8 +48,34 @@ def test_a_total_that_is_reached_leaves_a_table_and_a_sentence(capsys: pytest.Ca
     some = tables.load("rows.so-far.csv")
     assert 0 < len(some) < 6 and not (home / "rows.csv").exists()
     assert main([*RUN, "--total-calls", "900", "--out", "rows.csv"]) == 0
+    assert not list(home.glob("*.so-far.*")), "the whole table has all of them"
     rows = tables.load("rows.csv")
     assert rows.loc[rows["id"].isin(some["id"]), "calls_paid"].sum() == 0
+
+
+def test_a_total_without_room_for_a_question_leaves_a_sentence(capsys: pytest.CaptureFixture[str], home: Path) -> None:
+    assert main([*RUN, "--total-calls", "1", "--parallel", "1", "--out", "rows.csv"]) == 1
+    told = capsys.readouterr().err
+    assert "0 of 6 questions are finished" in told and "so far are in" not in told
+    assert not list(home.glob("rows*"))
+
+
+def test_the_rows_so_far_are_in_a_file_that_is_followed(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atlaskit.evaluation.runner.NEWS_S", 0)
+    found, save = list[tuple[str, list[str]]](), tables.save
+
+    def watched(rows: pd.DataFrame, path: Path) -> None:
+        save(rows, path)
+        found.append((Path(path).name, list(tables.load(path)["method"])))
+
+    monkeypatch.setattr(tables, "save", watched)
+    assert (
+        main([*ATLAS, "--oracle", "0.1", "--method", "uniform", "blind", "--parallel", "1", "--out", "rows.csv"]) == 0
+    )
+    names = [*["uniform"] * 6, *["blind"] * 6]
+    parts = [("rows.so-far.csv", names[:count]) for count in range(1, 13)]
+    assert found == [*parts, ("rows.csv", names)]
+    assert tables.newest("rows.csv")[0] == Path("rows.csv")
 
 
 def test_shards_are_merged_to_the_table_of_one_run(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,6 +1,7 @@
 // The page of the run table: rows to sort and filter, and below them the run of the opened row.
 const PAGE_ROWS = 50; // shown at once, and added by "show more rows"
 const PAUSE_MS = 150; // after the last change of a filter, before the means are requested
+const NEWS_MS = 2000; // from one look at a file that is followed to the next
 const NO_KERNEL = "The kernel has stopped: run this cell again.";
 const WIDTHS = { question: "wide", choices: "wide", truth: "words", answer: "words", failure: "words" };
 const ARROWS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
@@ -62,13 +63,14 @@ class Table {
     this.model.off("msg:custom", this.onMessage);
     this.model.off("comm_live_update", this.onLost);
     clearTimeout(this.pause);
+    clearInterval(this.news);
     this.walker?.close();
     this.showStatic();
   }
 
   receive(message, buffers) {
-    if (message.is === "table" && !this.about) this.build(message);
-    if (message.is === "means" && message.ask === this.asked) this.report(message.words);
+    if (message.is === "table") this.take(message);
+    if (message.is === "means" && (message.ask === this.asked || !message.ask)) this.report(message.words);
     if (message.is === "csv") this.save(buffers[0]);
     if (message.is === "head" && this.toReveal) requestAnimationFrame(() => this.reveal()); // once it is drawn
     if (message.is !== "rows" || message.first !== this.rows.length) return;
@@ -76,13 +78,30 @@ class Table {
     for (const { select, column } of this.filters) {
       for (const row of message.rows) offer(select, String(row[column]), valueText(row[column]));
     }
+    if (this.rows.length < this.about.count && this.isNews) return; // else the table would shrink and grow
     this.draw();
     this.requestMeans();
   }
 
+  // Takes a table: the first one, or the same one with further rows, whose filters and order stay.
+  take(about) {
+    const parts = ({ columns, shown, filters }) => JSON.stringify([columns, shown, filters]);
+    this.isNews = this.about !== undefined;
+    if (about.isOther && this.opened.length) this.open([]);
+    this.rows = [];
+    if (this.isNews && parts(about) === parts(this.about)) {
+      this.about = about;
+      this.caption.textContent = about.note;
+    } else this.build(about);
+  }
+
   build(about) {
+    const isFirst = !this.about, words = this.words?.value ?? "";
+    this.root.replaceChildren();
     this.about = about;
+    this.order = { column: null, direction: 1 };
     this.makeFilters();
+    this.words.value = words;
     this.makeColumns();
     this.head = element("tr");
     this.body = element("tbody");
@@ -93,7 +112,8 @@ class Table {
     this.head.addEventListener("keydown", (event) => this.moveInHead(event));
     this.body.addEventListener("keydown", (event) => this.moveInRows(event));
     this.body.addEventListener("focusin", (event) => this.onRowFocus(event));
-    this.scroller = element("div", { class: "rows" }, element("table", {}, element("caption", {}, about.note),
+    this.caption = element("caption", {}, about.note);
+    this.scroller = element("div", { class: "rows" }, element("table", {}, this.caption,
       element("thead", {}, this.head), this.body));
     this.root.append(
       element("div", { class: "controls", role: "group", "aria-label": "Filters" },
@@ -102,7 +122,9 @@ class Table {
       this.means, this.scroller, this.more);
     this.root.hidden = false;
     this.choose(chosenColumns.get(this.key) ?? about.shown);
+    if (!isFirst) return;
     this.showStatic = hideStaticPicture(this.el);
+    if (about.follows) this.news = setInterval(() => { if (!this.isLost) this.model.send({ want: "news" }); }, NEWS_MS);
   }
 
   makeFilters() {
@@ -173,7 +195,7 @@ class Table {
       const count = `${rows.length.toLocaleString("en")} row${rows.length === 1 ? "" : "s"}`;
       return this.report(this.isLost ? NO_KERNEL : `${count}, chosen by outcome`); // an accuracy would be 0 or 100 %
     }
-    this.report(this.isLost ? NO_KERNEL : "accuracy: waiting for the kernel…");
+    if (this.isLost || !this.isNews) this.report(this.isLost ? NO_KERNEL : "accuracy: waiting for the kernel…");
     this.pause = setTimeout(() => {
       this.asked += 1;
       this.model.send({ want: "means", ask: this.asked, rows });

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from functools import cached_property
 from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.errors import InputError, reason
+from atlaskit.evaluation import tables
 from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import WITHOUT_EVIDENCE
 from atlaskit.video.video import Video
@@ -33,6 +36,8 @@ ANSWER_COLUMNS = ("method", "category", "prediction", "stop", "failure")
 SEARCH_COLUMNS = ("calls", "tokens", "rounds", "evidence", "depth", "coverage", "video")
 SHOWN_COLUMNS = PINNED_COLUMNS + WORD_COLUMNS + ANSWER_COLUMNS + SEARCH_COLUMNS
 """Columns that are shown at first, in this order, if the rows have them."""
+KEY_COLUMNS = ("method", "video", "id")
+"""Columns that tell which row is which while an evaluation goes on."""
 HIDDEN_COLUMNS = ("right", "trace")
 """Columns that are not offered: `outcome` and the button of each row say the same."""
 FILTER_COLUMNS = ("outcome", "stop", "category", "method")
@@ -54,6 +59,9 @@ class RunTable:
     beside it a second run of the same question. This needs the traces of the runs, which
     `ak.evaluate(…, traces="FOLDER")` saves.
 
+    The rows of a file are followed: while `atlaskit evaluate` runs, those so far are shown, and
+    further ones come as they are written. Rows stay in their places, so an open run stays open.
+
     The interactive widget needs a running kernel; elsewhere, as on GitHub, the notebook shows the
     first rows.
 
@@ -69,7 +77,7 @@ class RunTable:
 
     def __init__(
         self,
-        rows: pd.DataFrame,
+        rows: pd.DataFrame | str | Path,
         cases: Iterable[Case] = (),
         *,
         columns: Iterable[str] = (),
@@ -78,11 +86,30 @@ class RunTable:
         """Prepare a table.
 
         Args:
-            rows: What `ak.evaluate` returned or `outcomes.load` read; `pd.concat` joins several.
+            rows: What `ak.evaluate` returned; `pd.concat` joins several. Or the file that
+                `atlaskit evaluate` has written, or writes now.
             cases: The evaluated cases, whose videos the images are drawn from. Without them, images
                 are read from the cache.
             columns: Further columns to show at first.
             cache: Where images are cached; by default the cache that was opened last.
+
+        Raises:
+            InputError: The rows are not those of an evaluation, or lack one of `columns`; or the
+                file cannot be read.
+        """
+        self._path, self._written = Path(rows) if isinstance(rows, str | Path) else None, (Path(), 0)
+        self.cache = cache or cache_in_use()
+        self._cases = {(case.video, case.question.id): case for case in cases}
+        self._send: bridge.Send = lambda *message: self.widget.send(*message)
+        self._channel = Channel(self._open_run, lambda *message: self._send(*message))
+        self._means_jobs = Debouncer("means")
+        if self._path is not None:
+            self._written = tables.newest(self._path)
+            rows = tables.load(self._written[0])
+        self._take(rows, tuple(columns))
+
+    def _take(self, rows: Any, columns: tuple[str, ...] = ()) -> None:
+        """Show a table, with further columns.
 
         Raises:
             InputError: The rows are not those of an evaluation, or lack one of `columns`.
@@ -90,21 +117,15 @@ class RunTable:
         missing = [name for name in REQUIRED_COLUMNS if name not in getattr(rows, "columns", ())]
         if missing:
             raise InputError(f"RunTable needs the rows of ak.evaluate; these have no column {missing[0]!r}.")
-        columns = tuple(columns)
         unknown = [name for name in columns if name not in rows.columns]
         if unknown:
             raise InputError(f"The rows have no column {unknown[0]!r:.80}; they have {', '.join(rows.columns)}.")
-        self.rows = rows.assign(outcome=_outcomes(rows)).reset_index(drop=True)
+        self.rows: pd.DataFrame = rows.assign(outcome=_outcomes(rows)).reset_index(drop=True)
         shown = [name for name in SHOWN_COLUMNS if name in self.rows.columns]
         if "answer" in shown and "prediction" in shown:
             shown.remove("prediction")  # the answer says it in words
         self.columns = tuple(dict.fromkeys((*shown, *columns)))
         self._offered = [name for name in dict.fromkeys((*SHOWN_COLUMNS, *self.rows.columns)) if self._offers(name)]
-        self.cache = cache or cache_in_use()
-        self._cases = {(case.video, case.question.id): case for case in cases}
-        self._send: bridge.Send = lambda *message: self.widget.send(*message)
-        self._channel = Channel(self._open_run, lambda *message: self._send(*message))
-        self._means_jobs = Debouncer("means")
 
     def _offers(self, name: str) -> bool:
         """Return whether the page gets a column: it is shown, or the menu can show it."""
@@ -148,6 +169,8 @@ class RunTable:
         match message:
             case {"want": "rows"}:
                 self._send_rows()
+            case {"want": "news"}:
+                self._send_news()
             case {"want": "means", "ask": int(number), "rows": [*rows]}:
                 self._means_jobs.submit(lambda _is_latest: self._send_means(number, self._selected(rows)))
             case {"want": "csv", "rows": [*rows], "columns": [*columns]}:
@@ -169,13 +192,37 @@ class RunTable:
             words = f"no accuracy: {reason(error)}"
         self._send({"is": "means", "ask": number, "words": plain_text(words, MAX_MEANS_CHARS)})
 
-    def _send_rows(self) -> None:
-        """Send the rows to the page in batches."""
+    def _send_news(self) -> None:
+        """Send the rows if the file has changed; those that the page has keep their places."""
+        if self._path is None or (written := tables.newest(self._path)) == self._written:
+            return
+        try:
+            rows = tables.load(written[0])
+        except InputError as error:
+            if tables.newest(self._path) == written:  # it is not being replaced just now
+                self._written = written
+                self._send({"is": "means", "ask": 0, "words": plain_text(reason(error), MAX_MEANS_CHARS)})
+            return
+        places = {key: place for place, key in enumerate(_keys(self.rows))}
+        keys = _keys(rows)
+        is_other = not places.keys() <= set(keys)
+        if not is_other:
+            rows = rows.iloc[sorted(range(len(rows)), key=lambda at: (places.get(keys[at], len(places)), at))]
+        extra = tuple(name for name in self.columns if name not in SHOWN_COLUMNS and name in rows.columns)
+        self._take(rows, extra)
+        self._written = written
+        self._send_rows(is_other)
+
+    def _send_rows(self, is_other: bool = False) -> None:
+        """Send the rows to the page in batches; `is_other` says that the page had other ones."""
         count = min(len(self.rows), MAX_ROWS)
-        note = f"The last {len(self.rows) - count:,} rows are not shown." if count < len(self.rows) else ""
+        notes = [f"The last {len(self.rows) - count:,} rows are not shown."] if count < len(self.rows) else []
+        if self._path not in (None, self._written[0]):
+            notes.append("The evaluation is not finished; more rows come as they are written.")
         pinned = [name for name in PINNED_COLUMNS if name in self.columns]
         head = {"columns": self._offered, "shown": self.columns, "pinned": pinned, "filters": self._filters()}
-        self._send({"is": "table", **head, "count": count, "note": note})
+        news = {"follows": self._path is not None, "isOther": is_other}
+        self._send({"is": "table", **head, **news, "count": count, "note": " ".join(notes)})
         marked = _with_marks(self.rows)[self._offered]
         for first in range(0, count, BATCH):
             batch = marked.iloc[first : min(first + BATCH, count)]
@@ -227,6 +274,15 @@ class RunTable:
 
     def __repr__(self) -> str:
         return f"RunTable(<{counted(len(self.rows), 'row')}>)"
+
+
+def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
+    """Return what tells each row from all others: KEY_COLUMNS, and how often they came before."""
+    seen, keys = Counter[tuple[object, ...]](), list[tuple[object, ...]]()
+    for values in rows[[name for name in KEY_COLUMNS if name in rows.columns]].itertuples(index=False, name=None):
+        keys.append((*values, seen[values]))
+        seen[values] += 1
+    return keys
 
 
 def _outcomes(rows: pd.DataFrame) -> list[str]:
