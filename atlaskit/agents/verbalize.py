@@ -32,6 +32,8 @@ MOST_MATCHING = 1_500
 """Characters of them if they have more: those lines are listed that match the question best."""
 LEAST_QUOTED = len('"" [0.0–0.0 s]')
 """Characters that `quote_line` adds to a line's text, at least."""
+FIRST_CELL = "the first cell in which it is said"
+"""Where a line stands that several cells of a view share."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 MOST_GAPS = 8
 """Gaps between evidence that a prompt lists."""
@@ -179,7 +181,7 @@ def cells_text(observation: Observation, question: Question) -> str:
         rows = [_cell_text(view, cell, by_cell.get(cell.index, [])) for cell in view.cells]
         return "\n".join(["The cells:", *rows, *remarks])
     dead = f"Searched without findings, hatched and without a number: {listed(sorted(view.dead))}."
-    return "\n".join([*([dead] if view.dead else []), *remarks, *lines_text(by_cell)])
+    return "\n".join([*([dead] if view.dead else []), *remarks, *lines_text(by_cell, FIRST_CELL)])
 
 
 @lru_cache(maxsize=16)
@@ -218,16 +220,18 @@ class _Said:
     words: str
 
 
-def lines_text(by_cell: Mapping[int, Sequence[Line]]) -> list[str]:
+def lines_text(by_cell: Mapping[int, Sequence[Line]], cell: str = "its cell") -> list[str]:
     """Return a heading and one row for each subtitle line; no rows if there are no lines.
 
     The number of the cell comes right before the line. Small models then find it; if a time stands
     between the two, they confuse the digits.
+
+    Args:
+        by_cell: The lines, by the index of a cell.
+        cell: Which cell that is, as the heading tells it.
     """
     rows = [f"{index}: {quote_line(line)}" for index, lines in by_cell.items() for line in lines]
-    return (
-        ["Said in this time, each line after the number of the first cell in which it is said:", *rows] if rows else []
-    )
+    return [f"Said in this time, each line after the number of {cell}:", *rows] if rows else []
 
 
 def _cell_text(view: View, cell: Cell, lines: Sequence[Line]) -> str:

@@ -14,7 +14,8 @@ from atlaskit.cli.money import LIMITS, add_budget_options
 from atlaskit.cli.outputs import IMAGES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
-from atlaskit.cli.view import VIDEO_HELP, seconds_of, write_image
+from atlaskit.cli.view import VIDEO_HELP, write_image
+from atlaskit.cli.words import count, seconds_of
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.client import VLM
@@ -75,7 +76,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
     add_search_options(parser)
-    parser.add_argument("--workers", type=int, default=4, help="regions explored in each round (default 4)")
+    parser.add_argument("--workers", type=count, default=4, help="regions explored in each round (default 4)")
     parser.add_argument(
         "--within",
         nargs=2,

@@ -27,6 +27,7 @@ from atlaskit.cli.money import add_budget_options, add_money_options, budget_of,
 from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.cli.tables import rows_of
+from atlaskit.cli.words import count, positive
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
@@ -97,16 +98,16 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     pair: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("NAME", "VALUE")}
     chosen.add_argument("--load", help="set an option of the dataset's loader: --load split full", **pair)
     chosen.add_argument(
-        "--hours", type=float, help="embed each video among others, to this total duration in hours (paper: 10)"
+        "--hours", type=positive, help="embed each video among others, to this total duration in hours (paper: 10)"
     )
     chosen.add_argument("--seed", type=int, default=0, help="seed of the positions for --hours (default 0)")
-    chosen.add_argument("--first", type=int, metavar="N", help="keep the first N questions")
+    chosen.add_argument("--first", type=count, metavar="N", help="keep the first N questions")
     chosen.add_argument("--skip-bad", action="store_true", help="report invalid rows of the dataset and leave them out")
-    chosen.add_argument("--worlds", type=int, default=1, help="atlasworld: number of worlds (default 1)")
+    chosen.add_argument("--worlds", type=count, default=1, help="atlasworld: number of worlds (default 1)")
     chosen.add_argument(
         "--seeds", choices=tuple(RANGES), default="selection", help="atlasworld: range of seeds (default selection)"
     )
-    chosen.add_argument("--minutes", type=float, default=10.0, help="atlasworld: minutes of each world (default 10)")
+    chosen.add_argument("--minutes", type=positive, default=10.0, help="atlasworld: minutes of each world (default 10)")
     chosen.add_argument("--drawn", action="store_true", help="atlasworld: draw frames on demand, encode no file")
 
 
@@ -133,7 +134,7 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--shard", metavar="I/N", help="ask part I of N; `atlaskit merge` joins their tables")
     told = "keep the rows of FILE, and ask only the questions that failed"
     run.add_argument("--rerun", choices=("failures",), help=told)
-    run.add_argument("--parallel", type=int, default=4, help="questions in flight at once (default 4)")
+    run.add_argument("--parallel", type=count, default=4, help="questions in flight at once (default 4)")
     run.add_argument("--engine", choices=ENGINES, default="local", help="threads (local) or Ray (default local)")
     run.add_argument("--address", help="address of a Ray cluster (default: start one on this machine)")
     add_output(run, "--traces", metavar="FOLDER", help="folder to save each run in, for `atlaskit browse`")
@@ -207,8 +208,8 @@ def _write(
     tables.save(table, out)
     tables.remove_so_far(out)
     if (table["failure"] != "").all():
-        for reason, count in table["failure"].value_counts().items():
-            print(f"{count} failed: {printable(str(reason))}", file=sys.stderr)
+        for reason, number in table["failure"].value_counts().items():
+            print(f"{number} failed: {printable(str(reason))}", file=sys.stderr)
         print(f"atlaskit: no question was answered; the rows are in {out}.", file=sys.stderr)
         return 1
     _print(found, cases)
@@ -253,8 +254,8 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
         _print_answers(table)
-        for reason, count in table.loc[table["failure"] != "", "failure"].value_counts().items():
-            print(f"{count} failed: {printable(str(reason))}")
+        for reason, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
+            print(f"{number} failed: {printable(str(reason))}")
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
@@ -324,8 +325,6 @@ def _cases(options: argparse.Namespace) -> Benchmark:
             raise InputError(f"--where {short[0]} needs at least one value: --where COLUMN VALUE …")
         found = found.where(**{column: tuple(map(literal, values)) for column, *values in options.where})
     if options.first is not None:
-        if options.first < 1:
-            raise InputError(f"--first must be at least 1; got {options.first}.")
         found = found[: options.first]
     if options.hours is not None:
         found = ten_hour(found, seed=options.seed, duration_s=HOUR_S * options.hours, progress=True)

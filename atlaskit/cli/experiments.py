@@ -9,7 +9,8 @@ from atlaskit.benchmarks.atlasworld.seeds import RANGES
 from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.outputs import add_output
-from atlaskit.errors import AtlasError, printable
+from atlaskit.cli.words import count
+from atlaskit.errors import AtlasError
 from atlaskit.experiments.notebook import run_notebook
 from atlaskit.experiments.report import refresh_index, write_html
 from atlaskit.experiments.runner import run_all
@@ -47,8 +48,8 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
     )
     told = "folder of LongVideoBench or Video-MME, to ask its questions in place of AtlasWorld's"
     parser.add_argument("--data", type=_folder, metavar="FOLDER", help=told)
-    parser.add_argument("--first", type=whole_number, metavar="N", help="ask the first N questions of --data")
-    parser.add_argument("--workers", type=whole_number, help="regions explored in each round")
+    parser.add_argument("--first", type=count, metavar="N", help="ask the first N questions of --data")
+    parser.add_argument("--workers", type=count, help="regions explored in each round")
     parser.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
 
 
@@ -102,10 +103,3 @@ def _run(options: argparse.Namespace) -> int:
 
 def _folder(text: str) -> str:
     return str(Path(text).resolve())
-
-
-def whole_number(text: str) -> int:
-    """Return a word of the command line as a whole number from 1."""
-    if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1; got {printable(text, 40)}")
-    return int(text)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.cli.view import seconds_of
+from atlaskit.cli.words import count, seconds_of
 from atlaskit.errors import InputError
 from atlaskit.evaluation.estimate import estimate
 from atlaskit.models.prices import Prices
@@ -39,7 +39,7 @@ def add_money_options(parser: argparse._ActionsContainer) -> None:
         told = f"most {limit} that all questions may take; the same line with more goes on"
         parser.add_argument(f"--total-{limit}", type=read, metavar="N", help=told)
     told = "ask N questions first, say what all will take, and ask whether to go on"
-    parser.add_argument("--estimate", type=int, metavar="N", help=told)
+    parser.add_argument("--estimate", type=count, metavar="N", help=told)
     parser.add_argument("--yes", action="store_true", help="go on after --estimate without being asked")
 
 

@@ -16,11 +16,11 @@ from atlaskit.benchmarks.published import published
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.experiments import whole_number
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
 from atlaskit.cli.outputs import add_output
 from atlaskit.cli.tables import rows_of
+from atlaskit.cli.words import count, positive
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
@@ -62,10 +62,10 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     add_model_options(parser)
     told = "folder for tables and figures (default figures/paper)"
     add_output(parser, "--out", default=Path("figures/paper"), metavar="FOLDER", help=told)
-    parser.add_argument("--first", type=whole_number, metavar="N", help="ask the first N questions")
-    parser.add_argument("--hours", type=float, default=10.0, help="hours of Table 2's videos (default 10)")
+    parser.add_argument("--first", type=count, metavar="N", help="ask the first N questions")
+    parser.add_argument("--hours", type=positive, default=10.0, help="hours of Table 2's videos (default 10)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the positions in ten hours (default 0)")
-    parser.add_argument("--parallel", type=whole_number, default=4, help="questions in flight at once (default 4)")
+    parser.add_argument("--parallel", type=count, default=4, help="questions in flight at once (default 4)")
     parser.add_argument("--notebooks", type=Path, help="folder of the notebooks, to draw the figures as well")
     add_budget_options(parser)
     add_money_options(parser)

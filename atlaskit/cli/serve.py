@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from atlaskit.cli.words import count, positive
 from atlaskit.errors import InputError, printable
 from atlaskit.models.serving.flags import Copies
 from atlaskit.models.serving.hardware import gpu_gib
@@ -36,10 +37,14 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
         help="stop the server of the model that an earlier command, such as ask, keeps; without a model, all of them",
     )
     told = "print how the model fits a card of GB, or this machine's, and start nothing"
-    parser.add_argument("--plan", type=float, nargs="?", const=0.0, metavar="GB", help=told)
+    parser.add_argument("--plan", type=positive, nargs="?", const=0.0, metavar="GB", help=told)
     parser.add_argument("--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})")
     parser.add_argument(
-        "--tensor-parallel", type=int, default=1, metavar="N", help="GPUs that share one copy of the model (default 1)"
+        "--tensor-parallel",
+        type=count,
+        default=1,
+        metavar="N",
+        help="GPUs that share one copy of the model (default 1)",
     )
     told = "copies of the model, or auto: as many as serve many questions best (default 1)"
     parser.add_argument("--data-parallel", type=_copies, default=1, metavar="N", help=told)

@@ -67,14 +67,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     add_cache_option(frame_parser)
 
 
-def seconds_of(text: str) -> float:
-    """Return the seconds of a time as a person types it; for `argparse`."""
-    try:
-        return checked_time(text)
-    except InputError as error:
-        raise argparse.ArgumentTypeError(str(error)) from error
-
-
 def add_grid_options(parser: argparse.ArgumentParser, told: Mapping[str, str] = GRID_DEFAULTS) -> None:
     """Add the options that define a grid and its view, and `--cache`.
 

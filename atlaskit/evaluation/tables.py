@@ -103,6 +103,8 @@ def load(path: str | Path) -> pd.DataFrame:
     source = Path(path)
     try:
         card = read_json(source.with_name(f"{source.name}.json").read_bytes())
+        if not isinstance(card, dict) or TEXT not in card:
+            raise ValueError(f"{source.name}.json is no card of a table")
         texts = dict.fromkeys(card.pop(TEXT), str)
         if source.suffix == ".csv":
             with source.open("rb") as file:

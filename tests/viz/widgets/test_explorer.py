@@ -20,7 +20,7 @@ from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, s
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.cli.view import seconds_of
+from atlaskit.cli.words import seconds_of
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad

@@ -1,0 +1,127 @@
+"""Find each measured number of the pages in a committed table: `python tools/check_numbers.py`.
+
+A measured number is one with a decimal point, or with %, K or M, outside of code, claims of the
+paper and settings. It must stand, rounded as the page rounds it, in one of
+
+* the tables of the notebook that its section names (`ONLY=05`: docs/results/05_*.csv),
+* the section of docs/measurements.md that it links to, which `make bench` or a named command fills,
+* docs/measured.csv, whose rows have command, seeds, n and interval.
+"""
+
+from __future__ import annotations
+
+import csv
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = ("README.md", "nano/README.md", "docs/results.md", "docs/how-the-search-works.md", "docs/models.md")
+MEASURED, RESULTS, BENCH = ROOT / "docs/measured.csv", ROOT / "docs/results", ROOT / "docs/measurements.md"
+COLUMNS = {"what", "value", "n", "seeds", "command"}
+"""What each row of docs/measured.csv has; means have `low` and `high` too."""
+UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "%": 0.01}
+NUMBER = re.compile(
+    r"(?<![\w.,–§-])([−-]?\d[\d,]*(?:\.\d+)?)(?:(?:–| to | and )([−-]?\d[\d,]*(?:\.\d+)?))?\s?([KM%](?!\w))?(?!\.?\d)"
+)
+"""A number or a pair of them, and their unit."""
+LEFT_OUT = re.compile(r"```.*?```|<!-- plan.*?<!-- /plan -->|`[^`]*`|\]\([^)]*\)|!\[[^\]]*\]", re.DOTALL)
+"""Code, tables that the plan fills, addresses and descriptions of pictures."""
+OF_THE_PAPER = re.compile(r"\*\*(?:Claims?|Paper)\*\*")
+"""Where a paragraph begins to tell what the paper says."""
+SETTING = re.compile(
+    r"(?:miss(?:es)?|mistakes?|rate of|chance(?: is)?|K =|cells? of|below|than|goal|\b\w*[A-Z]\w*)\s*$"
+)
+"""Words right before a number that is set, published or a version, and not measured."""
+OTHER = re.compile(r"\s*(?:million|MB|GB|s\b|minutes|s a cell|,? (?:resampled|a bootstrap)|points)")
+"""What follows the size of a file, a duration, or the level of intervals."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of a page: its text, its value in units of one, and half of its last digit."""
+
+    text: str
+    value: float
+    half: float
+
+    def is_in(self, known: list[float]) -> bool:
+        """Return whether a known value is rounded to it."""
+        return any(abs(each - self.value) <= self.half * 1.0001 for each in known)
+
+
+def numbers_in(text: str) -> Iterator[Number]:
+    """Yield the measured numbers of a text without code."""
+    for found in NUMBER.finditer(text):
+        before = text[max(0, found.start() - 24) : found.start()]
+        unit = found[3] or ("%" if found[2] and re.search(r"%\s*\($", before) else "")
+        if SETTING.search(before) or OTHER.match(text, found.end()):
+            continue
+        for word in filter(None, found.group(1, 2)):
+            if not unit and "." not in word:
+                continue
+            digits = len(word.partition(".")[2])
+            value = float(word.replace(",", "").replace("−", "-"))
+            yield Number(f"{word} {unit}".strip(), value * UNITS[unit], 0.5 * 10**-digits * UNITS[unit])
+
+
+def sections_of(page: Path) -> Iterator[tuple[str, str, str]]:
+    """Yield heading, whole text, and text without code and claims of the paper of each section."""
+    for section in re.split(r"^(?=#{2,3} )", page.read_text(encoding="utf-8"), flags=re.MULTILINE):
+        parts = LEFT_OUT.sub(" ", section).split("\n\n")
+        told = [OF_THE_PAPER.split(part)[0] for part in parts]
+        yield section.partition("\n")[0].strip("# "), section, "\n\n".join(told)
+
+
+def known_to(section: str, page: str) -> list[float]:
+    """Return the values in the tables that a section, or else its page, names, and all measured."""
+    known = [value for row in measured() for value in row_values(row)]
+    for number in re.findall(r"ONLY=(\d\d)", section) or re.findall(r"ONLY=(\d\d)", page):
+        for path in sorted(RESULTS.glob(f"{number}_*.csv")):
+            with path.open(encoding="utf-8", newline="") as file:
+                known += [value for row in csv.reader(file) for cell in row if (value := as_number(cell)) is not None]
+    bench = {heading.lower().replace(",", "").replace(" ", "-"): text for heading, text, _ in sections_of(BENCH)}
+    for anchor in re.findall(r"measurements\.md#([\w-]+)", section):
+        known += [number.value for number in numbers_in(LEFT_OUT.sub(" ", bench[anchor]))]
+    return known
+
+
+def measured() -> list[dict[str, str]]:
+    """Return the rows of docs/measured.csv."""
+    with MEASURED.open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def row_values(row: dict[str, str]) -> list[float]:
+    """Return value, low and high of a row."""
+    return [value for name in ("value", "low", "high") if (value := as_number(row[name])) is not None]
+
+
+def as_number(cell: str) -> float | None:
+    """Return the number in a cell of a table, None if it holds none."""
+    try:
+        return float(cell)
+    except ValueError:
+        return None
+
+
+def faults() -> Iterator[str]:
+    """Yield a sentence for each number that no table has, and each row that says too little."""
+    for row in measured():
+        if lacking := sorted(name for name in COLUMNS if not row.get(name)):
+            yield f"docs/measured.csv: {row['what']} has no {', '.join(lacking)}."
+    for name in PAGES:
+        page = (ROOT / name).read_text(encoding="utf-8")
+        for heading, section, text in sections_of(ROOT / name):
+            known = known_to(section, page)
+            for number in numbers_in(text):
+                if not number.is_in(known):
+                    yield f"{name}, {heading}: {number.text} is in no table that the section names."
+
+
+if __name__ == "__main__":
+    found = list(faults())
+    print("\n".join(found) or "Each measured number is in a committed table.")
+    sys.exit(bool(found))
