@@ -43,16 +43,19 @@ class Rule(NamedTuple):
     """Whether the same endpoint gives the error to every call of a search."""
 
 
+SMALLER = "use a smaller k or cell, or raise its limit on the size of a request"
 USED_UP, WAIT = "its quota or credit is used up, so waiting does not help", "it is busy: try again later"
-OFTEN_USED_UP = Rule("used up", frozenset({429}), r"exceeded your current quota|quota.{0,200}exceeded", USED_UP, True)
+OFTEN_USED_UP = Rule("used up", frozenset({429}), r"exceeded.{1,6}current.quota|quota.{0,200}exceeded", USED_UP, True)
 """Said of a quota that is used up, and by Gemini also of a rate: then with a delay."""
 RULES = (
     Rule("flagged", frozenset({400, 403, 422}), r"flagged|moderation|safety (system|polic)|content.?(policy|filter)"),
-    Rule("used up", frozenset({400, 402, 403, 429}),
-        r"insufficient.?(quota|balance|credit|funds)|credit balance|out of credit|billing.?(hard)?.?limit"
-        r"|payment required|requires? more credits|budget has been exceeded|\bper.?day\b"
-        r"|per_day|PerDay|daily (limit|quota)",
+    Rule("used up", frozenset({400, 402, 403, 412, 429}),
+        r"insufficient.?(quota|balance|credit|funds)|credit balance|out of credit|billing.?(hard.?limit|limit|details)"
+        r"|payment required|requires? more credits|(budget|credits?) (has|have) been exceeded"
+        r"|all (available|your) credits|(per.?|/ ?)(day|week|month)\b|(daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap)|PerDay"
+        r"|(account|billing).{0,8}not.active|arrearage|unpaid|余额不足|欠费",
         USED_UP, True),
+    Rule("too large", frozenset({413, 429}), r"request too large|reduce your (message|prompt|input|request)", SMALLER),
     Rule("busy", frozenset(), r"throttl|\bper.?(minute|second)\b|per_(minute|second)|PerMinute|\b[RT]PM\b", WAIT),
     OFTEN_USED_UP,
     Rule("key", frozenset({400, 401, 403}), r"api.?key|authenti|authoriz|authoris|credential|\bbearer\b|access token",
@@ -88,7 +91,7 @@ RULES = (
         "use a smaller k or cell, or {context}"),
     Rule("place", frozenset({0, 404, 405}), r"unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
          "", True),
-    Rule("too large", frozenset({413}), "", "use a smaller k or cell, or raise its limit on the size of a request"),
+    Rule("too large", frozenset({413}), "", SMALLER),
     Rule("gateway", frozenset({504}), "", "raise the gateway's time-out, which is shorter than the model's answer"),
 )  # fmt: skip
 PATTERNS = {rule: re.compile(rule.pattern, re.IGNORECASE) for rule in RULES}
