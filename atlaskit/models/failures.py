@@ -52,7 +52,8 @@ RULES = (
     Rule("used up", frozenset({400, 402, 403, 412, 429}),
         r"insufficient.?(quota|balance|credit|funds)|credit balance|out of credit|billing.?(hard.?limit|limit|details)"
         r"|payment required|requires? more credits|(budget|credits?) (has|have) been exceeded"
-        r"|all (available|your) credits|(per.?|/ ?)(day|week|month)\b|(daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap)|PerDay"
+        r"|all (available|your) credits|(per.?|/ ?)(day|week|month)\b"
+        r"|(daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap)|PerDay"
         r"|(account|billing).{0,8}not.active|arrearage|unpaid|余额不足|欠费",
         USED_UP, True),
     Rule("too large", frozenset({413, 429}), r"request too large|reduce your (message|prompt|input|request)", SMALLER),
