@@ -19,7 +19,7 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
 from atlaskit.models.stopping import Stopped
-from atlaskit.runs.narrate import counted, span_text
+from atlaskit.runs.narrate import agent, counted, summary
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.live.snapshots import Snapshot
@@ -29,8 +29,8 @@ from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
 from atlaskit.viz.widgets.explorer.drafts import Draft, expression_of
 
-MAX_AGENTS, MAX_EVIDENCE = 16, 60
-"""Most agents and evidence frames that are listed."""
+MAX_EVIDENCE = 60
+"""Most evidence frames that are listed."""
 MAX_CHARS = 1_000
 """Characters of one text of a run."""
 MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
@@ -183,19 +183,16 @@ class AskPanel:
             failure = f"The run failed: {reason(run.error)}" if run.error is not None else ""
             words = "You stopped the run; what it had found stays marked." if is_stopped else failure
             state |= {"phase": "stopped" if is_stopped else "failed", "words": plain_text(words, MAX_CHARS)}
-            state |= {"question": run.draft.text, **self._progress(run.snapshot), "agents": []}
+            state |= {"question": run.draft.text, **self._progress(run.snapshot)}
         elif last is not None:
             state |= {"phase": "answered", "question": last.question.text, **_answered(last)}
             state |= {"run": len(self._explorer.results) - 1}
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
 
     def _progress(self, snapshot: Snapshot) -> dict[str, Any]:
-        visits = sorted(snapshot.visits.items())[:MAX_AGENTS]
-        workers = [(f"Worker {number}", span_text(visit.interval_s), visit.activity) for number, visit in visits]
-        agents = [("Master", "", snapshot.master or "starts"), *workers]
         return {
             "counts": snapshot.counts_text(self._explorer.atlas.video.duration_s),
-            "agents": [[name, where, plain_text(does, MAX_CHARS)] for name, where, does in agents],
+            "steps": [[agent(event), plain_text(summary(event), MAX_CHARS)] for event in snapshot.latest],
             "evidence": [_evidence(item) for item in [*snapshot.evidence][-MAX_EVIDENCE:]],
         }
 

@@ -132,10 +132,6 @@ class AskedRun:
         self.snapshot = snapshot
         self._on_change(self)
 
-    def load(self) -> bool:
-        """Return False: nothing is loaded later."""
-        return False
-
     def finish(self, snapshot: Snapshot, result: Result | None) -> None:
         """Keep the last snapshot."""
         self.draw(snapshot)
