@@ -33,7 +33,7 @@ KEY = """([tag, role, modifier]) => {
   (["input", "select", "textarea"].includes(tag) ? made : inner).dispatchEvent(event);
   return taken;
 }"""
-TAKERS = [("input", None), ("select", None), ("textarea", None), ("div", "tree"), ("div", "grid")]
+TAKERS = [("input", None), ("select", None), ("textarea", None), ("div", "grid")]
 OTHERS = [("div", None), ("button", None), ("summary", None)]
 
 
