@@ -92,7 +92,7 @@ def test_filters_keep_the_steps_that_match_all_of_them(filters: Page) -> None:
     check()
 
 
-CHANNEL = ("walk/script/dom.js", "widgets/channel.js")
+CHANNEL = ("walk/script/dom.js", "widgets/page.js", "widgets/channel.js")
 OPEN = """() => {
   globalThis.told = [];
   const note = (name) => (message) => told.push([name, message]);
