@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -16,14 +15,14 @@ import numpy as np
 from PIL import Image
 
 from atlaskit.environment.grid import clock
-from atlaskit.environment.memory import Evidence
+from atlaskit.environment.memory import DeadZones, Evidence
 from atlaskit.environment.render import View, with_look
 from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import InputError, printable
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.palette import FOUND, INK, MUTED
-from atlaskit.viz.plots.logs import black_cells, log
+from atlaskit.viz.plots.logs import log
 from atlaskit.viz.plots.style import SMALL_PT, set_title, styled_axes
 
 if TYPE_CHECKING:
@@ -55,13 +54,13 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
         >>> paths = ak.plots.save(ak.plots.before_after(result), "figures", "before_after")
     """
     atlas = replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache)
-    before = with_look(atlas.view(atlas.start()), labels="none")  # the figure has its own, larger
-    black = black_cells(result)
-    after = replace(before, dead=black)
+    zones = DeadZones(), result.dead_zones
+    # The figure has labels of its own, which are larger.
+    before, after = (with_look(atlas.view(atlas.start(dead_zones=each)), labels="none") for each in zones)
     rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
     captions = (
         f"(a) Before: {before.grid.size} cells of {before.grid.resolution_s:.3g} s",
-        f"(b) After {rounds}: {len(black)} cells black",
+        f"(b) After {rounds}: {len(after.dead)} cells black",
     )
     height = before.size[1] / before.size[0]
     with styled_axes(ax, (WIDTH_IN, 3.95 - WIDTH_IN / (2 + GAP) * (1 - height))) as ax:
@@ -146,7 +145,7 @@ def _fitting_rounds(lines: list[str]) -> list[str]:
     if not shown:  # a round alone fills the page
         return [*lines[: room - 1], f"… {len(lines) - room + 1} more lines"]
     omitted = [line for each in rounds[shown:] for line in each if line.startswith("  worker")]
-    kept = sum("  kept [" in line for line in omitted)
+    kept = sum("; added [" in line for line in omitted)
     note = f"… {len(rounds) - shown} more rounds: {len(omitted)} visits, {kept} of which added evidence"
     return [*(line for each in rounds[:shown] for line in each), note, *last]
 
@@ -157,7 +156,7 @@ def _line_look(line: str) -> dict[str, str]:
         return {"color": MUTED, "style": "italic"}
     if line and not line.startswith(" "):
         return {"weight": "bold"}
-    return {"color": FOUND} if "  kept [" in line else {"color": MUTED} if "  ruled out" in line else {}
+    return {"color": FOUND} if "; added [" in line else {"color": MUTED} if "; dead zones" in line else {}
 
 
 def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
