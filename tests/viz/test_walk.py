@@ -25,7 +25,7 @@ from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.evaluation import baselines
 from atlaskit.runs import replay
-from atlaskit.runs.events import Call, Event, Failure
+from atlaskit.runs.events import Call, Event, Failure, Start
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz import walk
@@ -146,11 +146,12 @@ def test_hostile_text_stays_text(hostile: Result) -> None:
 def test_a_result_without_evidence_answer_or_images(world: World, answered: Result, shared_cache: Cache) -> None:
     few: dict[str, Any] = {"workers": 2, "budget": Budget(calls=12), "cache": shared_cache, "cell": 48}
     blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=1), **few)
-    assert read(walk.html(blind)).run["run"]["evidence"] == []
+    page = read(walk.html(blind)).run
+    assert page["run"]["evidence"] == []
+    assert ["evidence", "none: the answer names no frame that supports it", None] in page["steps"][-1]["said"]
     none = read(walk.html(replace(answered, prediction=None, trace=Trace())))
     assert "No answer" in none.text and not (none.run["steps"] or none.run["pictures"])
     assert "Images are missing: The trace of a run" in none.text
-    assert {step for _, step in none.run["run"]["evidence"]} == {None}, "an empty trace has no step that found it"
     uniform = baselines.uniform(world.drawn, answered.question, vlm=Oracle(world), cache=shared_cache)
     assert len(read(walk.html(uniform)).run["steps"]) == len(uniform.trace)
 
@@ -231,6 +232,13 @@ def wrong(world: World, shared_cache: Cache) -> Result:
     return result
 
 
+def with_moments(result: Result, *moments_s: tuple[float, float]) -> Result:
+    """Return a run whose question names other moments that hold its answer."""
+    asked = replace(result.question, positions_s=moments_s).to_json()
+    start = replace(result.trace.of(Start)[0], question=asked)
+    return replace(result, trace=Trace((start, *result.trace.events[1:])))
+
+
 def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown(
     world: World, shared_cache: Cache, wrong: Result
 ) -> None:
@@ -255,15 +263,14 @@ def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown
         assert f"at depth {depth} in cell {first} at step {-place}, and not reported" in text and step == -place
         missed += 1
     assert missed
-    brief = replace(wrong, question=replace(wrong.question, positions_s=((410.0, 410.001),)))
+    brief = with_moments(wrong, (410.0, 410.001))
     ((text, step),) = truth_rows(open_run(brief), FindingSteps(brief.trace))
     deepest = max(event.depth for event in wrong.trace.of("step") if event.interval_s[0] <= 410 < event.interval_s[1])
     assert f"no frame of it was shown; the deepest grid over it is at depth {deepest} " in text and step is not None
     assert wrong.trace.events[step].depth == deepest
     uniform = baselines.uniform(world.drawn, wrong.question, vlm=Oracle(world), cache=shared_cache)
     assert summarize(open_run(uniform))["found"] == [], "a method without evidence and grids misses no moment"
-    unknown = replace(wrong, question=replace(wrong.question, positions_s=()))
-    assert summarize(open_run(unknown))["found"] == []
+    assert summarize(open_run(with_moments(wrong)))["found"] == []
 
 
 def test_a_run_ends_on_answer_truth_and_evidence(wrong: Result, answered: Result) -> None:
@@ -282,6 +289,3 @@ def test_a_run_ends_on_answer_truth_and_evidence(wrong: Result, answered: Result
         root = View(result.sheet.video, replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache).root)
         assert found.images[found.map].size and root.grid.depth == 0
         assert found.images[found.sheet].draw() == result.sheet.jpeg()
-    none = replace(answered, evidence=type(answered.evidence)(), prediction=0)
-    said = {name: text for name, text, _ in list(steps(open_run(none)))[-1]["said"]}
-    assert said["evidence"] == "none: the answer names no frame that supports it"

@@ -124,7 +124,7 @@ def _root(found: Pictures, run: RunSource, video: Video) -> int | None:
     if run.k is None:
         return None
     atlas = replay.atlas_of(run.trace, video, run.cache)
-    view = atlas.observe(atlas.start()).view
+    view = atlas.view(atlas.start())
     return found.add(view.key, DrawnImage(view.size, view.jpeg))
 
 

@@ -49,7 +49,7 @@ from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.lateness import older_than
 from atlaskit.viz.walk.regions import path_of
 from atlaskit.viz.walk.schedule import schedule
-from atlaskit.viz.walk.source import RunSource, start_of
+from atlaskit.viz.walk.source import RunSource
 
 Row = tuple[str, str, int | None]
 """Name, text, and the index of the step that the row links to."""
@@ -198,10 +198,9 @@ def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
 
 def ending_rows(run: RunSource) -> list[Row]:
     """Return how a run ended: answer and truth in words, and the evidence or what it rests on."""
-    start = start_of(run.trace)
     in_time = sorted(run.evidence, key=lambda item: item.timestamp_s)[:MAX_ROWS]
     labels = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in in_time)
-    nothing = "none" if run.answer is None else rests_on(start.settings.get("method") if start else None)
+    nothing = "none" if run.answer is None else rests_on(run.settings.get("method"))
     return [
         ("answer", f"{'none' if run.answer is None else run.answer}{verdict(run.is_right)}", None),
         ("truth", run.truth, None),

@@ -16,7 +16,7 @@ from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.schedule import schedule
 from atlaskit.viz.walk.settings import setting_rows
-from atlaskit.viz.walk.source import RunSource, start_of
+from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.steps import MAX_STEPS
 from atlaskit.viz.walk.truth import moments_of, truth_rows
 
@@ -29,25 +29,23 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
     count = min(len(run.trace), max_steps)
     omitted = len(run.trace) - count
     findings = FindingSteps(run.trace)
-    start = start_of(run.trace)
-    settings = {} if start is None else start.settings
     evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
     times, truth = schedule(run), truth_rows(run, findings)
     notes = [f"The last {omitted:,} events are not shown."] if omitted else []
     if run.answer is not None and not run.evidence:
-        notes.append(f"Evidence: {rests_on(settings.get('method'))}.")
+        notes.append(f"Evidence: {rests_on(run.settings.get('method'))}.")
     if len(evidence) > MAX_EVIDENCE:
         notes.append(f"The last {len(evidence) - MAX_EVIDENCE:,} frames of evidence are not listed.")
     return {
         "count": count,
-        "name": plain_text(_name(settings), 200),
+        "name": plain_text(_name(run.settings), 200),
         "question": plain_text("" if run.question is None else run.question.text, 2_000),
         "answer": plain_text(_answer(run), 2_000),
         "notes": notes,
         "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]],
         "moments": [list(moment) for moment in moments_of(run)],
         "found": [(text, step if step is not None and step < count else None) for text, step in truth],
-        "settings": setting_rows(settings),
+        "settings": setting_rows(run.settings),
         "k": run.k,
         "within": None if run.within is None else list(run.within),
         "scope": f"whole {run.scope}",

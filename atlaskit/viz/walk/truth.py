@@ -16,7 +16,7 @@ from atlaskit.runs.events import Event, Report, ViewRecord
 from atlaskit.runs.narrate import span_text
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.regions import grid_of, path_of
-from atlaskit.viz.walk.source import RunSource, start_of
+from atlaskit.viz.walk.source import RunSource
 
 MAX_MOMENTS = 64
 """Most moments that are told of."""
@@ -50,8 +50,7 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
     grids = list(_grids(run)) if moments else []
     if not grids and not run.evidence:
         return []
-    start = start_of(run.trace)
-    rules = [start.settings.get(name, "midpoint") if start else None for name in ("sampling", "second_look")]
+    rules = [run.settings.get(name, "midpoint") for name in ("sampling", "second_look")]
     is_exact = all(rule in ("midpoint", True, False) for rule in rules)
     return [_row(moment, run, findings, grids, is_exact) for moment in moments]
 
