@@ -200,7 +200,7 @@ def test_hostile_text_stays_text(cache: Cache) -> None:
 def test_the_widget_state_holds_no_content(world: World, shared_cache: Cache) -> None:
     explorer = GridExplorer(world.drawn, k=4, cell=32, cache=shared_cache)
     state = explorer.widget.get_state()
-    page = sum(len(repr(part)) for part in bridge.page("explorer", has_panes=True))
+    page = sum(len(repr(part)) for part in bridge.page("explorer"))
     assert len(repr(state)) < page + 1_000 and "drawn world" not in repr(state)
     sent = list[Any]()
     explorer.widget.send = lambda message, buffers=(): sent.append(message)
