@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.memory import Evidence
+from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
@@ -86,12 +86,17 @@ class RunSource:
         return plain_text(stops[-1].stop if stops else "", 80)
 
     @cached_property
-    def evidence(self) -> tuple[Evidence, ...]:
-        """The evidence at the end; none for a trace that contradicts itself."""
+    def memory(self) -> replay.Memory:
+        """Evidence and dead zones at the end; none for a trace that contradicts itself."""
         try:
-            return tuple(replay.memory(self.trace).scratchpad)
+            return replay.memory(self.trace)
         except InputError:
-            return ()
+            return replay.Memory()
+
+    @property
+    def evidence(self) -> Scratchpad:
+        """The evidence at the end."""
+        return self.memory.scratchpad
 
     @cached_property
     def k(self) -> int | None:
