@@ -140,7 +140,7 @@ def test_evidence_and_dead_zones_are_marked(world: World, searched: Result, shar
     plain = explore(world.drawn, shared_cache)
     assert not any(cell["found"] or cell["dead"] for cell in plain.go()["cells"])
     still = Page(GridExplorer(world.drawn, result=result, cache=shared_cache)._repr_html_())
-    assert all(f"{label} in cell" in still.text for label in marked) and "Dead cells: " in still.text
+    assert all(f"{label} at " in still.text for label in marked) and "Dead zones: 0" in still.text
 
 
 class Blocked(Flat):

@@ -38,14 +38,14 @@ def still(still: Still, max_width_px: int = MAX_WIDTH_PX) -> Html:
     )
 
 
-def lazy_image(shown: LazyImage) -> Html:
-    """Show the image that an agent looks at beside the grid, at a small size."""
+def lazy_image(shown: LazyImage, max_width_px: int = SMALL_WIDTH_PX) -> Html:
+    """Show a view or a still, such as what an agent looks at beside the grid."""
     match shown:
         case View():
-            return view(shown, SMALL_WIDTH_PX)
+            return view(shown, max_width_px)
         case Still():
-            return still(shown, SMALL_WIDTH_PX)
-    return jpeg_image(shown.jpeg, "The requested image.", SMALL_WIDTH_PX)
+            return still(shown, max_width_px)
+    return jpeg_image(shown.jpeg, "The requested image.", max_width_px)
 
 
 def view_caption(view: View) -> str:

@@ -163,7 +163,7 @@ class AskPanel {
     this.asked.textContent = state.question ?? "";
     this.reasoning.textContent = state.reasoning ?? "";
     this.counts.textContent = state.counts ?? "";
-    this.latest.replaceChildren(...(state.steps ?? []).map(([who, does]) =>
+    this.latest.replaceChildren(...(state.run === undefined ? state.steps ?? [] : []).map(([who, does]) =>
       element("li", {}, element("b", {}, who), " ", element("bdi", {}, does))));
     this.drawEvidence(state.evidence ?? []);
     this.toSteps.hidden = state.run === undefined;

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any, ClassVar, Protocol
 
 from atlaskit.benchmarks.atlasworld import Oracle
@@ -19,7 +20,7 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
 from atlaskit.models.stopping import Stopped
-from atlaskit.runs.narrate import agent, counted, summary
+from atlaskit.runs.narrate import agent, summary
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.live.snapshots import Snapshot
@@ -185,8 +186,11 @@ class AskPanel:
             state |= {"phase": "stopped" if is_stopped else "failed", "words": plain_text(words, MAX_CHARS)}
             state |= {"question": run.draft.text, **self._progress(run.snapshot)}
         elif last is not None:
-            state |= {"phase": "answered", "question": last.question.text, **_answered(last)}
-            state |= {"run": len(self._explorer.results) - 1}
+            rests_on = f"Evidence: {last.without_evidence}." if last.without_evidence else ""
+            reasoning = plain_text(" ".join(filter(None, (last.reasoning, rests_on))), MAX_CHARS)
+            state |= {"phase": "answered", "words": plain_text(_answer(last), MAX_CHARS), "reasoning": reasoning}
+            state |= self._progress(reduce(Snapshot.after_event, last.trace, Snapshot()))
+            state |= {"run": len(self._explorer.results) - 1, "question": last.question.text}
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
 
     def _progress(self, snapshot: Snapshot) -> dict[str, Any]:
@@ -214,23 +218,12 @@ def attach(ask: Callable[..., Result]) -> None:
     AskPanel.ask = staticmethod(ask)
 
 
-def _answered(result: Result) -> dict[str, Any]:
-    """Return the answer of a run in words, with the truth where it is known, and its evidence."""
+def _answer(result: Result) -> str:
+    """Return the answer of a run in words, with the truth where it is known."""
     if result.answer is None:
-        why = f" {result.failure}" if result.failure else ""
-        words = f"The run has no answer; it stopped by {result.stop}.{why}"
-    else:
-        told = verdict(result.is_right, result.truth_in_words, has_evidence=not result.without_evidence)
-        words = f"Answer: {result.answer_in_words}{told}."
-    rests_on = f"Evidence: {result.without_evidence}." if result.without_evidence else ""
-    used = result.total
-    return {
-        "words": plain_text(words, MAX_CHARS),
-        "reasoning": plain_text(" ".join(filter(None, (result.reasoning, rests_on))), MAX_CHARS),
-        "counts": f"{counted(used.calls, 'call')} · {used.tokens:,} tokens · {counted(result.rounds, 'round')}"
-        f" · stopped by {result.stop}",
-        "evidence": [_evidence(item) for item in [*result.evidence][:MAX_EVIDENCE]],
-    }
+        return f"The run has no answer; it stopped by {result.stop}.{f' {result.failure}' if result.failure else ''}"
+    told = verdict(result.is_right, result.truth_in_words, has_evidence=not result.without_evidence)
+    return f"Answer: {result.answer_in_words}{told}."
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:
