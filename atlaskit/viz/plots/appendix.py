@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,13 +77,13 @@ def trace_log(result: Result, ax: Axes | None = None) -> Axes:
 
     A round has the scores of the probe, the region and actions of each worker with the evidence it
     added, the conclusion of the review, and the number of cells that are black afterwards. Of a run
-    that does not fit on the page, the first rounds and the last one are shown; `result.trace` has
-    every event.
+    that does not fit on the page, the beginning and the end are shown; `result.trace` has every
+    event.
 
     Examples:
         >>> paths = ak.plots.save(ak.plots.trace_log(result), "figures", "trace_log")
     """
-    lines = [*_fitting_rounds(list(_wrap(log(result)))), "", *_wrap(_ending(result))]
+    lines = [*_fitting(list(_wrap(log(result)))), "", *_wrap(_ending(result))]
     with styled_axes(ax, (WIDTH_IN, LINE_IN * (len(lines) + 3))) as ax:
         for number, line in enumerate(lines):
             spaced = line.replace(" ", "\u00a0")  # SVG collapses consecutive spaces
@@ -130,24 +129,13 @@ def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _fitting_rounds(lines: list[str]) -> list[str]:
-    """Return as many lines of a log as fit on a page: the first rounds, a note, the last round."""
+def _fitting(lines: list[str]) -> list[str]:
+    """Return as many lines of a log as fit on a page: its beginning, a note, its end."""
     room = MAX_LINES - 4  # for the ending
     if len(lines) <= room:
         return lines
-    starts = [number for number, line in enumerate(lines) if not line.startswith(" ")]
-    rounds = [lines[start:end] for start, end in pairwise([*starts, len(lines)])]
-    last = rounds.pop()
-    left, shown = room - 1 - len(last), 0
-    while shown < len(rounds) and len(rounds[shown]) <= left:
-        left -= len(rounds[shown])
-        shown += 1
-    if not shown:  # a round alone fills the page
-        return [*lines[: room - 1], f"… {len(lines) - room + 1} more lines"]
-    omitted = [line for each in rounds[shown:] for line in each if line.startswith("  worker")]
-    kept = sum("; added [" in line for line in omitted)
-    note = f"… {len(rounds) - shown} more rounds: {len(omitted)} visits, {kept} of which added evidence"
-    return [*(line for each in rounds[:shown] for line in each), note, *last]
+    first, last = room * 2 // 3, room - 1 - room * 2 // 3
+    return [*lines[:first], f"… {len(lines) - first - last} more lines", *lines[-last:]]
 
 
 def _line_look(line: str) -> dict[str, str]:

@@ -45,7 +45,7 @@ from atlaskit.runs.narrate import (
 from atlaskit.runs.replay import memories
 from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.findings import FindingSteps, merged_in
 from atlaskit.viz.walk.lateness import older_than
 from atlaskit.viz.walk.regions import path_of
 from atlaskit.viz.walk.schedule import schedule
@@ -115,10 +115,8 @@ def _spans(event: Event) -> Sequence[Sequence[float]]:
 
 def _change(event: Event) -> dict[str, Any]:
     """Return what an event changes on the map: evidence, dead zones, and who is sent where."""
-    change: dict[str, Any] = {}
-    if isinstance(event, Report | Cite):
-        added = event.kept if isinstance(event, Report) else event.found
-        change["add"] = [(plain_text(item.label, 8), round(item.timestamp_s, 3)) for item in added[:MAX_SPANS]]
+    added = merged_in(event)[:MAX_SPANS]
+    change: dict[str, Any] = {"add": [(plain_text(item.label, 8), round(item.timestamp_s, 3)) for item in added]}
     if isinstance(event, Review):
         change["erase"] = [plain_text(label, 8) for label in event.erased]
     if isinstance(event, Report | Review):
@@ -149,11 +147,11 @@ def _search_task(run: RunSource) -> str:
 def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
     """Return the changes of memory, by name, and the evidence that an event is about, by label."""
     found = event.found if isinstance(event, Step | Cite) else ()
-    added = event.kept if isinstance(event, Report) else ()
+    added = merged_in(event)
     erased = event.erased if isinstance(event, Review) else ()
     changes = {
         FINDS: found,
-        CHANGES_EVIDENCE: added or erased or isinstance(event, Cite),
+        CHANGES_EVIDENCE: added or erased,
         ADDS_DEAD_ZONE: isinstance(event, Report | Review) and event.dead_s,
     }
     labels = [label for item in found for label in findings.labels_at(item.timestamp_s)]
@@ -185,9 +183,8 @@ def _cost(event: Event) -> str:
 
 def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
     """Yield what an event adds to M+ and M−, and what it erases."""
-    if isinstance(event, Report | Cite):
-        for item in event.kept if isinstance(event, Report) else event.found:
-            yield "M+ added", item_text(item), findings.of(item.timestamp_s)
+    for item in merged_in(event):
+        yield "M+ added", item_text(item), findings.of(item.timestamp_s)
     if isinstance(event, Review):
         yield from (("M+ erased", f"[{label}]", findings.of_label(label)) for label in event.erased)
     if isinstance(event, Report | Review) and event.dead_s:

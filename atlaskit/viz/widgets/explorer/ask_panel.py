@@ -9,7 +9,7 @@ import agents.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from typing import Any, ClassVar, Protocol
 
@@ -62,7 +62,7 @@ class Explorer(Protocol):
 class AskPanel:
     """Writes the line that asks a question, and asks it if there is a model; one run at a time."""
 
-    ask: ClassVar[Ask | None] = None
+    ask: ClassVar[Ask]
     """`ak.ask`, which `attach` sets."""
 
     def __init__(self, explorer: Explorer) -> None:
@@ -128,32 +128,15 @@ class AskPanel:
         try:
             draft = Draft.from_json(message, atlas.video.duration_s)
             draft.check()
+            if self._explorer.vlm is None:
+                raise InputError(NO_MODEL)
             with self._lock:
-                if self._is_running:
+                if self._run is not None and not self._run.is_over:
                     return self._send_state()
-                self._run = AskedRun(
-                    self._needed_ask(), draft, self._needed_vlm(), atlas.video, atlas.cache, self._follow
-                )
+                self._run = AskedRun(self.ask, draft, self._explorer.vlm, atlas.video, atlas.cache, self._follow)
         except InputError as error:
             return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
         return self._send_state()
-
-    @property
-    def _is_running(self) -> bool:
-        return self._run is not None and not self._run.is_over
-
-    def _needed_vlm(self) -> Model | str:
-        if self._explorer.vlm is None:
-            raise InputError(NO_MODEL)
-        return self._explorer.vlm
-
-    @classmethod
-    def _needed_ask(cls) -> Ask:
-        if cls.ask is None:
-            raise InputError(
-                "GridExplorer(video, vlm=…) needs ak.ask, and it is not registered; import atlaskit as a whole."
-            )
-        return cls.ask
 
     def _follow(self, run: AskedRun) -> None:
         """Mark what a run has found, and tell the page; called when the run has changed."""
@@ -213,7 +196,7 @@ class AskPanel:
         self._explorer.send({"panel": "steps", **message}, buffers)
 
 
-def attach(ask: Callable[..., Result]) -> None:
+def attach(ask: Ask) -> None:
     """Register `ak.ask` as what answers the questions of the page."""
     AskPanel.ask = staticmethod(ask)
 

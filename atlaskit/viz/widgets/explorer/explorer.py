@@ -24,12 +24,13 @@ from atlaskit.video.video import Sampling
 from atlaskit.viz.html.markup import Html, plain_text
 from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
+from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
 from atlaskit.viz.widgets.explorer.clips import make_clip
 from atlaskit.viz.widgets.explorer.describe import Marks, describe
 from atlaskit.viz.widgets.explorer.files import png_of, unreadable_note
 from atlaskit.viz.widgets.explorer.lanes import lanes
 from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, make_atlas, moved, show
-from atlaskit.viz.widgets.explorer.panels import make_panels
+from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 from atlaskit.viz.widgets.explorer.static import static_picture
 
 MAX_CHARS = 600
@@ -112,7 +113,7 @@ class GridExplorer(PageOwner):
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
         self._lane_jobs, self._mark_jobs = Debouncer("explorer-lanes"), Debouncer("explorer-marks")
-        self._panels = make_panels(self)
+        self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self)
 
     @property
     def view(self) -> View:
