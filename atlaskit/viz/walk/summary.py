@@ -40,7 +40,7 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
         "count": count,
         "name": plain_text(_name(run.settings), 200),
         "question": plain_text("" if run.question is None else run.question.text, 2_000),
-        "answer": plain_text(_answer(run), 2_000),
+        "answer": plain_text(answer_line(run), 2_000),
         "notes": notes,
         "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]],
         "moments": [list(moment) for moment in moments_of(run)],
@@ -62,7 +62,8 @@ def _name(settings: Mapping[str, Any]) -> str:
     return " · ".join(parts) or "unknown method"
 
 
-def _answer(run: RunSource) -> str:
+def answer_line(run: RunSource) -> str:
+    """Return the answer of a run in words, whether it is right, and what stopped the run."""
     stop = f"; stopped by: {run.stop}" if run.stop else ""
     if run.answer is None:
         return f"No answer{f' (truth: {run.truth})' if run.truth else ''}{stop}."

@@ -21,10 +21,11 @@ from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
 from atlaskit.models.stopping import Stopped
 from atlaskit.runs.narrate import agent, summary
-from atlaskit.runs.result import Result, verdict
+from atlaskit.runs.result import Result
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.walk.source import RunSource, open_run
+from atlaskit.viz.walk.summary import answer_line
 from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
@@ -171,7 +172,8 @@ class AskPanel:
         elif last is not None:
             rests_on = f"Evidence: {last.without_evidence}." if last.without_evidence else ""
             reasoning = plain_text(" ".join(filter(None, (last.reasoning, rests_on))), MAX_CHARS)
-            state |= {"phase": "answered", "words": plain_text(_answer(last), MAX_CHARS), "reasoning": reasoning}
+            words = " ".join(filter(None, (answer_line(open_run(last)), last.failure)))
+            state |= {"phase": "answered", "words": plain_text(words, MAX_CHARS), "reasoning": reasoning}
             state |= self._progress(reduce(Snapshot.after_event, last.trace, Snapshot()))
             state |= {"run": len(self._explorer.results) - 1, "question": last.question.text}
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
@@ -199,14 +201,6 @@ class AskPanel:
 def attach(ask: Ask) -> None:
     """Register `ak.ask` as what answers the questions of the page."""
     AskPanel.ask = staticmethod(ask)
-
-
-def _answer(result: Result) -> str:
-    """Return the answer of a run in words, with the truth where it is known."""
-    if result.answer is None:
-        return f"The run has no answer; it stopped by {result.stop}.{f' {result.failure}' if result.failure else ''}"
-    told = verdict(result.is_right, result.truth_in_words, has_evidence=not result.without_evidence)
-    return f"Answer: {result.answer_in_words}{told}."
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:
