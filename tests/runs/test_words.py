@@ -21,6 +21,7 @@ from atlaskit.runs.events import Decision, Report
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, choices_in_words, in_words, verdict
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.plots.appendix import _ending
+from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.summary import summarize
 
@@ -58,7 +59,7 @@ def in_html(result: Result) -> str:
 
 
 def in_walk(result: Result) -> str:
-    return str(summarize(open_run(result))["answer"])
+    return str(summarize(open_run(result), Pictures())["answer"])
 
 
 def in_log(result: Result) -> str:
@@ -91,7 +92,7 @@ def test_every_display_says_answer_and_truth_and_marks_missing_evidence(
 
 def shown(result: Result) -> tuple[str, str, list[str]]:
     """Return what print, the page in a notebook, and the widget say."""
-    return str(result), checked_html(result).text, summarize(open_run(result))["notes"]
+    return str(result), checked_html(result).text, summarize(open_run(result), Pictures())["notes"]
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -76,7 +76,7 @@ def read(html: str) -> Page:
         assert (attributes.get("href") or "#step=").startswith("#step=")
     plain = re.sub(r"data:image/[^\"]+", "", html).replace(ALL_HOSTILE, "").replace(SVG_NAME, "")
     assert not re.search(r"https?:|//[a-z]|@import|url\(", plain)
-    for picture in page.run["pictures"]:
+    for picture in filter(None, page.run["pictures"]):
         data = base64.b64decode(picture.removeprefix("data:image/jpeg;base64,"))
         assert Image.open(io.BytesIO(data)).format == "JPEG"
     texts = [page.text, *strings(page.run["steps"]), *strings(page.run["run"])]
@@ -232,6 +232,11 @@ def wrong(world: World, shared_cache: Cache) -> Result:
     return result
 
 
+def summary_of(result: Result) -> dict[str, Any]:
+    run = open_run(result)
+    return summarize(run, pictures(run))
+
+
 def with_moments(result: Result, *moments_s: tuple[float, float]) -> Result:
     """Return a run whose question names other moments that hold its answer."""
     asked = replace(result.question, positions_s=moments_s).to_json()
@@ -269,20 +274,20 @@ def test_each_moment_that_holds_the_answer_is_found_or_missed_where_it_was_shown
     assert f"no frame of it was shown; the deepest grid over it is at depth {deepest} " in text and step is not None
     assert wrong.trace.events[step].depth == deepest
     uniform = baselines.uniform(world.drawn, wrong.question, vlm=Oracle(world), cache=shared_cache)
-    assert summarize(open_run(uniform))["found"] == [], "a method without evidence and grids misses no moment"
-    assert summarize(open_run(with_moments(wrong)))["found"] == []
+    assert summary_of(uniform)["found"] == [], "a method without evidence and grids misses no moment"
+    assert summary_of(with_moments(wrong))["found"] == []
 
 
 def test_a_run_ends_on_answer_truth_and_evidence(wrong: Result, answered: Result) -> None:
     for result in (wrong, answered):
         run = open_run(result)
-        first, *_, last = list(steps(run))
+        summary, found = summary_of(result), pictures(run)
+        first, *_, last = list(steps(run, found))
         said = {name: text for name, text, _ in last["said"]}
         verdict = "right" if result.is_right else "wrong"
         assert said["answer"] == f"{result.answer_in_words}, which is {verdict}"
         assert said["truth"] == result.truth_in_words
         assert all(f"[{item.label}]" in said["evidence"] for item in result.evidence)
-        summary, found = summarize(run), pictures(run)
         assert (f"(truth: {result.truth_in_words})" in summary["answer"]) == (not result.is_right)
         assert first["spans"] == []
         assert found.map is not None and found.sheet is not None

@@ -53,8 +53,8 @@ class Pictures:
     """All images of a run, each once."""
 
     images: list[DrawnImage] = field(default_factory=list)
-    by_event: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
-    """For the index of each event, its images: the index in `images`, and a description."""
+    by_event: dict[int, list[tuple[int, str, Size | None]]] = field(default_factory=dict)
+    """For the index of each event, its images: index in `images`, description, size if known."""
     marks: dict[int, list[list[Mark]]] = field(default_factory=dict)
     """For the index of each event, the outlines of each of its images."""
     map: int | None = None
@@ -74,7 +74,8 @@ class Pictures:
 
     def add_to(self, event: int, image: int, description: str, marks: list[Mark]) -> None:
         """Add an image to an event, both given by their indices."""
-        self.by_event.setdefault(event, []).append((image, plain_text(description, 1_000)))
+        shown = image, plain_text(description, 1_000), self.images[image].size
+        self.by_event.setdefault(event, []).append(shown)
         self.marks.setdefault(event, []).append(marks)
 
 

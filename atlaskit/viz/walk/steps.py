@@ -47,6 +47,7 @@ from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps, merged_in
 from atlaskit.viz.walk.lateness import older_than
+from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.regions import path_of
 from atlaskit.viz.walk.schedule import schedule
 from atlaskit.viz.walk.source import RunSource
@@ -66,8 +67,14 @@ MAX_SPANS = 512
 """Most intervals of one kind that a step hands to the map."""
 
 
-def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]]:
-    """Yield the first `max_steps` events of a run as steps, each a dictionary of plain JSON."""
+def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]]:
+    """Yield the first `max_steps` events of a run as steps, each a dictionary of plain JSON.
+
+    Args:
+        run: The run.
+        found: Its images, which steps name by index.
+        max_steps: The most steps.
+    """
     trace = run.trace
     max_chars = max(MIN_CHARS, min(MAX_CHARS, TOTAL_CHARS // max(1, len(trace))))
     findings, totals = FindingSteps(trace), memory_totals(run)
@@ -90,6 +97,8 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
             "said": _bounded([*ending, *((name, text, None) for name, text in told)], max_chars),
             "memory": _bounded([*memory_changes(event, findings), *next(totals, ())], max_chars),
             "cost": _cost(event),
+            "saw": found.by_event.get(index, []),
+            "marks": found.marks.get(index, []),
         }
 
 

@@ -13,6 +13,7 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.schedule import schedule
 from atlaskit.viz.walk.settings import setting_rows
@@ -24,14 +25,16 @@ MAX_EVIDENCE = 400
 """Most evidence frames in the list."""
 
 
-def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
+def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> dict[str, Any]:
     """Return the summary of a run; `count` is the number of its events that are shown as steps."""
     count = min(len(run.trace), max_steps)
     omitted = len(run.trace) - count
     findings = FindingSteps(run.trace)
     evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
     times, truth = schedule(run), truth_rows(run, findings)
-    notes = [f"The last {omitted:,} events are not shown."] if omitted else []
+    notes = [plain_text(f"Images are missing: {found.problem}", 600)] if found.problem else []
+    if omitted:
+        notes.append(f"The last {omitted:,} events are not shown.")
     if run.answer is not None and not run.evidence:
         notes.append(f"Evidence: {rests_on(run.settings.get('method'))}.")
     if len(evidence) > MAX_EVIDENCE:
@@ -51,6 +54,8 @@ def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
         "scope": f"whole {run.scope}",
         "clock": {"end": round(times.end_of(count), 3), "isInSeconds": times.is_in_seconds},
         "regions": regions(run),
+        "map": found.map,
+        "sheet": found.sheet,
     }
 
 
