@@ -84,13 +84,13 @@ class DrawingThread:
             raise self._error
 
     def _draw(self) -> None:
-        wait_s, is_first = FIRST_S, True
+        wait_s = FIRST_S
         try:
             while not self._is_over.wait(wait_s):
                 started_s = time.monotonic()
-                if self._apply_events() or is_first or self._is_timed:
+                if self._apply_events() or self._is_timed:
                     self._surface.draw(self._snapshot)
-                wait_s, is_first = max(INTERVAL_S, (time.monotonic() - started_s) / MAX_SHARE), False
+                wait_s = max(INTERVAL_S, (time.monotonic() - started_s) / MAX_SHARE)
         except Exception as error:  # `on_end` raises it at the end of the run
             self._error = error
 

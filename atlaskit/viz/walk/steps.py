@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atlaskit.environment.grid import clock
-from atlaskit.environment.memory import DeadZones
-from atlaskit.errors import InputError
 from atlaskit.runs.events import (
     Assign,
     Call,
@@ -37,12 +35,10 @@ from atlaskit.runs.narrate import (
     counted,
     details,
     item_text,
-    percent,
     request,
     spans_text,
     summary,
 )
-from atlaskit.runs.replay import memories
 from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps, merged_in
@@ -77,7 +73,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
     """
     trace = run.trace
     max_chars = max(MIN_CHARS, min(MAX_CHARS, TOTAL_CHARS // max(1, len(trace))))
-    findings, totals = FindingSteps(trace), memory_totals(run)
+    findings = FindingSteps(trace)
     task, times, older = _search_task(run), schedule(run).times, older_than(run)
     for index, (event, (start, end)) in enumerate(zip(trace.events[:max_steps], times, strict=False)):
         told = [("summary", summary(event)), *details(event, run.question)]
@@ -95,7 +91,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             "touches": _memory_tags(event, findings),
             "asked": plain_text(request(event, task), max_chars),
             "said": _bounded([*ending, *((name, text, None) for name, text in told)], max_chars),
-            "memory": _bounded([*memory_changes(event, findings), *next(totals, ())], max_chars),
+            "memory": _bounded([*memory_changes(event, findings)], max_chars),
             "cost": _cost(event),
             "saw": found.by_event.get(index, []),
             "marks": found.marks.get(index, []),
@@ -212,21 +208,3 @@ def ending_rows(run: RunSource) -> list[Row]:
         ("truth", run.truth, None),
         ("evidence", labels or nothing, None),
     ]
-
-
-def memory_totals(run: RunSource) -> Iterator[tuple[Row, Row]]:
-    """Yield what M+ and M− hold after each event, up to one that contradicts those before it."""
-    try:
-        for scratchpad, dead_zones in memories(run.trace):
-            labels = ", ".join(f"[{label}]" for label in scratchpad.labels[:MAX_ROWS])
-            more = f" and {len(scratchpad) - MAX_ROWS} more" if len(scratchpad) > MAX_ROWS else ""
-            covered = _covered_text(dead_zones, run)
-            yield ("M+ total", f"{labels}{more}" or "empty", None), ("M− total", covered, None)
-    except InputError:
-        return
-
-
-def _covered_text(dead_zones: DeadZones, run: RunSource) -> str:
-    if run.within is not None:
-        return f"{percent(dead_zones.coverage(*run.within))} of the {run.scope}"
-    return f"{sum(end_s - start_s for start_s, end_s in dead_zones.intervals):,.1f} s"

@@ -175,7 +175,8 @@ class SideBySide {
         return;
       }
     }
-    this.status.textContent = "No further step of Run 1 differs from Run 2, whose list of regions has those that only it visited.";
+    this.status.textContent = "No further step of Run 1 differs from Run 2, " +
+      "whose list of regions has those that only it visited.";
   }
 }
 

@@ -26,8 +26,8 @@ class RegionList {
   draw(matches) {
     const alive = new Set([""]);
     for (const { region: { path }, steps, agents, visits } of this.nodes) {
-      const count = steps.filter(matches).length;
-      visits.textContent = count ? `· ${count} step${count === 1 ? "" : "s"} · ${[...agents].sort(inOrder).join(", ")}` : "";
+      const count = steps.filter(matches).length, who = [...agents].sort(inOrder).join(", ");
+      visits.textContent = count ? `· ${count} step${count === 1 ? "" : "s"} · ${who}` : "";
       if (count) path.forEach((_, depth) => alive.add(keyOf(path.slice(0, depth + 1))));
     }
     for (const { key, item } of this.nodes) item.hidden = !alive.has(key);
