@@ -44,8 +44,7 @@ class Finding:
 
 def page_scripts() -> dict[str, str]:
     """Return the script of each page, by the name of the page."""
-    widgets = {"explorer": True, "viewer": True, "runtable": True}
-    scripts = {name: bridge.page(name, has_panes=has_panes)[0] for name, has_panes in widgets.items()}
+    scripts = {name: bridge.page(name)[0] for name in ("explorer", "viewer", "runtable")}
     alone = (ROOT / "atlaskit/viz/standalone/start.js").read_text(encoding="utf-8")  # imports the explorer's page
     return {"walk": assets.script(*assets.PAGE), "standalone": alone, **scripts}
 

@@ -51,13 +51,13 @@ def test_a_run_is_displayed_and_its_result_remains(notebooks: Notebooks) -> None
     book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-cell'); }")
     live = book.output(2)
     expect(live).to_contain_text(re.compile(r"round \d+ · \d+ calls of at most 12"))
-    expect(live.get_by_role("img", name=re.compile("The root grid, 4×4 cells"))).to_be_visible()
-    expect(live).to_contain_text("last action")
+    expect(live.get_by_role("img", name=re.compile("A contact sheet of .* 4×4 cells"))).to_be_visible()
+    expect(live).to_contain_text("Latest steps")
     first = live.inner_text()
     expect(live).not_to_have_text(first)
     expect(live).to_contain_text("stopped by")
     book.idle()
-    assert "last action" not in live.inner_text() and live.locator(".jp-OutputArea-child").count() == 1
+    assert "Latest steps" not in live.inner_text() and live.locator(".jp-OutputArea-child").count() == 1
     assert "<script>document.title='run'</script>" in live.inner_text() and book.page.title() != "run"
     (output,) = book.save()["cells"][2]["outputs"]
     assert output["output_type"] == "display_data" and "stopped by" in "".join(output["data"]["text/html"])

@@ -23,6 +23,7 @@ from atlaskit.errors import IllegalAction
 from atlaskit.models.protocol import CallControl, Reply, Request, json_schema
 from atlaskit.runs.events import Step
 from atlaskit.runs.trace import Trace
+from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.steps import steps as walk_steps
 
@@ -101,7 +102,7 @@ def test_a_worker_takes_the_new_action_and_a_person_reads_of_it(world: World, ca
     steps = result.trace.of(Step)
     assert [step.action.name for step in steps[:3]] == ["Skip", "Skip", "Finished"]
     assert steps[0].action.to_json() == {"name": "Skip", "cell": 0} and not steps[0].problem
-    told = [step["what"] for step in walk_steps(open_run(result))]
+    told = [step["what"] for step in walk_steps(open_run(result), Pictures())]
     assert "skips cell 0" in told and "skips cell 1" in told
     result.trace.save(tmp_path / "run.jsonl")
     assert Trace.load(tmp_path / "run.jsonl").of(Step)[0] == steps[0]

@@ -17,8 +17,11 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.evaluation.baselines import METHODS
+from atlaskit.runs.events import Decision, Report
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, choices_in_words, in_words, verdict
+from atlaskit.runs.trace import Trace
 from atlaskit.viz.plots.appendix import _ending
+from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.summary import summarize
 
@@ -56,11 +59,20 @@ def in_html(result: Result) -> str:
 
 
 def in_walk(result: Result) -> str:
-    return str(summarize(open_run(result))["answer"])
+    return str(summarize(open_run(result), Pictures())["answer"])
 
 
 def in_log(result: Result) -> str:
     return "\n".join(_ending(result))
+
+
+def without_evidence(result: Result, choice: int | None) -> Result:
+    """Return a run that collected no evidence and chose otherwise; None has no decision."""
+    events = [replace(each, kept=()) if isinstance(each, Report) else each for each in result.trace]
+    decided = [replace(each, answer={"answer": choice}) if isinstance(each, Decision) else each for each in events]
+    trace = Trace(tuple(each for each in decided if choice is not None or not isinstance(each, Decision)))
+    sheet = replace(result.sheet, scratchpad=Scratchpad())
+    return replace(result, prediction=choice, evidence=Scratchpad(), sheet=sheet, trace=trace)
 
 
 @pytest.mark.family
@@ -71,17 +83,16 @@ def test_every_display_says_answer_and_truth_and_marks_missing_evidence(
     assert isinstance(answered.prediction, int) and len(answered.evidence)
     right, wrong_choice = answered.answer_in_words, (answered.prediction + 1) % len(answered.question.choices)
     assert right[1:3] == ": " and right in shown(answered) and WITHOUT_EVIDENCE not in shown(answered)
-    empty: dict[str, Any] = {"evidence": Scratchpad(), "sheet": replace(answered.sheet, scratchpad=Scratchpad())}
-    bare = replace(answered, prediction=wrong_choice, **empty)
+    bare = without_evidence(answered, wrong_choice)
     for part in (bare.answer_in_words, right, WITHOUT_EVIDENCE):
         assert part in shown(bare), part
-    none = replace(answered, prediction=None, **empty)
+    none = without_evidence(answered, None)
     assert WITHOUT_EVIDENCE not in shown(none) and none.answer_in_words == ""
 
 
 def shown(result: Result) -> tuple[str, str, list[str]]:
     """Return what print, the page in a notebook, and the widget say."""
-    return str(result), checked_html(result).text, summarize(open_run(result))["notes"]
+    return str(result), checked_html(result).text, summarize(open_run(result), Pictures())["notes"]
 
 
 @pytest.mark.parametrize("method", METHODS)

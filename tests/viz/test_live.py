@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.viz.live import thread
+from atlaskit.viz import html
+from atlaskit.viz.live import notebook, thread
 from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.live.thread import DrawingThread
 
@@ -25,13 +25,6 @@ from atlaskit.viz.live.thread import DrawingThread
 def random_run(cache: Cache, seed: int = 3, **options: Any) -> Result:
     """Return a run of 40 calls of a model that replies at random and sometimes fails."""
     return run(Flat(), Flaky(Babbler(seed), 0.1, 3, MASTER_AND_WORKER), cache, **{**FORTY_CALLS, **options})
-
-
-def snapshots(events: list[Event]) -> Iterator[Snapshot]:
-    """Yield the snapshot after each event."""
-    snapshot = Snapshot()
-    for event in events:
-        yield (snapshot := snapshot.after_event(event))
 
 
 class RecordingSurface:
@@ -46,9 +39,6 @@ class RecordingSurface:
         if self.release is not None:
             self.release.wait(30)
         self.drawn.append(snapshot)
-
-    def load(self) -> bool:
-        return True
 
     def finish(self, snapshot: Snapshot, result: Result | None) -> None:
         self.finished.append((snapshot, result))
@@ -108,6 +98,31 @@ def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: 
     assert surface.is_drawing.is_set() and surface.drawn == [] and surface.finished[0][1] is result
     assert surface.release is not None
     surface.release.set()
+
+
+def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    published = list[dict[str, str]]()
+
+    class Handle:
+        def update(self, data: dict[str, str], raw: bool) -> None:
+            published.append(data)
+
+    monkeypatch.setattr(notebook, "display", lambda data, **_: (published.append(data), Handle())[1])
+    monkeypatch.setattr(Run, "open_display", lambda video, store: DrawingThread(notebook.NotebookOutput(video, store)))
+
+    def stop(event: Event) -> None:
+        if event.kind == "report":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        random_run(cache, show=True, on_event=stop)
+    page = published[-1]["text/html"]
+    assert 'alt="A contact sheet of' in page and "Latest steps" in page and "report" in page
+    assert "The run was stopped" in page and published[-1]["text/plain"].endswith("; stopped")
+    result = random_run(cache, show=True)
+    assert published[-1] == {"text/html": html.html(result), "text/plain": str(result)}
 
 
 def test_an_error_that_ends_a_run_is_raised(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:

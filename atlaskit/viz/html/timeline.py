@@ -42,14 +42,7 @@ class Lane:
 
 
 def draw_png(lanes: Sequence[Lane], duration_s: float) -> bytes:
-    """Return the lanes over [0, duration_s) as a PNG; raise InputError as `draw` does."""
-    buffer = io.BytesIO()
-    draw(lanes, duration_s).quantize(16, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
-    return buffer.getvalue()
-
-
-def draw(lanes: Sequence[Lane], duration_s: float) -> Image.Image:
-    """Return the lanes over [0, duration_s) as an image, 2 · WIDTH_PX wide.
+    """Return the lanes over [0, duration_s) as a PNG, 2 · WIDTH_PX wide.
 
     Raises:
         InputError: The duration is not positive and finite.
@@ -62,7 +55,9 @@ def draw(lanes: Sequence[Lane], duration_s: float) -> Image.Image:
     _draw_ticks(pen, duration_s, len(lanes))
     for row, lane in enumerate(lanes):
         _draw_lane(pen, row, lane, duration_s)
-    return picture
+    buffer = io.BytesIO()
+    picture.quantize(16, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
+    return buffer.getvalue()
 
 
 def _x(time_s: float, duration_s: float) -> int:

@@ -1,10 +1,10 @@
 """The display of a run while it happens: `ak.ask(..., show=True)`.
 
 In a notebook (JupyterLab or papermill), the display shows the root grid, in which dead cells turn
-black, the evidence as it arrives, and the number of calls and tokens. When the run ends, the result
-replaces it as static HTML. (Assign what `ask` returns; as the last line of a cell, the notebook
-would show the result a second time.) In a terminal, one line on stderr shows the progress and
-disappears at the end; the result is not printed.
+black, the evidence as it arrives, the latest steps, and the number of calls and tokens. When the
+run ends, the result replaces it as static HTML. (Assign what `ask` returns; as the last line of a
+cell, the notebook would show the result a second time.) In a terminal, one line on stderr shows the
+progress and disappears at the end; the result is not printed.
 
 The search does not import this package: `import atlaskit` hands `open_display` to it.
 """

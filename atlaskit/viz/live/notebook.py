@@ -1,36 +1,30 @@
-"""The live display of a run in a notebook, updated in place: the map, a row for the master and each
-worker, the latest evidence.
+"""The live display of a run in a notebook, updated in place: the counts, the root grid as the
+Master sees it now, the evidence, and the latest steps.
 
-It is a plain IPython display with an id, which every frontend supports, and not a widget. So the
-saved notebook, also papermill's copy, holds the result as static HTML.
+It shows a run so far with the displays that a view, a scratchpad and a trace have anyway. It is a
+plain IPython display with an id, which every frontend supports, and not a widget. So the saved
+notebook, also papermill's copy, holds the result as static HTML.
 """
 
 from __future__ import annotations
 
-import io
 import threading
 from typing import Any
 
 from IPython.display import display
 
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.grid import clock
-from atlaskit.environment.memory import Evidence
-from atlaskit.runs.narrate import span_text
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import Html, card, image, paragraph, table, tag, untrusted
-from atlaskit.viz.live.map import RunMap
+from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, guarded, paragraph
+from atlaskit.viz.html.phrases import title
+from atlaskit.viz.html.reprs.images import view
+from atlaskit.viz.html.reprs.memory import evidence_table
+from atlaskit.viz.html.reprs.trace import event_table
 from atlaskit.viz.live.snapshots import Snapshot
-
-MAP_PX = 480
-"""Width and height of the map in pixels."""
-MAX_EVIDENCE, MAX_WORKER_ROWS = 6, 16
-"""Most evidence frames, the latest, and most workers that are listed while a run is in progress."""
-JPEG_QUALITY = 80
 
 
 class NotebookOutput:
@@ -38,21 +32,12 @@ class NotebookOutput:
 
     def __init__(self, video: Video, cache: Cache) -> None:
         self._video, self._cache = video, cache
-        self._map: RunMap | None = None
         self._handle: Any = None
         self._is_final, self._lock = False, threading.Lock()
 
     def draw(self, snapshot: Snapshot) -> None:
-        """Show a snapshot; its map has frames once `load` has been called."""
-        if self._map is None and snapshot.start is not None:
-            self._map = RunMap(atlas_of(Trace((snapshot.start,)), self._video, self._cache), MAP_PX)
+        """Show a snapshot."""
         self._publish(self._page(snapshot), self._counts(snapshot))
-
-    def load(self) -> bool:
-        """Load the frames of the map, from the cache or from the video."""
-        if self._map is not None:
-            self._map.load()
-        return self._map is not None
 
     def finish(self, snapshot: Snapshot, result: Result | None) -> None:
         """Show the result as notebooks show it; without one, the last state of the run."""
@@ -76,36 +61,18 @@ class NotebookOutput:
         return snapshot.counts_text(self._video.duration_s)
 
     def _page(self, snapshot: Snapshot) -> Html:
-        latest = [*snapshot.evidence][-MAX_EVIDENCE:]
+        first = snapshot.count - len(snapshot.latest)
         return card(
-            paragraph(tag("strong", untrusted(snapshot.question, 1_000))),
+            title("", snapshot.question),
             paragraph(self._counts(snapshot)),
-            _map_card(self._map, snapshot) if self._map is not None else "",
-            table("Agents", ("agent", "interval", "last action"), _agent_rows(snapshot)),
-            table("Latest evidence", ("frame", "time", "description"), map(_evidence_row, latest)) if latest else "",
+            # Before the first call, frames may have to be decoded; the text does not wait for them.
+            guarded("The root grid", lambda: self._root(snapshot)) if snapshot.calls else "",
+            evidence_table(snapshot.evidence) if len(snapshot.evidence) else "",
+            event_table("Latest steps", enumerate(snapshot.latest, first)),
         )
 
-
-def _map_card(run_map: RunMap, snapshot: Snapshot) -> Html:
-    """Return the map as an image, with a note while its frames are missing."""
-    buffer = io.BytesIO()
-    run_map.draw(snapshot).save(buffer, "JPEG", quality=JPEG_QUALITY)
-    picture = image(buffer.getvalue(), "jpeg", run_map.describe(snapshot), run_map.size[0])
-    if not run_map.is_loaded:
-        return card(picture, paragraph("Loading frames…"))
-    problem = untrusted(run_map.problem)
-    return card(picture, paragraph("The frames cannot be shown: ", problem) if run_map.problem else "")
-
-
-def _agent_rows(snapshot: Snapshot) -> list[tuple[object, ...]]:
-    visits = sorted(snapshot.visits.items())
-    rows: list[tuple[object, ...]] = [("Master", "whole video", untrusted(snapshot.master or "starts"))]
-    rows += [
-        (f"Worker {worker}", span_text(visit.interval_s), untrusted(visit.activity))
-        for worker, visit in visits[:MAX_WORKER_ROWS]
-    ]
-    return rows if len(visits) <= MAX_WORKER_ROWS else [*rows, (f"{len(visits) - MAX_WORKER_ROWS} more", "", "")]
-
-
-def _evidence_row(item: Evidence) -> tuple[object, ...]:
-    return untrusted(item.label, 8), clock(item.timestamp_s), untrusted(item.description, 200)
+    def _root(self, snapshot: Snapshot) -> Html:
+        """Return the root grid with the cells black that are ruled out by now."""
+        assert snapshot.start is not None
+        atlas = atlas_of(Trace((snapshot.start,)), self._video, self._cache)
+        return view(atlas.view(atlas.start(dead_zones=snapshot.memory.dead_zones)), SMALL_WIDTH_PX)

@@ -1,50 +1,23 @@
 """`Snapshot`: the state of a run after each event, made from the events alone, for displays.
 
-Each snapshot follows from the one before and an event. So a run in progress and a run that is drawn
-from its trace look the same. This module does not draw.
+Each snapshot follows from the one before and an event. This module does not draw.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from dataclasses import dataclass, replace
 from typing import Any
 
-from atlaskit.environment.memory import Evidence, Scratchpad
-from atlaskit.environment.question import Span
-from atlaskit.errors import InputError
+from atlaskit.environment.memory import Scratchpad
 from atlaskit.models.protocol import Usage
-from atlaskit.runs.events import (
-    Assign,
-    Call,
-    Event,
-    Failure,
-    Report,
-    Start,
-    Step,
-)
-from atlaskit.runs.narrate import counted, percent, summary
+from atlaskit.runs.events import Call, Event, Failure, Report, Start, Step
+from atlaskit.runs.narrate import counted, percent
 from atlaskit.runs.replay import Memory, after
 from atlaskit.runs.result import searched
-from atlaskit.viz.html.markup import plain_text
 
-MAX_CHARS = 300
-"""Characters of the text that says what an agent did last."""
-
-
-@dataclass(frozen=True)
-class ActiveVisit:
-    """The visit of a worker to its region, in progress."""
-
-    region: tuple[int, ...]
-    """Cells that lead from the root grid to the region that the worker was sent to."""
-    interval_s: Span
-    """The interval that the worker saw last; before its first step, the interval of its region."""
-    activity: str
-    """What the worker did last."""
-    found: tuple[Evidence, ...] = ()
-    """Evidence that the worker found and the Master has not merged yet."""
+MAX_LATEST = 12
+"""Most events that a snapshot holds: the latest."""
 
 
 @dataclass(frozen=True)
@@ -53,17 +26,32 @@ class Snapshot:
 
     start: Start | None = None
     """The run's first event; None before it."""
-    question: str = ""
-    max_calls: int | None = None
-    """Limit on calls; None if there is none."""
+    count: int = 0
+    """Number of events so far."""
+    latest: tuple[Event, ...] = ()
+    """The last events, in the order in which they happened."""
     round: int = 0
     calls: int = 0
     tokens: int = 0
     memory: Memory = Memory()
-    visits: Mapping[int, ActiveVisit] = field(default_factory=lambda: MappingProxyType({}))
-    """Visits in progress, by the number of the worker."""
-    master: str = ""
-    """What the Master did last."""
+    unmerged: tuple[Step, ...] = ()
+    """Steps of visits that are in progress: the Master has not merged what they found."""
+
+    @property
+    def question(self) -> str:
+        """The text of the question; empty before the start."""
+        return "" if self.start is None else str(self.start.question.get("text", ""))
+
+    @property
+    def max_calls(self) -> int | None:
+        """Limit on calls; None if there is none."""
+        budget = self._settings.get("budget")
+        calls = budget.get("calls") if isinstance(budget, dict) else None
+        return calls if isinstance(calls, int) else None
+
+    @property
+    def _settings(self) -> Mapping[str, Any]:
+        return {} if self.start is None else self.start.settings
 
     @property
     def evidence(self) -> Scratchpad:
@@ -73,7 +61,7 @@ class Snapshot:
     @property
     def pending(self) -> int:
         """Number of evidence frames that workers found and the Master has not merged yet."""
-        return sum(len(visit.found) for visit in self.visits.values())
+        return sum(len(step.found) for step in self.unmerged)
 
     @property
     def progress_text(self) -> str:
@@ -88,8 +76,7 @@ class Snapshot:
             duration_s: Duration of the video in seconds.
         """
         pending = f" ({self.pending} more pending)" if self.pending else ""
-        settings = {} if self.start is None else self.start.settings
-        dead_share = percent(self.memory.dead_zones.coverage(*searched(settings, duration_s)))
+        dead_share = percent(self.memory.dead_zones.coverage(*searched(self._settings, duration_s)))
         return (
             f"{self.progress_text} · {self.tokens:,} tokens · "
             f"{counted(len(self.evidence), 'evidence frame')}{pending} · dead zones cover {dead_share}"
@@ -99,53 +86,20 @@ class Snapshot:
         """Return the snapshot after one more event.
 
         Raises:
-            InputError: If the event contradicts those before, or its worker has no region.
+            InputError: If the event contradicts those before.
         """
-        line = plain_text(summary(event), MAX_CHARS)
         usage = event.usage if isinstance(event, Call | Failure) else Usage()
-        snapshot = replace(
+        unmerged = (*self.unmerged, event) if isinstance(event, Step) else self.unmerged
+        if isinstance(event, Report):
+            unmerged = tuple(step for step in unmerged if step.worker != event.worker)
+        return replace(
             self,
+            start=event if isinstance(event, Start) else self.start,
+            count=self.count + 1,
+            latest=(*self.latest, event)[-MAX_LATEST:],
+            round=max(self.round, event.round),
             calls=self.calls + usage.calls,
             tokens=self.tokens + usage.tokens,
-            round=max(self.round, event.round),
             memory=after(event, self.memory),
+            unmerged=unmerged,
         )
-        if event.worker is None and not isinstance(event, Start | Assign):
-            snapshot = replace(snapshot, master=f"{event.kind}: {line}")
-        match event:
-            case Start(question=question, settings=settings):
-                text, max_calls = str(question.get("text", "")), _max_calls(settings)
-                return replace(snapshot, start=event, question=text, max_calls=max_calls)
-            case Assign():
-                return replace(snapshot, visits=_assigned_visits(event))
-            case Step() | Failure() if event.worker is not None:
-                return snapshot._with_step(event.worker, event, line)
-            case Report():
-                visits = {worker: visit for worker, visit in self.visits.items() if worker != event.worker}
-                return replace(snapshot, visits=MappingProxyType(visits))
-        return snapshot
-
-    def _with_step(self, worker: int, event: Step | Failure, line: str) -> Snapshot:
-        """Return the snapshot after a step of a worker, or after a failed call."""
-        visit = self.visits.get(worker)
-        if visit is None:
-            raise InputError(f"An event of worker {worker} must follow its assignment; the trace has none before it.")
-        visit = replace(visit, activity=line)
-        if isinstance(event, Step):
-            visit = replace(visit, interval_s=event.interval_s, found=(*visit.found, *event.found))
-        return replace(self, visits=MappingProxyType({**self.visits, worker: visit}))
-
-
-def _assigned_visits(event: Assign) -> Mapping[int, ActiveVisit]:
-    return MappingProxyType(
-        {
-            worker: ActiveVisit(assignment.path, assignment.interval_s, "starts")
-            for worker, assignment in enumerate(event.sorties)
-        }
-    )
-
-
-def _max_calls(settings: Mapping[str, Any]) -> int | None:
-    budget = settings.get("budget")
-    calls = budget.get("calls") if isinstance(budget, dict) else None
-    return calls if isinstance(calls, int) else None

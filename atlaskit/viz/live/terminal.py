@@ -27,10 +27,6 @@ class StatusLine:
         seconds = clock(now_s() - self._began_s).partition(".")[0]
         self._show("" if is_stopped() else f"{snapshot.progress_text} · {found} found · {seconds}")
 
-    def load(self) -> bool:
-        """Return False: the line needs no frames."""
-        return False
-
     def finish(self, snapshot: Snapshot, result: Result | None) -> None:
         """Remove the line; `ask` returns the result, so it is not printed."""
         self.draw(snapshot)

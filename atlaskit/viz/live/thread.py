@@ -34,9 +34,6 @@ class Surface(Protocol):
     def draw(self, snapshot: Snapshot) -> None:
         """Replace the drawing by that of a newer snapshot."""
 
-    def load(self) -> bool:
-        """Load what the first drawing lacked, which may be slow; return whether to draw again."""
-
     def finish(self, snapshot: Snapshot, result: Result | None) -> None:
         """Show what remains after the run; the result is None if an error ended the run."""
 
@@ -87,17 +84,13 @@ class DrawingThread:
             raise self._error
 
     def _draw(self) -> None:
-        wait_s, is_first = FIRST_S, True
+        wait_s = FIRST_S
         try:
             while not self._is_over.wait(wait_s):
                 started_s = time.monotonic()
-                if self._apply_events() or is_first or self._is_timed:
+                if self._apply_events() or self._is_timed:
                     self._surface.draw(self._snapshot)
                 wait_s = max(INTERVAL_S, (time.monotonic() - started_s) / MAX_SHARE)
-                if is_first and self._surface.load():
-                    self._apply_events()
-                    self._surface.draw(self._snapshot)
-                is_first = False
         except Exception as error:  # `on_end` raises it at the end of the run
             self._error = error
 

@@ -8,22 +8,20 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from PIL import Image
 
 from atlaskit.environment.grid import clock
-from atlaskit.environment.memory import Evidence
+from atlaskit.environment.memory import DeadZones, Evidence
 from atlaskit.environment.render import View, with_look
 from atlaskit.environment.tiles import read_tiles
 from atlaskit.errors import InputError, printable
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.palette import FOUND, INK, MUTED
-from atlaskit.viz.plots.logs import black_cells, log
+from atlaskit.viz.plots.logs import log
 from atlaskit.viz.plots.style import SMALL_PT, set_title, styled_axes
 
 if TYPE_CHECKING:
@@ -55,13 +53,13 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
         >>> paths = ak.plots.save(ak.plots.before_after(result), "figures", "before_after")
     """
     atlas = replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache)
-    before = with_look(atlas.view(atlas.start()), labels="none")  # the figure has its own, larger
-    black = black_cells(result)
-    after = replace(before, dead=black)
+    zones = DeadZones(), result.dead_zones
+    # The figure has labels of its own, which are larger.
+    before, after = (with_look(atlas.view(atlas.start(dead_zones=each)), labels="none") for each in zones)
     rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
     captions = (
         f"(a) Before: {before.grid.size} cells of {before.grid.resolution_s:.3g} s",
-        f"(b) After {rounds}: {len(black)} cells black",
+        f"(b) After {rounds}: {len(after.dead)} cells black",
     )
     height = before.size[1] / before.size[0]
     with styled_axes(ax, (WIDTH_IN, 3.95 - WIDTH_IN / (2 + GAP) * (1 - height))) as ax:
@@ -79,13 +77,13 @@ def trace_log(result: Result, ax: Axes | None = None) -> Axes:
 
     A round has the scores of the probe, the region and actions of each worker with the evidence it
     added, the conclusion of the review, and the number of cells that are black afterwards. Of a run
-    that does not fit on the page, the first rounds and the last one are shown; `result.trace` has
-    every event.
+    that does not fit on the page, the beginning and the end are shown; `result.trace` has every
+    event.
 
     Examples:
         >>> paths = ak.plots.save(ak.plots.trace_log(result), "figures", "trace_log")
     """
-    lines = [*_fitting_rounds(list(_wrap(log(result)))), "", *_wrap(_ending(result))]
+    lines = [*_fitting(list(_wrap(log(result)))), "", *_wrap(_ending(result))]
     with styled_axes(ax, (WIDTH_IN, LINE_IN * (len(lines) + 3))) as ax:
         for number, line in enumerate(lines):
             spaced = line.replace(" ", "\u00a0")  # SVG collapses consecutive spaces
@@ -131,24 +129,13 @@ def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _fitting_rounds(lines: list[str]) -> list[str]:
-    """Return as many lines of a log as fit on a page: the first rounds, a note, the last round."""
+def _fitting(lines: list[str]) -> list[str]:
+    """Return as many lines of a log as fit on a page: its beginning, a note, its end."""
     room = MAX_LINES - 4  # for the ending
     if len(lines) <= room:
         return lines
-    starts = [number for number, line in enumerate(lines) if not line.startswith(" ")]
-    rounds = [lines[start:end] for start, end in pairwise([*starts, len(lines)])]
-    last = rounds.pop()
-    left, shown = room - 1 - len(last), 0
-    while shown < len(rounds) and len(rounds[shown]) <= left:
-        left -= len(rounds[shown])
-        shown += 1
-    if not shown:  # a round alone fills the page
-        return [*lines[: room - 1], f"… {len(lines) - room + 1} more lines"]
-    omitted = [line for each in rounds[shown:] for line in each if line.startswith("  worker")]
-    kept = sum("  kept [" in line for line in omitted)
-    note = f"… {len(rounds) - shown} more rounds: {len(omitted)} visits, {kept} of which added evidence"
-    return [*(line for each in rounds[:shown] for line in each), note, *last]
+    first, last = room * 2 // 3, room - 1 - room * 2 // 3
+    return [*lines[:first], f"… {len(lines) - first - last} more lines", *lines[-last:]]
 
 
 def _line_look(line: str) -> dict[str, str]:
@@ -157,7 +144,7 @@ def _line_look(line: str) -> dict[str, str]:
         return {"color": MUTED, "style": "italic"}
     if line and not line.startswith(" "):
         return {"weight": "bold"}
-    return {"color": FOUND} if "  kept [" in line else {"color": MUTED} if "  ruled out" in line else {}
+    return {"color": FOUND} if "; added [" in line else {"color": MUTED} if "; dead zones" in line else {}
 
 
 def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:

@@ -12,14 +12,13 @@ from atlaskit.evaluation.statistics import accuracy, compute
 from atlaskit.viz.palette import INK, categorical
 from atlaskit.viz.plots.series import (
     check_rows,
-    duration_label,
     interval_note,
     interval_over,
     models_in,
     only_model,
     short_count,
 )
-from atlaskit.viz.plots.style import BESIDE, sample, set_note, styled_axes
+from atlaskit.viz.plots.style import BESIDE, duration_label, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,7 @@ from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.viz.palette import REFERENCE_LINE
 from atlaskit.viz.plots.series import check_rows, interval_note, interval_over, label_values, only_model, with_series
-from atlaskit.viz.plots.style import BESIDE, NOTE_PT, figure_style, fit_ticks, sample, set_note
+from atlaskit.viz.plots.style import BESIDE, NOTE_PT, duration_label, figure_style, fit_ticks, sample, set_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def depth_budget(
             label_values(ax, column, is_log=False)
         _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
         below = pair[1]
-        below.set_xticks(depths, [f"{depth}\n{_span_label(resolution_s(duration_s, k, depth))}" for depth in depths])
+        below.set_xticks(depths, [f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}" for depth in depths])
         below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
         below.set_xlabel("maximum depth, and its resolution")
         if is_split:
@@ -89,7 +89,3 @@ def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: i
     between: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
     look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": NOTE_PT, "color": REFERENCE_LINE}
     pair[0].annotate("cells below 1 s from here on", (drawn - 0.5, 0), (0, -5), **between, **look)
-
-
-def _span_label(span_s: float) -> str:
-    return f"{span_s:.3g} s" if span_s < 120 else f"{span_s / 60:.3g} min"

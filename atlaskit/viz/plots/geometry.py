@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.environment.grid import SUB_SECOND, deepest, resolution_s, sub_second_depth
 from atlaskit.errors import InputError
 from atlaskit.viz.palette import GRID_LINE, REFERENCE_LINE
-from atlaskit.viz.plots.style import BESIDE, fit_ticks, styled_axes
+from atlaskit.viz.plots.style import BESIDE, duration_label, fit_ticks, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,7 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
         ax.set_ylim(min(1 / (fps * k**2), 0.6 * min(finest_s)), 2 * resolution_s(marked_s[-1], k, 0))
         below = f"below one frame\nat {fps:g} fps: neigh-\nbours show the same"
         ax.axhspan(ax.get_ylim()[0], 1 / fps, color=GRID_LINE, lw=0, zorder=0.3, label=below)
-        labels = [f"{_duration_label(each)}\n{deepest(each, fps, k)}" for each in marked_s]
+        labels = [f"{duration_label(each)}\n{deepest(each, fps, k)}" for each in marked_s]
         ax.set_xticks(marked_s, labels)
         ax.minorticks_off()
         ax.yaxis.set_major_formatter("{x:g}")
@@ -99,9 +99,3 @@ def _points(marked_s: Sequence[float], k: int, fps: float, depths: int) -> pd.Da
 def _duration_with_cells(cell_s: float, depth: int, k: int) -> float:
     """Return the duration, in seconds, of the video whose cells at a depth span `cell_s`."""
     return cell_s / resolution_s(1.0, k, depth)
-
-
-def _duration_label(duration_s: float) -> str:
-    if duration_s < 60:
-        return f"{duration_s:.3g} s"
-    return f"{duration_s / 60:.3g} min" if duration_s < 3600 else f"{duration_s / 3600:.3g} h"

@@ -105,6 +105,11 @@ def probes_for(number: int, result: Result) -> list[Probe]:
     return [event for event in result.trace.of(Probe) if event.round + event.ahead == number]
 
 
+def steps_of(report: Report, result: Result) -> list[Step]:
+    """Return the steps of a visit, which is given by its report."""
+    return [step for step in result.trace.of(Step) if (step.round, step.worker) == (report.round, report.worker)]
+
+
 def _merge_close_labels(labels: Iterable[tuple[float, str]], min_gap_s: float) -> list[tuple[list[float], str]]:
     """Return groups of times in seconds, each with one label: close labels would overlap."""
     groups: list[tuple[list[float], str]] = []
@@ -247,7 +252,7 @@ def _action_summary(actions: Sequence[str]) -> str:
 def _draw_visit(ax: Axes, row: int, report: Report, result: Result, has_text: bool) -> None:
     """Draw one row of `path`: the region, its evidence frames, and the worker's actions."""
     start_s, end_s = report.interval_s
-    steps = [s for s in result.trace.of(Step) if (s.round, s.worker) == (report.round, report.worker)]
+    steps = steps_of(report, result)
     ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=categorical(report.worker or 0))
     for item in (item for step in steps for item in step.found):
         ax.plot(item.timestamp_s, row, "o", ms=3.5, color="black")

@@ -25,8 +25,6 @@ MODEL_COLOURS = (0, 5, 2, 3, 4, 7)
 """Indices of the colours of models: nano blue, a model beside it vermilion."""
 STROKES = ("-", (0, (4, 1.6)), (0, (1, 1.2)), "-.")
 """Strokes of the lines of models, in the order of use."""
-DURATION_LABELS = {60: "1 min", 600: "10 min", 3600: "1 h", 10_800: "3 h", 18_000: "5 h", 36_000: "10 h"}
-"""Labels of common durations, by seconds."""
 COLUMN_LABELS = {
     "score": "mean score",
     "tokens": "tokens per question",
@@ -155,11 +153,6 @@ def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean")
     )
     exact = "; exact binomial where all scores are the same" if is_exact.any() else ""
     return f"95 % intervals (bootstrap over {clusters}{exact})"
-
-
-def duration_label(duration_s: float) -> str:
-    """Return the axis label of a duration: 1 min, 10 h, 12.5 min."""
-    return DURATION_LABELS.get(round(duration_s), f"{duration_s / 60:.3g} min")
 
 
 def short_count(value: float, _position: object = None) -> str:

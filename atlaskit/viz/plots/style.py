@@ -100,6 +100,13 @@ def set_title(ax: Axes, text: str, *, is_narrow: bool = False, **look: Any) -> N
     _wrap(title, end - title.get_window_extent().x0 - 4)
 
 
+def duration_label(duration_s: float) -> str:
+    """Return the axis label of a duration: 0.146 s, 12.5 min, 10 h."""
+    if duration_s < 60:
+        return f"{duration_s:.3g} s"
+    return f"{duration_s / 60:.3g} min" if duration_s < 3600 else f"{duration_s / 3600:.3g} h"
+
+
 def fit_ticks(ax: Axes) -> None:
     """Break the labels of the x axis between words where they touch; drop every second if need be.
 

@@ -12,7 +12,6 @@ from atlaskit.viz.palette import INK
 from atlaskit.viz.plots.series import (
     check_rows,
     cluster_of,
-    duration_label,
     interval_note,
     interval_over,
     label_values,
@@ -21,7 +20,7 @@ from atlaskit.viz.plots.series import (
     only_model,
     with_series,
 )
-from atlaskit.viz.plots.style import BESIDE, fit_ticks, sample, set_note, styled_axes
+from atlaskit.viz.plots.style import BESIDE, duration_label, fit_ticks, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd

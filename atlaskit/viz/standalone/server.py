@@ -87,7 +87,7 @@ async def _serve(make: Make, name: str, title: str, port: int, on_ready: Callabl
 
 
 def _application(make: Make, name: str, title: str, token: str, port: int) -> Application:
-    script, style = bridge.page(name, has_panes=name == "runtable")
+    script, style = bridge.page(name)
     page = Template(_read("page.html")).substitute(title=html.escape(plain_text(title, 200)))
     files = {
         "/": (page, "text/html"),

@@ -27,7 +27,7 @@ from atlaskit.runs.result import Result
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, guarded, plain_text, tag, untrusted
 from atlaskit.viz.html.reprs.result import result as result_html
 from atlaskit.viz.walk import assets, steps
-from atlaskit.viz.walk.pictures import Pictures, Size, pictures
+from atlaskit.viz.walk.pictures import Pictures, pictures
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.summary import summarize
 
@@ -38,9 +38,6 @@ MAX_IMAGE_BYTES = 6_000_000
 MAX_IMAGES = 800
 """Most distinct images in a page; each then has about 7 kB, and smaller ones would be illegible."""
 _UNSAFE = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
-
-EventImages = list[tuple[int | None, str, Size | None]]
-"""The images of one event: index among those of the page or None, description, and size."""
 
 
 def save(result: Result, path: str | Path) -> None:
@@ -70,15 +67,8 @@ def html(result: Result) -> str:
     """
     run, script = open_run(result), assets.script(*assets.PAGE)
     found = pictures(run)
-    images, images_by_event, index_of = _embed(found)
-    all_steps = [
-        {**step, "saw": images_by_event.get(index, []), "marks": found.marks.get(index, [])}
-        for index, step in enumerate(steps.steps(run))
-    ]
-    summary = summarize(run)
-    summary |= {"map": index_of.get(found.map), "sheet": index_of.get(found.sheet)}
-    if found.problem:
-        summary["notes"].insert(0, plain_text(f"Images are missing: {found.problem}", 600))
+    summary, (images, missing) = summarize(run, found), _embed(found)
+    content = {"run": summary, "steps": list(steps.steps(run, found)), "pictures": images, "missing": missing}
     told = (summary["answer"], *summary["notes"])
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return Template(assets.page_template()).substitute(
@@ -89,7 +79,7 @@ def html(result: Result) -> str:
         question=untrusted(result.question.text, 2_000),
         answer="".join(tag("p", untrusted(text, 2_000)) for text in told if text),
         summary=guarded("The result", lambda: result_html(result)),
-        run=_embedded_json({"run": summary, "steps": all_steps, "pictures": images}),
+        run=_embedded_json(content),
         script=script,
     )
 
@@ -99,31 +89,24 @@ def _embedded_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_UNSAFE)
 
 
-def _embed(found: Pictures) -> tuple[list[str], dict[int, EventImages], dict[int | None, int]]:
-    """Return each image once, as a data URI; the images of each event by its index; their indices.
+def _embed(found: Pictures) -> tuple[list[str], dict[int, str]]:
+    """Return the images as data URIs, empty where one cannot be shown, and why, by index.
 
     The map and the last sheet come first: a page of a long run has no place for all images.
     """
     max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
-    uris, uri_of, failures = list[str](), dict[int | None, int](), dict[int, str]()
+    uris, missing = [""] * len(found.images), dict[int, str]()
     order = sorted(range(len(found.images)), key=lambda number: number not in (found.map, found.sheet))
     for place, number in enumerate(order):
-        drawn = found.images[number]
         try:
             if place >= MAX_IMAGES:
                 raise InputError(f"The page already holds {MAX_IMAGES} images, the most it can.")
-            jpeg = drawn.jpeg(MAX_WIDTH_PX, max_bytes)
+            jpeg = found.images[number].jpeg(MAX_WIDTH_PX, max_bytes)
         except AtlasError as error:
-            failures[number] = f" It cannot be shown: {reason(error)}"
+            missing[number] = plain_text(reason(error), 1_000)
         else:
-            uri_of[number] = len(uris)
-            uris.append(f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}")
-
-    def entry(number: int, description: str) -> tuple[int | None, str, Size | None]:
-        text = plain_text(description + failures.get(number, ""), 1_000)
-        return uri_of.get(number), text, found.images[number].size
-
-    return uris, {index: [entry(*each) for each in shown] for index, shown in found.by_event.items()}, uri_of
+            uris[number] = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+    return uris, missing
 
 
 def __dir__() -> list[str]:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-PANE = ("dom", "filters", "map", "strips", "details", "tree", "pane")
+PANE = ("dom", "filters", "map", "strips", "details", "regions", "pane")
 """The steps of one run."""
 PAGE = (*PANE, "page")
 """A page of one run that holds all of it."""
-PANES = (*PANE, "compared", "beside")
+PANES = (*PANE, "beside")
 """One run or two, with steps and images from elsewhere."""
 
 

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
-from atlaskit.runs.events import Cite, Report, Step
+from collections.abc import Sequence
+
+from atlaskit.environment.memory import Evidence
+from atlaskit.runs.events import Cite, Event, Report, Step
 from atlaskit.runs.trace import Trace
+
+
+def merged_in(event: Event) -> Sequence[Evidence]:
+    """Return the evidence that an event added to M+."""
+    return event.kept if isinstance(event, Report) else event.found if isinstance(event, Cite) else ()
 
 
 class FindingSteps:
@@ -16,9 +24,7 @@ class FindingSteps:
             if isinstance(event, Step | Cite):
                 for item in event.found:
                     self._steps.setdefault(item.timestamp_s, index)
-            if isinstance(event, Report | Cite):
-                added = event.kept if isinstance(event, Report) else event.found
-                self._times_s |= {item.label: item.timestamp_s for item in added}
+            self._times_s |= {item.label: item.timestamp_s for item in merged_in(event)}
 
     def of(self, time_s: float | None) -> int | None:
         """Return the index of the event that first found the frame at a time; None if none did."""

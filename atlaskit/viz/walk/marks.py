@@ -65,16 +65,11 @@ class Marker:
         k, grid = self._run.k, grid_of(path_of(event), self._run.within, self._run.k)
         if k is None:
             return
-        cells, side = range(min(k * k, MAX_CELLS)), 1 / k
-
-        def box(cell: int, text: str, why: str) -> Mark:
-            row, column = divmod(cell, k)
-            return column * side, row * side, side, side, plain_text(text, 40), why
-
+        cells = range(min(k * k, MAX_CELLS))
         if grid is not None:
             over = dict.fromkeys(cell for moment in self._moments for cell in cells_over(moment, grid))
-            yield from (box(cell, "", TRUE) for cell in over if cell in cells)
-        yield from (box(cell, text, ACTED) for cell, text in self._acted_on(event) if cell in cells)
+            yield from (_box(cell, (k, k), "", TRUE) for cell in over if cell in cells)
+        yield from (_box(cell, (k, k), text, ACTED) for cell, text in self._acted_on(event) if cell in cells)
 
     def _acted_on(self, event: Event) -> Iterator[tuple[int, str]]:
         """Yield the cells that an event is about, each with a text."""
@@ -97,7 +92,6 @@ class Marker:
                         yield grid.cell_at(item.timestamp_s).index, f"[{item.label}]"
 
     def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
-        columns, rows = squared(len(sheet.labels))
         about = [(label, "", TRUE) for label in sheet.labels if self._is_true(self._findings.time_of(label))]
         if isinstance(event, Review):
             about += [(label, "erased", ERASED) for label in event.erased]
@@ -105,9 +99,15 @@ class Marker:
             about += [(label, "cited", CITED) for label in dict.fromkeys(cited_labels(event.answer))]
         for label, text, why in about:
             if label in sheet.labels:
-                row, column = divmod(sheet.labels.index(label), columns)
-                yield column / columns, row / rows, 1 / columns, 1 / rows, text, why
+                yield _box(sheet.labels.index(label), squared(len(sheet.labels)), text, why)
 
     def _is_true(self, time_s: float | None) -> bool:
         """Return whether a time lies in a moment that holds the answer."""
         return time_s is not None and any(start_s <= time_s < end_s for start_s, end_s in self._moments)
+
+
+def _box(place: int, shape: tuple[int, int], text: str, why: str) -> Mark:
+    """Return the outline of a cell of an image with so many columns and rows."""
+    columns, rows = shape
+    row, column = divmod(place, columns)
+    return column / columns, row / rows, 1 / columns, 1 / rows, plain_text(text, 40), why

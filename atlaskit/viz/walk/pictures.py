@@ -7,25 +7,23 @@ trace from elsewhere can name any image of that cache.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
 
 from PIL import Image
 
 from atlaskit.caching.keys import is_image
-from atlaskit.environment.grid import clock
 from atlaskit.environment.image import LazyImage
-from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs import replay
-from atlaskit.runs.events import Event, SheetRecord, ShownRecord, Step, ViewRecord
-from atlaskit.runs.narrate import counted, spans_text
+from atlaskit.runs.events import Event, SheetRecord, ShownRecord, Step, Stop, ViewRecord
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text, shrink_jpeg
-from atlaskit.viz.html.reprs.images import view_caption
+from atlaskit.viz.html.reprs.images import grid_description
 from atlaskit.viz.walk.marks import Mark, Marker
+from atlaskit.viz.walk.regions import grid_of, path_of
 from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.truth import view_of
 
@@ -55,8 +53,8 @@ class Pictures:
     """All images of a run, each once."""
 
     images: list[DrawnImage] = field(default_factory=list)
-    by_event: dict[int, list[tuple[int, str]]] = field(default_factory=dict)
-    """For the index of each event, its images: the index in `images`, and a description."""
+    by_event: dict[int, list[tuple[int, str, Size | None]]] = field(default_factory=dict)
+    """For the index of each event, its images: index in `images`, description, size if known."""
     marks: dict[int, list[list[Mark]]] = field(default_factory=dict)
     """For the index of each event, the outlines of each of its images."""
     map: int | None = None
@@ -76,47 +74,44 @@ class Pictures:
 
     def add_to(self, event: int, image: int, description: str, marks: list[Mark]) -> None:
         """Add an image to an event, both given by their indices."""
-        self.by_event.setdefault(event, []).append((image, plain_text(description, 1_000)))
+        shown = image, plain_text(description, 1_000), self.images[image].size
+        self.by_event.setdefault(event, []).append(shown)
         self.marks.setdefault(event, []).append(marks)
 
 
 def pictures(run: RunSource) -> Pictures:
     """Return the images that a run showed; none is drawn yet."""
     found, marker, labels = Pictures(), Marker(run), [item.label for item in run.evidence]
-    if run.video is None:
-        _add_cached(found, run, marker)
-        return found
-    try:
-        found.map = _root(found, run, run.video)
-        for shown in replay.pictures(run.trace, run.video, run.cache):
-            picture = shown.picture
-            image = found.add(picture.key, DrawnImage(picture.size, picture.jpeg))
-            marks = marker.marks(shown.event, shown.what)
-            found.add_to(shown.place, image, _description(picture), marks)
-            if labels and isinstance(picture, Sheet) and list(picture.scratchpad.labels) == labels:
+    drawn = {} if run.video is None else _drawn_again(found, run, run.video)
+    for place, event in enumerate(run.trace):
+        for what, key, description in _images_named_by(event, run):
+            picture = drawn.get((place, what))
+            if picture is None and run.video is not None:
+                continue
+            cached = DrawnImage(None, _cache_reader(key, run))
+            image = found.add(key, cached if picture is None else DrawnImage(picture.size, picture.jpeg))
+            found.add_to(place, image, description, marker.marks(event, what))
+            view, sheet = view_of(event), getattr(event, "sheet", None)
+            if what == "view" and run.video is None and view is not None and not (view.path or view.dead):
+                found.map = image
+            if what == "sheet" and labels and isinstance(sheet, SheetRecord) and list(sheet.labels) == labels:
                 found.sheet = image
-    except ValueError as error:  # a baseline, a trace of other code, or a key with half a surrogate pair
-        found.problem = reason(error)
-    has_end = bool(run.trace.of("stop"))
-    if found.sheet is None and has_end and isinstance(run.record, Result) and run.evidence:
+    if found.sheet is None and run.trace.of(Stop) and isinstance(run.record, Result) and run.evidence:
         sheet = run.record.sheet
         found.sheet = found.add(sheet.key, DrawnImage(sheet.size, sheet.jpeg))
     return found
 
 
-def _add_cached(found: Pictures, run: RunSource, marker: Marker) -> None:
-    """Add the images that a trace names, which the cache may hold."""
-    labels = [item.label for item in run.evidence]
-    for index, event in enumerate(run.trace):
-        sheet = getattr(event, "sheet", None)
-        for what, key, description in _images_named_by(event):
-            image = found.add(key, DrawnImage(None, _cache_reader(key, run)))
-            found.add_to(index, image, description, marker.marks(event, what))
-            view = view_of(event)
-            if what == "view" and view is not None and not (view.path or view.dead):
-                found.map = image
-            if what == "sheet" and labels and isinstance(sheet, SheetRecord) and list(sheet.labels) == labels:
-                found.sheet = image
+def _drawn_again(found: Pictures, run: RunSource, video: Video) -> dict[tuple[int, str], LazyImage]:
+    """Return the run's images by event and field, up to one that cannot be drawn; add the map."""
+    drawn = dict[tuple[int, str], LazyImage]()
+    try:
+        found.map = _root(found, run, video)
+        for shown in replay.pictures(run.trace, video, run.cache):
+            drawn[shown.place, shown.what] = shown.picture
+    except ValueError as error:  # a baseline, a trace of other code, or a key with half a surrogate pair
+        found.problem = reason(error)
+    return drawn
 
 
 def _root(found: Pictures, run: RunSource, video: Video) -> int | None:
@@ -124,7 +119,7 @@ def _root(found: Pictures, run: RunSource, video: Video) -> int | None:
     if run.k is None:
         return None
     atlas = replay.atlas_of(run.trace, video, run.cache)
-    view = atlas.observe(atlas.start()).view
+    view = atlas.view(atlas.start())
     return found.add(view.key, DrawnImage(view.size, view.jpeg))
 
 
@@ -141,37 +136,16 @@ def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:
     return read
 
 
-def _images_named_by(event: Event) -> Iterator[tuple[str, str, str]]:
+def _images_named_by(event: Event, run: RunSource) -> Iterator[tuple[str, str, str]]:
     """Yield each image that an event names: the field that records it, its key, a description."""
     view, shown, sheet = (getattr(event, name, None) for name in ("view", "shown", "sheet"))
     if isinstance(view, ViewRecord):
-        yield "view", view.key, _view_description(event, view)
+        grid = grid_of(path_of(event), run.within, run.k)
+        about = f": {grid_description(grid, view.dead)}" if grid is not None else ""
+        yield "view", view.key, f"A contact sheet{about}."
     if isinstance(shown, ShownRecord) and isinstance(event, Step):
         action = event.action
         subjects = {"Zoom": "The frame", "Investigate": f"The time {action.direction} the frame"}
         yield "shown", shown.key, f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}."
     if isinstance(sheet, SheetRecord):
-        yield "sheet", sheet.key, sheet_description(sheet.labels)
-
-
-def _view_description(event: Event, view: ViewRecord) -> str:
-    span = [event.interval_s] if isinstance(event, Step) else []
-    where = f" of {spans_text(span)}" if span else "" if view.path else " of the root grid"
-    dead = f"; {counted(len(view.dead), 'dead cell')} (black)" if view.dead else ""
-    return f"A contact sheet{where}, depth {len(view.path)}{dead}."
-
-
-def _description(picture: LazyImage) -> str:
-    match picture:
-        case View():
-            return view_caption(picture)
-        case Still():
-            return f"The frame at {clock(picture.time_s)}, at full resolution."
-        case Sheet():
-            return sheet_description(picture.scratchpad.labels)
-    return "An image that an agent saw."
-
-
-def sheet_description(labels: Sequence[str]) -> str:
-    """Return a sentence that names the evidence frames of a sheet."""
-    return f"Evidence frames: {', '.join(labels) or 'none'}."
+        yield "sheet", sheet.key, f"Evidence frames: {', '.join(sheet.labels) or 'none'}."

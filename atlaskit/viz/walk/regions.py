@@ -7,10 +7,8 @@ from itertools import islice
 from typing import Any
 
 from atlaskit.environment.grid import Grid, Shift
-from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
-from atlaskit.runs import replay
 from atlaskit.runs.events import Assign, Event, Report, Scout
 from atlaskit.runs.narrate import counted, span_text
 from atlaskit.viz.walk.source import RunSource
@@ -51,8 +49,7 @@ def regions(run: RunSource, max_regions: int = MAX_REGIONS) -> list[dict[str, An
     for event in run.trace:
         for path in _paths_named_by(event):
             paths |= {path[:depth] for depth in range(len(path) + 1)}
-    dead_zones = _dead_zones(run)
-    return [{"path": list(path), **_describe(path, run, dead_zones)} for path in islice(sorted(paths), max_regions)]
+    return [{"path": list(path), **_describe(path, run)} for path in islice(sorted(paths), max_regions)]
 
 
 def _paths_named_by(event: Event) -> Iterable[Path]:
@@ -63,24 +60,16 @@ def _paths_named_by(event: Event) -> Iterable[Path]:
     return [tuple(each) for each in paths if len(each) <= MAX_DEPTH]
 
 
-def _dead_zones(run: RunSource) -> DeadZones:
-    """Return the dead zones at the end of a run; none for a trace that contradicts itself."""
-    try:
-        return replay.memory(run.trace).dead_zones
-    except InputError:
-        return DeadZones()
-
-
-def _describe(path: Path, run: RunSource, dead_zones: DeadZones) -> dict[str, Any]:
+def _describe(path: Path, run: RunSource) -> dict[str, Any]:
     name = f"whole {run.scope}"
     if path:
         name = "between its frames" if path[-1] < 0 else f"cell {path[-1]:,}"
     grid = grid_of(path, run.within, run.k)
     if grid is None:
         return {"told": name, "holds": "", "span": None}
-    count = sum(grid.start_s <= item.timestamp_s < grid.end_s for item in run.evidence)
+    count = len(run.evidence.within(grid.start_s, grid.end_s))
     holds = f"{counted(count, 'frame')} of evidence" if count else ""
-    if not count and dead_zones.coverage(grid.start_s, grid.end_s) >= 1:
+    if not count and run.memory.dead_zones.coverage(grid.start_s, grid.end_s) >= 1:
         holds = "dead zone"
     span = grid.start_s, grid.end_s
     return {"told": f"{name} · {span_text(span)}", "holds": holds, "span": list(span)}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.memory import Evidence
+from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
@@ -29,35 +29,91 @@ from atlaskit.viz.html.markup import plain_text
 
 @dataclass(frozen=True)
 class RunSource:
-    """One run, and the video and cache that its images come from."""
+    """One run, and the video and cache that its images come from.
+
+    All that it tells follows from the trace, also for a result.
+    """
 
     record: Result | Trace
     """The run as it was given, for a display of the whole."""
     trace: Trace
-    question: Question | None
-    """None for a trace that does not begin with a valid one."""
-    answer: str | None
-    """The answer in words; None if there is none."""
-    truth: str
-    """The true answer in words; empty where it is not known."""
-    is_right: bool | None
-    """None where the correct answer is not known."""
-    stop: str
-    """What stopped the run; empty if the trace does not tell."""
-    evidence: tuple[Evidence, ...]
-    k: int | None
-    """Cells per side of a grid; None for a run without grids."""
-    within: Span | None
-    """The interval that the root grid spans, in seconds; None if the trace does not tell."""
     video: Video | None
     """None if the video was not given."""
     cache: Cache
 
-    @cached_property  # read once for each step, and `of` goes through the whole trace
+    # Each is read once for each step, and most go through the whole trace.
+
+    @cached_property
+    def settings(self) -> Mapping[str, Any]:
+        """The settings that the trace begins with; none for a trace without a start."""
+        starts = self.trace.of(Start)
+        return starts[0].settings if starts else {}
+
+    @cached_property
+    def question(self) -> Question | None:
+        """None for a trace that does not begin with a valid one."""
+        try:
+            return Question.from_json(self.trace.of(Start)[0].question)
+        except (IndexError, InputError):
+            return None
+
+    @cached_property
+    def prediction(self) -> Answered | None:
+        """The prediction of the last decision; None if it is no answer to the question."""
+        return _prediction(self.question, self.trace)
+
+    @property
+    def answer(self) -> str | None:
+        """The answer in words; None if there is none."""
+        return None if self.question is None else in_words(self.question, self.prediction) or None
+
+    @property
+    def truth(self) -> str:
+        """The true answer in words; empty where it is not known."""
+        return "" if self.question is None else in_words(self.question, self.question.answer)
+
+    @property
+    def is_right(self) -> bool | None:
+        """None where the correct answer is not known."""
+        if self.question is None or self.question.answer is None:
+            return None
+        return self.question.is_right(self.prediction)
+
+    @cached_property
+    def stop(self) -> str:
+        """What stopped the run; empty if the trace does not tell."""
+        stops = self.trace.of(Stop)
+        return plain_text(stops[-1].stop if stops else "", 80)
+
+    @cached_property
+    def memory(self) -> replay.Memory:
+        """Evidence and dead zones at the end; none for a trace that contradicts itself."""
+        try:
+            return replay.memory(self.trace)
+        except InputError:
+            return replay.Memory()
+
+    @property
+    def evidence(self) -> Scratchpad:
+        """The evidence at the end."""
+        return self.memory.scratchpad
+
+    @cached_property
+    def k(self) -> int | None:
+        """Cells per side of a grid; None for a run without grids."""
+        k = self.settings.get("k")
+        return k if type(k) is int and k > 1 else None
+
+    @cached_property
+    def within(self) -> Span | None:
+        """The interval of the root grid in seconds; None if neither video nor regions tell it."""
+        span_s = self.video.duration_s if self.video is not None else _root_span_s(self.trace, self.k)
+        return None if span_s is None else searched(self.settings, span_s)
+
+    @property
     def scope(self) -> str:
         """What the root grid spans, in words."""
-        start = start_of(self.trace)
-        return "searched part" if start is not None and "within" in start.settings else "video"
+        return "searched part" if "within" in self.settings else "video"
 
 
 def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = None) -> RunSource:
@@ -74,69 +130,13 @@ def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = N
     """
     video = None if video is None else as_video(video, cache)
     if isinstance(run, Result):
-        return _from_result(run, video, cache)
+        return RunSource(run, run.trace, video or run.sheet.video, cache or run.sheet.cache)
     if not isinstance(run, Trace | str | Path):
         raise InputError(
             f"A run must be a Result, a Trace, or the path of a file that one was saved to; got {type(run).__name__}."
         )
-    return _from_trace(trace_of(run), video, cache)
-
-
-def _from_result(result: Result, video: Video | None, cache: Cache | None) -> RunSource:
-    video = video or result.sheet.video
-    return RunSource(
-        record=result,
-        trace=result.trace,
-        question=result.question,
-        answer=result.answer_in_words or None,
-        truth=result.truth_in_words,
-        is_right=result.is_right,
-        stop=result.stop,
-        evidence=tuple(result.evidence),
-        k=_grid_side(result.settings.get("k")),
-        within=result.within,
-        video=video,
-        cache=cache or result.sheet.cache,
-    )
-
-
-def _from_trace(trace: Trace, video: Video | None, cache: Cache | None) -> RunSource:
-    start = start_of(trace)
-    question = None if start is None else _question(start)
-    prediction = _prediction(question, trace)
-    settings = {} if start is None else start.settings
-    k = _grid_side(settings.get("k"))
-    stops = trace.of(Stop)
-    return RunSource(
-        record=trace,
-        trace=trace,
-        question=question,
-        answer=None if question is None else in_words(question, prediction) or None,
-        truth="" if question is None else in_words(question, question.answer),
-        is_right=None if question is None or question.answer is None else question.is_right(prediction),
-        stop=plain_text(stops[-1].stop if stops else "", 80),
-        evidence=_evidence(trace),
-        k=k,
-        within=_within(trace, settings, k, video),
-        video=video,
-        cache=cache or cache_in_use(),
-    )
-
-
-def start_of(trace: Trace) -> Start | None:
-    """Return a run's first event; None for a trace without one."""
-    return next(iter(trace.of(Start)), None)
-
-
-def _grid_side(k: object) -> int | None:
-    return k if type(k) is int and k > 1 else None
-
-
-def _question(start: Start) -> Question | None:
-    try:
-        return Question.from_json(start.question)
-    except InputError:
-        return None
+    trace = trace_of(run)
+    return RunSource(trace, trace, video, cache or cache_in_use())
 
 
 def _prediction(question: Question | None, trace: Trace) -> Answered | None:
@@ -160,22 +160,6 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
 def _span(interval: Mapping[str, float]) -> Span:
     """Return the interval of a decision, its earlier end first."""
     return min(interval["start_s"], interval["end_s"]), max(interval["start_s"], interval["end_s"])
-
-
-def _evidence(trace: Trace) -> tuple[Evidence, ...]:
-    """Return the evidence at the end of a trace; none for one that contradicts itself."""
-    try:
-        return tuple(replay.memory(trace).scratchpad)
-    except InputError:
-        return ()
-
-
-def _within(trace: Trace, settings: Mapping[str, Any], k: int | None, video: Video | None) -> Span | None:
-    """Return the interval of the root grid; None if neither settings, video nor regions tell it."""
-    if video is not None:
-        return searched(settings, video.duration_s)
-    length_s = _root_span_s(trace, k)
-    return None if length_s is None else searched(settings, length_s)
 
 
 def _root_span_s(trace: Trace, k: int | None) -> float | None:

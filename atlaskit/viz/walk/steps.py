@@ -10,8 +10,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from atlaskit.environment.grid import clock
-from atlaskit.environment.memory import DeadZones
-from atlaskit.errors import InputError
 from atlaskit.runs.events import (
     Assign,
     Call,
@@ -37,19 +35,18 @@ from atlaskit.runs.narrate import (
     counted,
     details,
     item_text,
-    percent,
     request,
     spans_text,
     summary,
 )
-from atlaskit.runs.replay import memories
 from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.findings import FindingSteps, merged_in
 from atlaskit.viz.walk.lateness import older_than
+from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.regions import path_of
 from atlaskit.viz.walk.schedule import schedule
-from atlaskit.viz.walk.source import RunSource, start_of
+from atlaskit.viz.walk.source import RunSource
 
 Row = tuple[str, str, int | None]
 """Name, text, and the index of the step that the row links to."""
@@ -66,11 +63,17 @@ MAX_SPANS = 512
 """Most intervals of one kind that a step hands to the map."""
 
 
-def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]]:
-    """Yield the first `max_steps` events of a run as steps, each a dictionary of plain JSON."""
+def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]]:
+    """Yield the first `max_steps` events of a run as steps, each a dictionary of plain JSON.
+
+    Args:
+        run: The run.
+        found: Its images, which steps name by index.
+        max_steps: The most steps.
+    """
     trace = run.trace
     max_chars = max(MIN_CHARS, min(MAX_CHARS, TOTAL_CHARS // max(1, len(trace))))
-    findings, totals = FindingSteps(trace), memory_totals(run)
+    findings = FindingSteps(trace)
     task, times, older = _search_task(run), schedule(run).times, older_than(run)
     for index, (event, (start, end)) in enumerate(zip(trace.events[:max_steps], times, strict=False)):
         told = [("summary", summary(event)), *details(event, run.question)]
@@ -88,8 +91,10 @@ def steps(run: RunSource, max_steps: int = MAX_STEPS) -> Iterator[dict[str, Any]
             "touches": _memory_tags(event, findings),
             "asked": plain_text(request(event, task), max_chars),
             "said": _bounded([*ending, *((name, text, None) for name, text in told)], max_chars),
-            "memory": _bounded([*memory_changes(event, findings), *next(totals, ())], max_chars),
+            "memory": _bounded([*memory_changes(event, findings)], max_chars),
             "cost": _cost(event),
+            "saw": found.by_event.get(index, []),
+            "marks": found.marks.get(index, []),
         }
 
 
@@ -115,10 +120,8 @@ def _spans(event: Event) -> Sequence[Sequence[float]]:
 
 def _change(event: Event) -> dict[str, Any]:
     """Return what an event changes on the map: evidence, dead zones, and who is sent where."""
-    change: dict[str, Any] = {}
-    if isinstance(event, Report | Cite):
-        added = event.kept if isinstance(event, Report) else event.found
-        change["add"] = [(plain_text(item.label, 8), round(item.timestamp_s, 3)) for item in added[:MAX_SPANS]]
+    added = merged_in(event)[:MAX_SPANS]
+    change: dict[str, Any] = {"add": [(plain_text(item.label, 8), round(item.timestamp_s, 3)) for item in added]}
     if isinstance(event, Review):
         change["erase"] = [plain_text(label, 8) for label in event.erased]
     if isinstance(event, Report | Review):
@@ -149,11 +152,11 @@ def _search_task(run: RunSource) -> str:
 def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
     """Return the changes of memory, by name, and the evidence that an event is about, by label."""
     found = event.found if isinstance(event, Step | Cite) else ()
-    added = event.kept if isinstance(event, Report) else ()
+    added = merged_in(event)
     erased = event.erased if isinstance(event, Review) else ()
     changes = {
         FINDS: found,
-        CHANGES_EVIDENCE: added or erased or isinstance(event, Cite),
+        CHANGES_EVIDENCE: added or erased,
         ADDS_DEAD_ZONE: isinstance(event, Report | Review) and event.dead_s,
     }
     labels = [label for item in found for label in findings.labels_at(item.timestamp_s)]
@@ -185,9 +188,8 @@ def _cost(event: Event) -> str:
 
 def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
     """Yield what an event adds to M+ and M−, and what it erases."""
-    if isinstance(event, Report | Cite):
-        for item in event.kept if isinstance(event, Report) else event.found:
-            yield "M+ added", item_text(item), findings.of(item.timestamp_s)
+    for item in merged_in(event):
+        yield "M+ added", item_text(item), findings.of(item.timestamp_s)
     if isinstance(event, Review):
         yield from (("M+ erased", f"[{label}]", findings.of_label(label)) for label in event.erased)
     if isinstance(event, Report | Review) and event.dead_s:
@@ -198,30 +200,11 @@ def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
 
 def ending_rows(run: RunSource) -> list[Row]:
     """Return how a run ended: answer and truth in words, and the evidence or what it rests on."""
-    start = start_of(run.trace)
     in_time = sorted(run.evidence, key=lambda item: item.timestamp_s)[:MAX_ROWS]
     labels = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in in_time)
-    nothing = "none" if run.answer is None else rests_on(start.settings.get("method") if start else None)
+    nothing = "none" if run.answer is None else rests_on(run.settings.get("method"))
     return [
         ("answer", f"{'none' if run.answer is None else run.answer}{verdict(run.is_right)}", None),
         ("truth", run.truth, None),
         ("evidence", labels or nothing, None),
     ]
-
-
-def memory_totals(run: RunSource) -> Iterator[tuple[Row, Row]]:
-    """Yield what M+ and M− hold after each event, up to one that contradicts those before it."""
-    try:
-        for scratchpad, dead_zones in memories(run.trace):
-            labels = ", ".join(f"[{label}]" for label in scratchpad.labels[:MAX_ROWS])
-            more = f" and {len(scratchpad) - MAX_ROWS} more" if len(scratchpad) > MAX_ROWS else ""
-            covered = _covered_text(dead_zones, run)
-            yield ("M+ total", f"{labels}{more}" or "empty", None), ("M− total", covered, None)
-    except InputError:
-        return
-
-
-def _covered_text(dead_zones: DeadZones, run: RunSource) -> str:
-    if run.within is not None:
-        return f"{percent(dead_zones.coverage(*run.within))} of the {run.scope}"
-    return f"{sum(end_s - start_s for start_s, end_s in dead_zones.intervals):,.1f} s"

@@ -13,10 +13,11 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
+from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.schedule import schedule
 from atlaskit.viz.walk.settings import setting_rows
-from atlaskit.viz.walk.source import RunSource, start_of
+from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.steps import MAX_STEPS
 from atlaskit.viz.walk.truth import moments_of, truth_rows
 
@@ -24,35 +25,37 @@ MAX_EVIDENCE = 400
 """Most evidence frames in the list."""
 
 
-def summarize(run: RunSource, max_steps: int = MAX_STEPS) -> dict[str, Any]:
+def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> dict[str, Any]:
     """Return the summary of a run; `count` is the number of its events that are shown as steps."""
     count = min(len(run.trace), max_steps)
     omitted = len(run.trace) - count
     findings = FindingSteps(run.trace)
-    start = start_of(run.trace)
-    settings = {} if start is None else start.settings
     evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
     times, truth = schedule(run), truth_rows(run, findings)
-    notes = [f"The last {omitted:,} events are not shown."] if omitted else []
+    notes = [plain_text(f"Images are missing: {found.problem}", 600)] if found.problem else []
+    if omitted:
+        notes.append(f"The last {omitted:,} events are not shown.")
     if run.answer is not None and not run.evidence:
-        notes.append(f"Evidence: {rests_on(settings.get('method'))}.")
+        notes.append(f"Evidence: {rests_on(run.settings.get('method'))}.")
     if len(evidence) > MAX_EVIDENCE:
         notes.append(f"The last {len(evidence) - MAX_EVIDENCE:,} frames of evidence are not listed.")
     return {
         "count": count,
-        "name": plain_text(_name(settings), 200),
+        "name": plain_text(_name(run.settings), 200),
         "question": plain_text("" if run.question is None else run.question.text, 2_000),
-        "answer": plain_text(_answer(run), 2_000),
+        "answer": plain_text(answer_line(run), 2_000),
         "notes": notes,
         "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]],
         "moments": [list(moment) for moment in moments_of(run)],
         "found": [(text, step if step is not None and step < count else None) for text, step in truth],
-        "settings": setting_rows(settings),
+        "settings": setting_rows(run.settings),
         "k": run.k,
         "within": None if run.within is None else list(run.within),
         "scope": f"whole {run.scope}",
         "clock": {"end": round(times.end_of(count), 3), "isInSeconds": times.is_in_seconds},
         "regions": regions(run),
+        "map": found.map,
+        "sheet": found.sheet,
     }
 
 
@@ -64,7 +67,8 @@ def _name(settings: Mapping[str, Any]) -> str:
     return " · ".join(parts) or "unknown method"
 
 
-def _answer(run: RunSource) -> str:
+def answer_line(run: RunSource) -> str:
+    """Return the answer of a run in words, whether it is right, and what stopped the run."""
     stop = f"; stopped by: {run.stop}" if run.stop else ""
     if run.answer is None:
         return f"No answer{f' (truth: {run.truth})' if run.truth else ''}{stop}."

@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Span
 from atlaskit.runs.events import Event, Report, ViewRecord
-from atlaskit.runs.narrate import span_text
+from atlaskit.runs.narrate import agent, span_text
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.regions import grid_of, path_of
-from atlaskit.viz.walk.source import RunSource, start_of
+from atlaskit.viz.walk.source import RunSource
 
 MAX_MOMENTS = 64
 """Most moments that are told of."""
@@ -25,14 +25,14 @@ TruthRow = tuple[str, int | None]
 """What became of a moment, and the step that shows it."""
 
 
-@dataclass(frozen=True)
-class Sighting:
-    """A cell of a grid that an agent was shown."""
+class Sight(NamedTuple):
+    """A grid that an agent was shown."""
 
+    grid: Grid
+    dead: frozenset[int]
+    """The cells that were black in it."""
     step: int
     who: str
-    depth: int
-    cell: int
 
 
 def moments_of(run: RunSource) -> tuple[Span, ...]:
@@ -50,33 +50,32 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
     grids = list(_grids(run)) if moments else []
     if not grids and not run.evidence:
         return []
-    start = start_of(run.trace)
-    rules = [start.settings.get(name, "midpoint") if start else None for name in ("sampling", "second_look")]
+    rules = [run.settings.get(name, "midpoint") for name in ("sampling", "second_look")]
     is_exact = all(rule in ("midpoint", True, False) for rule in rules)
     return [_row(moment, run, findings, grids, is_exact) for moment in moments]
 
 
-def _row(
-    moment: Span, run: RunSource, findings: FindingSteps, grids: list[tuple[Grid, ViewRecord, int, str]], is_exact: bool
-) -> TruthRow:
+def _row(moment: Span, run: RunSource, findings: FindingSteps, grids: list[Sight], is_exact: bool) -> TruthRow:
     kept = [item for item in run.evidence if moment[0] <= item.timestamp_s < moment[1]]
     if kept:
         labels = ", ".join(f"[{item.label}]" for item in kept)
         return f"{span_text(moment)} was found: {labels}.", findings.of(kept[0].timestamp_s)
     if not grids:
         return f"{span_text(moment)} is not among the evidence.", None
-    seen = _deepest(moment, grids, is_exact)
-    if seen is None:
+    found = _deepest(moment, grids, is_exact)
+    if found is None:
         over = _deepest(moment, grids, False)
-        where = (
-            f"; the deepest grid over it is at depth {over.depth} (cell {over.cell}, step {over.step})" if over else ""
-        )
-        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", over.step if over else None
+        where = ""
+        if over is not None:
+            sight, cell = over
+            where = f"; the deepest grid over it is at depth {sight.grid.depth} (cell {cell}, step {sight.step})"
+        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", over and over[0].step
+    sight, cell = found
     shown = "it was shown" if is_exact else "a cell that covers it was shown"
-    place = f"at depth {seen.depth} in cell {seen.cell} at step {seen.step}"
+    place = f"at depth {sight.grid.depth} in cell {cell} at step {sight.step}"
     dropped = _reported(moment, run)
     fate = "not reported" if dropped is None else f"reported as [{dropped}] but not kept"
-    return f"{span_text(moment)} was missed: {shown} to {seen.who} {place}, and {fate}.", seen.step
+    return f"{span_text(moment)} was missed: {shown} to {sight.who} {place}, and {fate}.", sight.step
 
 
 def _reported(moment: Span, run: RunSource) -> str | None:
@@ -85,12 +84,12 @@ def _reported(moment: Span, run: RunSource) -> str | None:
     return next((item.label for item in items if moment[0] <= item.timestamp_s < moment[1]), None)
 
 
-def _grids(run: RunSource) -> Iterator[tuple[Grid, ViewRecord, int, str]]:
-    """Yield each grid that an agent was shown, with the step and the agent."""
+def _grids(run: RunSource) -> Iterator[Sight]:
+    """Yield each grid that an agent was shown."""
     for step, event in enumerate(run.trace):
         view, grid = view_of(event), grid_of(path_of(event), run.within, run.k)
         if view is not None and grid is not None:
-            yield grid, view, step, "the Master" if event.worker is None else f"Worker {event.worker}"
+            yield Sight(grid, frozenset(view.dead), step, "the Master" if event.worker is None else agent(event))
 
 
 def view_of(event: Event) -> ViewRecord | None:
@@ -99,18 +98,13 @@ def view_of(event: Event) -> ViewRecord | None:
     return view if isinstance(view, ViewRecord) else None
 
 
-def _deepest(moment: Span, grids: list[tuple[Grid, ViewRecord, int, str]], is_exact: bool) -> Sighting | None:
-    """Return the first of the deepest cells whose frame lies in a moment."""
-    found: Sighting | None = None
-    for grid, view, step, who in grids:
-        if found is not None and grid.depth <= found.depth:
-            continue
-        cells = cells_showing(moment, grid) if is_exact else cells_over(moment, grid)
-        hidden = set(view.dead)
-        cell = next((each for each in cells if each not in hidden), None)
-        if cell is not None:
-            found = Sighting(step, who, grid.depth, cell)
-    return found
+def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, int] | None:
+    """Return the deepest grid, the first of several, with a cell over a moment, and the cell."""
+    for sight in sorted(grids, key=lambda sight: -sight.grid.depth):
+        for cell in cells_showing(moment, sight.grid) if is_exact else cells_over(moment, sight.grid):
+            if cell not in sight.dead:
+                return sight, cell
+    return None
 
 
 def cells_showing(moment: Span, grid: Grid) -> range:

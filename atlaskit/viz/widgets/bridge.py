@@ -1,4 +1,4 @@
-"""`connect`: carries messages between a widget and its page, over one anywidget, and shows the
+"""`PageOwner`: carries messages between a widget and its page, over one anywidget, and shows the
 static picture above it; the widget's own class handles its messages.
 
 The state of the widget, which notebooks store, holds no content: the page requests it when it is
@@ -10,17 +10,15 @@ widget, and then shows that its model is missing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import lru_cache
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from atlaskit.errors import AtlasError, InputError, missing
 from atlaskit.viz.html.markup import Html, paragraph
 from atlaskit.viz.walk import assets
-
-if TYPE_CHECKING:
-    from ipywidgets import Widget
 
 Receive = Callable[[dict[str, Any]], None]
 """Takes a message of the page."""
@@ -40,46 +38,93 @@ _HIDE_MISSING = (
 )
 
 
-def connect(name: str, receive: Receive, *, has_panes: bool = False) -> Widget:
-    """Return an anywidget whose page is `name`.js and `name`.css of this folder.
+class PageOwner(ABC):
+    """What a notebook shows as a page: an anywidget, and a static picture where no kernel runs."""
 
-    `widget.send(message, buffers)` sends to the page, from any thread.
+    page: ClassVar[str]
+    """The name of the page: `page`.js and `page`.css of this folder."""
+    _send_to: Send | None = None
 
-    Args:
-        name: The name of the page.
-        receive: Called with each message of the page.
-        has_panes: Whether the page shows the steps of runs: it then includes the panes of `walk`
-            and the script that loads them.
+    @abstractmethod
+    def _receive(self, message: dict[str, Any]) -> None:
+        """Handle a message of the page."""
 
-    Raises:
-        InputError: anywidget is not installed.
-    """
-    widget = _widget_class(name, has_panes)()
-    # JupyterLab sends what a page says to a subshell of the kernel, which is free while a cell
-    # runs. ipykernel 7.4 would send it on to the shell that the kernel's own last message belongs
-    # to, so that a cell can wait for a reply. Ours come from threads and belong to whichever cell
-    # ran last, which may be busy for minutes.
-    if widget.comm is not None:
-        widget.comm._reply_subshell_for = None
-    widget.on_msg(lambda _widget, message, _buffers: receive(message) if isinstance(message, dict) else None)
-    return widget
+    @abstractmethod
+    def _repr_html_(self) -> Html:
+        """Return the static picture."""
+
+    @cached_property
+    def widget(self) -> Any:
+        """The widget without its static picture, for use inside other widgets.
+
+        Raises:
+            InputError: anywidget is not installed.
+        """
+        widget = _widget_class(self.page)()
+        # JupyterLab sends what a page says to a subshell of the kernel, which is free while a
+        # cell runs. ipykernel 7.4 would send it on to the shell that the kernel's own last message
+        # belongs to, so that a cell can wait for a reply. Ours come from threads and belong to
+        # whichever cell ran last, which may be busy for minutes.
+        if widget.comm is not None:
+            widget.comm._reply_subshell_for = None
+        widget.on_msg(lambda _, message, _buffers: self._receive(message) if isinstance(message, dict) else None)
+        return widget
+
+    def attach(self, send: Send) -> Receive:
+        """Connect a page by another transport than a notebook's; return what takes its messages.
+
+        Args:
+            send: `send(message, buffers)` sends to the page. It is called from several threads.
+        """
+        self._send_to = send
+        return self._receive
+
+    @property
+    def has_page(self) -> bool:
+        """Whether a page has been made or attached."""
+        return self._send_to is not None or "widget" in vars(self)
+
+    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        """Send a message to the page, from any thread; without a page, nothing happens."""
+        if self._send_to is not None:
+            self._send_to(message, buffers)
+        elif self.has_page:
+            self.widget.send(message, buffers)
+
+    def _ipython_display_(self) -> None:
+        """Show the static picture, and the widget that replaces it while a kernel runs.
+
+        If the widget cannot be made, the reason is shown below the picture.
+        """
+        from IPython.display import publish_display_data
+
+        publish: Callable[..., None] = publish_display_data
+        try:
+            widget, note = self.widget, ""
+        except AtlasError as error:
+            widget, note = None, paragraph(str(error))
+        framed = f'<div class="{STATIC_CLASS}"><style>{_HIDE_MISSING}</style>{self._repr_html_()}{note}</div>'
+        publish({"text/html": framed, "text/plain": repr(self)})
+        if widget is not None:
+            bundle, _metadata = widget._repr_mimebundle_()
+            publish({**bundle, "text/html": "", "text/plain": ""})
 
 
 @lru_cache(maxsize=8)
-def _widget_class(name: str, has_panes: bool) -> Any:
+def _widget_class(name: str) -> Any:
     """Return the class of the widgets with a page."""
     try:
         from anywidget import AnyWidget
     except ImportError as error:
         raise InputError(missing("An interactive widget", "anywidget>=0.9.13")) from error
 
-    script, style = page(name, has_panes=has_panes)
+    script, style = page(name)
     # anywidget identifies a style by the class name, so two pages must not share one.
     return type(name.capitalize(), (AnyWidget,), {"_esm": script, "_css": style})
 
 
-def page(name: str, *, has_panes: bool = False) -> tuple[str, str]:
-    """Return the script and the style of a page.
+def page(name: str) -> tuple[str, str]:
+    """Return the script and the style of a page, which has the panes of `walk` for steps of runs.
 
     The script is a module that imports nothing. Its default export has `render({ model, el })`,
     which returns a function that ends the page. Of the model it uses `send`, `on` and `off` with
@@ -87,36 +132,10 @@ def page(name: str, *, has_panes: bool = False) -> tuple[str, str]:
 
     Args:
         name: The name of the page.
-        has_panes: Whether it shows the steps of runs.
     """
-    parts = ("page", *(("channel",) if has_panes else ()), *PARTS.get(name, (name,)))
-    script = assets.script(*(assets.PANES if has_panes else ("dom",))) + "".join(_text(f"{part}.js") for part in parts)
-    style = assets.style(*(("walk",) if has_panes else ())) + "".join(_text(f"{part}.css") for part in parts)
-    return script, style
-
-
-def show(static: str, make_widget: Callable[[], Any], text: str) -> None:
-    """Show a static picture in a notebook, and a widget that replaces it while a kernel runs.
-
-    If the widget cannot be made, the reason is shown below the picture.
-
-    Args:
-        static: The static picture as HTML.
-        make_widget: Returns the widget.
-        text: Shown where the notebook can only show text.
-    """
-    from IPython.display import publish_display_data
-
-    publish: Callable[..., None] = publish_display_data
-    try:
-        widget, note = make_widget(), ""
-    except AtlasError as error:
-        widget, note = None, paragraph(str(error))
-    framed = Html(f'<div class="{STATIC_CLASS}"><style>{_HIDE_MISSING}</style>{static}{note}</div>')
-    publish({"text/html": str(framed), "text/plain": text})
-    if widget is not None:
-        bundle, _metadata = widget._repr_mimebundle_()
-        publish({**bundle, "text/html": "", "text/plain": ""})
+    parts = ("page", "channel", *PARTS.get(name, (name,)))
+    script, style = ("".join(_text(f"{part}.{form}") for part in parts) for form in ("js", "css"))
+    return assets.script(*assets.PANES) + script, assets.style("walk") + style
 
 
 def _text(name: str) -> str:

@@ -10,15 +10,11 @@ class Channel {
     this.held = new Map(); // images by name, the one shown last at the end
     this.looks = new Map(); // for each run, the images that are shown now, and those likely to be next
     this.isRequesting = false;
-    this.onMessage = (message, buffers) => this.receive(message, buffers);
-    this.onLost = () => onStopped(STOPPED);
-    model.on("msg:custom", this.onMessage);
-    model.on("comm_live_update", this.onLost);
+    this.endListening = listen(model, (message, buffers) => this.receive(message, buffers), () => onStopped(STOPPED));
   }
 
   close() {
-    this.model.off("msg:custom", this.onMessage);
-    this.model.off("comm_live_update", this.onLost);
+    this.endListening();
     for (const name of this.held.keys()) this.drop(name);
   }
 

@@ -61,16 +61,13 @@ class Channel:
         """Send the summary of a run and its steps."""
         try:
             run = self._open_run(number)
-            summary = summarize(run, MAX_STEPS)
             found = pictures(run)
+            summary = summarize(run, found, MAX_STEPS)
         except AtlasError as error:
             words = plain_text(f"This run cannot be shown: {reason(error)}", MAX_CHARS)
             self._send({"is": "trouble", "run": number, "words": words})
             return
         self._remember(number, found)
-        summary |= {"map": found.map, "sheet": found.sheet}
-        if found.problem:
-            summary["notes"].append(plain_text(f"Images are missing: {found.problem}", MAX_CHARS))
         self._send({"is": "head", "run": number, "head": summary})
         self._send_steps(number, run, found, is_latest)
 
@@ -85,10 +82,10 @@ class Channel:
     def _send_steps(self, number: int, run: RunSource, found: Pictures, is_latest: IsLatest) -> None:
         """Send the steps of a run in batches, until the page requests the run anew."""
         batch, first = list[dict[str, Any]](), 0
-        for index, step in enumerate(steps(run, MAX_STEPS)):
+        for index, step in enumerate(steps(run, found, MAX_STEPS)):
             if not is_latest():
                 return
-            batch.append({**step, "saw": _images_at(found, index), "marks": found.marks.get(index, [])})
+            batch.append(step)
             if len(batch) == (BATCH if first else FIRST_BATCH):
                 self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": False})
                 batch, first = [], index + 1
@@ -110,11 +107,6 @@ class Channel:
                 self._send({"is": "missing", **subject, "words": plain_text(reason(error), MAX_CHARS)})
             else:
                 self._send({"is": "picture", **subject}, [jpeg])
-
-
-def _images_at(found: Pictures, event: int) -> list[tuple[int, str, tuple[int, int] | None]]:
-    """Return the images of an event, by its index: index, description, size in pixels if known."""
-    return [(index, description, found.images[index].size) for index, description in found.by_event.get(event, [])]
 
 
 def _is_pair(value: object) -> bool:

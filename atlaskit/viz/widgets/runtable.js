@@ -49,19 +49,15 @@ class Table {
     this.root.addEventListener("keydown", (event) => event.stopPropagation()); // else JupyterLab handles the keys
     this.el = el;
     el.append(this.root, this.below);
-    this.onMessage = (message, buffers) => this.receive(message, buffers);
-    this.onLost = () => {
+    this.endListening = listen(model, (message, buffers) => this.receive(message, buffers), () => {
       this.isLost = true;
       this.report(NO_KERNEL);
-    };
-    model.on("msg:custom", this.onMessage);
-    model.on("comm_live_update", this.onLost);
+    });
     model.send({ want: "rows" });
   }
 
   close() {
-    this.model.off("msg:custom", this.onMessage);
-    this.model.off("comm_live_update", this.onLost);
+    this.endListening();
     clearTimeout(this.pause);
     clearInterval(this.news);
     this.walker?.close();
@@ -71,7 +67,7 @@ class Table {
   receive(message, buffers) {
     if (message.is === "table") this.take(message);
     if (message.is === "means" && (message.ask === this.asked || !message.ask)) this.report(message.words);
-    if (message.is === "csv") this.save(buffers[0]);
+    if (message.is === "csv") saveFile(buffers[0], "text/csv", "rows.csv");
     if (message.is === "head" && this.toReveal) requestAnimationFrame(() => this.reveal()); // once it is drawn
     if (message.is !== "rows" || message.first !== this.rows.length) return;
     this.rows.push(...message.rows);
@@ -208,12 +204,6 @@ class Table {
     if (this.isLost) return this.report(NO_KERNEL);
     const columns = this.visible.map((column) => this.about.columns[column]);
     this.model.send({ want: "csv", rows: this.selectRows(), columns });
-  }
-
-  save(data) {
-    const address = URL.createObjectURL(new Blob([data], { type: "text/csv" }));
-    element("a", { href: address, download: "rows.csv" }).click();
-    setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser reads it after the click
   }
 
   // Sorts by a column: first ascending, then descending, then in the original order.

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,7 @@ from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import Html, card, guarded, paragraph, plain_text, table, untrusted
 from atlaskit.viz.html.phrases import omitted
 from atlaskit.viz.walk.source import RunSource, open_run
-from atlaskit.viz.widgets import bridge
+from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.debounce import Debouncer
 from atlaskit.viz.widgets.selection import csv_bytes, means_text
@@ -50,7 +49,7 @@ MAX_MEANS_CHARS = 1_000
 """Characters of the line of means."""
 
 
-class RunTable:
+class RunTable(PageOwner):
     """The rows of an evaluation in a notebook: `RunTable(rows)` as the last line of a cell.
 
     The headings sort the rows; filters select them by outcome, stop, category, method, and words. A
@@ -74,6 +73,8 @@ class RunTable:
     Examples:
         >>> table = ak.widgets.RunTable(rows, cases)  # it is shown where it ends a cell
     """
+
+    page = "runtable"
 
     def __init__(
         self,
@@ -100,8 +101,7 @@ class RunTable:
         self._path, self._written = Path(rows) if isinstance(rows, str | Path) else None, (Path(), 0)
         self.cache = cache or cache_in_use()
         self._cases = {(case.video, case.question.id): case for case in cases}
-        self._send: bridge.Send = lambda *message: self.widget.send(*message)
-        self._channel = Channel(self._open_run, lambda *message: self._send(*message))
+        self._channel = Channel(self._open_run, self.send)
         self._means_jobs = Debouncer("means")
         if self._path is not None:
             self._written = tables.newest(self._path)
@@ -144,27 +144,6 @@ class RunTable:
         paths = [self._trace_path(number) for number in (row, other) if number is not None]
         return TraceViewer(*paths, video=self._video(row), cache=self.cache)
 
-    @cached_property
-    def widget(self) -> Any:
-        """The widget without its static picture, for use inside other widgets.
-
-        Raises:
-            InputError: anywidget is not installed.
-        """
-        return bridge.connect("runtable", self._receive, has_panes=True)
-
-    def attach(self, send: bridge.Send) -> bridge.Receive:
-        """Show the rows in a page that is no widget's.
-
-        Args:
-            send: Takes messages and buffers for the page, from any thread.
-
-        Returns:
-            What takes the messages of the page.
-        """
-        self._send = send
-        return self._receive
-
     def _receive(self, message: dict[str, Any]) -> None:
         match message:
             case {"want": "rows"}:
@@ -176,7 +155,7 @@ class RunTable:
             case {"want": "csv", "rows": [*rows], "columns": [*columns]}:
                 chosen = self._selected(rows)[[name for name in columns if name in self._offered]]
                 numbered = chosen.reset_index(names="run", allow_duplicates=True)
-                self._send({"is": "csv"}, [csv_bytes(numbered)])
+                self.send({"is": "csv"}, [csv_bytes(numbered)])
             case _:
                 self._channel.receive(message)
 
@@ -190,7 +169,7 @@ class RunTable:
             words = means_text(rows)
         except (ValueError, TypeError) as error:
             words = f"no accuracy: {reason(error)}"
-        self._send({"is": "means", "ask": number, "words": plain_text(words, MAX_MEANS_CHARS)})
+        self.send({"is": "means", "ask": number, "words": plain_text(words, MAX_MEANS_CHARS)})
 
     def _send_news(self) -> None:
         """Send the rows if the file has changed; those that the page has keep their places."""
@@ -201,7 +180,7 @@ class RunTable:
         except InputError as error:
             if tables.newest(self._path) == written:  # it is not being replaced just now
                 self._written = written
-                self._send({"is": "means", "ask": 0, "words": plain_text(reason(error), MAX_MEANS_CHARS)})
+                self.send({"is": "means", "ask": 0, "words": plain_text(reason(error), MAX_MEANS_CHARS)})
             return
         places = {key: place for place, key in enumerate(_keys(self.rows))}
         keys = _keys(rows)
@@ -222,12 +201,12 @@ class RunTable:
         pinned = [name for name in PINNED_COLUMNS if name in self.columns]
         head = {"columns": self._offered, "shown": self.columns, "pinned": pinned, "filters": self._filters()}
         news = {"follows": self._path is not None, "isOther": is_other}
-        self._send({"is": "table", **head, **news, "count": count, "note": " ".join(notes)})
+        self.send({"is": "table", **head, **news, "count": count, "note": " ".join(notes)})
         marked = _with_marks(self.rows)[self._offered]
         for first in range(0, count, BATCH):
             batch = marked.iloc[first : min(first + BATCH, count)]
             values = [[_plain(value) for value in row] for row in batch.itertuples(index=False)]
-            self._send({"is": "rows", "first": first, "rows": values})
+            self.send({"is": "rows", "first": first, "rows": values})
 
     def _filters(self) -> list[str]:
         """Return the columns to filter by: those with more than one value."""
@@ -268,9 +247,6 @@ class RunTable:
         )
         means = guarded("The accuracy", lambda: paragraph(f"All rows: {means_text(self.rows)}."))
         return card(shown, omitted(count - STATIC_ROWS, "row"), means)
-
-    def _ipython_display_(self) -> None:
-        bridge.show(self._repr_html_(), lambda: self.widget, repr(self))
 
     def __repr__(self) -> str:
         return f"RunTable(<{counted(len(self.rows), 'row')}>)"

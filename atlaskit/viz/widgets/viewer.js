@@ -2,15 +2,14 @@
 export default {
   render({ model, el }) {
     let walker = null, showStatic = () => {};
-    const receive = (message) => {
+    const endListening = listen(model, (message) => {
       if (message.is !== "runs" || walker) return;
       walker = new Walker(el, model, message.runs);
       walker.onShown = () => { showStatic = hideStaticPicture(el); };
-    };
-    model.on("msg:custom", receive);
+    });
     model.send({ want: "runs" });
     return () => {
-      model.off("msg:custom", receive);
+      endListening();
       walker?.close();
       showStatic();
     };

@@ -5,7 +5,6 @@ It shows the same steps as the exported page (`walk`), with the same scripts.
 
 from __future__ import annotations
 
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,11 @@ from atlaskit.video.playlist import AnyVideo
 from atlaskit.viz import html
 from atlaskit.viz.html.markup import Html, card, paragraph, untrusted
 from atlaskit.viz.walk.source import RunSource, open_run
-from atlaskit.viz.widgets import bridge
+from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.channel import Channel
 
 
-class TraceViewer:
+class TraceViewer(PageOwner):
     """A run to step through in a notebook: `TraceViewer(result)` as the last line of a cell.
 
     It opens on the map of the run and ends on answer and evidence. Each step shows the images that
@@ -41,6 +40,8 @@ class TraceViewer:
     Examples:
         >>> viewer = ak.widgets.TraceViewer(result)  # it is shown where it ends a cell
     """
+
+    page = "viewer"
 
     def __init__(
         self,
@@ -66,29 +67,17 @@ class TraceViewer:
         video = None if video is None else as_video(video, cache)
         self.runs = (open_run(run, video, cache), *([] if other is None else [open_run(other, video, cache)]))
         _check_same_question(*self.runs)
-        self._channel = Channel(lambda number: self.runs[number], lambda *message: self.widget.send(*message))
-
-    @cached_property
-    def widget(self) -> Any:
-        """The widget without its static picture, for use inside other widgets.
-
-        Raises:
-            InputError: anywidget is not installed.
-        """
-        return bridge.connect("viewer", self._receive, has_panes=True)
+        self._channel = Channel(lambda number: self.runs[number], self.send)
 
     def _receive(self, message: dict[str, Any]) -> None:
         if message.get("want") == "runs":
-            self.widget.send({"is": "runs", "runs": list(range(len(self.runs)))})
+            self.send({"is": "runs", "runs": list(range(len(self.runs)))})
         elif message.get("run", 0) in range(len(self.runs)):
             self._channel.receive(message)
 
     def _repr_html_(self) -> Html:
         """Return the static picture: the display of each run."""
         return card(*map(_static_run, self.runs))
-
-    def _ipython_display_(self) -> None:
-        bridge.show(self._repr_html_(), lambda: self.widget, repr(self))
 
     def __repr__(self) -> str:
         return f"TraceViewer({', '.join(f'<run of {len(run.trace):,} events>' for run in self.runs)})"

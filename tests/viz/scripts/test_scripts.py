@@ -33,7 +33,7 @@ KEY = """([tag, role, modifier]) => {
   (["input", "select", "textarea"].includes(tag) ? made : inner).dispatchEvent(event);
   return taken;
 }"""
-TAKERS = [("input", None), ("select", None), ("textarea", None), ("div", "tree"), ("div", "grid")]
+TAKERS = [("input", None), ("select", None), ("textarea", None), ("div", "grid")]
 OTHERS = [("div", None), ("button", None), ("summary", None)]
 
 
@@ -92,7 +92,7 @@ def test_filters_keep_the_steps_that_match_all_of_them(filters: Page) -> None:
     check()
 
 
-CHANNEL = ("walk/script/dom.js", "widgets/channel.js")
+CHANNEL = ("walk/script/dom.js", "widgets/page.js", "widgets/channel.js")
 OPEN = """() => {
   globalThis.told = [];
   const note = (name) => (message) => told.push([name, message]);

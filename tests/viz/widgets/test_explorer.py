@@ -140,7 +140,7 @@ def test_evidence_and_dead_zones_are_marked(world: World, searched: Result, shar
     plain = explore(world.drawn, shared_cache)
     assert not any(cell["found"] or cell["dead"] for cell in plain.go()["cells"])
     still = Page(GridExplorer(world.drawn, result=result, cache=shared_cache)._repr_html_())
-    assert all(f"{label} in cell" in still.text for label in marked) and "Dead cells: " in still.text
+    assert all(f"{label} at " in still.text for label in marked) and "Dead zones: 0" in still.text
 
 
 class Blocked(Flat):
@@ -200,7 +200,7 @@ def test_hostile_text_stays_text(cache: Cache) -> None:
 def test_the_widget_state_holds_no_content(world: World, shared_cache: Cache) -> None:
     explorer = GridExplorer(world.drawn, k=4, cell=32, cache=shared_cache)
     state = explorer.widget.get_state()
-    page = sum(len(repr(part)) for part in bridge.page("explorer", has_panes=True))
+    page = sum(len(repr(part)) for part in bridge.page("explorer"))
     assert len(repr(state)) < page + 1_000 and "drawn world" not in repr(state)
     sent = list[Any]()
     explorer.widget.send = lambda message, buffers=(): sent.append(message)

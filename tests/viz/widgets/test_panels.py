@@ -171,7 +171,7 @@ def test_a_question_is_asked_and_its_evidence_is_marked(world: World, cache: Cac
     result = page.explorer.result
     assert result is not None and page.explorer.results == [result] and len(result.evidence)
     assert (state["phase"], state["run"], state["question"]) == ("answered", 0, asked.text)
-    assert state["words"] == f"Answer: {result.answer_in_words}."
+    assert state["words"] == f"Answer: {result.answer_in_words}; stopped by: {result.stop}"
     assert [item["label"] for item in state["evidence"]] == [*result.evidence.labels]
     assert [item["time_s"] for item in state["evidence"]] == [item.timestamp_s for item in result.evidence]
     assert page.explorer.marks.evidence == result.evidence and page.explorer.marks.dead_zones == result.dead_zones

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from atlaskit.environment.grid import clock, listed
+from collections.abc import Iterable
+
+from atlaskit.environment.grid import Grid, clock, listed
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import Still, View
 from atlaskit.runs.narrate import span_text
@@ -23,7 +25,7 @@ def view(view: View, max_width_px: int = MAX_WIDTH_PX) -> Html:
     """Show a view and describe its grid."""
     return card(
         guarded("The image", lambda: jpeg_image(view.jpeg, view_caption(view), max_width_px)),
-        guarded("The description", lambda: paragraph(untrusted(view.video.name), " · ", grid_description(view))),
+        guarded("The description", lambda: paragraph(untrusted(view.video.name), " · ", view_description(view))),
     )
 
 
@@ -36,25 +38,31 @@ def still(still: Still, max_width_px: int = MAX_WIDTH_PX) -> Html:
     )
 
 
-def lazy_image(shown: LazyImage) -> Html:
-    """Show the image that an agent looks at beside the grid, at a small size."""
+def lazy_image(shown: LazyImage, max_width_px: int = SMALL_WIDTH_PX) -> Html:
+    """Show a view or a still, such as what an agent looks at beside the grid."""
     match shown:
         case View():
-            return view(shown, SMALL_WIDTH_PX)
+            return view(shown, max_width_px)
         case Still():
-            return still(shown, SMALL_WIDTH_PX)
-    return jpeg_image(shown.jpeg, "The requested image.", SMALL_WIDTH_PX)
+            return still(shown, max_width_px)
+    return jpeg_image(shown.jpeg, "The requested image.", max_width_px)
 
 
 def view_caption(view: View) -> str:
     """Return a sentence that describes a view, for its alt text."""
-    return f"A contact sheet of {view.video.name}: {grid_description(view)}."
+    return f"A contact sheet of {view.video.name}: {view_description(view)}."
 
 
-def grid_description(view: View) -> str:
+def view_description(view: View) -> str:
     """Return a view's cells, interval, depth and dead cells."""
-    grid, dead = view.grid, sorted(view.dead)
+    grid = view.grid
     has_depth = (grid.root_start_s, grid.root_end_s) == (0.0, view.video.duration_s)  # a context scan has none
+    return grid_description(grid, view.dead, has_depth=has_depth)
+
+
+def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True) -> str:
+    """Return a grid's cells, interval, depth and dead cells."""
+    dead = sorted(dead)
     parts = [
         f"{grid.k}×{grid.k} cells of {duration_text(grid.span_s / grid.size)}",
         span_text((grid.start_s, grid.end_s)),

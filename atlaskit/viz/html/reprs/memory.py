@@ -43,18 +43,11 @@ def scratchpad(scratchpad: Scratchpad) -> Html:
     return card(title("Scratchpad", f"{counted(len(scratchpad), 'frame')} of evidence"), evidence_table(scratchpad))
 
 
-def dead_zones(zones: DeadZones, duration_s: float | None = None) -> Html:
-    """Show dead zones as a timeline and a table.
-
-    Args:
-        zones: The dead zones.
-        duration_s: Duration of the video in seconds; None ends the timeline with the last zone.
-    """
+def dead_zones(zones: DeadZones) -> Html:
+    """Show dead zones as a timeline, which ends with the last one, and a table."""
     if not zones.intervals:
         return card(title("Dead zones", "none"))
-    end_s = duration_s or zones.intervals[-1][1]
     total = duration_text(sum(b - a for a, b in zones.intervals))
-    share = f", {percent(zones.coverage(0.0, end_s))} of the video" if duration_s else ""
     lane = Lane("dead zones", zones.intervals, colour=DEAD)
     alt = f"Dead zones: {spans_text(zones.intervals)}."
     open_end = "The timeline ends with the last dead zone: the duration of the video is not known here."
@@ -63,9 +56,9 @@ def dead_zones(zones: DeadZones, duration_s: float | None = None) -> Html:
         for number, (a, b) in enumerate(zones.intervals[:MAX_SPANS], 1)
     ]
     return card(
-        title("Dead zones", f"{counted(len(zones.intervals), 'interval')}, {total} in total{share}"),
-        guarded("The timeline", lambda: timeline_image([lane], end_s, alt)),
-        "" if duration_s else paragraph(open_end),
+        title("Dead zones", f"{counted(len(zones.intervals), 'interval')}, {total} in total"),
+        guarded("The timeline", lambda: timeline_image([lane], zones.intervals[-1][1], alt)),
+        paragraph(open_end),
         guarded("The table", lambda: table("Dead zones", ("", "from", "to", "length"), rows)),
         omitted(len(zones.intervals) - len(rows), "interval"),
     )

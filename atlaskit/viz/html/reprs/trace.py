@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from itertools import islice
 
 from atlaskit.runs.events import Call, Event, Failure
@@ -23,14 +24,19 @@ def trace(trace: Trace) -> Html:
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in islice(Counter(event.kind for event in trace).items(), 20))
     half = MAX_EVENTS // 2
     shown = events if len(events) <= MAX_EVENTS else [*events[:half], *events[-half:]]
-    columns = ("event", "kind", "round", "worker", "summary", "tokens")
     left_out = len(events) - len(shown)
     where = f", between event {half - 1:,} and event {len(events) - half:,}" if left_out else ""
     return card(
         title("Trace", f"{counted(len(events), 'event')}: {kinds}"),
         omitted(left_out, "event", where),
-        table("Events", columns, (_event_row(index, event) for index, event in shown)),
+        event_table("Events", shown),
     )
+
+
+def event_table(caption: str, events: Iterable[tuple[int, Event]]) -> Html:
+    """Return a table of events, each with its index in the trace."""
+    columns = ("event", "kind", "round", "worker", "summary", "tokens")
+    return table(caption, columns, (_event_row(index, event) for index, event in events))
 
 
 def _event_row(index: int, event: Event) -> tuple[object, ...]:

@@ -19,7 +19,7 @@ from atlaskit.viz.html.markup import (
     untrusted,
 )
 from atlaskit.viz.html.phrases import title
-from atlaskit.viz.html.reprs.images import grid_description, view_caption
+from atlaskit.viz.html.reprs.images import view_caption, view_description
 
 OVERVIEW_CELL_PX = SMALL_WIDTH_PX // 8
 """Side of a cell in a video's overview, which has 8×8 cells as the root grid has by default."""
@@ -48,5 +48,5 @@ def video(video: Video) -> Html:
         title("Video", video.name),
         guarded("The facts", lambda: fact_table(rows)),
         guarded("The overview", lambda: jpeg_image(overview().jpeg, view_caption(overview()), SMALL_WIDTH_PX)),
-        guarded("The description", lambda: paragraph(grid_description(overview()))),
+        guarded("The description", lambda: paragraph(view_description(overview()))),
     )

@@ -1,6 +1,5 @@
 // Two runs of one question side by side, which move together or each by itself.
-const MOVES = [["region", "by region"], ["twin", "by round and agent"], ["step", "step by step"],
-  ["", "independently"]];
+const MOVES = [["region", "by region"], ["twin", "by round and agent"], ["", "independently"]];
 
 // What two steps are compared by: the part of a step, and its fields as pairs of [name, text].
 const COMPARED = {
@@ -16,35 +15,17 @@ const COMPARED_IN_REGION = {
   "the action": ["action", (step) => [["action", step.what]]],
   "the details": COMPARED["the details"],
 };
-const MAX_FIELDS = 4; // fields whose texts are told
-const MAX_TEXT = 60, KEPT = 20; // characters of a text that is told, and about as many of those alike before it
 
 function differences(one, other, compared) {
   return Object.keys(compared).filter((name) => fieldsOf(one, other, compared[name]).length);
 }
 
-// The fields of one part in which two steps differ: [part, name, text of one, text of the other].
+// The fields of one part in which two steps differ, as pairs of [part, name].
 function fieldsOf(one, other, [part, fields]) {
   const textOf = (step, wanted) =>
     fields(step).filter(([name]) => name === wanted).map(([, text]) => text).join("; ") || "none";
   const names = [...new Set([one, other].flatMap((step) => fields(step).map(([name]) => name)))];
-  const differing = [];
-  for (const name of names) {
-    const mine = textOf(one, name), its = textOf(other, name);
-    if (mine !== its) differing.push([part, name, mine, its]);
-  }
-  return differing;
-}
-
-// Two texts, cut to about where they begin to differ.
-function cutAlike(one, other) {
-  let alike = 0;
-  while (alike < Math.min(one.length, other.length) && one[alike] === other[alike]) alike += 1;
-  const from = alike > KEPT ? one.lastIndexOf(" ", alike - KEPT) + 1 : 0;
-  return [one, other].map((text) => {
-    const rest = text.slice(from, from + MAX_TEXT);
-    return `${from ? "…" : ""}${rest}${from + MAX_TEXT < text.length ? "…" : ""}`;
-  });
+  return names.filter((name) => textOf(one, name) !== textOf(other, name)).map((name) => [part, name]);
 }
 
 const isMaster = (step) => !step.who.startsWith("Worker ");
@@ -55,27 +36,22 @@ class SideBySide {
     this.active = 0; // the pane that has the focus
     this.move = chooser("Move together:", MOVES, () => this.follow(0));
     this.status = element("p", { class: "quiet", role: "status" });
-    this.fields = element("ul", { class: "fields", "aria-label": "Fields that differ" });
     const next = button("next difference", { class: "differ" }, () => this.showNextDifference());
     this.panes = runs.map((run, side) =>
       pane(run, sources[side], { title: run.title, onMove: () => this.follow(side) }));
     this.maps = this.panes.map(() => ({ names: [], steps: new Map(), counts: new Map() }));
-    this.table = new RegionTable(this.panes, (side, step) => this.panes[side].show(step, true));
     const both = element("div", { class: "both" }, ...this.panes.map((each) => each.box));
     both.addEventListener("focusin", (event) => {
       this.active = Math.max(0, this.panes.findIndex((each) => each.box.contains(event.target)));
     });
     this.box = element("div", { class: "beside" },
-      this.table.told,
       element("div", { class: "controls", role: "group", "aria-label": "Both runs" }, this.move.box, next, this.status),
-      this.fields, both, this.table.box);
+      both);
   }
 
   add(side, more, isLast) {
     this.nameSteps(side, more);
     this.panes[side].add(more, isLast);
-    if (isLast) this.table.draw();
-    if (this.panes.every(({ isComplete }) => isComplete)) this.table.sum();
   }
 
   key(event) {
@@ -99,7 +75,7 @@ class SideBySide {
     const [own, other] = [side, 1 - side].map((each) => this.panes[each].regions);
     if (!path) return null;
     const visited = (node) => node && node.steps.length > 0;
-    if (this.table.isSameGrid()) {
+    if (this.panes[0].run.k === this.panes[1].run.k) {
       for (let depth = path.length; depth >= 0; depth -= 1) {
         const node = other.byKey.get(keyOf(path.slice(0, depth)));
         if (visited(node)) return { node, isSame: depth === path.length };
@@ -136,7 +112,6 @@ class SideBySide {
   // The step of the other run with the same name, or the nearest one before it.
   twinByName(side, step) {
     const other = this.maps[1 - side], { names } = this.maps[side];
-    if (this.move.select.value === "step") return Math.min(step, other.names.length - 1);
     const [agent, number] = names[step];
     for (let near = number; near >= 0; near -= 1) {
       const found = other.steps.get(`${agent}/${near}`);
@@ -167,23 +142,16 @@ class SideBySide {
     const [one, other] = this.panes.map((each, side) => each.steps[now[side]]);
     if (this.isByRegion && one.path && !this.twinInRegion(0, now[0])?.isSame) {
       this.status.textContent = "Run 2 did not visit this region: it shows the nearest one around it.";
-      this.tell([]);
+      this.highlight([]);
       return;
     }
     const compared = this.compared(one), found = differences(one, other, compared);
     this.status.textContent = found.length ? `These steps differ in ${found.join(", ")}.` : "These steps are the same.";
-    this.tell(found.flatMap((name) => fieldsOf(one, other, compared[name])));
+    this.highlight(found.flatMap((name) => fieldsOf(one, other, compared[name])));
   }
 
-  // Tells the fields that differ with their texts in both runs, and highlights them there.
-  tell(fields) {
-    const lines = fields.slice(0, MAX_FIELDS).map(([, name, ...texts]) => {
-      const [mine, its] = cutAlike(...texts.map(String));
-      return element("li", {}, element("b", {}, name), `: Run 1 “${mine}”, Run 2 “${its}”`);
-    });
-    const more = fields.length - lines.length;
-    this.fields.replaceChildren(...lines, ...(more > 0 ? [element("li", {}, `and ${more} more, highlighted below`)] : []));
-    this.fields.hidden = !fields.length;
+  // Highlights the fields that differ in both runs.
+  highlight(fields) {
     for (const each of this.panes) each.view.highlight(fields);
   }
 
@@ -207,8 +175,8 @@ class SideBySide {
         return;
       }
     }
-    this.status.textContent = "No further step of Run 1 differs from Run 2. The link above leads to the " +
-      "regions that only Run 2 visited.";
+    this.status.textContent = "No further step of Run 1 differs from Run 2, " +
+      "whose list of regions has those that only it visited.";
   }
 }
 

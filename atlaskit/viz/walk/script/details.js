@@ -52,7 +52,8 @@ class StepView {
     this.images.replaceChildren(...(figures.length ? figures : [element("p", {}, "This step shows no image.")]));
     this.fillLine(this.parts.asked, step.asked);
     this.fillRows(this.parts.said, step.said);
-    this.fillRows(this.parts.memory, step.memory);
+    const { labels, ruledOut } = this.map.totals(index);
+    this.fillRows(this.parts.memory, [...step.memory, ["M+ total", labels, null], ["M− total", ruledOut, null]]);
     this.fillLine(this.parts.cost, step.cost);
     this.box.hidden = false;
   }

@@ -40,4 +40,4 @@ function clockText(seconds) {
 // Whether a key event belongs to another control, or is a shortcut of the browser.
 const isTaken = (event) =>
   event.altKey || event.ctrlKey || event.metaKey || event.shiftKey ||
-  event.target.closest("input, select, textarea, [role=tree], [role=grid]") !== null;
+  event.target.closest("input, select, textarea, [role=grid]") !== null;

@@ -58,15 +58,22 @@ class RunMap {
 
   // The map at a step: a description, and what is outlined.
   at(step, data) {
-    const { evidence, dead } = this.memory.at(step);
+    const { evidence, dead } = this.memory.at(step), { labels, ruledOut } = this.totals(step);
     const marks = [...this.deadMarks(dead), ...this.marksOver(this.run.moments.map((span) => [...span, ""]), "true"),
       ...this.evidenceMarks(evidence)];
     const sent = data.change.sent ?? data.spans.map((span) => [...span, ""]);
     marks.push(...this.marksOver(sent.slice(0, this.cells), "acted"));
-    const share = dead.reduce((sum, [start, end]) => sum + end - start, 0) / (this.to - this.from);
+    const text = `The map: the ${this.run.scope} at this step. Evidence: ${labels}. Ruled out (black): ${ruledOut}.`;
+    return { text, marks };
+  }
+
+  // What the memory holds at a step, in words.
+  totals(step) {
+    const { evidence, dead } = this.memory.at(step), { within } = this.run;
     const labels = [...evidence.keys()].map((label) => `[${label}]`).join(", ") || "none";
-    const ruledOut = `Ruled out (black): ${Math.round(100 * share)} %.`;
-    return { text: `The map: the ${this.run.scope} at this step. Evidence: ${labels}. ${ruledOut}`, marks };
+    const seconds = dead.reduce((sum, [start, end]) => sum + end - start, 0);
+    const ruledOut = within ? `${Math.round((100 * seconds) / (this.to - this.from))} %` : `${seconds.toFixed(1)} s`;
+    return { labels, ruledOut };
   }
 
   // A time in cells from the start of the map, which may begin later than the video.

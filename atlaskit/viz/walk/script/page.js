@@ -1,10 +1,10 @@
 // A page of one run that embeds all of its images, and shows the answer above the steps.
 
 (() => {
-  const { run, steps, pictures } = JSON.parse(document.getElementById("run").textContent);
+  const { run, steps, pictures, missing } = JSON.parse(document.getElementById("run").textContent);
   if (!steps.length) return;
   const walker = document.getElementById("walker");
-  const source = { picture: (number) => pictures[number], look: () => {} };
+  const source = { picture: (number) => pictures[number] || Promise.reject(missing[number]), look: () => {} };
   const shown = pane({ ...run, answer: "", truth: "", notes: [] }, source, { onMove: (step) => {
     try {
       history.replaceState(null, "", `#step=${step}`);

@@ -18,7 +18,7 @@ class Pane {
     this.view = new StepView(source, run, new RunMap(run, this.memory), (step, label) => this.link(step, label));
     this.time = new RunStrip(run, this.steps, (step) => this.describe(step), (step) => this.show(step));
     this.video = new VideoStrip(run, this.memory);
-    this.regions = new RegionTree(run.regions, (node) => this.visit(node));
+    this.regions = new RegionList(run.regions, (node) => this.visit(node));
     this.heading = element("h2", { "aria-live": "polite", class: "heading" });
     this.makeControls();
     this.box = this.layout(title);

@@ -5,10 +5,10 @@ navigation  Location: the places that a video has, and how one leads to another
 describe    what the page shows beside the image of a place
 lanes       what the ruler shows of the whole video: cuts, activity, speech
 clips       a few seconds as a muted film
-panels      what else the page can do: a panel has a part in Python and one in the page
 
-Panels are `search_panel` (words in the subtitles) and `ask_panel` (a question about what is shown,
-as a line of code from `drafts`, or as an `asked_run`, which can be stopped).
+What else the page can do are panels, each with a part in Python and one in the page: `search_panel`
+(words in the subtitles) and `ask_panel` (a question about what is shown, as a line of code from
+`drafts`, or as an `asked_run`, which can be stopped).
 """
 
 from atlaskit.viz.widgets.explorer.explorer import GridExplorer

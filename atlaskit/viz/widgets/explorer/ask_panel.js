@@ -59,12 +59,12 @@ class AskPanel {
     this.outcome = element("p", { class: "outcome", role: "status" });
     this.reasoning = element("p", { class: "note" });
     this.counts = element("p", { class: "note" });
-    this.agents = element("ul", { class: "agents", "aria-label": "what the agents do" });
+    this.latest = element("ul", { class: "latest", "aria-label": "latest steps" });
     this.evidence = element("ul", { class: "evidence", "aria-label": "evidence" });
     this.toSteps = button("steps", { "aria-expanded": "false" }, () => this.toggleSteps());
     this.run = element("div", {}, element("div", { class: "fields" }, this.ask, this.stop), this.hint, this.problem,
       element("div", { class: "run" }, this.asked, this.outcome, this.reasoning, this.evidence, this.counts,
-        this.agents, this.toSteps));
+        this.latest, this.toSteps));
   }
 
   // Offers the only questions that the model can answer.
@@ -163,17 +163,14 @@ class AskPanel {
     this.asked.textContent = state.question ?? "";
     this.reasoning.textContent = state.reasoning ?? "";
     this.counts.textContent = state.counts ?? "";
-    this.agents.replaceChildren(...(isRunning ? state.agents ?? [] : []).map((agent) => this.agent(agent)));
+    this.latest.replaceChildren(...(state.run === undefined ? state.steps ?? [] : []).map(([who, does]) =>
+      element("li", {}, element("b", {}, who), " ", element("bdi", {}, does))));
     this.drawEvidence(state.evidence ?? []);
     this.toSteps.hidden = state.run === undefined;
     if (state.run !== this.state.run) this.closeSteps();
     this.state = state;
     this.count(isRunning ? state.seconds : null);
     if (state.phase !== "idle") this.reveal(this.outcome);
-  }
-
-  agent([name, where, does]) {
-    return element("li", {}, element("b", {}, name), ` ${where} `, element("bdi", {}, does));
   }
 
   // The buttons are kept while the evidence is the same, so that a click or the focus is not lost.

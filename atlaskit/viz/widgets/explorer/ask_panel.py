@@ -9,7 +9,8 @@ import agents.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import reduce
 from typing import Any, ClassVar, Protocol
 
 from atlaskit.benchmarks.atlasworld import Oracle
@@ -19,18 +20,19 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model
 from atlaskit.models.stopping import Stopped
-from atlaskit.runs.narrate import counted, span_text
-from atlaskit.runs.result import Result, verdict
+from atlaskit.runs.narrate import agent, summary
+from atlaskit.runs.result import Result
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.walk.source import RunSource, open_run
+from atlaskit.viz.walk.summary import answer_line
 from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
 from atlaskit.viz.widgets.explorer.drafts import Draft, expression_of
 
-MAX_AGENTS, MAX_EVIDENCE = 16, 60
-"""Most agents and evidence frames that are listed."""
+MAX_EVIDENCE = 60
+"""Most evidence frames that are listed."""
 MAX_CHARS = 1_000
 """Characters of one text of a run."""
 MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
@@ -61,7 +63,7 @@ class Explorer(Protocol):
 class AskPanel:
     """Writes the line that asks a question, and asks it if there is a model; one run at a time."""
 
-    ask: ClassVar[Ask | None] = None
+    ask: ClassVar[Ask]
     """`ak.ask`, which `attach` sets."""
 
     def __init__(self, explorer: Explorer) -> None:
@@ -127,32 +129,15 @@ class AskPanel:
         try:
             draft = Draft.from_json(message, atlas.video.duration_s)
             draft.check()
+            if self._explorer.vlm is None:
+                raise InputError(NO_MODEL)
             with self._lock:
-                if self._is_running:
+                if self._run is not None and not self._run.is_over:
                     return self._send_state()
-                self._run = AskedRun(
-                    self._needed_ask(), draft, self._needed_vlm(), atlas.video, atlas.cache, self._follow
-                )
+                self._run = AskedRun(self.ask, draft, self._explorer.vlm, atlas.video, atlas.cache, self._follow)
         except InputError as error:
             return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
         return self._send_state()
-
-    @property
-    def _is_running(self) -> bool:
-        return self._run is not None and not self._run.is_over
-
-    def _needed_vlm(self) -> Model | str:
-        if self._explorer.vlm is None:
-            raise InputError(NO_MODEL)
-        return self._explorer.vlm
-
-    @classmethod
-    def _needed_ask(cls) -> Ask:
-        if cls.ask is None:
-            raise InputError(
-                "GridExplorer(video, vlm=…) needs ak.ask, and it is not registered; import atlaskit as a whole."
-            )
-        return cls.ask
 
     def _follow(self, run: AskedRun) -> None:
         """Mark what a run has found, and tell the page; called when the run has changed."""
@@ -183,19 +168,20 @@ class AskPanel:
             failure = f"The run failed: {reason(run.error)}" if run.error is not None else ""
             words = "You stopped the run; what it had found stays marked." if is_stopped else failure
             state |= {"phase": "stopped" if is_stopped else "failed", "words": plain_text(words, MAX_CHARS)}
-            state |= {"question": run.draft.text, **self._progress(run.snapshot), "agents": []}
+            state |= {"question": run.draft.text, **self._progress(run.snapshot)}
         elif last is not None:
-            state |= {"phase": "answered", "question": last.question.text, **_answered(last)}
-            state |= {"run": len(self._explorer.results) - 1}
+            rests_on = f"Evidence: {last.without_evidence}." if last.without_evidence else ""
+            reasoning = plain_text(" ".join(filter(None, (last.reasoning, rests_on))), MAX_CHARS)
+            words = " ".join(filter(None, (answer_line(open_run(last)), last.failure)))
+            state |= {"phase": "answered", "words": plain_text(words, MAX_CHARS), "reasoning": reasoning}
+            state |= self._progress(reduce(Snapshot.after_event, last.trace, Snapshot()))
+            state |= {"run": len(self._explorer.results) - 1, "question": last.question.text}
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
 
     def _progress(self, snapshot: Snapshot) -> dict[str, Any]:
-        visits = sorted(snapshot.visits.items())[:MAX_AGENTS]
-        workers = [(f"Worker {number}", span_text(visit.interval_s), visit.activity) for number, visit in visits]
-        agents = [("Master", "", snapshot.master or "starts"), *workers]
         return {
             "counts": snapshot.counts_text(self._explorer.atlas.video.duration_s),
-            "agents": [[name, where, plain_text(does, MAX_CHARS)] for name, where, does in agents],
+            "steps": [[agent(event), plain_text(summary(event), MAX_CHARS)] for event in snapshot.latest],
             "evidence": [_evidence(item) for item in [*snapshot.evidence][-MAX_EVIDENCE:]],
         }
 
@@ -212,28 +198,9 @@ class AskPanel:
         self._explorer.send({"panel": "steps", **message}, buffers)
 
 
-def attach(ask: Callable[..., Result]) -> None:
+def attach(ask: Ask) -> None:
     """Register `ak.ask` as what answers the questions of the page."""
     AskPanel.ask = staticmethod(ask)
-
-
-def _answered(result: Result) -> dict[str, Any]:
-    """Return the answer of a run in words, with the truth where it is known, and its evidence."""
-    if result.answer is None:
-        why = f" {result.failure}" if result.failure else ""
-        words = f"The run has no answer; it stopped by {result.stop}.{why}"
-    else:
-        told = verdict(result.is_right, result.truth_in_words, has_evidence=not result.without_evidence)
-        words = f"Answer: {result.answer_in_words}{told}."
-    rests_on = f"Evidence: {result.without_evidence}." if result.without_evidence else ""
-    used = result.total
-    return {
-        "words": plain_text(words, MAX_CHARS),
-        "reasoning": plain_text(" ".join(filter(None, (result.reasoning, rests_on))), MAX_CHARS),
-        "counts": f"{counted(used.calls, 'call')} · {used.tokens:,} tokens · {counted(result.rounds, 'round')}"
-        f" · stopped by {result.stop}",
-        "evidence": [_evidence(item) for item in [*result.evidence][:MAX_EVIDENCE]],
-    }
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from typing import Any, Protocol
 
 from atlaskit.caching.cache import Cache
 from atlaskit.models.named import as_model
@@ -17,22 +16,8 @@ from atlaskit.viz.live.snapshots import Snapshot
 from atlaskit.viz.live.thread import DrawingThread
 from atlaskit.viz.widgets.explorer.drafts import Draft
 
-
-class Ask(Protocol):
-    """`ak.ask`, as far as it is used here."""
-
-    def __call__(
-        self,
-        video: Video,
-        question: str,
-        choices: list[str] | None,
-        *,
-        vlm: Model,
-        cache: Cache,
-        on_event: Callable[[Event], None],
-        **within: Any,
-    ) -> Result:
-        """Answer a question; `within=(start_s, end_s)` limits the search to an interval."""
+Ask = Callable[..., Result]
+"""`ak.ask`."""
 
 
 class AskedRun:
@@ -131,10 +116,6 @@ class AskedRun:
         """Keep a newer snapshot; called by the thread that follows the events."""
         self.snapshot = snapshot
         self._on_change(self)
-
-    def load(self) -> bool:
-        """Return False: nothing is loaded later."""
-        return False
 
     def finish(self, snapshot: Snapshot, result: Result | None) -> None:
         """Keep the last snapshot."""

@@ -59,10 +59,7 @@ class Explorer {
   }
 
   listen() {
-    this.onMessage = (message, buffers) => this.receive(message, buffers);
-    this.onLost = () => this.stop();
-    this.model.on("msg:custom", this.onMessage);
-    this.model.on("comm_live_update", this.onLost);
+    this.endListening = listen(this.model, (message, buffers) => this.receive(message, buffers), () => this.stop());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.cells.addEventListener("click", (event) => this.onClick(event));
     this.cells.addEventListener("pointerover", (event) => this.onRest(event));
@@ -71,8 +68,7 @@ class Explorer {
   }
 
   close() {
-    this.model.off("msg:custom", this.onMessage);
-    this.model.off("comm_live_update", this.onLost);
+    this.endListening();
     clearTimeout(this.replyTimer);
     clearTimeout(this.orderTimer);
     clearTimeout(this.aheadTimer);
@@ -174,7 +170,7 @@ class Explorer {
       drawing: () => clearTimeout(this.replyTimer),
       lane: () => this.ruler.setLane(message.name, message.spans, message.words),
       clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
-      png: () => { saveFile(buffers[0], message.name); this.deliver(`Saved as ${message.name}.`); },
+      png: () => { saveFile(buffers[0], "image/png", message.name); this.deliver(`Saved as ${message.name}.`); },
       "no clip": () => this.deliver(message.words),
       "no png": () => this.deliver(message.words),
       "no lanes": () => this.deliver(message.words),

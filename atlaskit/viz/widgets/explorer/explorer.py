@@ -8,8 +8,6 @@ the ruler) has threads of its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
 from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache, cache_in_use
@@ -24,22 +22,22 @@ from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import Sampling
 from atlaskit.viz.html.markup import Html, plain_text
-from atlaskit.viz.widgets import bridge
-from atlaskit.viz.widgets.bridge import Receive, Send
+from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
+from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
 from atlaskit.viz.widgets.explorer.clips import make_clip
 from atlaskit.viz.widgets.explorer.describe import Marks, describe
 from atlaskit.viz.widgets.explorer.files import png_of, unreadable_note
 from atlaskit.viz.widgets.explorer.lanes import lanes
 from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, make_atlas, moved, show
-from atlaskit.viz.widgets.explorer.panels import make_panels
+from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 from atlaskit.viz.widgets.explorer.static import static_picture
 
 MAX_CHARS = 600
 """Characters of a message that says what failed."""
 
 
-class GridExplorer:
+class GridExplorer(PageOwner):
     """A video's grid to explore in a notebook: `GridExplorer(video)` as the last line of a cell.
 
     Click a cell to open it, or move with the arrow keys and press Enter, down to single frames.
@@ -67,6 +65,8 @@ class GridExplorer:
         >>> explorer.open(5).back() is explorer
         True
     """
+
+    page = "explorer"
 
     def __init__(
         self,
@@ -110,11 +110,10 @@ class GridExplorer:
         self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
         self.vlm, self.results = vlm, [] if result is None else [result]
         self.place = self._requested = Location()
-        self._send_to: Send | None = None
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
         self._lane_jobs, self._mark_jobs = Debouncer("explorer-lanes"), Debouncer("explorer-marks")
-        self._panels = make_panels(self)
+        self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self)
 
     @property
     def view(self) -> View:
@@ -178,33 +177,8 @@ class GridExplorer:
 
     def refresh(self) -> None:
         """Draw the marks in the page again, after setting `marks`; the image stays."""
-        if self._send_to is not None or "widget" in vars(self):
+        if self.has_page:
             self._mark_jobs.submit(self._send_marks)
-
-    def attach(self, send: Send) -> Receive:
-        """Connect a page by another transport than a notebook's; return what takes its messages.
-
-        Args:
-            send: `send(message, buffers)` sends to the page. It is called from several threads.
-        """
-        self._send_to = send
-        return self._receive
-
-    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-        """Send a message to the page, from any thread; without a page, nothing happens."""
-        if self._send_to is not None:
-            self._send_to(message, buffers)
-        elif "widget" in vars(self):
-            self.widget.send(message, buffers)
-
-    @cached_property
-    def widget(self) -> Any:
-        """The widget without its static picture, for use inside other widgets.
-
-        Raises:
-            InputError: anywidget is not installed.
-        """
-        return bridge.connect("explorer", self._receive, has_panes=True)
 
     def _go(self, location: Location) -> GridExplorer:
         show(self.atlas, location).check_readable()
@@ -213,7 +187,7 @@ class GridExplorer:
         return self
 
     def _submit(self, location: Location) -> None:
-        if self._send_to is not None or "widget" in vars(self):
+        if self.has_page:
             self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
 
     # --- from the page
@@ -333,9 +307,6 @@ class GridExplorer:
     def _repr_html_(self) -> Html:
         """Return the static picture: the current image, and a timeline of the video."""
         return static_picture(self.atlas, self.place, self.marks)
-
-    def _ipython_display_(self) -> None:
-        bridge.show(self._repr_html_(), lambda: self.widget, repr(self))
 
     def __repr__(self) -> str:
         return f"GridExplorer({self.atlas.video!r})"

@@ -86,9 +86,3 @@ async function copyText(text, notice) {
     field.select();
   }
 }
-
-function saveFile(bytes, name) {
-  const address = URL.createObjectURL(new Blob([bytes], { type: "image/png" }));
-  element("a", { href: address, download: name }).click();
-  setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser reads it after the click
-}
