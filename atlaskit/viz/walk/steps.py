@@ -57,7 +57,7 @@ MAX_CHARS, MIN_CHARS, TOTAL_CHARS = 4_000, 200, 400_000
 FEW_ROWS = 4
 """A step with more rows has shorter ones, so that its size stays bounded."""
 
-FINDS, CHANGES_EVIDENCE, ADDS_DEAD_ZONE = "finds evidence", "changes the evidence (M+)", "rules out time (M−)"
+FINDS, CHANGES_EVIDENCE, ADDS_DEAD_ZONE = "finds evidence", "changes the evidence", "rules out time"
 """What a step can do to the memory, as a filter names it."""
 MAX_SPANS = 512
 """Most intervals of one kind that a step hands to the map."""
@@ -189,13 +189,13 @@ def _cost(event: Event) -> str:
 def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
     """Yield what an event adds to M+ and M−, and what it erases."""
     for item in merged_in(event):
-        yield "M+ added", item_text(item), findings.of(item.timestamp_s)
+        yield "evidence added", item_text(item), findings.of(item.timestamp_s)
     if isinstance(event, Review):
-        yield from (("M+ erased", f"[{label}]", findings.of_label(label)) for label in event.erased)
+        yield from (("evidence erased", f"[{label}]", findings.of_label(label)) for label in event.erased)
     if isinstance(event, Report | Review) and event.dead_s:
-        yield "M− added", spans_text(event.dead_s), None
+        yield "ruled out now", spans_text(event.dead_s), None
     if isinstance(event, Reopen):
-        yield "M− removed", f"{counted(len(event.paths), 'region')} that had been ruled out", None
+        yield "open again", f"{counted(len(event.paths), 'region')} that had been ruled out", None
 
 
 def ending_rows(run: RunSource) -> list[Row]:

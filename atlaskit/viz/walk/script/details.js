@@ -11,7 +11,7 @@ class StepView {
     this.parts = {
       asked: this.part("asked", "Request", "p"),
       said: this.part("said", "Details", "dl"),
-      memory: this.part("memory", "Memory: scratchpad (M+) and dead zones (M−)", "dl"),
+      memory: this.part("memory", "Memory", "dl"),
       cost: this.part("cost", "Cost", "p"),
     };
     const text = element("div", { class: "words" }, ...Object.values(this.parts).map(({ section }) => section));
@@ -53,7 +53,7 @@ class StepView {
     this.fillLine(this.parts.asked, step.asked);
     this.fillRows(this.parts.said, step.said);
     const { labels, ruledOut } = this.map.totals(index);
-    this.fillRows(this.parts.memory, [...step.memory, ["M+ total", labels, null], ["M− total", ruledOut, null]]);
+    this.fillRows(this.parts.memory, [...step.memory, ["evidence so far", labels, null], ["ruled out so far", ruledOut, null]]);
     this.fillLine(this.parts.cost, step.cost);
     this.box.hidden = false;
   }
