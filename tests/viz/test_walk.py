@@ -113,7 +113,7 @@ def test_a_page_has_a_step_for_every_event(answered: Result, tmp_path: Path) -> 
     assert len(page_steps) == len(answered.trace)
     for step, event in zip(page_steps, answered.trace, strict=True):
         assert len(step["saw"]) == len(image_keys(event))
-        assert all(page.run["pictures"][index] and text and size for index, text, size in step["saw"])
+        assert all(page.run["pictures"][index] and text and size for index, text, size, _ in step["saw"])
         assert bool(step["cost"]) == isinstance(event, Call | Failure) and step["round"] == event.round
     keys = {key for event in answered.trace for key in image_keys(event)}
     assert len(page.run["pictures"]) == len(keys), "each image is in the page once"

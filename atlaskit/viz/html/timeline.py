@@ -60,6 +60,12 @@ def draw_png(lanes: Sequence[Lane], duration_s: float) -> bytes:
     return buffer.getvalue()
 
 
+def tick_times(duration_s: float, most: int) -> list[float]:
+    """Return the times in seconds, from 0 on, at which an axis over a duration has ticks."""
+    step_s = next((step for step in _TICK_STEPS_S if duration_s / step <= most), duration_s / 4)
+    return [number * step_s for number in range(int(duration_s / step_s) + 1)]
+
+
 def _x(time_s: float, duration_s: float) -> int:
     """Return the pixel column of a time; times outside the video are at its ends."""
     left, right = _NAME_PX * _SCALE, (WIDTH_PX - _MARGIN_PX) * _SCALE
@@ -67,12 +73,11 @@ def _x(time_s: float, duration_s: float) -> int:
 
 
 def _draw_ticks(pen: ImageDraw.ImageDraw, duration_s: float, lanes: int) -> None:
-    step_s = next((step for step in _TICK_STEPS_S if duration_s / step <= MAX_TICKS), duration_s / 4)
     bottom = _LANE_PX * lanes * _SCALE
-    for number in range(int(duration_s / step_s) + 1):
-        x = _x(number * step_s, duration_s)
+    for time_s in tick_times(duration_s, MAX_TICKS):
+        x = _x(time_s, duration_s)
         pen.line([(x, 0), (x, bottom)], fill=TICK_LINE, width=1)
-        label = clock(number * step_s).removesuffix(".0")
+        label = clock(time_s).removesuffix(".0")
         half = round(_font().getlength(label) / 2)
         pen.text((min(x - half, WIDTH_PX * _SCALE - 2 * half - 2), bottom + 4), label, fill=INK, font=_font())
 

@@ -144,7 +144,7 @@ def _line_look(line: str) -> dict[str, str]:
         return {"color": MUTED, "style": "italic"}
     if line and not line.startswith(" "):
         return {"weight": "bold"}
-    return {"color": FOUND} if "; added [" in line else {"color": MUTED} if "; dead zones" in line else {}
+    return {"color": FOUND} if "  kept [" in line else {"color": MUTED} if "  ruled out" in line else {}
 
 
 def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:

@@ -4,26 +4,60 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from atlaskit.environment.grid import Grid
+from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.mdp import dead_cells
+from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import printable
 from atlaskit.runs.events import Probe, Report, Review
-from atlaskit.runs.narrate import agent, summary
-from atlaskit.runs.replay import memories
 from atlaskit.runs.result import Result
 from atlaskit.viz.plots.runs import events_of_round, probes_for, steps_of
 
 
 def log(result: Result) -> Iterator[str]:
     """Yield the lines of a run's log; each round is a heading and indented lines."""
-    root = Grid(*result.within, result.settings["k"])
-    zones = {event.round: after.dead_zones for event, after in zip(result.trace, memories(result.trace), strict=True)}
+    dead_zones, size = DeadZones(), result.settings["k"] ** 2
     for number in range(1, result.rounds + 1):
         yield f"round {number}"
-        kinds = (events_of_round(result, kind, number) for kind in (Report, Review))
-        for event in (*probes_for(number, result), *(event for events in kinds for event in events)):
-            steps = steps_of(event, result) if isinstance(event, Report) else []
-            actions = f" · {' → '.join(step.action.name for step in steps)}" if steps else ""
-            ahead = " (scored ahead)" if isinstance(event, Probe) and event.ahead else ""
-            yield printable(f"  {agent(event).lower():<9} {summary(event)}{ahead}{actions}", 1_000)
-        yield f"  black     {len(dead_cells(root, zones[number]))} of {root.size} cells"
+        for probe in probes_for(number, result):
+            yield f"  probe     {_probe_line(probe, number)}"
+        reports = events_of_round(result, Report, number)
+        reviews = events_of_round(result, Review, number)
+        for report in reports:
+            yield f"  worker {report.worker}  {_visit_line(report, result)}"
+        for review in reviews:
+            yield f"  review    {_review_line(review)}"
+        dead_zones = dead_zones.add_all(span for report in reports for span in report.dead_s)
+        dead_zones = dead_zones.add_all(span for review in reviews for span in review.dead_s)
+        yield f"  black     {len(black_cells(result, dead_zones))} of {size} cells"
+
+
+def black_cells(result: Result, dead_zones: DeadZones | None = None) -> frozenset[int]:
+    """Return the black cells of the root, for `dead_zones` or else for those of the result."""
+    root = Grid(*result.within, result.settings["k"])
+    return dead_cells(root, result.dead_zones if dead_zones is None else dead_zones)
+
+
+def _probe_line(probe: Probe, round_number: int) -> str:
+    """Return the scores of a probe, the highest first, and when the probe was made."""
+    ranked = sorted(probe.scores.items(), key=lambda item: (-item[1], item[0]))
+    scores = ", ".join(f"{cell}: {score:.2f}" for cell, score in ranked)
+    when = f"made during round {round_number - 1}" if probe.ahead else "made before the round"
+    return f"{scores}  ({when})"
+
+
+def _visit_line(report: Report, result: Result) -> str:
+    """Return the region of a visit, the actions in it, and what it changed in memory."""
+    start_s, end_s = report.interval_s
+    region = f"cell {'/'.join(map(str, report.path)):<3} {clock(start_s):>7}–{clock(end_s):<7}"
+    actions = " → ".join(step.action.name for step in steps_of(report, result))
+    evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in report.kept)
+    outcome = f"kept {evidence}" if evidence else "ruled out" if report.dead_s else "nothing new"
+    return f"{region}  {actions:<26}  {outcome}"
+
+
+def _review_line(review: Review) -> str:
+    """Return the reasoning of a review, its conclusion, and the cells it sends workers to."""
+    conclusion = review.conclusion
+    cells = ", ".join(map(str, conclusion.get("explore", ())))
+    action = conclusion.get("action", "")
+    return printable(f"{review.reasoning} {action}{f': look in {cells}' if cells else ''}")

@@ -10,6 +10,7 @@ from atlaskit.environment.grid import Grid, clock
 from atlaskit.errors import printable
 from atlaskit.runs.events import Event, Probe, Report, Review, Step
 from atlaskit.runs.result import Result
+from atlaskit.viz.html.timeline import tick_times
 from atlaskit.viz.palette import DEAD, DEAD_BEFORE, FOUND, GRID_LINE, INK, REFERENCE_LINE, SCORED, TRUTH, categorical
 from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
 
@@ -27,8 +28,6 @@ MAX_LABELLED_ROWS = 24
 """Most rows of a figure in full size; with more, rows are lower and carry no text of their own."""
 MAX_COLUMNS = 5
 """Most columns of a legend."""
-TICKS_S = (1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200)
-"""Candidate distances of the ticks of a time axis, in seconds."""
 
 
 def path(result: Result, ax: Axes | None = None) -> Axes:
@@ -124,8 +123,7 @@ def _merge_close_labels(labels: Iterable[tuple[float, str]], min_gap_s: float) -
 
 def _draw_time_axis(ax: Axes, duration_s: float) -> None:
     ax.set_xlim(0, duration_s)
-    step_s = next((step for step in TICKS_S if duration_s / step <= 12), TICKS_S[-1])
-    ticks = range(0, int(duration_s) + 1, step_s)
+    ticks = tick_times(duration_s, 12)
     ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
     ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s)")
     ax.grid(axis="y", visible=False)

@@ -12,6 +12,7 @@ import asyncio
 import html
 import json
 import secrets
+import struct
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from string import Template
@@ -27,7 +28,6 @@ from tornado.websocket import WebSocketClosedError, WebSocketHandler
 from atlaskit import limits
 from atlaskit.errors import InputError, reason
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.standalone.frames import packed
 from atlaskit.viz.widgets import GridExplorer, RunTable, bridge
 
 ADDRESS = "127.0.0.1"
@@ -176,7 +176,7 @@ class _Socket(_Guarded, WebSocketHandler):
     def _send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
         """Send a message to the page, from any thread; one that no longer listens gets none."""
         try:
-            self._loop.call_soon_threadsafe(self._write, packed(message, buffers))
+            self._loop.call_soon_threadsafe(self._write, _packed(message, buffers))
         except RuntimeError:
             return  # the server has stopped
 
@@ -185,6 +185,15 @@ class _Socket(_Guarded, WebSocketHandler):
             self.write_message(frame, binary=True)
         except WebSocketClosedError:
             return
+
+
+def _packed(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
+    """Return a message and its buffers as one binary frame; `start.js` unpacks it.
+
+    It has the length of its JSON, the JSON (message, sizes of buffers), and the buffers.
+    """
+    head = json.dumps({"message": message, "sizes": [len(buffer) for buffer in buffers]}).encode()
+    return b"".join([struct.pack(">I", len(head)), head, *buffers])
 
 
 def _name(address: str) -> str | None:

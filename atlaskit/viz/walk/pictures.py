@@ -7,6 +7,7 @@ trace from elsewhere can name any image of that cache.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from io import BytesIO
@@ -53,10 +54,10 @@ class Pictures:
     """All images of a run, each once."""
 
     images: list[DrawnImage] = field(default_factory=list)
-    by_event: dict[int, list[tuple[int, str, Size | None]]] = field(default_factory=dict)
-    """For the index of each event, its images: index in `images`, description, size if known."""
-    marks: dict[int, list[list[Mark]]] = field(default_factory=dict)
-    """For the index of each event, the outlines of each of its images."""
+    by_event: defaultdict[int, list[tuple[int, str, Size | None, list[Mark]]]] = field(
+        default_factory=lambda: defaultdict(list)
+    )
+    """For the index of each event, its images: index in `images`, description, size, outlines."""
     map: int | None = None
     """The image of the root grid, without dead cells; None if it is not known."""
     sheet: int | None = None
@@ -72,12 +73,6 @@ class Pictures:
             self.images.append(drawn)
         return self._indices[key]
 
-    def add_to(self, event: int, image: int, description: str, marks: list[Mark]) -> None:
-        """Add an image to an event, both given by their indices."""
-        shown = image, plain_text(description, 1_000), self.images[image].size
-        self.by_event.setdefault(event, []).append(shown)
-        self.marks.setdefault(event, []).append(marks)
-
 
 def pictures(run: RunSource) -> Pictures:
     """Return the images that a run showed; none is drawn yet."""
@@ -89,8 +84,9 @@ def pictures(run: RunSource) -> Pictures:
             if picture is None and run.video is not None:
                 continue
             cached = DrawnImage(None, _cache_reader(key, run))
-            image = found.add(key, cached if picture is None else DrawnImage(picture.size, picture.jpeg))
-            found.add_to(place, image, description, marker.marks(event, what))
+            shown = cached if picture is None else DrawnImage(picture.size, picture.jpeg)
+            image, description = found.add(key, shown), plain_text(description, 1_000)
+            found.by_event[place].append((image, description, shown.size, marker.marks(event, what)))
             view, sheet = view_of(event), getattr(event, "sheet", None)
             if what == "view" and run.video is None and view is not None and not (view.path or view.dead):
                 found.map = image

@@ -93,8 +93,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             "said": _bounded([*ending, *((name, text, None) for name, text in told)], max_chars),
             "memory": _bounded([*memory_changes(event, findings)], max_chars),
             "cost": _cost(event),
-            "saw": found.by_event.get(index, []),
-            "marks": found.marks.get(index, []),
+            "saw": found.by_event[index],
         }
 
 

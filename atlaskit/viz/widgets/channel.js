@@ -4,8 +4,9 @@ const MAX_HELD = 60;
 const STOPPED = "The kernel has stopped. The steps stay; their images need a running kernel: run this cell again.";
 
 class Channel {
-  constructor(model, { onHead, onSteps, onTrouble, onStopped }) {
-    this.model = model;
+  // `panel` is the name of the messages' panel, where a page has several.
+  constructor(model, { onHead, onSteps, onTrouble, onStopped }, panel) {
+    Object.assign(this, { model, panel });
     this.handlers = { head: onHead, steps: onSteps, trouble: onTrouble };
     this.held = new Map(); // images by name, the one shown last at the end
     this.looks = new Map(); // for each run, the images that are shown now, and those likely to be next
@@ -19,7 +20,7 @@ class Channel {
   }
 
   open(run) {
-    this.model.send({ want: "run", run });
+    this.model.send({ want: "run", run, panel: this.panel });
   }
 
   // The source that a pane takes the images of a run from.
@@ -41,7 +42,7 @@ class Channel {
     const pairs = (when) => [...this.looks].flatMap(([run, look]) => look[when].map((number) => [run, number]));
     const wanted = [...pairs("now"), ...pairs("next")];
     const missing = wanted.filter(([run, number]) => !this.held.get(nameOf(run, number))?.address);
-    if (missing.length) this.model.send({ want: "pictures", wanted: missing });
+    if (missing.length) this.model.send({ want: "pictures", wanted: missing, panel: this.panel });
     const needed = new Set(wanted.map(([run, number]) => nameOf(run, number)));
     for (const name of this.held.keys()) {
       if (this.held.size <= MAX_HELD) break;
@@ -74,6 +75,7 @@ class Channel {
   }
 
   receive(message, buffers) {
+    if (message.panel !== this.panel) return;
     const name = nameOf(message.run, message.picture);
     if (message.is === "picture") {
       const held = this.entry(name);
@@ -95,7 +97,7 @@ function nameOf(run, number) {
 
 // The panes of one run, or of two side by side, inside an element.
 class Walker {
-  constructor(el, model, runs) {
+  constructor(el, model, runs, panel) {
     this.runs = runs;
     this.heads = new Map();
     this.counts = new Map(runs.map((run) => [run, 0])); // steps received of each run
@@ -113,7 +115,7 @@ class Walker {
       onSteps: (message) => this.addSteps(message),
       onTrouble: (message) => this.report(message),
       onStopped: (words) => this.report({ words }),
-    });
+    }, panel);
     for (const run of runs) this.channel.open(run);
   }
 

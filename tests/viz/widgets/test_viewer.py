@@ -74,12 +74,12 @@ def test_a_page_receives_all_steps_and_only_requested_images(eventful: Result) -
     steps, head = page.steps(), page.head()
     assert eventful.sheet.video.frames_decoded == decoded and empty.stats() == {}, "nothing is drawn yet"
     exported = json.loads(re.findall(r'id="run">(.*?)</script>', walk.html(eventful))[0])
-    assert [{**step, "saw": []} for step in steps] == [{**step, "saw": []} for step in exported["steps"]]
+    assert steps == exported["steps"]
     shown = {"map": 0, "sheet": None}  # a page numbers its images anew
     assert {**head, **shown} == {**exported["run"], **shown} and head["count"] == len(steps) == len(eventful.trace)
 
     drawn = list(pictures(eventful.trace, eventful.sheet.video, eventful.sheet.cache))
-    listed = [(index, image) for index, step in enumerate(steps) for image, _, _ in step["saw"]]
+    listed = [(index, image) for index, step in enumerate(steps) for image, *_ in step["saw"]]
     assert len(listed) == len(drawn) > 10
     for (index, image), each in list(zip(listed, drawn, strict=True))[:6]:
         (reply,) = [

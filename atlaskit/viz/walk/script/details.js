@@ -30,7 +30,7 @@ class StepView {
   // The images of a step: what an agent saw; else, and at the end of the run, the map.
   imagesOf(index, step) {
     if (!step) return [];
-    const saw = step.saw.map(([number, text, size], place) => ({ number, text, size, marks: step.marks[place] ?? [],
+    const saw = step.saw.map(([number, text, size, marks], place) => ({ number, text, size, marks,
       sent: `As sent to the model${step.older && !place ? `, ${step.older}` : ""}. ` })); // the grid comes first
     const isLast = index === this.run.count - 1, { sheet, map } = this.run;
     const hasSheet = isLast && Number.isInteger(sheet) && !saw.length;

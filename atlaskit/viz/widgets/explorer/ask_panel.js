@@ -126,10 +126,9 @@ class AskPanel {
 
   // --- the run
 
-  receive(message, buffers) {
-    if (message.panel === "steps") this.onSteps?.(message, buffers);
-    else if (message.panel !== "ask") return false;
-    else if (message.is === "line") this.showLine(message);
+  receive(message) {
+    if (message.panel !== "ask") return message.panel === "steps"; // which the walker receives
+    if (message.is === "line") this.showLine(message);
     else if (message.is === "questions") this.offerQuestions(message.questions);
     else if (message.is === "problem") this.refuse(message.words);
     else this.draw(message);
@@ -204,8 +203,9 @@ class AskPanel {
 
   toggleSteps() {
     if (this.walker) return this.closeSteps();
+    if (this.explorer.hasStopped) return this.explorer.fail(NO_KERNEL);
     this.explorer.el.append(this.steps);
-    this.walker = new Walker(this.steps, this.stepsModel(), [this.state.run]);
+    this.walker = new Walker(this.steps, this.explorer.model, [this.state.run], "steps");
     this.toSteps.setAttribute("aria-expanded", "true");
     return this.walker.root.focus();
   }
@@ -215,22 +215,6 @@ class AskPanel {
     this.walker = null;
     this.steps.remove();
     this.toSteps.setAttribute("aria-expanded", "false");
-  }
-
-  // The model that the steps use: messages of their own, beside those of the explorer.
-  stepsModel() {
-    const { explorer } = this;
-    return {
-      send: (message) => explorer.send({ ...message, panel: "steps" }),
-      on: (name, handle) => {
-        if (name === "msg:custom") this.onSteps = handle;
-        else explorer.model.on(name, handle);
-      },
-      off: (name, handle) => {
-        if (name === "msg:custom") this.onSteps = null;
-        else explorer.model.off(name, handle);
-      },
-    };
   }
 
   close() {

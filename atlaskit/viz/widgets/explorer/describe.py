@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from atlaskit.environment.atlas import Atlas
@@ -108,13 +109,8 @@ def _caption(video: Video, shown: Shown) -> str:
 
 def _subtitles(atlas: Atlas, start_s: float, end_s: float) -> str:
     """Return the first subtitles of an interval as one line."""
-    texts, chars = list[str](), 0
-    for line in atlas.video.subtitles.between(start_s, end_s):
-        texts.append(line.text)
-        chars += len(line.text) + 1
-        if chars > MAX_SUBTITLE_CHARS:
-            break
-    return plain_text(" ".join(texts), MAX_SUBTITLE_CHARS) if texts else ""
+    lines = islice(atlas.video.subtitles.between(start_s, end_s), MAX_SUBTITLE_CHARS)
+    return plain_text(" ".join(line.text for line in lines), MAX_SUBTITLE_CHARS)
 
 
 def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
