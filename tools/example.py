@@ -19,7 +19,7 @@ from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.render import with_look
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
-from atlaskit.viz.plots.logs import log
+from atlaskit.viz.plots.logs import black_cells, log
 
 WORLD_SEED, DURATION_S = 5, 1500
 QUESTION = "How many times does a yellow star appear in the video?"
@@ -64,11 +64,6 @@ def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, ce
     question = world.question(QUESTION)
     search = ak.Search(traversal=TRAVERSAL, cell=cell)
     return ak.ask(video, question, vlm=oracle, workers=WORKERS, search=search, cache=cache)
-
-
-def black_cells(result: Result) -> frozenset[int]:
-    """Return the cells of the root grid that are black in the end."""
-    return dead_cells(Grid(*result.within, result.settings["k"]), result.dead_zones)
 
 
 def draw(result: Result, cache: ak.Cache) -> None:
