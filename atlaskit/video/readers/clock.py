@@ -89,10 +89,12 @@ class Timeline(NamedTuple):
     """When the longest stream ends, in seconds on that clock."""
 
 
-def continuous(times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick: Fraction) -> Timeline:
+def continuous(
+    times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick: Fraction, longest_s: int = LONGEST_STEP_S
+) -> Timeline:
     """Return the times of all pictures on one clock that never goes back.
 
-    A part of the file begins where the times go back, or forward by more than LONGEST_STEP_S while
+    A part of the file begins where the times go back, or forward by more than `longest_s` while
     no sound goes on. It is moved to where the part before it ends. A single time that contradicts
     both its neighbours is replaced.
 
@@ -101,10 +103,11 @@ def continuous(times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick
         duration: Of each picture.
         sounds: The clocks of the other streams.
         tick: Length of a tick in seconds.
+        longest_s: Longest step of a clock that has not jumped.
     """
     times = times.copy()
     runs = [run for sound in sounds for run in sound.runs]
-    starts = _starts(times, duration, runs, tick)
+    starts = _starts(times, duration, runs, tick, int(longest_s / tick))
     joints: list[Joint] = []
     end = Fraction(0)
     for first, after in zip(starts, [*starts[1:], len(times)], strict=True):
@@ -131,9 +134,8 @@ def _end_of_part(
     return longest if is_last or longest - video_end > UNEVEN_S else video_end
 
 
-def _starts(times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction) -> list[int]:
+def _starts(times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction, longest: int) -> list[int]:
     """Return the indices at which parts begin; correct single wrong times in place."""
-    longest = int(LONGEST_STEP_S / tick)
     starts = [0]
     steps = np.diff(times)
     for index in np.flatnonzero((steps < 0) | (steps - duration[:-1] > longest)) + 1:

@@ -22,14 +22,14 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
 
-FORMAT = b"atlaskit index 3\n"
+FORMAT = b"atlaskit index 4\n"
 FOOTER = struct.Struct("<QQ32s")
 """Bytes of the table, bytes of the description, and the SHA-256 of the two."""
 PACKET = np.dtype(
     [("pts", "<i8"), ("dts", "<i8"), ("duration", "<i8"), ("offset", "<i8"), ("size", "<i4"), ("flags", "<i4")]
 )
 """A row of the table. Times are in ticks; `flags` holds KEYFRAME, …, above them the codec."""
-KEYFRAME, HIDDEN, DAMAGED, CODEC_SHIFT = 1, 2, 4, 8
+KEYFRAME, HIDDEN, DAMAGED, BEHIND_HOLE, CODEC_SHIFT = 1, 2, 4, 8, 8
 BINARY = ("extradata", "palette", "parameters")
 """Settings of a codec that are bytes."""
 LARGEST_DESCRIPTION = 16 << 20
@@ -73,6 +73,7 @@ class Description(BaseModel):
     frame_ticks: Annotated[int, Field(ge=1)]
     start: tuple[int, Annotated[int, Field(ge=1)]]
     end: tuple[int, Annotated[int, Field(ge=1)]]
+    readable_end: tuple[int, Annotated[int, Field(ge=1)]]
     codecs: Annotated[list[StoredCodec], Field(min_length=1)]
     joints: list[tuple[int, int]]
     """Byte of the file at which each further part begins, and the microseconds added from there."""

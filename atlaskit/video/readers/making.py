@@ -26,7 +26,15 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from atlaskit.errors import VideoError, reason
-from atlaskit.video.readers.clock import LONGEST_REORDER, NO_TIME, SoundClock, continuous, ordered, paced
+from atlaskit.video.readers.clock import (
+    LONGEST_REORDER,
+    LONGEST_STEP_S,
+    NO_TIME,
+    SoundClock,
+    continuous,
+    ordered,
+    paced,
+)
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of, same_decoder
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
@@ -37,8 +45,10 @@ from atlaskit.video.readers.container import (
     packets_of,
     tick_length,
 )
-from atlaskit.video.readers.duration import declared_end, earliest_start
+from atlaskit.video.readers.duration import declared_end, earliest_start, promised
+from atlaskit.video.readers.elements import Holes
 from atlaskit.video.readers.index import (
+    BEHIND_HOLE,
     CODEC_SHIFT,
     DAMAGED,
     HIDDEN,
@@ -58,6 +68,9 @@ if TYPE_CHECKING:
 
 SAVED_EVERY_S = 20.0
 """So often what was decoded is saved, for a process that goes on where this one ends."""
+UNPROMISED = RAW | {"mpeg", "mpegts"}
+"""Kinds of which FFmpeg guesses the length."""
+WHOLE_DAY_S = 86_400
 MARKED_BEFORE = 4
 REORDERED = 32
 """Most packets between one and its picture."""
@@ -140,7 +153,7 @@ class _Packets:
         self._source = path.open("rb") if self._is_in_place else writer.file
         self._start = earliest_start(container)
         self.codecs: list[Codec] = [codec_of(stream)]
-        self._codec = 0
+        self._codec, self._is_behind_hole = 0, False
         # FFmpeg takes the shape of pixels from the track's size and the last of several codecs.
         self._aspects = stream.sample_aspect_ratio, stream.codec_context.sample_aspect_ratio
         self._times, self._durations, self._sounds = array("q"), array("q"), dict[int, SoundClock]()
@@ -162,7 +175,8 @@ class _Packets:
             if packet.is_keyframe and (parameters := parameters_of(packet, self.codecs[self._codec])):
                 self._change_codec("parameters", parameters)
             self.flags.append(HIDDEN * packet.is_discard | DAMAGED * packet.is_corrupt | KEYFRAME * packet.is_keyframe)
-            self.flags[-1] |= self._codec << CODEC_SHIFT
+            self.flags[-1] |= self._codec << CODEC_SHIFT | BEHIND_HOLE * self._is_behind_hole
+            self._is_behind_hole = False
             at = -1 if packet.pos is None else packet.pos
             self._offsets.append(at if self._is_in_place else self._writer.write(memoryview(packet)))
             self.sizes.append(packet.size)
@@ -175,12 +189,15 @@ class _Packets:
         self._writer.file.flush()
 
     def _video_packets(self, bar: tqdm) -> Iterator[VideoPacket]:
+        holes = Holes(self._path)
         try:
             for packet in packets_of(self._container):
+                self._is_behind_hole |= self.kind == "matroska" and holes.is_before(packet)
                 if packet.pos is not None and packet.pos > bar.n:
                     bar.update(packet.pos - bar.n)
                 if packet.stream is self._stream:
-                    if packet.size:
+                    # A packet that FFmpeg cannot read to its end is the last one, but in a stream.
+                    if packet.size and not (packet.is_corrupt and self.kind != "mpegts"):
                         yield cast("VideoPacket", packet)
                 elif packet.stream.type in ("audio", "subtitle") and packet.pts is not None and packet.time_base:
                     clock = self._sounds.setdefault(packet.stream.index, SoundClock())
@@ -242,7 +259,9 @@ class _Packets:
         length = table["duration"][order]
         is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
         times = paced(given[order], length, self.tick) if is_sparse else ordered(given[order], length)
-        timeline = continuous(times, length, list(self._sounds.values()), self.tick)
+        # The clock of Matroska counts from its own start: a long step is a picture that stands.
+        longest_s = WHOLE_DAY_S if self.kind == "matroska" else LONGEST_STEP_S
+        timeline = continuous(times, length, list(self._sounds.values()), self.tick, longest_s)
         # A part may begin with pictures that need ones that are not there.
         starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
         keys = [np.flatnonzero(is_key[order[first:after]])[:1].sum() for first, after in pairwise(starts)]
@@ -301,9 +320,18 @@ class _Packets:
         rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
         head = [*map(self.packet, range(min(PROVED, len(self)))), None]
         orientation = orientation_of(self._path, self.kind, self._stream, head)
-        last = max(end, int((shown["pts"] + shown["duration"]).max()) * self.tick)
+        first, ends = int(shown["pts"].min()) * self.tick, shown["pts"] + shown["duration"]
+        last = max(end, int(ends.max()) * self.tick)
         declared = declared_end(self._container, self._stream)
-        is_trimmed = declared is not None and not joints and (last - declared) / self.tick > 1.5 * self._frame_ticks
+        if declared is not None and not joints and (last - declared) / self.tick > 1.5 * self._frame_ticks:
+            last = declared
+        readable, promise = last, promised(self._container, self._stream, first)
+        if self.kind not in UNPROMISED and not joints and promise.is_broken(last):
+            # Pictures that are decoded late are lost: the first of them ends what is there.
+            near = np.sort(shown["pts"])[-REORDERED:]
+            missing = near[:-1][np.diff(near) > 1.5 * self._frame_ticks]
+            readable = int(missing[0] + self._frame_ticks if len(missing) else ends.max()) * self.tick
+            last = max(first + promise.picture, readable)
         return Description(
             kind=self.kind,
             is_in_place=self._is_in_place,
@@ -315,7 +343,8 @@ class _Packets:
             tick=_pair(self.tick),
             frame_ticks=self._frame_ticks,
             start=_pair(self._start),
-            end=_pair(declared if declared is not None and is_trimmed else last),
+            end=_pair(last),
+            readable_end=_pair(readable),
             codecs=[StoredCodec.of(codec) for codec in self.codecs],
             joints=[(self._positions[packet], round(shift * self.tick * 1_000_000)) for packet, shift in joints],
         )

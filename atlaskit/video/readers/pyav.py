@@ -21,8 +21,7 @@ import numpy as np
 from atlaskit.errors import FrameError, VideoError, reason
 from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
-from atlaskit.video.readers.decoder import DecodeError, Decoder, StreamBreak
-from atlaskit.video.readers.demux import Demuxer
+from atlaskit.video.readers.decoder import DecodeError, Decoder
 from atlaskit.video.readers.opening import open_source
 from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.steps import Targets
@@ -67,7 +66,6 @@ class PyAVReader:
         self._path = path
         self._lock = threading.Lock()
         self._source = open_source(path, copies)
-        self._demuxer = Demuxer(self._source)
         self.duration_s, self.readable_s = float(self._source.end), float(self._source.readable_end)
         self.fps, self.size = self._source.fps, self._source.size
         self.origin_s = float(self._source.origin * self._source.tick)
@@ -75,7 +73,6 @@ class PyAVReader:
         self.joints, self.frames_decoded = self._source.joints, 0
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
-        self._breaks: dict[int, StreamBreak] = {}
         self._note_use()
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
@@ -84,8 +81,8 @@ class PyAVReader:
         Every time lies in `[0, duration_s)`. The frame is the one that playing the file from its
         start shows at that time.
         """
-        ticks = [self._demuxer.ticks(time_s) for time_s in times_s]
-        wanted = sorted({tick for tick in ticks if not self._demuxer.is_missing(tick)})
+        ticks = [self._source.ticks(time_s) for time_s in times_s]
+        wanted = sorted({tick for tick in ticks if not self._source.is_missing(tick)})
         with self._lock:
             try:
                 self._open()
@@ -106,14 +103,14 @@ class PyAVReader:
 
         The second is None if there is none. Decodes nothing.
         """
-        demuxer = self._demuxer
+        source = self._source
         with self._lock:
             try:
                 self._open()
-                before, after = demuxer.keyframes_around(demuxer.ticks(time_s), demuxer.ticks(until_s))
+                before, after = source.keyframes_around(source.ticks(time_s), source.ticks(until_s))
             except (*DECODE_ERRORS, VideoError) as error:
                 raise self._frame_error(_Failure(reason(error), not is_transient(error)), time_s) from error
-        return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
+        return source.seconds(before), None if after is None else source.seconds(after)
 
     def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
         """Give `take` the size of each packet, in chunks, with times in seconds. Decodes nothing.
@@ -140,7 +137,7 @@ class PyAVReader:
         """Return the second of every frame, in order. Decodes nothing, but reads the whole file."""
         with self._lock:
             self._open()
-            return [self._demuxer.seconds(pts) for pts in self._demuxer.shown_pts()]
+            return [self._source.seconds(pts) for pts in self._source.shown_pts()]
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -230,13 +227,10 @@ class PyAVReader:
         try:
             return self._decode([tick], size, threads=1)[tick]
         except DecodeError as error:
-            failure, stream_break = _Failure(str(error), error.is_lasting), error.stream_break
-            if error.is_known or not error.is_lasting:
-                return failure
-        with suppress(DecodeError):
-            return self._decode([tick], size, threads=1, is_earlier=True)[tick]
-        if stream_break:
-            self._breaks[stream_break.keyframe] = stream_break
+            failure = _Failure(str(error), error.is_lasting)
+        if failure.is_lasting:
+            with suppress(DecodeError):
+                return self._decode([tick], size, threads=1, is_earlier=True)[tick]
         return failure
 
     def _decode(
@@ -255,9 +249,9 @@ class PyAVReader:
                 with self._lock:
                     self._open()
                     decoder = self._decoder_for(wanted[0], threads, is_sequence)
-                    decoder.start(size, {} if is_earlier else self._breaks)
+                    decoder.start(size)
                     tail = TAIL_PACKETS if is_sequence else 0
-                    chunks = self._demuxer.steps(targets, after=decoder.position, tail=tail, is_earlier=is_earlier)
+                    chunks = self._source.steps(targets, after=decoder.position, tail=tail, is_earlier=is_earlier)
                     steps = next(chunks)
                     for following in chunks:  # only a GOP of several chunks is decoded under the lock
                         decoder.feed(steps)
@@ -268,7 +262,7 @@ class PyAVReader:
                 raise DecodeError("no whole frame there")
             with self._lock:
                 self._open()
-                if any(self._demuxer.is_lost(tick, int(pts)) for tick, pts in pts_of.items()):
+                if any(self._source.is_lost(tick, int(pts)) for tick, pts in pts_of.items()):
                     raise DecodeError("the file has a gap there")
                 self._paused = decoder if decoder.position is not None else self._paused
         except (*DECODE_ERRORS, VideoError) as error:
@@ -284,7 +278,7 @@ class PyAVReader:
         paused, self._paused = self._paused, None
         if is_sequence and paused and self._are_near(paused.last_tick, tick):
             return paused
-        return Decoder(self._demuxer, threads)
+        return Decoder(self._source, threads)
 
     def _frame_error(self, failure: _Failure | None, time_s: float) -> FrameError:
         failure = failure or _Failure(f"the file ends after {self.readable_s:.3f} s")

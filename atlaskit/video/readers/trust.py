@@ -18,7 +18,7 @@ from atlaskit.video.readers.boxes import has_several_descriptions, is_fragmented
 from atlaskit.video.readers.clock import LONGEST_STEP_S
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of
 from atlaskit.video.readers.container import DECODE_ERRORS, codec_of, container_kind, discard_others, tick_length
-from atlaskit.video.readers.elements import is_appended
+from atlaskit.video.readers.elements import doubt_of_elements
 
 RAW = {
     *("mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "evc", "obu", "dirac", "vc1", "cavsvideo"),
@@ -63,8 +63,8 @@ def doubt(container: InputContainer, stream: VideoStream, path: Path, head: Sequ
         return "does not tell which palettes its pictures have"
     if kind == "mov" and has_several_descriptions(path):
         return "changes its codec in the middle"
-    if kind == "matroska" and is_appended(path):
-        return "consists of several files"
+    if kind == "matroska" and (why := doubt_of_elements(path)):
+        return why
     return _of_all(container, stream) if head is None else _of_head(head, codec_of(stream))
 
 
