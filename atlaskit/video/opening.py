@@ -127,12 +127,7 @@ def _open_files(
         )
     if isinstance(source, (str, os.PathLike)):
         return VideoFile(Path(source), subtitles, reader, **options)
-    others = {**options, "subtitles_track": None, "language": None}
-
-    def opened(path: str | os.PathLike[str], lines: SubtitleSource, _: int) -> Video:
-        return VideoFile(Path(path), lines, reader, **(options if lines == "embedded" else others))
-
-    return open_playlist(source, subtitles, opened)
+    return open_playlist(source, subtitles, lambda path, lines, _: VideoFile(Path(path), lines, reader, **options))
 
 
 def _check_embedded(source: object, subtitles: object) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -87,7 +86,7 @@ class PyAVReader:
             try:
                 self._open()
             except VideoError as error:
-                return [self._frame_error(_Failure(str(error), is_lasting=False), time_s) for time_s in times_s]
+                return [self._frame_error(DecodeError(str(error), is_lasting=False), time_s) for time_s in times_s]
             groups = self._groups(wanted)
             is_sequence = bool(groups) and self._last_tick is not None and self._are_near(self._last_tick, wanted[0])
             self._last_tick = wanted[-1] if wanted else self._last_tick
@@ -109,7 +108,9 @@ class PyAVReader:
                 self._open()
                 before, after = source.keyframes_around(source.ticks(time_s), source.ticks(until_s))
             except (*DECODE_ERRORS, VideoError) as error:
-                raise self._frame_error(_Failure(reason(error), not is_transient(error)), time_s) from error
+                raise self._frame_error(
+                    DecodeError(reason(error), is_lasting=not is_transient(error)), time_s
+                ) from error
         return source.seconds(before), None if after is None else source.seconds(after)
 
     def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
@@ -195,13 +196,13 @@ class PyAVReader:
 
     def _decode_groups(
         self, groups: list[list[int]], size: tuple[int, int], is_sequence: bool
-    ) -> dict[int, Pixels | _Failure]:
+    ) -> dict[int, Pixels | DecodeError]:
         """Decode one group with many threads, or several in parallel with one thread each."""
         if not groups:
             return {}
         if len(groups) == 1:
             return self._decode_group(groups[0], size, threads=0, is_sequence=is_sequence)
-        found: dict[int, Pixels | _Failure] = {}
+        found: dict[int, Pixels | DecodeError] = {}
         with ThreadPoolExecutor(min(CORES, len(groups)), thread_name_prefix="atlaskit-reader") as pool:
             for part in pool.map(lambda group: self._decode_group(group, size, threads=1), groups):
                 found |= part
@@ -209,7 +210,7 @@ class PyAVReader:
 
     def _decode_group(
         self, wanted: list[int], size: tuple[int, int], *, threads: int, is_sequence: bool = False
-    ) -> dict[int, Pixels | _Failure]:
+    ) -> dict[int, Pixels | DecodeError]:
         """Return the frame of each tick, or why it fails.
 
         If anything goes wrong on the way, each frame is decoded by itself, so that a frame does not
@@ -219,7 +220,7 @@ class PyAVReader:
             return dict(self._decode(wanted, size, threads=threads, is_sequence=is_sequence))
         return {tick: self._decode_alone(tick, size) for tick in wanted}
 
-    def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | _Failure:
+    def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | DecodeError:
         """Decode one frame; if that fails, try once more from one keyframe earlier.
 
         After some keyframes, the first frames are not whole yet.
@@ -227,7 +228,7 @@ class PyAVReader:
         try:
             return self._decode([tick], size, threads=1)[tick]
         except DecodeError as error:
-            failure = _Failure(str(error), error.is_lasting)
+            failure = error
         if failure.is_lasting:
             with suppress(DecodeError):
                 return self._decode([tick], size, threads=1, is_earlier=True)[tick]
@@ -280,14 +281,7 @@ class PyAVReader:
             return paused
         return Decoder(self._source, threads)
 
-    def _frame_error(self, failure: _Failure | None, time_s: float) -> FrameError:
-        failure = failure or _Failure(f"the file ends after {self.readable_s:.3f} s")
-        message = f"{self._path.name} cannot be decoded at {time_s:.3f} s ({failure.why})."
+    def _frame_error(self, failure: DecodeError | None, time_s: float) -> FrameError:
+        failure = failure or DecodeError(f"the file ends after {self.readable_s:.3f} s")
+        message = f"{self._path.name} cannot be decoded at {time_s:.3f} s ({failure})."
         return FrameError(message, is_lasting=failure.is_lasting)
-
-
-class _Failure(NamedTuple):
-    """Why a frame is missing, and whether the cause lies in the file's content."""
-
-    why: str
-    is_lasting: bool = True

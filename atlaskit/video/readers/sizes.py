@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from atlaskit.video.readers.boxes import boxes, track_id
+from atlaskit.video.readers.boxes import boxes_of_track
 
 if TYPE_CHECKING:
     from av.video.stream import VideoStream
@@ -53,7 +53,7 @@ def sizes_in_table(path: Path, stream: VideoStream, delay: int) -> Iterator[Pack
         return None
     try:
         with path.open("rb") as file:
-            offsets = _offsets(file, path.stat().st_size, stream.id)
+            offsets = _offsets(file, stream.id)
     except (OSError, struct.error):
         return None
     if offsets is None:
@@ -79,15 +79,10 @@ def _chunks(stream: VideoStream, offsets: NDArray[np.void], delay: int) -> Itera
         yield PacketSizes((dts + ticks + shift).astype(float)[shown], sizes.astype(np.int64)[shown], keys[shown])
 
 
-def _offsets(file: BinaryIO, size: int, track: int) -> NDArray[np.void] | None:
+def _offsets(file: BinaryIO, track: int) -> NDArray[np.void] | None:
     """Return the box `ctts` of a track, empty if it is too long; None if the track has none."""
-    is_track = False
-    for box in boxes(file, 0, size):
-        if box.kind == b"trak":
-            is_track = False
-        elif box.kind == b"tkhd":
-            is_track = track_id(file, box) == track
-        elif box.kind == b"ctts" and is_track:
+    for box in boxes_of_track(file, track):
+        if box.kind == b"ctts":
             file.seek(box.start + 4)
             (count,) = struct.unpack(">I", file.read(4))
             if count > MOST_ROWS:
