@@ -22,7 +22,8 @@ from atlaskit.video.names import no_such_file
 from atlaskit.video.readers import Pixels
 from atlaskit.video.records import VideoFacts
 from atlaskit.video.sound import Sound
-from atlaskit.video.subtitles import SubtitleSource, SubtitleTrack, load_subtitles, read_embedded, subtitle_tracks
+from atlaskit.video.subtitles import SubtitleSource, load_subtitles, read_embedded, subtitle_tracks
+from atlaskit.video.tracks import Track
 from atlaskit.video.video import Video
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ class VideoFile(Video):
         return self._opened.frames_decoded if self._opened else 0
 
     @property
-    def subtitle_tracks(self) -> list[SubtitleTrack]:
+    def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
         return [] if self.path is None or self._is_missing else subtitle_tracks(self.path)
 

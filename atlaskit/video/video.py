@@ -21,7 +21,8 @@ from atlaskit.video.activity import Activity, cached_activity
 from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.salient import LONG_CELL_GOPS, THUMBNAIL, candidates, most_salient
 from atlaskit.video.sound import Sound
-from atlaskit.video.subtitles import Subtitles, SubtitleTrack
+from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.tracks import Track
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -67,7 +68,7 @@ class Video(ABC):
         return 0
 
     @property
-    def subtitle_tracks(self) -> list[SubtitleTrack]:
+    def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
         return []
 

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from atlaskit.errors import DamagedVideo, VideoError, reason
+from atlaskit.errors import DamagedVideo, InputError, VideoError, check_whole, printable, reason
+from atlaskit.video.languages import same_language
 from atlaskit.video.sound.chunks import RATE, Block, Chunk, Samples, cut_at_pauses
 from atlaskit.video.sound.placement import Placement
-from atlaskit.video.sound.tracks import SoundTrack, choose_track, open_stream, sound_tracks
+from atlaskit.video.tracks import Track, tracks_of
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
@@ -46,17 +47,41 @@ class Sound:
     language: str | None = None
     """Of several tracks, the one in this language."""
 
-    def track(self) -> SoundTrack:
-        """Return the chosen track.
+    def track(self) -> Track:
+        """Return the track with the number, else the best in the language, else the default one.
+
+        A language only chooses: if there is a single track, or no track gives its language, the
+        default one is taken.
 
         Raises:
             VideoError: The file has no sound, or one that cannot be decoded.
             InputError: There is no such track.
         """
         with self._opened() as container:
-            track = choose_track(self.path, sound_tracks(container), self.number, self.language)
-            open_stream(container, self.path, track)
-            return track
+            return self._chosen(container)
+
+    def _chosen(self, container: InputContainer) -> Track:
+        tracks = tracks_of(container.streams.audio)
+        if not tracks:
+            raise VideoError(f"{self.path} has no sound: there is nothing to transcribe.")
+        listed = f"{self.path} has the sound tracks {'; '.join(map(str, tracks))}"
+        candidates = tracks
+        if self.number is not None:
+            check_whole("audio_track", self.number, least=0)
+            candidates = tracks[self.number : self.number + 1]
+            if not candidates:
+                raise InputError(f"There is no audio_track {self.number}: {listed}.")
+        elif self.language is not None and len(tracks) > 1 and any(track.language for track in tracks):
+            candidates = [track for track in tracks if same_language(self.language, track.language)]
+            if not candidates:
+                wanted = printable(self.language, 40)
+                raise InputError(f"No sound track is in {wanted!r}: {listed}. Choose one by audio_track.")
+        track = min(candidates, key=lambda track: (track.is_aside, not track.is_default, track.number))
+        if track.codec == "unknown":
+            raise VideoError(
+                f"The sound track {track} of {self.path} has a codec that this build of FFmpeg cannot decode."
+            )
+        return track
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the whole sound in chunks; see `cut_at_pauses` and `blocks`."""
@@ -76,8 +101,8 @@ class Sound:
             DamagedVideo: Some of the sound cannot be decoded.
         """
         with self._opened() as container:
-            track = choose_track(self.path, sound_tracks(container), self.number, self.language)
-            stream = open_stream(container, self.path, track)
+            track = self._chosen(container)
+            stream = container.streams.audio[track.number]
             timer = Placement(self.joints, self.start_s + self.lead_s + self.duration_s + 1)
             writer = _BlockWriter(self.start_s)
             damage = _Damage()
