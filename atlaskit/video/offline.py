@@ -9,7 +9,7 @@ from pathlib import Path
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import VideoError
 from atlaskit.video.file import ReaderName, VideoFile
-from atlaskit.video.playlist import Playlist, VideoSource, open_playlist, paths_of
+from atlaskit.video.playlist import Playlist, VideoSource, open_playlist
 from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
 from atlaskit.video.video import Video
@@ -45,7 +45,9 @@ def recall_video(
     facts = cached_facts(fingerprint, cache)
     if facts is None:
         return None
-    if subtitles == "embedded" and source is not None and all(Path(path).exists() for path in paths_of(source)):
+    sources = [source] if isinstance(source, str | os.PathLike) else source or ()
+    are_there = all(isinstance(each, Video) or Path(each).exists() for each in sources)
+    if subtitles == "embedded" and source is not None and are_there:
         return None
     if subtitles == "embedded" or (source is None and subtitles is None):
         subtitles = cached_lines(fingerprint, cache)

@@ -18,6 +18,7 @@ from atlaskit.video.readers.container import (
     container_kind,
     open_container,
     tick_length,
+    watched,
 )
 from atlaskit.video.readers.duration import checked_rate, earliest_start, first_frame, measured_end
 from atlaskit.video.readers.elements import Holes
@@ -26,7 +27,6 @@ from atlaskit.video.readers.picture import shown_size
 from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table
 from atlaskit.video.readers.sources import PacketSource, sizes_of
 from atlaskit.video.readers.steps import Step
-from atlaskit.video.readers.trust import BAR_PACKETS, SHORT_S
 
 SHOWN_VP8 = 0x10
 """Bit of the first byte of a VP8 frame that is shown, and not only decoded (RFC 6386, 9.1)."""
@@ -129,19 +129,10 @@ class TrustedSource(PacketSource):
         The sample table of an MP4 or MOV file tells them; other files are read through.
         """
         table = sizes_in_table(self.path, self._stream, self._index_delay) if self.kind == "mov" else None
-        return sizes_of(self._counted(self.packets_from(self.origin))) if table is None else table
-
-    def _counted(self, packets: Iterator[Step]) -> Iterator[Step]:
-        """Yield packets, and show how much of the file is read."""
-        from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
-        what = f"{self.path.name}: the sizes of its packets are read, once"
-        with tqdm(total=self._container.size, unit="B", unit_scale=True, desc=what, delay=SHORT_S) as bar:
-            for number, found in enumerate(packets):
-                if number % BAR_PACKETS == 0 and found.packet.pos is not None:
-                    bar.update(found.packet.pos - bar.n)
-                yield found
-            bar.update((bar.total or bar.n) - bar.n)
+        if table is not None:
+            return table
+        steps, what = self.packets_from(self.origin), "the sizes of its packets are read"
+        return sizes_of(watched(steps, self._container, what, lambda step: step.packet.pos))
 
     def _seek(self, ticks: int) -> bool:
         """Move to a keyframe near a tick; return False if the file cannot seek."""

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -105,18 +105,18 @@ class Sound:
             stream = container.streams.audio[track.number]
             timer = Placement(self.joints, self.start_s + self.lead_s + self.duration_s + 1)
             writer = _BlockWriter(self.start_s)
-            damage = _Damage()
+            damage: list[str] = []
             for frame, byte in _frames(container, stream, damage):
                 at_s = float(frame.pts * frame.time_base) if frame.pts is not None and frame.time_base else None
                 start_s = timer.place(at_s, frame.samples / frame.sample_rate, byte)
                 if start_s is not None:
                     yield from writer.write(frame, start_s)
             yield from writer.flush()
-            if damage.packets and not writer.count:
-                raise VideoError(f"The sound track {track} of {self.path} cannot be decoded ({damage.why}).")
-            if damage.packets:
+            if damage and not writer.count:
+                raise VideoError(f"The sound track {track} of {self.path} cannot be decoded ({damage[0]}).")
+            if damage:
                 warnings.warn(
-                    f"{damage.packets} packets of the sound of {self.path} cannot be decoded ({damage.why}): "
+                    f"{len(damage)} packets of the sound of {self.path} cannot be decoded ({damage[0]}): "
                     f"there is silence in their place.",
                     DamagedVideo,
                     stacklevel=3,
@@ -132,26 +132,13 @@ class Sound:
         return container
 
 
-@dataclass
-class _Damage:
-    """What of a track could not be decoded."""
+def _frames(
+    container: InputContainer, stream: AudioStream, damage: list[str]
+) -> Iterator[tuple[AudioFrame, int | None]]:
+    """Decode a stream packet by packet, and yield each frame with the byte of its packet.
 
-    packets: int = 0
-    why: str = ""
-
-    def add(self, error: BaseException) -> None:
-        self.packets += 1
-        self.why = self.why or reason(error)
-
-
-class _Frame(NamedTuple):
-    frame: AudioFrame
-    byte: int | None
-    """Where its packet lies in the file."""
-
-
-def _frames(container: InputContainer, stream: AudioStream, damage: _Damage) -> Iterator[_Frame]:
-    """Decode a stream packet by packet. A packet that cannot be decoded costs no other."""
+    A packet that cannot be decoded costs no other; why is added to `damage`.
+    """
     from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, is_transient
 
     discard_others(container, stream)
@@ -166,14 +153,14 @@ def _frames(container: InputContainer, stream: AudioStream, damage: _Damage) -> 
                 raise VideoError(
                     f"The sound of {container.name.removeprefix('file:')} cannot be read ({reason(error)}): try again."
                 ) from error
-            damage.add(error)
+            damage.append(reason(error))
             return
         try:
             for frame in packet.decode():
                 if frame.samples and frame.sample_rate:
-                    yield _Frame(frame, packet.pos)
+                    yield frame, packet.pos
         except DECODE_ERRORS as error:
-            damage.add(error)
+            damage.append(reason(error))
 
 
 class _BlockWriter:
