@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
+from pathlib import Path
 from typing import TypeAlias
 
 from atlaskit.caching.cache import Cache
@@ -22,7 +23,7 @@ VideoSource: TypeAlias = "str | os.PathLike[str] | Video"
 """A video file, or a video that is open."""
 AnyVideo: TypeAlias = "VideoSource | Sequence[VideoSource]"
 """What a person may give for a video: also a list, whose parts play one after the other."""
-Opener: TypeAlias = Callable[[str | os.PathLike[str], SubtitleSource, int], Video]
+Opener: TypeAlias = Callable[[Path, SubtitleSource, int], Video]
 """From a path, its subtitles and its index in a list of sources, to a video."""
 
 
@@ -116,7 +117,7 @@ class Playlist(Video):
 
 
 def open_playlist(
-    sources: Sequence[VideoSource], subtitles: SubtitleSource | Sequence[SubtitleSource], opener: Opener
+    sources: Sequence[Path | Video], subtitles: SubtitleSource | Sequence[SubtitleSource], opener: Opener
 ) -> Playlist:
     """Open several sources as one playlist, each path with its subtitles once.
 
