@@ -18,6 +18,8 @@ NO_TIME = -(2**63)
 """Stands for a time that a packet does not give."""
 LONGEST_STEP_S = 10
 """A clock that goes on by more between two frames has jumped, unless sound goes on meanwhile."""
+NEVER = 2**62
+"""A step of ticks that is longer than any."""
 SLOWEST_FACTOR = 20
 """…or unless frames were that rare before: a jump is that many times the usual step."""
 UNEVEN_S = Fraction(1)
@@ -90,11 +92,11 @@ class Timeline(NamedTuple):
 
 
 def continuous(
-    times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick: Fraction, longest_s: int = LONGEST_STEP_S
+    times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick: Fraction, may_jump: bool = True
 ) -> Timeline:
     """Return the times of all pictures on one clock that never goes back.
 
-    A part of the file begins where the times go back, or forward by more than `longest_s` while
+    A part of the file begins where the times go back, or forward by more than LONGEST_STEP_S while
     no sound goes on. It is moved to where the part before it ends. A single time that contradicts
     both its neighbours is replaced.
 
@@ -103,11 +105,11 @@ def continuous(
         duration: Of each picture.
         sounds: The clocks of the other streams.
         tick: Length of a tick in seconds.
-        longest_s: Longest step of a clock that has not jumped.
+        may_jump: Whether a step forward may be a jump, and is not always a picture that stands.
     """
     times = times.copy()
     runs = [run for sound in sounds for run in sound.runs]
-    starts = _starts(times, duration, runs, tick, int(longest_s / tick))
+    starts = _starts(times, duration, runs, tick, int(LONGEST_STEP_S / tick) if may_jump else NEVER)
     joints: list[Joint] = []
     end = Fraction(0)
     for first, after in zip(starts, [*starts[1:], len(times)], strict=True):

@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
+from zipfile import BadZipFile
 
 import av
 import numpy as np
@@ -26,15 +27,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from atlaskit.errors import VideoError, reason
-from atlaskit.video.readers.clock import (
-    LONGEST_REORDER,
-    LONGEST_STEP_S,
-    NO_TIME,
-    SoundClock,
-    continuous,
-    ordered,
-    paced,
-)
+from atlaskit.video.readers.clock import LONGEST_REORDER, NO_TIME, SoundClock, continuous, ordered, paced
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of, same_decoder
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
@@ -68,9 +61,6 @@ if TYPE_CHECKING:
 
 SAVED_EVERY_S = 20.0
 """So often what was decoded is saved, for a process that goes on where this one ends."""
-UNPROMISED = RAW | {"mpeg", "mpegts"}
-"""Kinds of which FFmpeg guesses the length."""
-WHOLE_DAY_S = 86_400
 MARKED_BEFORE = 4
 REORDERED = 32
 """Most packets between one and its picture."""
@@ -259,9 +249,8 @@ class _Packets:
         length = table["duration"][order]
         is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
         times = paced(given[order], length, self.tick) if is_sparse else ordered(given[order], length)
-        # The clock of Matroska counts from its own start: a long step is a picture that stands.
-        longest_s = WHOLE_DAY_S if self.kind == "matroska" else LONGEST_STEP_S
-        timeline = continuous(times, length, list(self._sounds.values()), self.tick, longest_s)
+        # The clock of Matroska counts from the start of the file.
+        timeline = continuous(times, length, list(self._sounds.values()), self.tick, self.kind != "matroska")
         # A part may begin with pictures that need ones that are not there.
         starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
         keys = [np.flatnonzero(is_key[order[first:after]])[:1].sum() for first, after in pairwise(starts)]
@@ -312,8 +301,7 @@ class _Packets:
         """Hide all but the last of the pictures that are shown at one time."""
         shown = np.flatnonzero((table["flags"] & HIDDEN) == 0)
         by_time = shown[np.argsort(table["pts"][shown], kind="stable")]
-        is_replaced = np.diff(table["pts"][by_time]) == 0
-        table["flags"][by_time[:-1][is_replaced]] |= HIDDEN
+        table["flags"][by_time[:-1][np.diff(table["pts"][by_time]) == 0]] |= HIDDEN
 
     def _description(self, shown: Table, end: Fraction, joints: Sequence[tuple[int, int]]) -> Description:
         length = (int(shown["pts"].max()) - int(shown["pts"].min())) * self.tick
@@ -326,7 +314,8 @@ class _Packets:
         if declared is not None and not joints and (last - declared) / self.tick > 1.5 * self._frame_ticks:
             last = declared
         readable, promise = last, promised(self._container, self._stream, first)
-        if self.kind not in UNPROMISED and not joints and promise.is_broken(last):
+        is_guess = bool(joints) or self.kind in RAW | {"mpeg", "mpegts"}  # of these, FFmpeg guesses the length
+        if not is_guess and promise.is_broken(last):
             # Pictures that are decoded late are lost: the first of them ends what is there.
             near = np.sort(shown["pts"])[-REORDERED:]
             missing = near[:-1][np.diff(near) > 1.5 * self._frame_ticks]
@@ -340,18 +329,14 @@ class _Packets:
             ),
             orientation=orientation,
             fps=float(rate),
-            tick=_pair(self.tick),
+            tick=self.tick.as_integer_ratio(),
             frame_ticks=self._frame_ticks,
-            start=_pair(self._start),
-            end=_pair(last),
-            readable_end=_pair(readable),
+            start=self._start.as_integer_ratio(),
+            end=last.as_integer_ratio(),
+            readable_end=readable.as_integer_ratio(),
             codecs=[StoredCodec.of(codec) for codec in self.codecs],
             joints=[(self._positions[packet], round(shift * self.tick * 1_000_000)) for packet, shift in joints],
         )
-
-
-def _pair(value: Fraction) -> tuple[int, int]:
-    return value.numerator, value.denominator
 
 
 def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
@@ -399,19 +384,17 @@ def _save(found: _Pictures, count: int, path: Path) -> None:
     if len(found.keys) < 3:
         return
     order = found.order[: found.order.index(found.keys[-1], max(0, len(found.order) - 100_000)) + 1]
-    head = [count, len(found.keys), len(found.errors)]
     part = path.with_name(f".{path.name}")
     with part.open("wb") as file:
-        np.save(file, np.array([*head, *found.keys, *found.errors, *order], np.int32))
+        np.savez(file, order=order, keys=found.keys, errors=np.array(found.errors, np.int64), count=count)
     part.replace(path)
 
 
 def _resumed(path: Path, count: int) -> tuple[_Pictures, int, int]:
     """Return what was saved, the packet to begin at, and the picture up to which all are known."""
-    with suppress(OSError, ValueError, IndexError, EOFError):
-        rows = np.load(path, allow_pickle=False).tolist()
-        keys, errors = rows[3 : 3 + rows[1]], rows[3 + rows[1] : 3 + rows[1] + rows[2]]
-        order = rows[3 + rows[1] + rows[2] :]
-        if rows[0] == count and len(keys) > 2 and order[-1] == keys[-1] and 0 <= min(order) <= max(order) < count:
+    with suppress(OSError, ValueError, IndexError, EOFError, KeyError, BadZipFile), np.load(path) as saved:
+        order, keys, errors = (saved[name].tolist() for name in _Pictures._fields)
+        is_of_file = int(saved["count"]) == count and 0 <= min(order) <= max(order) < count
+        if is_of_file and len(keys) > 2 and order[-1] == keys[-1]:
             return _Pictures(order, keys, errors), keys[-2], keys[-1]
     return _Pictures([], [], []), 0, -1
