@@ -19,7 +19,7 @@ from av.video.stream import VideoStream
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.media import open_media, tags_of
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
-from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, is_still, what_it_is
+from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, what_it_is
 
 T = TypeVar("T")
 SHORT_S, BAR_PACKETS = 2, 4096
@@ -102,7 +102,7 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     stream = next((stream for stream in streams if stream.disposition & Disposition.default), streams[0])
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
-    if container_kind(container) == "mov" and is_still(path):
+    if container_kind(container) == "mov" and what_it_is(path) == STILL:
         raise VideoError(f"{path} {STILL}.")
     return stream
 

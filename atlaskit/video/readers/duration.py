@@ -152,25 +152,14 @@ def measured_end(container: InputContainer, stream: VideoStream, path: Path, ori
     promise, start = promised(container, stream, origin), Fraction(container.start_time or 0, 1_000_000)
     # Frames are shown in another order than they are stored in: two seconds cover the last one.
     ends = _last_ends(container, stream, max(promise.longest + max(start, Fraction(0)), origin + 2) - 2)
-    if ends is None or promise.is_broken(ends.any):
+    if stream not in ends or promise.is_broken(max(ends.values())):
         raise Distrust("is cut off")
-    return ends.any, int(ends.video / tick)
+    return max(ends.values()), int(ends[stream] / tick)
 
 
-class _Ends(NamedTuple):
-    """The end of the last video packet, and that of the last packet of any stream, in seconds."""
-
-    video: Fraction
-    any: Fraction
-
-
-def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction) -> _Ends | None:
-    """Return the ends of the last packets, from the keyframe at `start` on, up to the first damage.
-
-    Returns None if there is no video packet.
-    """
-    video_end = any_end = None
-    ends: dict[int, Fraction | None] = {}
+def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction) -> dict[Stream, Fraction]:
+    """Return the end of each stream in seconds, from a keyframe at `start` on, up to damage."""
+    ends: dict[Stream, Fraction] = {}
     with suppress(*DECODE_ERRORS):
         container.seek(int(start / tick_length(stream)), stream=stream, backward=True)
         for packet in container.demux():
@@ -181,9 +170,8 @@ def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction) 
                 continue  # a cover, or data
             length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
             end = packet.pts * packet.time_base + length
-            declared = ends.setdefault(packet.stream.index, declared_end(container, packet.stream))
-            end = end if declared is None else min(end, declared)
-            if is_video:
-                video_end = end if video_end is None else max(video_end, end)
-            any_end = end if any_end is None else max(any_end, end)
-    return None if video_end is None or any_end is None else _Ends(video_end, any_end)
+            ends[packet.stream] = max(end, ends.get(packet.stream, end))
+    for each in ends:
+        declared = declared_end(container, each)
+        ends[each] = ends[each] if declared is None else min(ends[each], declared)
+    return ends
