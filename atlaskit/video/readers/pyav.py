@@ -9,7 +9,7 @@ refers to are not decoded.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -113,11 +113,8 @@ class PyAVReader:
                 ) from error
         return source.seconds(before), None if after is None else source.seconds(after)
 
-    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
-        """Give `take` the size of each packet, in chunks, with times in seconds. Decodes nothing.
-
-        Returns:
-            Whether these are all packets, and not only those before damage that cannot be passed.
+    def packet_sizes(self) -> PacketSizes:
+        """Return the size of each packet, with times in seconds. Decodes nothing.
 
         Raises:
             VideoError: The file could not be read this time.
@@ -126,13 +123,10 @@ class PyAVReader:
         with self._lock:
             self._open()
             try:
-                for ticks, sizes, are_keyframes in source.sizes():
-                    take(PacketSizes((ticks - source.origin) * float(source.tick), sizes, are_keyframes))
+                found = source.sizes()
             except DECODE_ERRORS as error:
-                if is_transient(error):
-                    raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
-                return False
-        return True
+                raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
+        return found._replace(times=(found.times - source.origin) * float(source.tick))
 
     def frame_times(self) -> list[float]:
         """Return the second of every frame, in order. Decodes nothing, but reads the whole file."""

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
 from typing import Any, Protocol
 
-import numpy as np
 from av.packet import Packet
 
 from atlaskit.errors import VideoError
@@ -24,7 +22,7 @@ from atlaskit.video.readers import TIME_STEP_S
 from atlaskit.video.readers.codecs import Codec
 from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.orientation import Orientation
-from atlaskit.video.readers.sizes import CHUNK, PacketSizes
+from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.steps import PacketId, Step, StepPlan, Targets
 
 KEYFRAME_REACH_S = 60.0
@@ -154,11 +152,11 @@ class PacketSource(ABC):
         """Yield the packets after the last one that `packets_from` yielded."""
 
     @abstractmethod
-    def sizes(self) -> Iterator[PacketSizes]:
-        """Yield the sizes of all packets, in chunks, with times in ticks.
+    def sizes(self) -> PacketSizes:
+        """Return the sizes of all packets, with times in ticks.
 
         Raises:
-            Exception: One of DECODE_ERRORS if the file cannot be read any further.
+            Exception: One of DECODE_ERRORS if the file cannot be read this time.
         """
 
     def steps(
@@ -230,27 +228,6 @@ class PacketSource(ABC):
     @abstractmethod
     def has_gap(self, pts: int, tick: int) -> bool:
         """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
-
-
-def sizes_of(packets: Iterable[Step]) -> Iterator[PacketSizes]:
-    """Yield the sizes of packets as they are read."""
-    times, sizes, keys = array("d"), array("q"), array("b")
-
-    def chunk() -> PacketSizes:
-        return PacketSizes(np.array(times, float), np.array(sizes, np.int64), np.array(keys, bool))
-
-    for step in packets:
-        packet = step.packet
-        if packet.pts is None or not step.is_shown:
-            continue
-        times.append(packet.pts)
-        sizes.append(packet.size)
-        keys.append(packet.is_keyframe)
-        if len(times) == CHUNK:
-            yield chunk()
-            del times[:], sizes[:], keys[:]
-    if times:
-        yield chunk()
 
 
 def _identity(path: Path) -> tuple[int, int, int]:

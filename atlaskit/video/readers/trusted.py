@@ -24,8 +24,8 @@ from atlaskit.video.readers.duration import checked_rate, earliest_start, first_
 from atlaskit.video.readers.elements import Holes
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.picture import shown_size
-from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table
-from atlaskit.video.readers.sources import PacketSource, sizes_of
+from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table, sizes_of
+from atlaskit.video.readers.sources import PacketSource
 from atlaskit.video.readers.steps import Step
 
 SHOWN_VP8 = 0x10
@@ -123,8 +123,8 @@ class TrustedSource(PacketSource):
         index = entries.search_timestamp(packet.dts, any_frame=True)
         return index >= 0 and entries[index].timestamp == packet.dts and packet.pos - entries[index].pos not in (0, 8)
 
-    def sizes(self) -> Iterator[PacketSizes]:
-        """Yield the sizes of all packets, in chunks, with times in ticks.
+    def sizes(self) -> PacketSizes:
+        """Return the sizes of all packets, with times in ticks.
 
         The sample table of an MP4 or MOV file tells them; other files are read through.
         """
