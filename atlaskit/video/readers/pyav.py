@@ -129,10 +129,9 @@ class PyAVReader:
         return found._replace(times=(found.times - source.origin) * float(source.tick))
 
     def frame_times(self) -> list[float]:
-        """Return the second of every frame, in order. Decodes nothing, but reads the whole file."""
-        with self._lock:
-            self._open()
-            return [self._source.seconds(pts) for pts in self._source.shown_pts()]
+        """Return the second of every frame, in order. Decodes nothing."""
+        times: list[float] = sorted(self.packet_sizes().times.tolist())
+        return times
 
     # --- the file ---------------------------------------------------------------------------------
 

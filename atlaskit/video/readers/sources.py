@@ -206,11 +206,6 @@ class PacketSource(ABC):
                 before = max(before, packet.pts)
         return before, None
 
-    def shown_pts(self) -> list[int]:
-        """Return the presentation times of all frames, in order."""
-        found = self._until_damage(self.origin, False)
-        return sorted(step.packet.pts for step in found if step.packet.pts is not None and step.is_shown)
-
     # --- damage -----------------------------------------------------------------------------------
 
     def is_lost(self, tick: int, pts: int) -> bool:
