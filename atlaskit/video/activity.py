@@ -70,14 +70,14 @@ def read_activity(reader: PyAVReader) -> bytes:
     What lies behind damage that cannot be passed, or is missing from a truncated file, is unknown.
     If the file cannot be read this time, or has no packets, the entry is `null` and is not cached.
     """
-    changes = Changes(reader.duration_s, reader.fps)
     try:
-        is_whole = reader.each_size(changes.take)
+        packets = reader.packet_sizes()
     except VideoError:
         return Transient(b"null")
+    changes = Changes(reader.duration_s, reader.fps, packets)
     if changes.last_s < 0:
         return Transient(b"null")
-    until_s = min(reader.readable_s, reader.duration_s if is_whole else changes.last_s)
+    until_s = min(reader.readable_s, reader.duration_s if packets.is_whole else changes.last_s)
     levels = [round(float(level), DIGITS) for level in changes.levels(until_s)]
     cuts_s = [round(time_s, 2 * DIGITS) for time_s in changes.cuts_s() if time_s < until_s]
     return canonical_json({"step_s": changes.step_s, "levels": levels, "cuts_s": cuts_s}).encode()

@@ -1,8 +1,7 @@
 """`Changes`: how much a video changes over time, and where it cuts, from the sizes of its packets.
 
 An encoder codes what it cannot predict from the frames before. So a frame in which much changes has
-a large packet, and a frame after a cut is coded like a keyframe, or as one. Nothing is decoded, and
-whatever the length of a video, the state here stays below some ten megabytes.
+a large packet, and a frame after a cut is coded like a keyframe, or as one. Nothing is decoded.
 """
 
 from __future__ import annotations
@@ -57,40 +56,32 @@ class Changes:
     Attributes:
         count: Number of steps.
         step_s: Length of a step: all of them together are the whole video.
-        last_s: Time of the last frame that was taken; −1 before the first.
+        last_s: Time of the last frame; −1 if there is none.
     """
 
-    def __init__(self, duration_s: float, fps: float) -> None:
+    def __init__(self, duration_s: float, fps: float, packets: PacketSizes) -> None:
+        """Take account of packets in the order of the file, of frames inside the video only."""
         shortest_s = max(FINE_S, FRAMES_OF_STEP / fps)
         fine = max(1, min(MOST_FINE, int(duration_s / shortest_s)))
         self._each = math.ceil(fine / MOST_STEPS)
         self.count = max(1, fine // self._each)
-        self.step_s, self._fps, self._duration_s = duration_s / self.count, fps, duration_s
-        self._fine = self.count * self._each
-        self._fine_s = duration_s / self._fine
-        self._coded, self._swings, self._all = (_Sums(self._fine) for _ in range(3))
-        self._keyframes: list[tuple[Floats, Integers]] = []
-        self._keyframe_count, self._last_size = 0, -1
-        self.last_s = -1.0
-
-    def take(self, packets: PacketSizes) -> None:
-        """Add some packets, in the order of the file; frames outside the video do not count."""
-        inside = (packets.times >= 0) & (packets.times < self._duration_s)
-        times, sizes = packets.times[inside], packets.sizes[inside]
-        are_keyframes = packets.are_keyframes[inside]
-        if not len(times):
-            return
-        sizes = np.maximum(sizes, 0)  # a broken table may tell anything
-        steps = np.minimum((times / self._fine_s).astype(np.int64), self._fine - 1)
-        before = np.concatenate([[self._last_size if self._last_size >= 0 else sizes[0]], sizes[:-1]])
-        coded = ~are_keyframes
-        self._all.add(steps, times, sizes)
-        self._swings.add(steps, times, np.abs(sizes - before))
-        self._coded.add(steps[coded], times[coded], sizes[coded])
-        self._keyframe_count += int(are_keyframes.sum())
-        if self._keyframe_count <= MOST_KEYFRAMES:
-            self._keyframes.append((times[are_keyframes], sizes[are_keyframes]))
-        self._last_size, self.last_s = int(sizes[-1]), max(self.last_s, float(times.max()))
+        self.step_s, self._fps = duration_s / self.count, fps
+        fine = self.count * self._each
+        self._fine_s = duration_s / fine
+        inside = (packets.times >= 0) & (packets.times < duration_s)
+        times, sizes = packets.times[inside], np.maximum(packets.sizes[inside], 0)  # a broken table may tell anything
+        steps = np.minimum((times / self._fine_s).astype(np.int64), fine - 1)
+        keys = np.flatnonzero(packets.are_keyframes[inside])
+        coded = np.flatnonzero(~packets.are_keyframes[inside])
+        self._all = _Sums(fine, steps, times, sizes)
+        self._swings = _Sums(fine, steps, times, np.abs(np.diff(sizes, prepend=sizes[:1])))
+        self._coded = _Sums(fine, steps[coded], times[coded], sizes[coded])
+        keys = keys[np.argsort(times[keys], kind="stable")]
+        self._keyframe_count, self.last_s = len(keys), float(times.max(initial=-1.0))
+        # If there are too many, their rhythm tells nothing.
+        self._keyframes = times[keys], sizes[keys]
+        if len(keys) > MOST_KEYFRAMES:
+            self._keyframes = np.zeros(0), np.zeros(0, np.int64)
 
     def levels(self, until_s: float = math.inf) -> Floats:
         """Return the bytes of each step over their local median; 1.0 is as usual.
@@ -147,7 +138,7 @@ class Changes:
         if self._is_intra:
             least = CUT_OF_MEAN * self._all.total.sum() / max(1.0, self._all.count.sum())
         else:
-            times, sizes = self._all_keyframes()
+            times, sizes = self._keyframes
             if not len(times):
                 return []
             after = np.searchsorted(times, sums.largest_s)
@@ -159,7 +150,7 @@ class Changes:
 
     def _irregular(self) -> list[float]:
         """Return the times of keyframes that come earlier than the rhythm of the others."""
-        times, _ = self._all_keyframes()
+        times, _ = self._keyframes
         if len(times) < 3:
             return []
         lengths = [int(length) for length in np.round(np.diff(times) * self._fps)]
@@ -172,29 +163,17 @@ class Changes:
             if alike[length] < frequent and length < max(lengths) - 1
         ]
 
-    def _all_keyframes(self) -> tuple[Floats, Integers]:
-        """Return the times and sizes of the keyframes, in order of time; none if too many."""
-        if not self._keyframes or self._keyframe_count > MOST_KEYFRAMES:
-            return np.zeros(0), np.zeros(0, np.int64)
-        times, sizes = (np.concatenate(column) for column in zip(*self._keyframes, strict=True))
-        order = np.argsort(times, kind="stable")
-        return times[order], sizes[order]
-
 
 class _Sums:
     """How many values each step has, their sum, and the largest with its time."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, steps: Integers, times: Floats, values: Integers) -> None:
         self.count, self.total = np.zeros(count), np.zeros(count)
+        self.count += np.bincount(steps, minlength=count)
+        self.total += np.bincount(steps, values, minlength=count)
         self.largest, self.largest_s = np.zeros(count), np.zeros(count)
-
-    def add(self, steps: Integers, times: Floats, values: Integers) -> None:
-        self.count += np.bincount(steps, minlength=len(self.count))
-        self.total += np.bincount(steps, values, minlength=len(self.count))
         order = np.argsort(values, kind="stable")  # of several values of one step, the last one is stored
-        steps, times, values = steps[order], times[order], values[order]
-        larger = values > self.largest[steps]
-        self.largest[steps[larger]], self.largest_s[steps[larger]] = values[larger], times[larger]
+        self.largest[steps[order]], self.largest_s[steps[order]] = values[order], times[order]
 
 
 def _around(values: Floats, percentile: float, window: float) -> Floats:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import tempfile
+import threading
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,13 +15,15 @@ from typing import TYPE_CHECKING, Literal
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.place import default_place
-from atlaskit.errors import DamagedVideo, FrameError, InputError, VideoError
-from atlaskit.video.activity import Activity, read_activity, remembered_activity
+from atlaskit.errors import DamagedVideo, FrameError, VideoError
+from atlaskit.video.activity import Activity, cached_activity, read_activity, remembered_activity
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.names import no_such_file
 from atlaskit.video.readers import Pixels
+from atlaskit.video.records import VideoFacts
 from atlaskit.video.sound import Sound
-from atlaskit.video.subtitles import SubtitleSource, SubtitleTrack, load_subtitles, read_embedded, subtitle_tracks
+from atlaskit.video.subtitles import SubtitleSource, load_subtitles, read_embedded, subtitle_tracks
+from atlaskit.video.tracks import Track
 from atlaskit.video.video import Video
 
 if TYPE_CHECKING:
@@ -29,19 +33,26 @@ ReaderName = Literal["pyav", "decord"]
 """Which library decodes a file."""
 COPIES = "streams"
 """Name of the folder in a cache's directory that holds the stream copies."""
+CONTENT_HASH = re.compile(r"[0-9a-f]{64}")
+"""A fingerprint that is a hash of a file's content. Any other, such as that of a synthetic video's
+script, cannot be computed from the file."""
 
 
 class VideoFile(Video):
     """A video in one file.
 
+    With `facts`, which the cache may know, the file is opened when a frame must be decoded, and may
+    be missing until then.
+
     Args:
-        path: The file.
+        path: The file; None only with `facts`.
         subtitles: The video's subtitles; "embedded" reads the track inside the file.
         reader: Which library decodes the file.
         fingerprint: Identifies the content where it is known by other means, such as the script
             that a synthetic video was rendered from; None to hash the file.
         cache: Where the video stream of a file without a reliable index is copied, and where its
             activity is stored; None for the default one.
+        facts: What is known of the video without its file.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title.
         language: The language of the track that "embedded" reads.
 
@@ -52,31 +63,30 @@ class VideoFile(Video):
 
     def __init__(
         self,
-        path: Path,
+        path: Path | None,
         subtitles: SubtitleSource = None,
         reader: ReaderName = "pyav",
         fingerprint: str | None = None,
         cache: Cache | None = None,
         *,
+        facts: VideoFacts | None = None,
         subtitles_track: int | str | None = None,
         language: str | None = None,
     ) -> None:
-        _check_file(path)
-        # A name that is not text on this machine must not break a record or a page.
-        self.path, self.name = path, os.fsencode(path.name).decode(errors="replace")
-        self._cache = cache
-        self._reader = _open_reader(path, reader, copies_folder(cache))
-        self.duration_s, self.fps, self.size = self._reader.duration_s, self._reader.fps, self._reader.size
-        self.fingerprint = fingerprint or file_fingerprint(path)
-        if self._reader.readable_s < self.duration_s:
-            warnings.warn(
-                f"{path} is truncated: its header promises {self.duration_s:.1f} s, but it ends after "
-                f"{self._reader.readable_s:.1f} s; frames after that are marked as unreadable.",
-                DamagedVideo,
-                stacklevel=3,
-            )
-        self.lead_s = max(0.0, self._reader.origin_s - self._reader.start_s)
-        if subtitles == "embedded":
+        self.path, self._library, self._cache, self._facts = path, reader, cache, facts
+        self._lock = threading.Lock()
+        self._opened: PyAVReader | None = None
+        if facts is None:
+            assert path is not None
+            # A name that is not text on this machine must not break a record or a page.
+            self.name, known = os.fsencode(path.name).decode(errors="replace"), self._reader
+            self.duration_s, self.fps, self.size = known.duration_s, known.fps, known.size
+            self.lead_s = max(0.0, known.origin_s - known.start_s)
+            self.fingerprint = fingerprint or file_fingerprint(path)
+        else:
+            self.name, self.duration_s, self.fps = facts.name, facts.duration_s, facts.fps
+            self.size, self.lead_s, self.fingerprint = (facts.size[0], facts.size[1]), facts.lead_s, fingerprint or ""
+        if subtitles == "embedded" and path is not None:
             self.subtitles = read_embedded(
                 path,
                 origin_s=self._reader.origin_s,
@@ -85,21 +95,59 @@ class VideoFile(Video):
                 track=subtitles_track,
             )
         else:
-            if language is not None or subtitles_track is not None:
-                raise InputError(
-                    'language and subtitles_track choose a track inside the video: give subtitles="embedded".'
-                )
             self.subtitles = load_subtitles(subtitles, self.duration_s, self.lead_s, self.fps)
+
+    @property
+    def _reader(self) -> PyAVReader:
+        with self._lock:
+            if self._opened is None:
+                self._opened = self._open()
+            return self._opened
+
+    def _open(self) -> PyAVReader:
+        """Open the file; raise VideoError if it is missing, or not the one of the facts."""
+        if self._facts is not None and self._is_missing:
+            where = f"there is no file {self.path}" if self.path else "no file was given"
+            raise VideoError(
+                f"The file of {self.name} is missing ({where}), and something of it is needed that is not in the "
+                f"cache: open the video with its file."
+            )
+        assert self.path is not None
+        _check_file(self.path)
+        reader = _open_reader(self.path, self._library, copies_folder(self._cache))
+        if reader.readable_s < reader.duration_s:
+            warnings.warn(
+                f"{self.path} is truncated: its header promises {reader.duration_s:.1f} s, but it ends after "
+                f"{reader.readable_s:.1f} s; frames after that are marked as unreadable.",
+                DamagedVideo,
+                stacklevel=5,
+            )
+        if self._facts is not None:
+            is_hash = CONTENT_HASH.fullmatch(self.fingerprint)
+            # A hash of the content is certain, even if the cache holds a length that an earlier
+            # version measured.
+            is_same = (
+                file_fingerprint(self.path) == self.fingerprint if is_hash else reader.duration_s == self.duration_s
+            )
+            if not is_same or reader.size != self.size:
+                raise VideoError(
+                    f"{self.path} is another video than the one that the cache knows: give the original file."
+                )
+        return reader
+
+    @property
+    def _is_missing(self) -> bool:
+        return self.path is None or not self.path.exists()
 
     @property
     def frames_decoded(self) -> int:
         """Number of frames decoded so far, including those decoded only to reach others."""
-        return self._reader.frames_decoded
+        return self._opened.frames_decoded if self._opened else 0
 
     @property
-    def subtitle_tracks(self) -> list[SubtitleTrack]:
+    def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
-        return subtitle_tracks(self.path)
+        return [] if self.path is None or self._is_missing else subtitle_tracks(self.path)
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
@@ -113,11 +161,14 @@ class VideoFile(Video):
     def activity(self, cache: Cache | None = None) -> Activity | None:
         """Return how much changes over time. See `Video.activity`."""
         cache = cache or self._cache or default_cache()
+        if self._opened is None and self._is_missing:
+            return cached_activity(self.fingerprint, self.duration_s, cache)
         return remembered_activity(self.fingerprint, self.duration_s, cache, lambda: read_activity(self._reader))
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""
         start_s, joints = self._reader.start_s, self._reader.joints
+        assert self.path is not None
         sound = Sound(self.path, start_s, self.lead_s, self.duration_s, joints, audio_track, language)
         sound.track()
         return sound

@@ -17,11 +17,13 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, VideoError, printable
 from atlaskit.video.file import ReaderName, VideoFile
 from atlaskit.video.names import local_path
-from atlaskit.video.offline import recall_video
-from atlaskit.video.playlist import AnyVideo, VideoSource, check_no_subtitles, open_playlist
-from atlaskit.video.subtitles import SubtitleSource
+from atlaskit.video.playlist import AnyVideo, Playlist, check_no_subtitles, open_playlist
+from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
+from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
 from atlaskit.video.video import Video
 
+DEEPEST_NESTING = 4
+"""How many playlists within one another are recalled."""
 FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
 
 
@@ -85,13 +87,8 @@ def open_video(
         check_no_subtitles(source, subtitles)
         video = source
     else:
-        _check_source(source, subtitles)
-        named: str | os.PathLike[str] | Sequence[VideoSource] | None = _named(source)
-        recalled = None
-        if fingerprint is not None:
-            recalled = recall_video(fingerprint, named, subtitles, reader, cache or default_cache())
-        options: dict[str, Any] = {"cache": cache, "subtitles_track": subtitles_track, "language": language}
-        video = recalled or _open_files(named, subtitles, reader, options)
+        options = {"subtitles_track": subtitles_track, "language": language}
+        video = _Opening(reader, cache, options).video(_named(source, subtitles), subtitles, fingerprint)
     if fingerprint not in (None, video.fingerprint):
         found, expected = video.fingerprint[:12], str(fingerprint)[:12]
         raise VideoError(
@@ -114,25 +111,62 @@ def as_video(source: AnyVideo, cache: Cache | None = None) -> Video:
     return source if isinstance(source, Video) else open_video(source, cache=cache)
 
 
-def _open_files(
-    source: str | os.PathLike[str] | Sequence[VideoSource] | None,
-    subtitles: Any,
-    reader: ReaderName,
-    options: dict[str, Any],
-) -> Video:
-    if source is None:
-        raise VideoError(
-            "The cache knows no video of this fingerprint: give its file, or import the recording of a run that asked "
-            "about it."
-        )
-    if isinstance(source, (str, os.PathLike)):
-        return VideoFile(Path(source), subtitles, reader, **options)
-    others = {**options, "subtitles_track": None, "language": None}
+class _Opening:
+    """Opens files. What the cache knows by a fingerprint is opened when a frame is needed."""
 
-    def opened(path: str | os.PathLike[str], lines: SubtitleSource, _: int) -> Video:
-        return VideoFile(Path(path), lines, reader, **(options if lines == "embedded" else others))
+    def __init__(self, reader: ReaderName, cache: Cache | None, options: dict[str, Any]) -> None:
+        self._reader, self._cache, self._options = reader, cache, options
+        self._recalled: dict[str, Video | None] = {}
 
-    return open_playlist(source, subtitles, opened)
+    def video(self, source: Path | list[Video | Path] | None, subtitles: Any, fingerprint: str | None) -> Video:
+        """Return the video of a file, of a list of files and videos, or of a fingerprint."""
+        facts = self._facts(fingerprint)
+        if subtitles == "embedded" and source is not None:
+            sources = source if isinstance(source, list) else [source]
+            if all(isinstance(each, Video) or each.exists() for each in sources):
+                facts = None  # its track is read
+        if facts and (subtitles == "embedded" or source is subtitles is None):
+            cache = self._cache or default_cache()
+            subtitles = cached_lines(str(fingerprint), cache)
+            if subtitles is None:
+                raise VideoError(
+                    f"{cache} does not hold the subtitles of the video {fingerprint!r:.80}: give them with `subtitles`."
+                )
+        if isinstance(source, list):
+            parts = facts.parts if facts and len(facts.parts) == len(source) else [None] * len(source)
+            return open_playlist(source, subtitles, lambda path, lines, index: self._file(path, lines, parts[index]))
+        recalled: Video | None = None
+        if facts and facts.parts:
+            recalled = self._playlist(facts.parts, load_subtitles(subtitles, facts.duration_s), 0)
+        if recalled is None and source is None and (facts is None or facts.parts):
+            raise VideoError(
+                "The cache knows no video of this fingerprint: give its file, or import the recording of a run that "
+                "asked about it."
+            )
+        return recalled or self._file(source, subtitles, fingerprint if facts else None)
+
+    def _facts(self, fingerprint: str | None) -> VideoFacts | None:
+        return None if fingerprint is None else cached_facts(fingerprint, self._cache or default_cache())
+
+    def _file(self, path: Path | None, lines: SubtitleSource, fingerprint: str | None) -> VideoFile:
+        facts = self._facts(fingerprint)
+        if facts is None or facts.parts or lines == "embedded":
+            facts = fingerprint = None
+        return VideoFile(path, lines, self._reader, fingerprint, self._cache, facts=facts, **self._options)
+
+    def _playlist(self, parts: Sequence[str], lines: Subtitles, depth: int) -> Playlist | None:
+        """Return a playlist, each part once; None if the cache does not know all its parts."""
+        for part in dict.fromkeys(parts):
+            if part in self._recalled:
+                continue
+            self._recalled[part] = None  # ends the recursion for a playlist that claims to contain itself
+            facts = self._facts(part)
+            if facts and facts.parts and depth + 1 < DEEPEST_NESTING:
+                self._recalled[part] = self._playlist(facts.parts, Subtitles(), depth + 1)
+            elif facts and not facts.parts:
+                self._recalled[part] = self._file(None, None, part)
+        known = [video for part in parts if (video := self._recalled[part]) is not None]
+        return Playlist(known, lines) if len(known) == len(parts) else None
 
 
 def _check_embedded(source: object, subtitles: object) -> None:
@@ -144,21 +178,18 @@ def _check_embedded(source: object, subtitles: object) -> None:
         )
 
 
-def _named(source: Any) -> Any:
-    """Return a source with paths in place of the names that a person typed."""
-    if source is None or isinstance(source, Video):
-        return source
-    if isinstance(source, (str, os.PathLike)):
-        return local_path(source)
-    return [part if isinstance(part, Video) else local_path(part) for part in source]
+def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:
+    """Return a source with paths in place of the names that a person typed.
 
-
-def _check_source(source: object, subtitles: object) -> None:
-    """Raise InputError for a wrong type of source, or several subtitles for one file."""
-    if isinstance(source, (str, os.PathLike)):
+    Raises:
+        InputError: It is none, or there are several subtitles for one file.
+    """
+    if source is None:
+        return None
+    if isinstance(source, str | os.PathLike):
         if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
             raise InputError("One video file takes one subtitle file, not a list of them.")
-    elif source is not None and (
-        not isinstance(source, Sequence) or not all(isinstance(part, (str, os.PathLike, Video)) for part in source)
-    ):
+        return local_path(source)
+    if not isinstance(source, Sequence) or not all(isinstance(part, str | os.PathLike | Video) for part in source):
         raise InputError(f"A video is a file, or a list of files and open videos; got {source!r:.80}.")
+    return [part if isinstance(part, Video) else local_path(part) for part in source]

@@ -8,15 +8,14 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import accumulate
+from pathlib import Path
 from typing import TypeAlias
-
-import numpy as np
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.activity import Activity, PartActivity, joined
 from atlaskit.video.fingerprint import playlist_fingerprint
-from atlaskit.video.readers import LETTERBOX, TIME_STEP_S, Pixels
+from atlaskit.video.readers import TIME_STEP_S, Pixels, letterboxed
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
 from atlaskit.video.video import Video, read_frames
 
@@ -24,7 +23,7 @@ VideoSource: TypeAlias = "str | os.PathLike[str] | Video"
 """A video file, or a video that is open."""
 AnyVideo: TypeAlias = "VideoSource | Sequence[VideoSource]"
 """What a person may give for a video: also a list, whose parts play one after the other."""
-Opener: TypeAlias = Callable[[str | os.PathLike[str], SubtitleSource, int], Video]
+Opener: TypeAlias = Callable[[Path, SubtitleSource, int], Video]
 """From a path, its subtitles and its index in a list of sources, to a video."""
 
 
@@ -79,7 +78,7 @@ class Playlist(Video):
             fitted = (part.size[0] * scale / self.size[0] * width, part.size[1] * scale / self.size[1] * height)
             requests.append((part, within_s, (max(1, round(fitted[0])), max(1, round(fitted[1])))))
         frames = read_frames(requests)
-        return [frame if isinstance(frame, FrameError) else _letterboxed(frame, width, height) for frame in frames]
+        return [frame if isinstance(frame, FrameError) else letterboxed(frame, (width, height)) for frame in frames]
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.
@@ -118,7 +117,7 @@ class Playlist(Video):
 
 
 def open_playlist(
-    sources: Sequence[VideoSource], subtitles: SubtitleSource | Sequence[SubtitleSource], opener: Opener
+    sources: Sequence[Path | Video], subtitles: SubtitleSource | Sequence[SubtitleSource], opener: Opener
 ) -> Playlist:
     """Open several sources as one playlist, each path with its subtitles once.
 
@@ -159,19 +158,3 @@ def check_no_subtitles(video: Video, subtitles: object) -> None:
     """Raise InputError if subtitles are given for a video that is already open."""
     if subtitles is not None:
         raise InputError(f"{video.name} is open already: give its subtitles when you open it.")
-
-
-def paths_of(source: str | os.PathLike[str] | Sequence[VideoSource]) -> list[str | os.PathLike[str]]:
-    """Return the paths among some sources, without the videos that are already open."""
-    sources = [source] if isinstance(source, (str, os.PathLike)) else source
-    return [path for path in sources if not isinstance(path, Video)]
-
-
-def _letterboxed(frame: Pixels, width: int, height: int) -> Pixels:
-    """Return a frame centred on `width` × `height` pixels of LETTERBOX."""
-    if frame.shape[:2] == (height, width):
-        return frame
-    box = np.full((height, width, 3), LETTERBOX, np.uint8)
-    top, left = (height - frame.shape[0]) // 2, (width - frame.shape[1]) // 2
-    box[top : top + frame.shape[0], left : left + frame.shape[1]] = frame
-    return box

@@ -43,7 +43,7 @@ _LINES = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
 
 
 def remember_video(video: Video, cache: Cache) -> None:
-    """Cache what `recall_video` needs: the facts of a video and of its parts, and its lines."""
+    """Cache what a video is recalled by: its facts and those of its parts, and its lines."""
     parts = list({part.fingerprint: part for part in video.parts}.values()) if isinstance(video, Playlist) else []
     for part in parts:
         _put_facts(part, cache)

@@ -46,16 +46,26 @@ def candidates(start_s: float, end_s: float, fps: float, keyframes: Keyframes) -
     for number in range(CANDIDATES):
         # Whole microseconds, so that two cells mean the same frame by the same time.
         place_s = round(start_s + (number + 0.5) / CANDIDATES * span_s, 6)
-        around = keyframes(place_s)
-        found.add(_nearest_keyframe(place_s, start_s, end_s, *around))
+        found.add(nearest_keyframe(place_s, start_s, end_s, keyframes(place_s), LONG_CELL_GOPS))
     return sorted(found)
 
 
-def _nearest_keyframe(place_s: float, start_s: float, end_s: float, before_s: float, after_s: float | None) -> float:
-    """Return the keyframe nearest a place in a long cell, the place itself in any other."""
-    if after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s):
+def nearest_keyframe(
+    place_s: float, start_s: float, end_s: float, around: tuple[float, float | None], least_gops: int
+) -> float:
+    """Return the keyframe nearest a place, of the two `around` it; the place if none will do.
+
+    Args:
+        place_s: A time.
+        start_s: Start of the cell around it.
+        end_s: End of the cell. Keyframes outside will not do.
+        around: The last keyframe before the place, and the next one, if there is one.
+        least_gops: In a shorter cell, no keyframe will do.
+    """
+    before_s, after_s = around
+    if least_gops and (after_s is None or end_s - start_s < least_gops * (after_s - before_s)):
         return place_s
-    inside = [time_s for time_s in (before_s, after_s) if start_s <= time_s < end_s]
+    inside = [time_s for time_s in around if time_s is not None and start_s <= time_s < end_s]
     return min(inside, key=lambda time_s: abs(time_s - place_s), default=place_s)
 
 

@@ -19,9 +19,10 @@ import numpy as np
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.activity import Activity, cached_activity
 from atlaskit.video.readers import CORES, Pixels
-from atlaskit.video.salient import LONG_CELL_GOPS, THUMBNAIL, candidates, most_salient
+from atlaskit.video.salient import LONG_CELL_GOPS, THUMBNAIL, candidates, most_salient, nearest_keyframe
 from atlaskit.video.sound import Sound
-from atlaskit.video.subtitles import Subtitles, SubtitleTrack
+from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.tracks import Track
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -67,7 +68,7 @@ class Video(ABC):
         return 0
 
     @property
-    def subtitle_tracks(self) -> list[SubtitleTrack]:
+    def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
         return []
 
@@ -159,11 +160,8 @@ class Video(ABC):
         middle_s = (start_s + end_s) / 2
         if sampling == "midpoint":
             return middle_s
-        before_s, after_s = self.keyframes_around(middle_s, end_s)
-        inside = [time_s for time_s in (before_s, after_s) if time_s is not None and start_s <= time_s < end_s]
-        if sampling == "auto" and (after_s is None or end_s - start_s < LONG_CELL_GOPS * (after_s - before_s)):
-            return middle_s
-        return min(inside, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
+        least_gops = LONG_CELL_GOPS if sampling == "auto" else 0
+        return nearest_keyframe(middle_s, start_s, end_s, self.keyframes_around(middle_s, end_s), least_gops)
 
     def _salient_moments(self, intervals: Sequence[tuple[float, float]]) -> list[float]:
         keyframes = lru_cache(maxsize=None)(lambda time_s: self.keyframes_around(time_s, self.duration_s))

@@ -106,7 +106,7 @@ def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> bool:
         raise AssertionError("the packets are read again")
 
-    monkeypatch.setattr(PyAVReader, "each_size", refuse)
+    monkeypatch.setattr(PyAVReader, "packet_sizes", refuse)
 
 
 def test_a_second_call_reads_nothing(clip: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -214,36 +214,16 @@ def packets(sizes: Sequence[int], keyframes: Sequence[int], fps: float = FPS) ->
     return PacketSizes(np.arange(len(sizes)) / fps, np.array(sizes, np.int64), are_keyframes)
 
 
-def changes_of(found: PacketSizes, duration_s: float, cuts: Sequence[int] = ()) -> Changes:
-    """Return what packets tell that come in chunks."""
-    changes = Changes(duration_s, FPS)
-    for start, end in zip([0, *cuts], [*cuts, len(found.times)], strict=True):
-        changes.take(PacketSizes(*(column[start:end] for column in found)))
-    return changes
-
-
-@given(
-    st.lists(st.integers(0, 5000), min_size=1, max_size=400),
-    st.sets(st.integers(0, 399), max_size=20),
-    st.lists(st.integers(0, 400), max_size=4),
-)
-def test_chunks_change_nothing(sizes: list[int], keyframes: set[int], cuts: list[int]) -> None:
-    found = packets(sizes, [index for index in keyframes if index < len(sizes)])
-    whole, cut = (changes_of(found, len(sizes) / FPS, each) for each in ((), sorted(min(c, len(sizes)) for c in cuts)))
-    assert whole.levels().tolist() == cut.levels().tolist() and whole.cuts_s() == cut.cuts_s()
-    assert (whole.levels() >= 0).all()
-
-
 def test_a_keyframe_off_the_rhythm_is_a_cut() -> None:
     keyframes = [0, 50, 100, 150, 173, 223, 273, 300, 350, 400, 450]
     sizes = [2000 if index in keyframes else 100 for index in range(500)]
-    assert changes_of(packets(sizes, keyframes), 20.0).cuts_s() == pytest.approx([173 / FPS, 300 / FPS])
+    assert Changes(20.0, FPS, packets(sizes, keyframes)).cuts_s() == pytest.approx([173 / FPS, 300 / FPS])
 
 
 @pytest.mark.parametrize(("duration_s", "fps"), [(1e9, 1e9), (1e-3, 1e-9), (0.04, 25.0), (36_000.0, 0.01), (1e5, 50.0)])
 def test_any_length_has_a_bounded_number_of_steps(duration_s: float, fps: float) -> None:
-    changes = Changes(duration_s, fps)
-    changes.take(PacketSizes(np.array([0.0, duration_s * 2, -1.0]), np.array([9, 9, 9]), np.array([True, False, True])))
+    outside = PacketSizes(np.array([0.0, duration_s * 2, -1.0]), np.array([9, 9, 9]), np.array([True, False, True]))
+    changes = Changes(duration_s, fps, outside)
     assert 1 <= changes.count <= MOST_STEPS and changes.count * changes.step_s == pytest.approx(duration_s)
     assert len(changes.levels()) == changes.count and changes.cuts_s() == []
     assert changes.step_s >= min(FINE_S, duration_s) * 0.999

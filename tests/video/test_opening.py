@@ -12,7 +12,8 @@ from support.speaking import speaking_video
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError
-from atlaskit.video.file import VideoFile
+from atlaskit.video import file
+from atlaskit.video.file import VideoFile, _open_reader
 from atlaskit.video.opening import open_video
 from atlaskit.video.records import VIDEO, remember_video
 from atlaskit.video.subtitles import Line, Subtitles
@@ -46,9 +47,7 @@ def test_a_file_is_opened_only_when_a_frame_is_needed(
     remembered: VideoFile, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Path] = []
-    monkeypatch.setattr(
-        "atlaskit.video.offline.VideoFile", lambda path, *rest: opened.append(path) or VideoFile(path, *rest)
-    )
+    monkeypatch.setattr(file, "_open_reader", lambda path, *rest: opened.append(path) or _open_reader(path, *rest))
     video = open_video(remembered.path, fingerprint=remembered.fingerprint, cache=cache)
     sheet = view(video, k=2, cell=32, cache=cache)
     assert opened == [] and sheet.key == view(remembered, k=2, cell=32).key and video.frames_decoded == 0

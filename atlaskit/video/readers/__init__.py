@@ -23,3 +23,14 @@ TIME_STEP_S = 1e-6
 
 CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 """Number of cores that this process may use."""
+
+
+def letterboxed(pixels: Pixels, size: tuple[int, int]) -> Pixels:
+    """Return a frame in the middle of an image of `size` (w, h), with bars of LETTERBOX."""
+    height, width = pixels.shape[:2]
+    if (width, height) == size:
+        return pixels
+    image = np.full((size[1], size[0], 3), LETTERBOX, np.uint8)
+    top, left = (size[1] - height) // 2, (size[0] - width) // 2
+    image[top : top + height, left : left + width] = pixels
+    return image

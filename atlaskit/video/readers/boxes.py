@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
@@ -44,30 +45,32 @@ def has_several_descriptions(path: Path) -> bool:
 
     Its samples then need several decoders.
     """
-    try:
-        with path.open("rb") as file:
-            for box in boxes(file, 0, path.stat().st_size):
-                if box.kind == b"stsd":
-                    file.seek(box.start + 4)
-                    if struct.unpack(">I", file.read(4))[0] > 1:
-                        return True
-    except (OSError, struct.error):
-        pass
-    return False
+    return _has(path, lambda file, box: box.kind == b"stsd" and _number(file, box.start + 4) > 1)
 
 
 def is_fragmented(path: Path) -> bool:
     """Tell whether an MP4 or MOV file consists of fragments, each with times of its own."""
-    try:
-        with path.open("rb") as file:
-            return any(box.kind == b"moof" for box in boxes(file, 0, path.stat().st_size))
-    except (OSError, struct.error):
-        return False
+    return _has(path, lambda _, box: box.kind == b"moof")
 
 
-def track_id(file: BinaryIO, box: Box) -> int:
-    """Return the id in a track's header, a box `tkhd` (ISO 14496-12, 8.3.2)."""
-    file.seek(box.start)
-    file.seek(16 if file.read(4)[0:1] == b"\x01" else 8, 1)
-    (number,) = struct.unpack(">I", file.read(4))
-    return int(number)
+def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
+    """Yield the boxes of the track whose header, a box `tkhd` (ISO 14496-12, 8.3.2), has an id."""
+    is_track = False
+    for box in boxes(file, 0, file.seek(0, 2)):
+        if box.kind == b"tkhd":
+            file.seek(box.start)
+            is_track = _number(file, box.start + (20 if file.read(1) == b"\x01" else 12)) == number
+        elif is_track:
+            yield box
+
+
+def _has(path: Path, is_wanted: Callable[[BinaryIO, Box], bool]) -> bool:
+    """Tell whether a file has such a box; False if that cannot be read."""
+    with suppress(OSError, struct.error), path.open("rb") as file:
+        return any(is_wanted(file, box) for box in boxes(file, 0, path.stat().st_size))
+    return False
+
+
+def _number(file: BinaryIO, at: int) -> int:
+    file.seek(at)
+    return int.from_bytes(struct.unpack("4s", file.read(4))[0], "big")

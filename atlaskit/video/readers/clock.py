@@ -18,6 +18,8 @@ NO_TIME = -(2**63)
 """Stands for a time that a packet does not give."""
 LONGEST_STEP_S = 10
 """A clock that goes on by more between two frames has jumped, unless sound goes on meanwhile."""
+NEVER = 2**62
+"""A step of ticks that is longer than any."""
 SLOWEST_FACTOR = 20
 """…or unless frames were that rare before: a jump is that many times the usual step."""
 UNEVEN_S = Fraction(1)
@@ -89,7 +91,9 @@ class Timeline(NamedTuple):
     """When the longest stream ends, in seconds on that clock."""
 
 
-def continuous(times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick: Fraction) -> Timeline:
+def continuous(
+    times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick: Fraction, may_jump: bool = True
+) -> Timeline:
     """Return the times of all pictures on one clock that never goes back.
 
     A part of the file begins where the times go back, or forward by more than LONGEST_STEP_S while
@@ -101,10 +105,11 @@ def continuous(times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick
         duration: Of each picture.
         sounds: The clocks of the other streams.
         tick: Length of a tick in seconds.
+        may_jump: Whether a step forward may be a jump, and is not always a picture that stands.
     """
     times = times.copy()
     runs = [run for sound in sounds for run in sound.runs]
-    starts = _starts(times, duration, runs, tick)
+    starts = _starts(times, duration, runs, tick, int(LONGEST_STEP_S / tick) if may_jump else NEVER)
     joints: list[Joint] = []
     end = Fraction(0)
     for first, after in zip(starts, [*starts[1:], len(times)], strict=True):
@@ -131,9 +136,8 @@ def _end_of_part(
     return longest if is_last or longest - video_end > UNEVEN_S else video_end
 
 
-def _starts(times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction) -> list[int]:
+def _starts(times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction, longest: int) -> list[int]:
     """Return the indices at which parts begin; correct single wrong times in place."""
-    longest = int(LONGEST_STEP_S / tick)
     starts = [0]
     steps = np.diff(times)
     for index in np.flatnonzero((steps < 0) | (steps - duration[:-1] > longest)) + 1:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import av
 from av.codec import codecs_available
@@ -19,8 +19,11 @@ from av.video.stream import VideoStream
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.media import open_media, tags_of
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
-from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, is_still, what_it_is
+from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, what_it_is
 
+T = TypeVar("T")
+SHORT_S, BAR_PACKETS = 2, 4096
+"""A pass that takes less shows no bar; the bar moves every so many packets."""
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
 """What PyAV raises for a damaged file, or (IndexError) at the end of one with a late stream."""
 NOT_VIDEO = {"tty", "bin", "xbin", "adf", "idf"}
@@ -99,9 +102,29 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     stream = next((stream for stream in streams if stream.disposition & Disposition.default), streams[0])
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
-    if container_kind(container) == "mov" and is_still(path):
+    if container_kind(container) == "mov" and what_it_is(path) == STILL:
         raise VideoError(f"{path} {STILL}.")
     return stream
+
+
+def watched(items: Iterable[T], container: InputContainer, what: str, pos: Callable[[T], int | None]) -> Iterator[T]:
+    """Yield what is read from a file, and show how much of it is read.
+
+    Args:
+        items: What is read.
+        container: The file.
+        what: What is done; continues a sentence that begins with the file's name.
+        pos: The byte at which an item lies.
+    """
+    from tqdm import tqdm  # here, so that `import atlaskit` stays light
+
+    told = f"{Path(container.name).name}: {what}, once"
+    with tqdm(total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S) as bar:
+        for number, item in enumerate(items):
+            at = pos(item) if number % BAR_PACKETS == 0 else None
+            bar.update(0 if at is None else at - bar.n)
+            yield item
+        bar.update((bar.total or bar.n) - bar.n)  # what follows need not be read
 
 
 def packets_of(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:

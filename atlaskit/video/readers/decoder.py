@@ -7,7 +7,6 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import NamedTuple
 
 from av.video.frame import VideoFrame
 
@@ -15,37 +14,26 @@ from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_decoder
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
-from atlaskit.video.readers.demux import Demuxer
 from atlaskit.video.readers.picture import PictureScaler
-from atlaskit.video.readers.steps import DecodeStep, PacketId, Targets, packet_id
+from atlaskit.video.readers.sources import PacketSource
+from atlaskit.video.readers.steps import PacketId, Step, Targets, packet_id
 
+SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
+"""Codecs whose packets tell whether other frames refer to them: some need not be decoded."""
 STALL_S = 60.0
 """A decoder that has produced no frame for this long is given up."""
-
-
-class StreamBreak(NamedTuple):
-    """A packet that cannot be passed: no frame of its GOP that is decoded after it is whole."""
-
-    keyframe: int
-    """Presentation time of the GOP's keyframe."""
-    dts: int
-    why: str
 
 
 class DecodeError(Exception):
     """Something went wrong between a keyframe and the requested frames.
 
     Attributes:
-        stream_break: The place in the file that caused it, where that is certain.
-        is_known: Whether the place was found before.
         is_lasting: Whether the cause lies in the file's content, so that a retry is of no use.
     """
 
-    def __init__(
-        self, why: str, stream_break: StreamBreak | None = None, *, is_known: bool = False, is_lasting: bool = True
-    ) -> None:
+    def __init__(self, why: str, *, is_lasting: bool = True) -> None:
         super().__init__(why)
-        self.stream_break, self.is_known, self.is_lasting = stream_break, is_known, is_lasting
+        self.is_lasting = is_lasting
 
 
 class Decoder:
@@ -60,39 +48,33 @@ class Decoder:
         last_tick: The latest tick that was requested.
     """
 
-    def __init__(self, demuxer: Demuxer, threads: int) -> None:
-        self._codec = self._first = demuxer.source.codec
+    def __init__(self, source: PacketSource, threads: int) -> None:
+        self._codec = self._first = source.codec
         self._threads = threads
         self._context = new_context(self._codec, threads, is_strict=True)
-        self._can_skip, source = demuxer.is_skippable, demuxer.source
+        self._can_skip = source.codec.name in SKIPPABLE
         self._coded = source.codec.coded_size
         self._scaler = PictureScaler(source.size, self._coded, source.orientation)
         self._new_frames = 0
-        self._dts_of: dict[int, int | None] = {}
         self._recent: list[VideoFrame] = []
         self._keeps_recent = False
-        self._keyframe: int | None = None
         self._found: dict[float, Pixels] = {}
         self.position: PacketId | None = None
         self.last_tick = 0
 
-    def start(self, size: tuple[int, int], breaks: dict[int, StreamBreak]) -> None:
-        """Begin a request for frames scaled to `size` (w, h).
-
-        `breaks` are the known places that cannot be passed, by the presentation time of their
-        keyframe.
-        """
-        self._size, self._breaks = size, breaks
+    def start(self, size: tuple[int, int]) -> None:
+        """Begin a request for frames scaled to `size` (w, h)."""
+        self._size = size
         self._targets: set[float] = set()
         self._found = {}
         self._progress_s = time.monotonic()
 
-    def feed(self, steps: Sequence[DecodeStep]) -> None:
+    def feed(self, steps: Sequence[Step]) -> None:
         """Decode packets; raise DecodeError if one cannot be decoded."""
         for step in steps:
             self._feed(step)
 
-    def finish(self, steps: Sequence[DecodeStep], targets: Targets, *, may_pause: bool) -> None:
+    def finish(self, steps: Sequence[Step], targets: Targets, *, may_pause: bool) -> None:
         """Decode the last packets and flush the decoder; raise DecodeError if one fails.
 
         With `may_pause`, stop as soon as all targets are found, so that the decoder can go on from
@@ -122,17 +104,16 @@ class Decoder:
         count, self._new_frames = self._new_frames, 0
         return count
 
-    def _feed(self, step: DecodeStep) -> None:
+    def _feed(self, step: Step) -> None:
         packet = step.packet
-        if self._keyframe is None:
-            self._keyframe = packet.pts
         if step.is_target and packet.pts is not None:
             self._targets.add(packet.pts)
-        self._check(packet, step.is_damaged)
+        if step.is_damaged:
+            raise DecodeError("a damaged packet")
+        if time.monotonic() - self._progress_s > STALL_S:
+            raise DecodeError(f"no frame in {STALL_S:g} s", is_lasting=False)
         self._follow(step.codec)
         self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
-        if packet.pts is not None:
-            self._dts_of[packet.pts] = packet.dts
         self._decode(packet)
         self.position = packet_id(packet)
 
@@ -142,16 +123,6 @@ class Decoder:
             self._decode(None)
             self._codec, self._context = codec, new_context(codec, self._threads, is_strict=True)
 
-    def _check(self, packet: VideoPacket, is_damaged: bool) -> None:
-        """Raise DecodeError for a packet that need not be tried."""
-        known = self._breaks.get(self._keyframe) if self._keyframe is not None else None
-        if known and packet.dts is not None and packet.dts > known.dts:
-            raise DecodeError(known.why, is_known=True)
-        if is_damaged:
-            raise self._error("a damaged packet", packet.pts)
-        if time.monotonic() - self._progress_s > STALL_S:
-            raise DecodeError(f"no frame in {STALL_S:g} s", is_lasting=False)
-
     def _decode(self, packet: VideoPacket | None) -> None:
         """Decode a packet, or flush the decoder if it is None, and keep the requested frames."""
         try:
@@ -159,12 +130,12 @@ class Decoder:
         except DECODE_ERRORS as error:
             if is_transient(error):
                 raise
-            raise self._error(reason(error), packet.pts if packet else None) from error
+            raise DecodeError(reason(error)) from error
         for frame in frames:
             self._new_frames += 1
             self._progress_s = time.monotonic()
             if frame.is_corrupt:
-                raise self._error("a damaged frame", frame.pts)
+                raise DecodeError("a damaged frame")
             self._keep_target(frame)
             if self._keeps_recent:
                 self._recent.append(frame)
@@ -177,20 +148,10 @@ class Decoder:
             except DECODE_ERRORS as error:  # a size that cannot be scaled
                 if is_transient(error):
                     raise
-                raise self._error(reason(error), frame.pts) from error
+                raise DecodeError(reason(error)) from error
 
     def _aspect(self, frame: VideoFrame) -> Fraction | None:
         """Return the shape of a frame's pixels; None if it is as usual, or unknown."""
         size, context = (frame.width, frame.height), self._context
         is_other = self._codec is not self._first or size != self._coded
         return context.sample_aspect_ratio if is_other and (context.width, context.height) == size else None
-
-    def _error(self, why: str, pts: int | None) -> DecodeError:
-        """Return the error of a packet or frame, with a StreamBreak unless it was requested.
-
-        If only a requested frame is damaged, frames after it may be whole.
-        """
-        dts = self._dts_of.get(pts) if pts is not None else None
-        if self._keyframe is None or dts is None or pts in self._targets:
-            return DecodeError(why)
-        return DecodeError(why, StreamBreak(self._keyframe, dts, why))

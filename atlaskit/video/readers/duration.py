@@ -1,4 +1,4 @@
-"""Start, end and readable length of a file, from its header and packets."""
+"""Start and end of a file, from its header and packets."""
 
 from __future__ import annotations
 
@@ -18,16 +18,13 @@ from atlaskit.video.readers.codecs import VideoPacket
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     container_kind,
-    discard_others,
     frame_length,
     tick_length,
 )
-from atlaskit.video.readers.elements import blocks_from
+from atlaskit.video.readers.elements import last_end
 
 RARE_RATE, IMPOSSIBLE_RATE = 240, 20_000
 """Frames per second above which a header is not believed, and above which packets are not."""
-TOLERATED_S = 1
-"""Decoding times that go back by less, in seconds, are taken to be rounded."""
 
 
 class Distrust(Exception):
@@ -103,140 +100,66 @@ def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
     return ((stream.start_time or 0) + stream.duration) * Fraction(stream.time_base)
 
 
-class Length(NamedTuple):
-    """When a video ends. Seconds count from its first frame."""
+class Promise(NamedTuple):
+    """How long a file is by its header, in seconds."""
 
-    end: Fraction
-    """End of the longest stream, in seconds: the last frame stays until then."""
-    readable: Fraction
-    """End of the readable part, in seconds; less than `end` in a truncated file."""
-    last_frame: int
-    """When the last frame's own duration ends, in ticks of the container's time."""
+    longest: Fraction
+    """Length of its longest stream. Some formats count it from the first frame, some from zero:
+    this is the lesser of the two, which is certain."""
+    picture: Fraction
+    """Length of its video."""
+
+    def is_broken(self, end: Fraction) -> bool:
+        """Tell whether a file whose last stream ends at a second is cut off."""
+        return self.longest - end > 1 + self.longest / 100
 
 
-def measure_length(
-    container: InputContainer, stream: VideoStream, path: Path, origin_ticks: int, has_cues: bool
-) -> Length:
-    """Return when the video ends.
-
-    Takes one seek if the container can seek, and a pass over the packets if it cannot.
-
-    Raises:
-        Distrust: What the container tells does not hold.
-    """
-    tick = tick_length(stream)
-    read_through = Fraction(0) if has_cues else _read_through(container, stream)
-    if (
-        has_cues
-        and container_kind(container) == "matroska"
-        and (known := _by_cues(container, stream, path, origin_ticks))
-    ):
-        return known
-    start = Fraction(container.start_time or 0, 1_000_000)
-    declared = (stream.duration or 0) * tick
+def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -> Promise:
+    """Return the length in the header of a file whose first frame is shown at `origin` seconds."""
+    declared = (stream.duration or 0) * tick_length(stream)
     if container_kind(container) == "avi":  # FFmpeg shortens the duration to what is there, but not the frame count
         declared = stream.frames * frame_length(stream)
-    length = max(Fraction(container.duration or 0, 1_000_000), declared)
-    # Some formats count the length from the first frame, some from zero: the lesser of the two is
-    # certain.
-    promised = length + min(start, Fraction(0))
-    origin, slack = origin_ticks * tick, 1 + promised / 100
-    # Frames are shown in another order than they are stored in: two seconds cover the last one.
-    ends = _last_ends(container, stream, max(read_through or length + start, origin + 2) - 2)
-    if ends is None or promised - ends.any > slack:
-        ends = _last_ends(container, stream, _last_readable(container, stream, origin, promised))
-    readable = ends.video - origin if ends else Fraction(0)
-    last_frame = int((readable + origin) / tick)
-    if ends is None or promised - ends.any > slack:  # truncated: every stream stops before the end
-        return Length(max(declared or promised - max(origin, Fraction(0)), readable), readable, last_frame)
-    longest = ends.any - origin
-    return Length(longest, longest, last_frame)
+    longest = max(Fraction(container.duration or 0, 1_000_000), declared)
+    longest += min(Fraction(container.start_time or 0, 1_000_000), Fraction(0))
+    return Promise(longest, declared or longest - max(origin, Fraction(0)))
 
 
-def _by_cues(container: InputContainer, stream: VideoStream, path: Path, origin: int) -> Length | None:
-    """Return the length of a whole Matroska file with cues; None for one that is cut off.
+def measured_end(container: InputContainer, stream: VideoStream, path: Path, origin: Fraction) -> tuple[Fraction, int]:
+    """Return when the longest stream of a file ends, and the tick at which its last frame does.
 
-    Its header tells when the longest stream ends, and the blocks behind the last cue when the
-    picture does.
-    """
-    tick, entries = tick_length(stream), stream.index_entries
-    try:
-        blocks = blocks_from(path, entries[len(entries) - 1].pos, stream.index)
-    except (OSError, struct.error):
-        return None
-    frame = max(1, int(frame_length(stream) / tick))
-    ends = [block.ticks + (block.length or frame) for block in blocks]
-    if not ends or not container.duration:
-        return None
-    end = max(Fraction(container.duration, 1_000_000), max(ends) * tick) - origin * tick
-    return Length(end, end, max(ends))
+    The last frame stays until the longest stream ends. Reads the last two seconds of the file; of a
+    Matroska file, whose header tells the end of the longest stream, the headers of its last blocks.
 
-
-def is_without_cues(container: InputContainer, stream: VideoStream) -> bool:
-    """Tell whether a file is a Matroska file that is indexed only as it is read.
-
-    FFmpeg reads the cues of a file at the first seek.
-    """
-    if container_kind(container) != "matroska":
-        return False
-    with suppress(*DECODE_ERRORS):
-        container.seek(stream.start_time or 0, stream=stream, backward=True)
-    entries, length = stream.index_entries, Fraction(container.duration or 0, 1_000_000)
-    return len(entries) < 3 or entries[len(entries) - 1].timestamp * tick_length(stream) < length / 2
-
-
-def _read_through(container: InputContainer, stream: VideoStream) -> Fraction:
-    """Read a file to its end, so that FFmpeg indexes it once; return when its last frame is shown.
-
-    Without this, FFmpeg reads the file to its end at every seek.
+    Args:
+        container: The file.
+        stream: Its video stream.
+        path: The file.
+        origin: When the first frame is shown, in the container's seconds, as the end is.
 
     Raises:
-        Distrust: The times of the file start anew, or some keyframes are not marked.
+        Distrust: The file ends before its header says, or its end is damaged.
     """
-    last = keys = 0
-    last_dts: int | None = None
-    before = discard_others(container, stream)
-    with suppress(*DECODE_ERRORS):
-        for packet in container.demux(stream):
-            if packet.pts is not None and packet.pts > last:
-                last = packet.pts
-            if packet.dts is not None:
-                if last_dts is not None and packet.dts < last_dts - TOLERATED_S / tick_length(stream):
-                    raise Distrust("has a clock that starts anew")
-                last_dts = packet.dts
-            keys += packet.is_keyframe
-    if keys > len(stream.index_entries) + 1:
-        raise Distrust("does not mark its keyframes")
-    for other, discard in before:
-        other.discard = discard
-    return last * tick_length(stream)
+    tick = tick_length(stream)
+    if container_kind(container) == "matroska":
+        with suppress(*DECODE_ERRORS):
+            container.seek(stream.start_time or 0, stream=stream)  # FFmpeg reads the cues at the first seek
+        entries, frame = stream.index_entries, max(1, int(frame_length(stream) / tick))
+        try:
+            last = last_end(path, entries[len(entries) - 1].pos, stream.index, frame)
+        except (struct.error, *DECODE_ERRORS) as error:
+            raise Distrust("is damaged at its end") from error
+        return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
+    promise, start = promised(container, stream, origin), Fraction(container.start_time or 0, 1_000_000)
+    # Frames are shown in another order than they are stored in: two seconds cover the last one.
+    ends = _last_ends(container, stream, max(promise.longest + max(start, Fraction(0)), origin + 2) - 2)
+    if stream not in ends or promise.is_broken(max(ends.values())):
+        raise Distrust("is cut off")
+    return max(ends.values()), int(ends[stream] / tick)
 
 
-def _last_readable(container: InputContainer, stream: VideoStream, low: Fraction, high: Fraction) -> Fraction:
-    """Return a time shortly before the last readable packet, by bisection."""
-    while high - low > 1:
-        middle = (low + high) / 2
-        is_readable = _last_ends(container, stream, middle, packets=1) is not None
-        low, high = (middle, high) if is_readable else (low, middle)
-    return max(low - 1, Fraction(0))
-
-
-class _Ends(NamedTuple):
-    """The end of the last video packet, and that of the last packet of any stream, in seconds."""
-
-    video: Fraction
-    any: Fraction
-
-
-def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction, packets: int = 0) -> _Ends | None:
-    """Return the ends of the last packets.
-
-    Packets are read from the keyframe at `start` on, up to the end of the file, the first damage,
-    or so many video `packets`. Returns None if there is no video packet.
-    """
-    video_end = any_end = None
-    ends: dict[int, Fraction | None] = {}
-    count = 0
+def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction) -> dict[Stream, Fraction]:
+    """Return the end of each stream in seconds, from a keyframe at `start` on, up to damage."""
+    ends: dict[Stream, Fraction] = {}
     with suppress(*DECODE_ERRORS):
         container.seek(int(start / tick_length(stream)), stream=stream, backward=True)
         for packet in container.demux():
@@ -247,12 +170,8 @@ def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction, 
                 continue  # a cover, or data
             length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
             end = packet.pts * packet.time_base + length
-            declared = ends.setdefault(packet.stream.index, declared_end(container, packet.stream))
-            end = end if declared is None else min(end, declared)
-            if is_video:
-                video_end = end if video_end is None else max(video_end, end)
-                count += 1
-            any_end = end if any_end is None else max(any_end, end)
-            if count == packets != 0:
-                break
-    return None if video_end is None or any_end is None else _Ends(video_end, any_end)
+            ends[packet.stream] = max(end, ends.get(packet.stream, end))
+    for each in ends:
+        declared = declared_end(container, each)
+        ends[each] = ends[each] if declared is None else min(ends[each], declared)
+    return ends

@@ -1,64 +1,100 @@
-"""Finds elements in a Matroska or WebM file by their headers (RFC 8794, RFC 9559)."""
+"""Finds elements in a Matroska or WebM file by their headers (RFC 8794, RFC 9559).
+
+They tell what FFmpeg does not: whether the file is whole and has cues, where bytes of it are lost,
+and what is cropped.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
-HEADER = 0x1A45DFA3
-SEGMENT, CLUSTER, TRACKS, TRACK_ENTRY = 0x18538067, 0x1F43B675, 0x1654AE6B, 0xAE
-TRACK_NUMBER = 0xD7
-VIDEO = 0xE0
-CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
+from av.packet import Packet
+
+HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
+TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
 CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
-MOST_ELEMENTS = 1 << 16
+CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
+MOST_ELEMENTS, SEEK_HEAD_BYTES = 1 << 16, 1 << 12
+BETWEEN_BLOCKS_BYTES = 96
+"""Bytes that a file may have between two packets; its own headers take about 20. If there are more,
+they must be whole elements."""
+BLOCK_HEADER = 4
+"""Bytes of a block before its frame."""
 
 
-def is_appended(path: Path) -> bool:
-    """Tell whether a second Matroska file follows the first one in a file."""
-    try:
-        with path.open("rb") as file:
-            kinds = [element.kind for element in islice(_within(file, 0, path.stat().st_size), 3)]
-    except (OSError, struct.error):
-        return False
-    return kinds == [HEADER, SEGMENT, HEADER]
+def doubt_of_elements(path: Path) -> str | None:
+    """Return why the account of a Matroska file is not believed; None for a whole one with cues."""
+    with suppress(OSError, struct.error), path.open("rb") as file:
+        outer = list(islice(_within(file, 0, file.seek(0, 2)), 3))
+        if [element.kind for element in outer] == [HEADER, SEGMENT, HEADER]:
+            return "consists of several files"
+        for segment in outer[1:2]:
+            if not segment.is_whole:
+                return "is cut off"
+            for child in _within(file, segment.start, segment.end):
+                file.seek(child.start)
+                head = file.read(min(SEEK_HEAD_BYTES, child.end - child.start)) if child.kind == SEEK_HEAD else b""
+                if child.kind == CUES or CUES.to_bytes(4) in head:
+                    return None
+                if child.kind == CLUSTER:
+                    break
+    return "has no index"
 
 
-class Block(NamedTuple):
-    """A block's number of its track, its time and its length (0 if it is not given), in ticks."""
+def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
+    """Return when the last block of the track at `index` ends, in ticks, by the headers of blocks.
 
-    track: int
-    ticks: int
-    length: int
-
-
-def blocks_from(path: Path, start: int, index: int) -> list[Block]:
-    """Return the blocks of the track at `index` from the cluster at a byte on, by their headers.
+    Args:
+        path: The file.
+        start: The byte of a cluster; blocks are looked at from there on.
+        index: The track.
+        frame_ticks: Length of a block that does not give its own.
 
     Raises:
-        OSError, struct.error: The file cannot be read, or is damaged or cut off.
+        OSError, struct.error, ValueError: The file cannot be read, or is damaged.
     """
-    found, base = list[Block](), 0
+    base, ends, is_own = 0, list[int](), False
     with path.open("rb") as file:
-        tracks, end = _tracks(file), file.seek(0, 2)
-        wanted = _value(file, tracks[index], TRACK_NUMBER) if index < len(tracks) else None
-        while start < end:
-            (element,) = islice(_within(file, start, end), 1)
+        size, wanted = file.seek(0, 2), _value(file, _tracks(file)[index], TRACK_NUMBER)
+        while start < size:
+            (element,) = islice(_within(file, start, size), 1)
             start = element.start if element.kind in (CLUSTER, GROUP) else element.end
+            file.seek(element.start)
             if element.kind == CLUSTER_TIME:
                 base = _unsigned(file, element)
             elif element.kind in (BLOCK, SIMPLE_BLOCK):
-                file.seek(element.start)
-                track, _ = _number(file)
-                found.append(Block(track, base + struct.unpack(">h", file.read(2))[0], 0))
-            elif element.kind == BLOCK_LENGTH and found:
-                found[-1] = found[-1]._replace(length=_unsigned(file, element))
+                is_own = _number(file)[0] == wanted
+                ends += [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
+            elif element.kind == BLOCK_LENGTH and is_own:
+                ends[-1] += _unsigned(file, element) - frame_ticks
             elif element.kind == SEGMENT or not element.is_whole:
                 raise struct.error("a file that is cut off")
-    return [block for block in found if block.track == wanted]
+    return max(ends)
+
+
+class Holes:
+    """Finds where bytes of a file belong to no packet and no whole element: packets are lost."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._end = self._block = -1
+
+    def is_before(self, packet: Packet[Any]) -> bool:
+        """Tell whether packets are lost between the packet of the last call and the next one."""
+        if packet.pos is None or not packet.size:
+            return False
+        end, block = self._end, self._block
+        # The frames of one block ("lacing") all have the block's position.
+        self._end, self._block = (end if packet.pos == block else packet.pos) + packet.size, packet.pos
+        if end < 0 or packet.pos - end <= BETWEEN_BLOCKS_BYTES:
+            return False
+        with self._path.open("rb") as file:
+            return not are_elements(file, end + BLOCK_HEADER, packet.pos)
 
 
 def are_elements(file: BinaryIO, start: int, end: int) -> bool:

@@ -93,16 +93,6 @@ def _picture(file: BinaryIO, head: bytes) -> str | None:
     return None
 
 
-def is_still(path: Path) -> bool:
-    """Tell whether a file that FFmpeg opens like an MP4 holds pictures."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(12)
-    except OSError:
-        return False
-    return head[4:8] == b"ftyp" and head[8:12] in STILL_BRANDS
-
-
 def _video_behind(file: BinaryIO) -> int | None:
     """Return the byte at which an MP4 begins behind a picture."""
     file.seek(0)

@@ -1,35 +1,33 @@
 """The index that is made: which packet holds which picture, shown when, as one file in the cache.
 
 It begins with the bytes of the packets, one after the other, unless the video file tells where each
-lies. A table of them, a description in JSON and a footer with the hash of both follow. The file is
+lies. A ZIP archive of a description in JSON and of a table of the packets follows. The file is
 written under another name, and renamed when it is whole.
 """
 
 from __future__ import annotations
 
-import hashlib
 import os
-import struct
 import tempfile
+import zlib
 from base64 import b64decode, b64encode
 from pathlib import Path
-from typing import Annotated, BinaryIO, NamedTuple
+from typing import Annotated, BinaryIO, Literal, NamedTuple
+from zipfile import BadZipFile, ZipFile
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
 
-FORMAT = b"atlaskit index 3\n"
-FOOTER = struct.Struct("<QQ32s")
-"""Bytes of the table, bytes of the description, and the SHA-256 of the two."""
+DESCRIPTION, TABLE = "description.json", "table"
 PACKET = np.dtype(
     [("pts", "<i8"), ("dts", "<i8"), ("duration", "<i8"), ("offset", "<i8"), ("size", "<i4"), ("flags", "<i4")]
 )
 """A row of the table. Times are in ticks; `flags` holds KEYFRAME, …, above them the codec."""
-KEYFRAME, HIDDEN, DAMAGED, CODEC_SHIFT = 1, 2, 4, 8
+KEYFRAME, HIDDEN, DAMAGED, BEHIND_HOLE, CODEC_SHIFT = 1, 2, 4, 8, 8
 BINARY = ("extradata", "palette", "parameters")
 """Settings of a codec that are bytes."""
 LARGEST_DESCRIPTION = 16 << 20
@@ -63,6 +61,7 @@ class Description(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
+    format: Literal[4] = 4
     kind: str
     is_in_place: bool
     """Whether the offsets are those of the video file, so that no packet is copied."""
@@ -73,6 +72,7 @@ class Description(BaseModel):
     frame_ticks: Annotated[int, Field(ge=1)]
     start: tuple[int, Annotated[int, Field(ge=1)]]
     end: tuple[int, Annotated[int, Field(ge=1)]]
+    readable_end: tuple[int, Annotated[int, Field(ge=1)]]
     codecs: Annotated[list[StoredCodec], Field(min_length=1)]
     joints: list[tuple[int, int]]
     """Byte of the file at which each further part begins, and the microseconds added from there."""
@@ -105,10 +105,10 @@ class IndexWriter:
 
     def finish(self, table: Table, description: Description) -> None:
         """Write the table and the description, and put the file into its place."""
-        rows, text = table.tobytes(), description.model_dump_json().encode()
-        digest = hashlib.sha256(rows + text).digest()
         self.file.seek(0, os.SEEK_END)
-        self.file.write(rows + text + FOOTER.pack(len(rows), len(text), digest) + FORMAT)
+        with ZipFile(self.file, "w") as archive:
+            archive.writestr(DESCRIPTION, description.model_dump_json())
+            archive.writestr(TABLE, table.tobytes())
         self.file.close()
         self._part.replace(self._path)
 
@@ -121,30 +121,18 @@ class IndexWriter:
 def read_index(path: Path) -> MadeIndex | None:
     """Return an index, or None if there is none, or only a damaged one.
 
-    It may come from someone else's cache, so everything in them is checked.
+    It may come from someone else's cache, so everything in it is checked.
     """
     try:
-        with path.open("rb") as file:
-            end = file.seek(0, os.SEEK_END) - FOOTER.size - len(FORMAT)
-            file.seek(max(0, end))
-            table_size, text_size, digest = FOOTER.unpack(file.read(FOOTER.size))
-            if file.read() != FORMAT or table_size % PACKET.itemsize or text_size > LARGEST_DESCRIPTION:
+        with ZipFile(path) as archive:
+            parts = [archive.getinfo(name) for name in (DESCRIPTION, TABLE)]
+            if sum(part.file_size for part in parts) > path.stat().st_size or parts[0].file_size > LARGEST_DESCRIPTION:
                 return None
-            packets_end = end - table_size - text_size
-            if packets_end < 0:
-                return None
-            file.seek(packets_end)
-            content = file.read(table_size + text_size)
-    except (OSError, struct.error, ValueError):
+            text, rows = map(archive.read, parts)
+        index = MadeIndex(path, np.frombuffer(rows, PACKET), Description.model_validate_json(text))
+    except (OSError, EOFError, ValueError, KeyError, BadZipFile, RuntimeError, zlib.error):
         return None
-    if hashlib.sha256(content).digest() != digest:
-        return None
-    table = np.frombuffer(content, PACKET, table_size // PACKET.itemsize)
-    try:
-        description = Description.model_validate_json(content[table_size:])
-    except ValidationError:
-        return None
-    return MadeIndex(path, table, description) if _is_sound(table, description, packets_end) else None
+    return index if _is_sound(index.table, index.description, parts[0].header_offset) else None
 
 
 def _is_sound(table: Table, description: Description, packets_end: int) -> bool:

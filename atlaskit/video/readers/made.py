@@ -12,17 +12,19 @@ import numpy as np
 
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.codecs import packet_of
-from atlaskit.video.readers.index import CODEC_SHIFT, DAMAGED, HIDDEN, KEYFRAME, MadeIndex
+from atlaskit.video.readers.index import BEHIND_HOLE, CODEC_SHIFT, DAMAGED, HIDDEN, KEYFRAME, MadeIndex
 from atlaskit.video.readers.orientation import Orientation
-from atlaskit.video.readers.sizes import CHUNK, PacketSizes
-from atlaskit.video.readers.sources import PacketSource, StreamPacket, check_unchanged, file_identity
+from atlaskit.video.readers.sizes import PacketSizes
+from atlaskit.video.readers.sources import PacketSource
+from atlaskit.video.readers.steps import Step
 
 
 class MadeSource(PacketSource):
     """The packets of a file that was played once. See `PacketSource`."""
 
     def __init__(self, path: Path, index: MadeIndex) -> None:
-        self.path, self._identity, self._index = path, file_identity(path), index
+        super().__init__(path)
+        self._index = index
         known, table = index.description, index.table
         self.kind, self.size, self.fps = known.kind, known.size, known.fps
         self.orientation = Orientation(*known.orientation)
@@ -36,39 +38,29 @@ class MadeSource(PacketSource):
         self.origin = int(shown["pts"].min())
         self.last_end = int((shown["pts"] + shown["duration"]).max())
         self.end = Fraction(*known.end) - self.origin * self.tick
-        self.readable_end = self.end
+        self.readable_end = Fraction(*known.readable_end) - self.origin * self.tick
         self.joints = tuple((position, shift_us / 1e6) for position, shift_us in known.joints if position >= 0)
-        self._file: BinaryIO
         self._next = 0
         self.open()
 
-    def open(self) -> None:
-        """Open the packets, again or not; raise VideoError if the file has changed."""
-        check_unchanged(self.path, self._identity)
-        self.close()
+    def _opened(self) -> BinaryIO:
         try:
             self._file = (self.path if self._index.description.is_in_place else self._index.path).open("rb")
         except OSError as error:
             raise VideoError(f"The index of {self.path} is gone from the cache: open the video again.") from error
-        self.is_open = True
-
-    def close(self) -> None:
-        """Close the packets; `open` opens them again."""
-        if self.is_open:
-            self.is_open = False
-            self._file.close()
+        return self._file
 
     def gop_of(self, ticks: int) -> int | None:
         """Return the number of the GOP at a tick."""
         return max(0, int(np.searchsorted(self._keyframe_pts, ticks, side="right")) - 1)
 
-    def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[StreamPacket]:
+    def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Step]:
         """Yield all packets from a keyframe on that is shown at or before `ticks`."""
         gop = (self.gop_of(ticks) or 0) - is_earlier
         self._next = int(self._keyframes[max(0, gop)])
         yield from self.following()
 
-    def following(self) -> Iterator[StreamPacket]:
+    def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
         for index in count(self._next):
             if index >= len(self._index.table):
@@ -76,15 +68,14 @@ class MadeSource(PacketSource):
             self._next = index + 1
             yield self._packet(index)
 
-    def sizes(self) -> Iterator[PacketSizes]:
-        """Yield the sizes of all packets, in chunks, with times in ticks: the table holds them."""
-        for start in range(int(self._keyframes[0]), len(self._index.table), CHUNK):
-            rows = self._index.table[start : start + CHUNK]
-            rows = rows[(rows["flags"] & HIDDEN) == 0]
-            are_keyframes = (rows["flags"] & KEYFRAME).astype(bool)
-            yield PacketSizes(rows["pts"].astype(float), rows["size"].astype(np.int64), are_keyframes)
+    def sizes(self) -> PacketSizes:
+        """Return the sizes of all packets, with times in ticks: the table holds them."""
+        rows = self._index.table[int(self._keyframes[0]) :]
+        rows = rows[(rows["flags"] & HIDDEN) == 0]
+        are_keyframes = (rows["flags"] & KEYFRAME).astype(bool)
+        return PacketSizes(rows["pts"].astype(float), rows["size"].astype(np.int64), are_keyframes)
 
-    def _packet(self, index: int) -> StreamPacket:
+    def _packet(self, index: int) -> Step:
         pts, dts, duration, offset, size, flags = self._index.table[index].item()
         self._file.seek(offset)
         data = self._file.read(size)
@@ -93,7 +84,7 @@ class MadeSource(PacketSource):
         packet.time_base, packet.duration, packet.dts = self.tick, duration, dts
         packet.pts = None if flags & HIDDEN else pts
         packet.is_keyframe = bool(flags & KEYFRAME)
-        return StreamPacket(packet, codec, not flags & HIDDEN, bool(flags & DAMAGED))
+        return Step(packet, codec, not flags & HIDDEN, bool(flags & DAMAGED))
 
     def has_gap(self, pts: int, tick: int) -> bool:
         """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
@@ -101,4 +92,4 @@ class MadeSource(PacketSource):
         after = int(np.flatnonzero(table["pts"] == pts)[-1]) + 1
         later = np.flatnonzero(table["pts"][after:] > tick)
         until = after + int(later[0]) + 1 if len(later) else len(table)
-        return bool((table["flags"][after:until] & DAMAGED).any())
+        return bool((table["flags"][after:until] & (DAMAGED | BEHIND_HOLE)).any())

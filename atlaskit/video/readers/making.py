@@ -16,6 +16,7 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, cast
+from zipfile import BadZipFile
 
 import av
 import numpy as np
@@ -37,8 +38,10 @@ from atlaskit.video.readers.container import (
     packets_of,
     tick_length,
 )
-from atlaskit.video.readers.duration import declared_end, earliest_start
+from atlaskit.video.readers.duration import declared_end, earliest_start, promised
+from atlaskit.video.readers.elements import Holes
 from atlaskit.video.readers.index import (
+    BEHIND_HOLE,
     CODEC_SHIFT,
     DAMAGED,
     HIDDEN,
@@ -140,7 +143,7 @@ class _Packets:
         self._source = path.open("rb") if self._is_in_place else writer.file
         self._start = earliest_start(container)
         self.codecs: list[Codec] = [codec_of(stream)]
-        self._codec = 0
+        self._codec, self._is_behind_hole = 0, False
         # FFmpeg takes the shape of pixels from the track's size and the last of several codecs.
         self._aspects = stream.sample_aspect_ratio, stream.codec_context.sample_aspect_ratio
         self._times, self._durations, self._sounds = array("q"), array("q"), dict[int, SoundClock]()
@@ -162,7 +165,8 @@ class _Packets:
             if packet.is_keyframe and (parameters := parameters_of(packet, self.codecs[self._codec])):
                 self._change_codec("parameters", parameters)
             self.flags.append(HIDDEN * packet.is_discard | DAMAGED * packet.is_corrupt | KEYFRAME * packet.is_keyframe)
-            self.flags[-1] |= self._codec << CODEC_SHIFT
+            self.flags[-1] |= self._codec << CODEC_SHIFT | BEHIND_HOLE * self._is_behind_hole
+            self._is_behind_hole = False
             at = -1 if packet.pos is None else packet.pos
             self._offsets.append(at if self._is_in_place else self._writer.write(memoryview(packet)))
             self.sizes.append(packet.size)
@@ -175,12 +179,15 @@ class _Packets:
         self._writer.file.flush()
 
     def _video_packets(self, bar: tqdm) -> Iterator[VideoPacket]:
+        holes = Holes(self._path)
         try:
             for packet in packets_of(self._container):
+                self._is_behind_hole |= self.kind == "matroska" and holes.is_before(packet)
                 if packet.pos is not None and packet.pos > bar.n:
                     bar.update(packet.pos - bar.n)
                 if packet.stream is self._stream:
-                    if packet.size:
+                    # A packet that FFmpeg cannot read to its end is the last one, but in a stream.
+                    if packet.size and not (packet.is_corrupt and self.kind != "mpegts"):
                         yield cast("VideoPacket", packet)
                 elif packet.stream.type in ("audio", "subtitle") and packet.pts is not None and packet.time_base:
                     clock = self._sounds.setdefault(packet.stream.index, SoundClock())
@@ -242,7 +249,8 @@ class _Packets:
         length = table["duration"][order]
         is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
         times = paced(given[order], length, self.tick) if is_sparse else ordered(given[order], length)
-        timeline = continuous(times, length, list(self._sounds.values()), self.tick)
+        # The clock of Matroska counts from the start of the file.
+        timeline = continuous(times, length, list(self._sounds.values()), self.tick, self.kind != "matroska")
         # A part may begin with pictures that need ones that are not there.
         starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
         keys = [np.flatnonzero(is_key[order[first:after]])[:1].sum() for first, after in pairwise(starts)]
@@ -293,17 +301,26 @@ class _Packets:
         """Hide all but the last of the pictures that are shown at one time."""
         shown = np.flatnonzero((table["flags"] & HIDDEN) == 0)
         by_time = shown[np.argsort(table["pts"][shown], kind="stable")]
-        is_replaced = np.diff(table["pts"][by_time]) == 0
-        table["flags"][by_time[:-1][is_replaced]] |= HIDDEN
+        table["flags"][by_time[:-1][np.diff(table["pts"][by_time]) == 0]] |= HIDDEN
 
     def _description(self, shown: Table, end: Fraction, joints: Sequence[tuple[int, int]]) -> Description:
         length = (int(shown["pts"].max()) - int(shown["pts"].min())) * self.tick
         rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
         head = [*map(self.packet, range(min(PROVED, len(self)))), None]
         orientation = orientation_of(self._path, self.kind, self._stream, head)
-        last = max(end, int((shown["pts"] + shown["duration"]).max()) * self.tick)
+        first, ends = int(shown["pts"].min()) * self.tick, shown["pts"] + shown["duration"]
+        last = max(end, int(ends.max()) * self.tick)
         declared = declared_end(self._container, self._stream)
-        is_trimmed = declared is not None and not joints and (last - declared) / self.tick > 1.5 * self._frame_ticks
+        if declared is not None and not joints and (last - declared) / self.tick > 1.5 * self._frame_ticks:
+            last = declared
+        readable, promise = last, promised(self._container, self._stream, first)
+        is_guess = bool(joints) or self.kind in RAW | {"mpeg", "mpegts"}  # of these, FFmpeg guesses the length
+        if not is_guess and promise.is_broken(last):
+            # Pictures that are decoded late are lost: the first of them ends what is there.
+            near = np.sort(shown["pts"])[-REORDERED:]
+            missing = near[:-1][np.diff(near) > 1.5 * self._frame_ticks]
+            readable = int(missing[0] + self._frame_ticks if len(missing) else ends.max()) * self.tick
+            last = max(first + promise.picture, readable)
         return Description(
             kind=self.kind,
             is_in_place=self._is_in_place,
@@ -312,17 +329,14 @@ class _Packets:
             ),
             orientation=orientation,
             fps=float(rate),
-            tick=_pair(self.tick),
+            tick=self.tick.as_integer_ratio(),
             frame_ticks=self._frame_ticks,
-            start=_pair(self._start),
-            end=_pair(declared if declared is not None and is_trimmed else last),
+            start=self._start.as_integer_ratio(),
+            end=last.as_integer_ratio(),
+            readable_end=readable.as_integer_ratio(),
             codecs=[StoredCodec.of(codec) for codec in self.codecs],
             joints=[(self._positions[packet], round(shift * self.tick * 1_000_000)) for packet, shift in joints],
         )
-
-
-def _pair(value: Fraction) -> tuple[int, int]:
-    return value.numerator, value.denominator
 
 
 def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
@@ -370,19 +384,17 @@ def _save(found: _Pictures, count: int, path: Path) -> None:
     if len(found.keys) < 3:
         return
     order = found.order[: found.order.index(found.keys[-1], max(0, len(found.order) - 100_000)) + 1]
-    head = [count, len(found.keys), len(found.errors)]
     part = path.with_name(f".{path.name}")
     with part.open("wb") as file:
-        np.save(file, np.array([*head, *found.keys, *found.errors, *order], np.int32))
+        np.savez(file, order=order, keys=found.keys, errors=np.array(found.errors, np.int64), count=count)
     part.replace(path)
 
 
 def _resumed(path: Path, count: int) -> tuple[_Pictures, int, int]:
     """Return what was saved, the packet to begin at, and the picture up to which all are known."""
-    with suppress(OSError, ValueError, IndexError, EOFError):
-        rows = np.load(path, allow_pickle=False).tolist()
-        keys, errors = rows[3 : 3 + rows[1]], rows[3 + rows[1] : 3 + rows[1] + rows[2]]
-        order = rows[3 + rows[1] + rows[2] :]
-        if rows[0] == count and len(keys) > 2 and order[-1] == keys[-1] and 0 <= min(order) <= max(order) < count:
+    with suppress(OSError, ValueError, IndexError, EOFError, KeyError, BadZipFile), np.load(path) as saved:
+        order, keys, errors = (saved[name].tolist() for name in _Pictures._fields)
+        is_of_file = int(saved["count"]) == count and 0 <= min(order) <= max(order) < count
+        if is_of_file and len(keys) > 2 and order[-1] == keys[-1]:
             return _Pictures(order, keys, errors), keys[-2], keys[-1]
     return _Pictures([], [], []), 0, -1

@@ -18,7 +18,7 @@ import numpy as np
 from av.video.stream import VideoStream
 
 from atlaskit.video.readers import Pixels
-from atlaskit.video.readers.boxes import boxes, track_id
+from atlaskit.video.readers.boxes import boxes, boxes_of_track
 from atlaskit.video.readers.codecs import LARGEST_FRAME_PX, VideoPacket
 from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.elements import crop_of
@@ -93,20 +93,17 @@ def orientation_of(path: Path, kind: str, stream: VideoStream, packets: Iterable
                 break
     with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
         if kind == "mov":
-            crop = _aperture(file, path.stat().st_size, stream.id, coded)
+            crop = _aperture(file, stream.id, coded)
         elif kind == "matroska":
             crop = crop_of(file, stream.index)
     width, height = found._replace(crop=crop).cropped(coded)
     return found._replace(crop=crop) if min(width, height, *(side + 1 for side in crop)) > 0 else found
 
 
-def _aperture(file: BinaryIO, size: int, number: int, coded: tuple[int, int]) -> tuple[int, int, int, int]:
+def _aperture(file: BinaryIO, number: int, coded: tuple[int, int]) -> tuple[int, int, int, int]:
     """Return the crop of a track's clean aperture (ISO 14496-12, 12.1.4)."""
-    is_track = False
-    for box in list(boxes(file, 0, size)):
-        if box.kind == b"tkhd":
-            is_track = track_id(file, box) == number
-        elif box.kind == b"stsd" and is_track:
+    for box in boxes_of_track(file, number):
+        if box.kind == b"stsd":
             for part in boxes(file, box.start + SAMPLE_ENTRY, box.end):
                 if part.kind == b"clap":
                     file.seek(part.start)

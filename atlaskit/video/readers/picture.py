@@ -10,7 +10,7 @@ from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 
-from atlaskit.video.readers import LETTERBOX, Pixels
+from atlaskit.video.readers import LETTERBOX, Pixels, letterboxed
 from atlaskit.video.readers.colour import BT709, matrix_of, to_sdr
 from atlaskit.video.readers.orientation import UPRIGHT, Orientation
 
@@ -76,7 +76,7 @@ class PictureScaler:
             whole = self._rgb(frame, self._coded)[top : frame.height - bottom, left : frame.width - right]
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(whole), format="rgb24")
         pixels = self._orientation.apply(self._rgb(frame, inner[::-1] if self._orientation.is_sideways else inner))
-        return pixels if inner == size else _letterboxed(pixels, size)
+        return letterboxed(pixels, size)
 
     def _fitted(self, frame: VideoFrame, size: tuple[int, int], aspect: Fraction | None) -> tuple[int, int]:
         """Return the size (w, h) at which a frame is shown within `size`."""
@@ -134,13 +134,3 @@ def _has_opaque_palette(frame: VideoFrame) -> bool:
         return False
     alpha = memoryview(frame.planes[1]).tobytes()[3::4]
     return min(alpha, default=OPAQUE) == OPAQUE
-
-
-def _letterboxed(pixels: Pixels, size: tuple[int, int]) -> Pixels:
-    """Return a frame in the middle of an image of `size` (w, h), with bars of LETTERBOX."""
-    image = np.empty((size[1], size[0], 3), np.uint8)
-    image[:] = LETTERBOX
-    height, width = pixels.shape[:2]
-    top, left = (size[1] - height) // 2, (size[0] - width) // 2
-    image[top : top + height, left : left + width] = pixels
-    return image

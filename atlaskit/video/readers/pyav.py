@@ -9,11 +9,10 @@ refers to are not decoded.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -21,8 +20,7 @@ import numpy as np
 from atlaskit.errors import FrameError, VideoError, reason
 from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
-from atlaskit.video.readers.decoder import DecodeError, Decoder, StreamBreak
-from atlaskit.video.readers.demux import Demuxer
+from atlaskit.video.readers.decoder import DecodeError, Decoder
 from atlaskit.video.readers.opening import open_source
 from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.steps import Targets
@@ -67,7 +65,6 @@ class PyAVReader:
         self._path = path
         self._lock = threading.Lock()
         self._source = open_source(path, copies)
-        self._demuxer = Demuxer(self._source)
         self.duration_s, self.readable_s = float(self._source.end), float(self._source.readable_end)
         self.fps, self.size = self._source.fps, self._source.size
         self.origin_s = float(self._source.origin * self._source.tick)
@@ -75,7 +72,6 @@ class PyAVReader:
         self.joints, self.frames_decoded = self._source.joints, 0
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
-        self._breaks: dict[int, StreamBreak] = {}
         self._note_use()
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
@@ -84,13 +80,13 @@ class PyAVReader:
         Every time lies in `[0, duration_s)`. The frame is the one that playing the file from its
         start shows at that time.
         """
-        ticks = [self._demuxer.ticks(time_s) for time_s in times_s]
-        wanted = sorted({tick for tick in ticks if not self._demuxer.is_missing(tick)})
+        ticks = [self._source.ticks(time_s) for time_s in times_s]
+        wanted = sorted({tick for tick in ticks if not self._source.is_missing(tick)})
         with self._lock:
             try:
                 self._open()
             except VideoError as error:
-                return [self._frame_error(_Failure(str(error), is_lasting=False), time_s) for time_s in times_s]
+                return [self._frame_error(DecodeError(str(error), is_lasting=False), time_s) for time_s in times_s]
             groups = self._groups(wanted)
             is_sequence = bool(groups) and self._last_tick is not None and self._are_near(self._last_tick, wanted[0])
             self._last_tick = wanted[-1] if wanted else self._last_tick
@@ -106,20 +102,19 @@ class PyAVReader:
 
         The second is None if there is none. Decodes nothing.
         """
-        demuxer = self._demuxer
+        source = self._source
         with self._lock:
             try:
                 self._open()
-                before, after = demuxer.keyframes_around(demuxer.ticks(time_s), demuxer.ticks(until_s))
+                before, after = source.keyframes_around(source.ticks(time_s), source.ticks(until_s))
             except (*DECODE_ERRORS, VideoError) as error:
-                raise self._frame_error(_Failure(reason(error), not is_transient(error)), time_s) from error
-        return demuxer.seconds(before), None if after is None else demuxer.seconds(after)
+                raise self._frame_error(
+                    DecodeError(reason(error), is_lasting=not is_transient(error)), time_s
+                ) from error
+        return source.seconds(before), None if after is None else source.seconds(after)
 
-    def each_size(self, take: Callable[[PacketSizes], None]) -> bool:
-        """Give `take` the size of each packet, in chunks, with times in seconds. Decodes nothing.
-
-        Returns:
-            Whether these are all packets, and not only those before damage that cannot be passed.
+    def packet_sizes(self) -> PacketSizes:
+        """Return the size of each packet, with times in seconds. Decodes nothing.
 
         Raises:
             VideoError: The file could not be read this time.
@@ -128,19 +123,15 @@ class PyAVReader:
         with self._lock:
             self._open()
             try:
-                for ticks, sizes, are_keyframes in source.sizes():
-                    take(PacketSizes((ticks - source.origin) * float(source.tick), sizes, are_keyframes))
+                found = source.sizes()
             except DECODE_ERRORS as error:
-                if is_transient(error):
-                    raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
-                return False
-        return True
+                raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
+        return found._replace(times=(found.times - source.origin) * float(source.tick))
 
     def frame_times(self) -> list[float]:
-        """Return the second of every frame, in order. Decodes nothing, but reads the whole file."""
-        with self._lock:
-            self._open()
-            return [self._demuxer.seconds(pts) for pts in self._demuxer.shown_pts()]
+        """Return the second of every frame, in order. Decodes nothing."""
+        times: list[float] = sorted(self.packet_sizes().times.tolist())
+        return times
 
     # --- the file ---------------------------------------------------------------------------------
 
@@ -198,13 +189,13 @@ class PyAVReader:
 
     def _decode_groups(
         self, groups: list[list[int]], size: tuple[int, int], is_sequence: bool
-    ) -> dict[int, Pixels | _Failure]:
+    ) -> dict[int, Pixels | DecodeError]:
         """Decode one group with many threads, or several in parallel with one thread each."""
         if not groups:
             return {}
         if len(groups) == 1:
             return self._decode_group(groups[0], size, threads=0, is_sequence=is_sequence)
-        found: dict[int, Pixels | _Failure] = {}
+        found: dict[int, Pixels | DecodeError] = {}
         with ThreadPoolExecutor(min(CORES, len(groups)), thread_name_prefix="atlaskit-reader") as pool:
             for part in pool.map(lambda group: self._decode_group(group, size, threads=1), groups):
                 found |= part
@@ -212,7 +203,7 @@ class PyAVReader:
 
     def _decode_group(
         self, wanted: list[int], size: tuple[int, int], *, threads: int, is_sequence: bool = False
-    ) -> dict[int, Pixels | _Failure]:
+    ) -> dict[int, Pixels | DecodeError]:
         """Return the frame of each tick, or why it fails.
 
         If anything goes wrong on the way, each frame is decoded by itself, so that a frame does not
@@ -222,7 +213,7 @@ class PyAVReader:
             return dict(self._decode(wanted, size, threads=threads, is_sequence=is_sequence))
         return {tick: self._decode_alone(tick, size) for tick in wanted}
 
-    def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | _Failure:
+    def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | DecodeError:
         """Decode one frame; if that fails, try once more from one keyframe earlier.
 
         After some keyframes, the first frames are not whole yet.
@@ -230,13 +221,10 @@ class PyAVReader:
         try:
             return self._decode([tick], size, threads=1)[tick]
         except DecodeError as error:
-            failure, stream_break = _Failure(str(error), error.is_lasting), error.stream_break
-            if error.is_known or not error.is_lasting:
-                return failure
-        with suppress(DecodeError):
-            return self._decode([tick], size, threads=1, is_earlier=True)[tick]
-        if stream_break:
-            self._breaks[stream_break.keyframe] = stream_break
+            failure = error
+        if failure.is_lasting:
+            with suppress(DecodeError):
+                return self._decode([tick], size, threads=1, is_earlier=True)[tick]
         return failure
 
     def _decode(
@@ -255,9 +243,9 @@ class PyAVReader:
                 with self._lock:
                     self._open()
                     decoder = self._decoder_for(wanted[0], threads, is_sequence)
-                    decoder.start(size, {} if is_earlier else self._breaks)
+                    decoder.start(size)
                     tail = TAIL_PACKETS if is_sequence else 0
-                    chunks = self._demuxer.steps(targets, after=decoder.position, tail=tail, is_earlier=is_earlier)
+                    chunks = self._source.steps(targets, after=decoder.position, tail=tail, is_earlier=is_earlier)
                     steps = next(chunks)
                     for following in chunks:  # only a GOP of several chunks is decoded under the lock
                         decoder.feed(steps)
@@ -268,7 +256,7 @@ class PyAVReader:
                 raise DecodeError("no whole frame there")
             with self._lock:
                 self._open()
-                if any(self._demuxer.is_lost(tick, int(pts)) for tick, pts in pts_of.items()):
+                if any(self._source.is_lost(tick, int(pts)) for tick, pts in pts_of.items()):
                     raise DecodeError("the file has a gap there")
                 self._paused = decoder if decoder.position is not None else self._paused
         except (*DECODE_ERRORS, VideoError) as error:
@@ -284,16 +272,9 @@ class PyAVReader:
         paused, self._paused = self._paused, None
         if is_sequence and paused and self._are_near(paused.last_tick, tick):
             return paused
-        return Decoder(self._demuxer, threads)
+        return Decoder(self._source, threads)
 
-    def _frame_error(self, failure: _Failure | None, time_s: float) -> FrameError:
-        failure = failure or _Failure(f"the file ends after {self.readable_s:.3f} s")
-        message = f"{self._path.name} cannot be decoded at {time_s:.3f} s ({failure.why})."
+    def _frame_error(self, failure: DecodeError | None, time_s: float) -> FrameError:
+        failure = failure or DecodeError(f"the file ends after {self.readable_s:.3f} s")
+        message = f"{self._path.name} cannot be decoded at {time_s:.3f} s ({failure})."
         return FrameError(message, is_lasting=failure.is_lasting)
-
-
-class _Failure(NamedTuple):
-    """Why a frame is missing, and whether the cause lies in the file's content."""
-
-    why: str
-    is_lasting: bool = True

@@ -12,7 +12,6 @@ from itertools import chain, dropwhile, islice
 from typing import NamedTuple
 
 from atlaskit.video.readers.codecs import Codec, VideoPacket
-from atlaskit.video.readers.sources import StreamPacket
 
 CHUNK_BYTES = 16 << 20
 """A chunk of steps is handed to a decoder at about this size, however long a GOP is."""
@@ -26,20 +25,20 @@ class PacketId(NamedTuple):
     size: int
 
 
-class DecodeStep(NamedTuple):
-    """One packet on the way to the requested frames."""
+class Step(NamedTuple):
+    """One packet on the way to the requested frames, and what its source knows of it."""
 
     packet: VideoPacket
     codec: Codec
-    """What its decoder needs to know."""
-    is_target: bool
-    """Whether its frame was requested."""
-    is_shown: bool
+    """What its decoder needs to know: another codec needs another decoder."""
+    is_shown: bool = True
     """Whether its frame is shown, and not only a reference for others."""
-    may_skip: bool
-    """Whether it need not be decoded, provided that no other frame refers to its own."""
     is_damaged: bool = False
-    """Whether the container marks it as damaged."""
+    """Whether it is known to be damaged or out of place."""
+    is_target: bool = False
+    """Whether its frame was requested."""
+    may_skip: bool = False
+    """Whether it need not be decoded, provided that no other frame refers to its own."""
 
 
 class Targets:
@@ -60,28 +59,22 @@ class Targets:
     def __init__(self, wanted: Sequence[int]) -> None:
         self.wanted = wanted
         self.best: list[float] = [-math.inf] * len(wanted)
-        self._ends: list[float] = [math.inf] * len(wanted)
         self._settled = 0
 
-    def add(self, packet: VideoPacket, is_shown: bool, end: int) -> None:
-        """Take account of the next packet, whose frame is shown until the tick `end`."""
+    def add(self, packet: VideoPacket, is_shown: bool) -> None:
+        """Take account of the next packet."""
         if packet.pts is not None and is_shown:
             index = bisect_left(self.wanted, packet.pts)
             while index < len(self.wanted) and self.best[index] < packet.pts:
-                self.best[index], self._ends[index] = packet.pts, end
+                self.best[index] = packet.pts
                 index += 1
         if packet.dts is not None:
             self._settled = max(self._settled, bisect_left(self.wanted, packet.dts))
 
-    def close(self, end: float, *, is_cut: bool) -> None:
-        """Settle the remaining ticks after the last packet, whose frame is shown until `end`.
-
-        A tick at or after `end` has no target. In a file that is cut off, neither has a tick after
-        its own target ends: a frame shown between the two may be lost, since it may be decoded
-        later.
-        """
+    def close(self, end: float) -> None:
+        """Settle the remaining ticks after the last packet; one at or after `end` has no target."""
         for index in range(self._settled, len(self.wanted)):
-            if self.wanted[index] >= (self._ends[index] if is_cut else end):
+            if self.wanted[index] >= end:
                 self.best[index] = math.inf
         self._settled = len(self.wanted)
 
@@ -120,8 +113,8 @@ class StepPlan:
 
     def __init__(self, targets: Targets, after: PacketId | None) -> None:
         self._targets, self._after = targets, after
-        self._held = deque[DecodeStep]()
-        self._chunk: list[DecodeStep] = []
+        self._held = deque[Step]()
+        self._chunk: list[Step] = []
         self._chunk_bytes = 0
         self._passed = set[float]()
 
@@ -133,12 +126,11 @@ class StepPlan:
         if self._after and (self._after.pts or 0) < keyframe_pts:
             self._after = None
 
-    def add(self, found: StreamPacket, end: int) -> None:
-        """Add the next packet, whose frame is shown until the tick `end`."""
-        packet, codec, is_shown, is_damaged = found
-        self._targets.add(packet, is_shown, end)
-        may_skip = packet.pts is not None and is_shown and packet.pts < self._targets.wanted[-1]
-        self._held.append(DecodeStep(packet, codec, False, is_shown, may_skip, is_damaged))
+    def add(self, step: Step) -> None:
+        """Add the next packet."""
+        pts = step.packet.pts
+        self._targets.add(step.packet, step.is_shown)
+        self._held.append(step._replace(may_skip=step.is_shown and pts is not None and pts < self._targets.wanted[-1]))
 
     def settle(self) -> bool:
         """Move settled packets into the chunk; return True once it has received all targets."""
@@ -154,7 +146,7 @@ class StepPlan:
                     return True
         return False
 
-    def _append(self, step: DecodeStep) -> None:
+    def _append(self, step: Step) -> None:
         if self._after is None:
             self._chunk.append(step)
             self._chunk_bytes += step.packet.size
@@ -166,18 +158,14 @@ class StepPlan:
         """Whether the chunk has reached its size."""
         return self._chunk_bytes > CHUNK_BYTES
 
-    def take_chunk(self) -> list[DecodeStep]:
+    def take_chunk(self) -> list[Step]:
         """Return the chunk and begin a new one."""
         chunk, self._chunk, self._chunk_bytes = self._chunk, [], 0
         return chunk
 
-    def take_tail(self, following: Iterable[StreamPacket], count: int) -> list[DecodeStep]:
+    def take_tail(self, following: Iterable[Step], count: int) -> list[Step]:
         """Return the chunk and `count` more packets: those held back, then `following`."""
-        steps: Iterator[DecodeStep] = iter(())
-        if count:
-            steps = chain(
-                self._held, (DecodeStep(found.packet, found.codec, False, True, False) for found in following)
-            )
+        steps: Iterator[Step] = chain(self._held, following) if count else iter(())
         if self._after is not None:  # the decoder has already passed the last target
             steps = islice(dropwhile(lambda step: packet_id(step.packet) != self._after, steps), 1, None)
         self._chunk += (step._replace(may_skip=False) for step in islice(steps, count))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from av.container import InputContainer
@@ -17,8 +17,15 @@ from av.video.stream import VideoStream
 from atlaskit.video.readers.boxes import has_several_descriptions, is_fragmented
 from atlaskit.video.readers.clock import LONGEST_STEP_S
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of
-from atlaskit.video.readers.container import DECODE_ERRORS, codec_of, container_kind, discard_others, tick_length
-from atlaskit.video.readers.elements import is_appended
+from atlaskit.video.readers.container import (
+    DECODE_ERRORS,
+    codec_of,
+    container_kind,
+    discard_others,
+    tick_length,
+    watched,
+)
+from atlaskit.video.readers.elements import doubt_of_elements
 
 RAW = {
     *("mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "evc", "obu", "dirac", "vc1", "cavsvideo"),
@@ -31,8 +38,6 @@ REORDERING = {"h264", "hevc", "mpeg4"}
 """Codecs whose pictures AVI and ASF give in the order of decoding."""
 HEAD, PROVED = 48, 24
 """Packets at the start of a file that are looked at, and that are decoded if these are odd."""
-SHORT_S, BAR_PACKETS = 2, 4096
-"""A pass that takes less shows no bar; the bar moves every so many packets."""
 MPEG_WRAP = 1 << 33
 """The clock of a transport stream starts anew at this tick."""
 INTRA = {1, 5, 7}
@@ -63,8 +68,8 @@ def doubt(container: InputContainer, stream: VideoStream, path: Path, head: Sequ
         return "does not tell which palettes its pictures have"
     if kind == "mov" and has_several_descriptions(path):
         return "changes its codec in the middle"
-    if kind == "matroska" and is_appended(path):
-        return "consists of several files"
+    if kind == "matroska" and (why := doubt_of_elements(path)):
+        return why
     return _of_all(container, stream) if head is None else _of_head(head, codec_of(stream))
 
 
@@ -119,38 +124,27 @@ def _of_decoded(head: Sequence[VideoPacket], codec: Codec) -> str | None:
 
 def _of_all(container: InputContainer, stream: VideoStream) -> str | None:
     """Read packets up to the first that is damaged, or whose time is not in order."""
-    from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
     discard_others(container, stream)
     longest, wraps = LONGEST_STEP_S / tick_length(stream), container_kind(container) == "mpegts"
-    name = Path(container.name).name
-    bar = tqdm(total=container.size, unit="B", unit_scale=True, desc=f"{name}: its clock is read, once", delay=SHORT_S)
+    demuxed = watched(container.demux(stream), container, "its clock is read", lambda packet: packet.pos)
+    packets = (packet for packet in demuxed if packet.size)
     last: int | None = None
     codec, parameters = codec_of(stream), set[bytes]()
-    head: list[VideoPacket] | None = []
-    with bar:
-        try:
-            for number, packet in enumerate(packet for packet in container.demux(stream) if packet.size):
-                if number % BAR_PACKETS == 0 and packet.pos is not None:
-                    bar.update(packet.pos - bar.n)
-                if head is not None and number < HEAD:
-                    head.append(packet)
-                elif head is not None:
-                    odd, head = _of_head(head, codec), None
-                    if odd:
-                        return odd
-                at = packet.dts if packet.dts is not None else packet.pts
-                if packet.is_corrupt or packet.pts is None or at is None:
-                    return "has packets that are damaged, or that give no time"
-                if packet.is_keyframe and (told := parameters_of(packet, codec)):
-                    parameters.add(told)
-                    if len(parameters) > 1:
-                        return "changes the shape of its pictures"
-                if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
-                    return "has a clock that starts anew or jumps"
-                last = at
-        except DECODE_ERRORS:
-            return "cannot be read to its end"
-        if bar.total is not None:  # what follows need not be read
-            bar.update(bar.total - bar.n)
-    return _of_head(head, codec) if head else None
+    try:
+        head = list(islice(packets, HEAD))
+        if odd := _of_head(head, codec):
+            return odd
+        for packet in chain(head, packets):
+            at = packet.dts if packet.dts is not None else packet.pts
+            if packet.is_corrupt or packet.pts is None or at is None:
+                return "has packets that are damaged, or that give no time"
+            if packet.is_keyframe and (told := parameters_of(packet, codec)):
+                parameters.add(told)
+                if len(parameters) > 1:
+                    return "changes the shape of its pictures"
+            if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
+                return "has a clock that starts anew or jumps"
+            last = at
+    except DECODE_ERRORS:
+        return "cannot be read to its end"
+    return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -19,26 +18,15 @@ from atlaskit.video.readers.container import (
     container_kind,
     open_container,
     tick_length,
+    watched,
 )
-from atlaskit.video.readers.duration import (
-    checked_rate,
-    earliest_start,
-    first_frame,
-    is_without_cues,
-    measure_length,
-)
-from atlaskit.video.readers.gaps import has_gap, is_misplaced
+from atlaskit.video.readers.duration import checked_rate, earliest_start, first_frame, measured_end
+from atlaskit.video.readers.elements import Holes
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.picture import shown_size
-from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table
-from atlaskit.video.readers.sources import (
-    PacketSource,
-    StreamPacket,
-    check_unchanged,
-    file_identity,
-    sizes_of,
-)
-from atlaskit.video.readers.trust import BAR_PACKETS, SHORT_S
+from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table, sizes_of
+from atlaskit.video.readers.sources import PacketSource
+from atlaskit.video.readers.steps import Step
 
 SHOWN_VP8 = 0x10
 """Bit of the first byte of a VP8 frame that is shown, and not only decoded (RFC 6386, 9.1)."""
@@ -55,7 +43,7 @@ class TrustedSource(PacketSource):
 
     def __init__(self, path: Path, container: InputContainer, stream: VideoStream, head: Sequence[VideoPacket]) -> None:
         """Begin with a file that is open, of whose video only the packets `head` were read."""
-        self.path, self._identity, self.is_open = path, file_identity(path), True
+        super().__init__(path, container)
         self._container, self._stream, codec = container, stream, stream.codec_context
         if min(codec.width, codec.height) < 1:
             raise VideoError(f"{path} does not give the size of its frames: is the file whole?")
@@ -71,29 +59,15 @@ class TrustedSource(PacketSource):
         try:
             self.start = earliest_start(container)
             self.origin, delay = first_frame(chain(head, container.demux(stream)), path)
-            self._keeps_index = is_without_cues(self._container, stream)
-            if self._keeps_index:
-                self.open()
-                stream = self._stream
-            length = measure_length(self._container, stream, path, self.origin, not self._keeps_index)
+            end, self.last_end = measured_end(container, stream, path, self.origin * self.tick)
         except DECODE_ERRORS as error:
             raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
-        self.end, self.readable_end, self.last_end = length.end, length.readable, length.last_frame
-        self._is_at_start = False
+        self.end = self.readable_end = end - self.origin * self.tick
         self._index_delay = delay if self.kind == "mov" else 0  # the index of an MP4 holds decoding times
 
-    def open(self) -> None:
-        """Open the file, again or for the first time; raise VideoError if it has changed."""
-        check_unchanged(self.path, self._identity)
-        container, stream = open_container(self.path, is_known=True)
-        self.close()
-        self._container, self._stream, self.is_open, self._is_at_start = container, stream, True, True
-
-    def close(self) -> None:
-        """Close the file; `open` opens it again."""
-        if self.is_open:
-            self.is_open = False
-            self._container.close()
+    def _opened(self) -> InputContainer:
+        self._container, self._stream = open_container(self.path, is_known=True)
+        return self._container
 
     def gop_of(self, ticks: int) -> int | None:
         """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown."""
@@ -103,7 +77,7 @@ class TrustedSource(PacketSource):
             return None
         return entries.search_timestamp(at)
 
-    def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[StreamPacket]:
+    def packets_from(self, ticks: int, is_earlier: bool = False) -> Iterator[Step]:
         """Yield all packets from a keyframe on that is shown at or before `ticks`.
 
         A seek may land too late, since containers index decoding times and not presentation times,
@@ -115,9 +89,8 @@ class TrustedSource(PacketSource):
         start = ticks
         while True:
             from_start = start <= max(self.origin, self._stream.start_time or 0) or not self._seek(start)
-            if from_start:
-                self._rewind()
-            self._is_at_start = False
+            if from_start:  # some formats (AVI) refuse a seek to the start, in others (MPEG-TS) it lands too late
+                self.open()
             packets = self.following()
             first = next((found for found in packets if found.packet.is_keyframe), None)
             if first is None and from_start:
@@ -132,52 +105,41 @@ class TrustedSource(PacketSource):
                 continue
             start, step = start - step, step * 2
 
-    def following(self) -> Iterator[StreamPacket]:
+    def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
         for packet in self._container.demux(self._stream):
             if packet.size:
-                is_damaged = packet.is_corrupt or is_misplaced(packet, self._stream, self.kind)
-                yield StreamPacket(packet, self.codec, self._is_shown(packet), is_damaged)
+                is_damaged = packet.is_corrupt or self._is_misplaced(packet)
+                yield Step(packet, self.codec, self._is_shown(packet), is_damaged)
 
-    def sizes(self) -> Iterator[PacketSizes]:
-        """Yield the sizes of all packets, in chunks, with times in ticks.
+    def _is_misplaced(self, packet: VideoPacket) -> bool:
+        """Tell whether the index of an AVI file has another packet at this time.
+
+        FFmpeg loses count when it reads past damage.
+        """
+        entries = self._stream.index_entries
+        if self.kind != "avi" or packet.dts is None or packet.pos is None or not len(entries):
+            return False
+        index = entries.search_timestamp(packet.dts, any_frame=True)
+        return index >= 0 and entries[index].timestamp == packet.dts and packet.pos - entries[index].pos not in (0, 8)
+
+    def sizes(self) -> PacketSizes:
+        """Return the sizes of all packets, with times in ticks.
 
         The sample table of an MP4 or MOV file tells them; other files are read through.
         """
         table = sizes_in_table(self.path, self._stream, self._index_delay) if self.kind == "mov" else None
-        return sizes_of(self._counted(self.packets_from(self.origin))) if table is None else table
-
-    def _counted(self, packets: Iterator[StreamPacket]) -> Iterator[StreamPacket]:
-        """Yield packets, and show how much of the file is read."""
-        from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
-        what = f"{self.path.name}: the sizes of its packets are read, once"
-        with tqdm(total=self._container.size, unit="B", unit_scale=True, desc=what, delay=SHORT_S) as bar:
-            for number, found in enumerate(packets):
-                if number % BAR_PACKETS == 0 and found.packet.pos is not None:
-                    bar.update(found.packet.pos - bar.n)
-                yield found
-            bar.update((bar.total or bar.n) - bar.n)
+        if table is not None:
+            return table
+        steps, what = self.packets_from(self.origin), "the sizes of its packets are read"
+        return sizes_of(watched(steps, self._container, what, lambda step: step.packet.pos))
 
     def _seek(self, ticks: int) -> bool:
         """Move to a keyframe near a tick; return False if the file cannot seek."""
-        self._is_at_start = False
         with suppress(*DECODE_ERRORS):
             self._container.seek(ticks, stream=self._stream, backward=True)
             return True
         return False
-
-    def _rewind(self) -> None:
-        """Move to the start of the file.
-
-        The file is opened again for that: some formats (AVI) refuse a seek to the start, and in
-        others (MPEG-TS) it lands on the second keyframe. But a Matroska file without cues is
-        indexed only as far as it was read, and would lose that.
-        """
-        if self._keeps_index and len(self._stream.index_entries):
-            self._is_at_start = self._seek(self._stream.index_entries[0].timestamp)
-        if not self._is_at_start:
-            self.open()
 
     def _is_shown(self, packet: VideoPacket) -> bool:
         """Tell whether a packet's frame is shown."""
@@ -188,5 +150,14 @@ class TrustedSource(PacketSource):
         if self.kind != "matroska":
             return False
         self._seek(pts)
-        last_end = math.inf if self.readable_end < self.end else self.last_end
-        return has_gap(self._container.demux(), self._stream, self.path, pts, tick, self.frame_ticks, last_end)
+        holes, frame_end = Holes(self.path), None
+        with suppress(*DECODE_ERRORS):
+            for packet in self._container.demux():
+                is_hole, is_video = holes.is_before(packet), packet.stream is self._stream
+                if is_hole and frame_end is not None:
+                    return True
+                if is_video and packet.pts == pts:
+                    frame_end = self.end_of(packet)
+                elif is_video and frame_end is not None and packet.pts is not None and packet.pts > tick:
+                    return False
+        return frame_end is not None and frame_end <= tick and frame_end < self.last_end  # it cannot be read further

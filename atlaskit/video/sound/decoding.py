@@ -6,14 +6,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atlaskit.errors import DamagedVideo, VideoError, reason
+from atlaskit.errors import DamagedVideo, InputError, VideoError, check_whole, printable, reason
+from atlaskit.video.languages import same_language
 from atlaskit.video.sound.chunks import RATE, Block, Chunk, Samples, cut_at_pauses
 from atlaskit.video.sound.placement import Placement
-from atlaskit.video.sound.tracks import SoundTrack, choose_track, open_stream, sound_tracks
+from atlaskit.video.tracks import Track, tracks_of
 
 if TYPE_CHECKING:
     from av.audio.frame import AudioFrame
@@ -46,17 +47,41 @@ class Sound:
     language: str | None = None
     """Of several tracks, the one in this language."""
 
-    def track(self) -> SoundTrack:
-        """Return the chosen track.
+    def track(self) -> Track:
+        """Return the track with the number, else the best in the language, else the default one.
+
+        A language only chooses: if there is a single track, or no track gives its language, the
+        default one is taken.
 
         Raises:
             VideoError: The file has no sound, or one that cannot be decoded.
             InputError: There is no such track.
         """
         with self._opened() as container:
-            track = choose_track(self.path, sound_tracks(container), self.number, self.language)
-            open_stream(container, self.path, track)
-            return track
+            return self._chosen(container)
+
+    def _chosen(self, container: InputContainer) -> Track:
+        tracks = tracks_of(container.streams.audio)
+        if not tracks:
+            raise VideoError(f"{self.path} has no sound: there is nothing to transcribe.")
+        listed = f"{self.path} has the sound tracks {'; '.join(map(str, tracks))}"
+        candidates = tracks
+        if self.number is not None:
+            check_whole("audio_track", self.number, least=0)
+            candidates = tracks[self.number : self.number + 1]
+            if not candidates:
+                raise InputError(f"There is no audio_track {self.number}: {listed}.")
+        elif self.language is not None and len(tracks) > 1 and any(track.language for track in tracks):
+            candidates = [track for track in tracks if same_language(self.language, track.language)]
+            if not candidates:
+                wanted = printable(self.language, 40)
+                raise InputError(f"No sound track is in {wanted!r}: {listed}. Choose one by audio_track.")
+        track = min(candidates, key=lambda track: (track.is_aside, not track.is_default, track.number))
+        if track.codec == "unknown":
+            raise VideoError(
+                f"The sound track {track} of {self.path} has a codec that this build of FFmpeg cannot decode."
+            )
+        return track
 
     def chunks(self) -> Iterator[Chunk]:
         """Yield the whole sound in chunks; see `cut_at_pauses` and `blocks`."""
@@ -76,22 +101,22 @@ class Sound:
             DamagedVideo: Some of the sound cannot be decoded.
         """
         with self._opened() as container:
-            track = choose_track(self.path, sound_tracks(container), self.number, self.language)
-            stream = open_stream(container, self.path, track)
+            track = self._chosen(container)
+            stream = container.streams.audio[track.number]
             timer = Placement(self.joints, self.start_s + self.lead_s + self.duration_s + 1)
             writer = _BlockWriter(self.start_s)
-            damage = _Damage()
+            damage: list[str] = []
             for frame, byte in _frames(container, stream, damage):
                 at_s = float(frame.pts * frame.time_base) if frame.pts is not None and frame.time_base else None
                 start_s = timer.place(at_s, frame.samples / frame.sample_rate, byte)
                 if start_s is not None:
                     yield from writer.write(frame, start_s)
             yield from writer.flush()
-            if damage.packets and not writer.count:
-                raise VideoError(f"The sound track {track} of {self.path} cannot be decoded ({damage.why}).")
-            if damage.packets:
+            if damage and not writer.count:
+                raise VideoError(f"The sound track {track} of {self.path} cannot be decoded ({damage[0]}).")
+            if damage:
                 warnings.warn(
-                    f"{damage.packets} packets of the sound of {self.path} cannot be decoded ({damage.why}): "
+                    f"{len(damage)} packets of the sound of {self.path} cannot be decoded ({damage[0]}): "
                     f"there is silence in their place.",
                     DamagedVideo,
                     stacklevel=3,
@@ -107,26 +132,13 @@ class Sound:
         return container
 
 
-@dataclass
-class _Damage:
-    """What of a track could not be decoded."""
+def _frames(
+    container: InputContainer, stream: AudioStream, damage: list[str]
+) -> Iterator[tuple[AudioFrame, int | None]]:
+    """Decode a stream packet by packet, and yield each frame with the byte of its packet.
 
-    packets: int = 0
-    why: str = ""
-
-    def add(self, error: BaseException) -> None:
-        self.packets += 1
-        self.why = self.why or reason(error)
-
-
-class _Frame(NamedTuple):
-    frame: AudioFrame
-    byte: int | None
-    """Where its packet lies in the file."""
-
-
-def _frames(container: InputContainer, stream: AudioStream, damage: _Damage) -> Iterator[_Frame]:
-    """Decode a stream packet by packet. A packet that cannot be decoded costs no other."""
+    A packet that cannot be decoded costs no other; why is added to `damage`.
+    """
     from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, is_transient
 
     discard_others(container, stream)
@@ -141,14 +153,14 @@ def _frames(container: InputContainer, stream: AudioStream, damage: _Damage) -> 
                 raise VideoError(
                     f"The sound of {container.name.removeprefix('file:')} cannot be read ({reason(error)}): try again."
                 ) from error
-            damage.add(error)
+            damage.append(reason(error))
             return
         try:
             for frame in packet.decode():
                 if frame.samples and frame.sample_rate:
-                    yield _Frame(frame, packet.pos)
+                    yield frame, packet.pos
         except DECODE_ERRORS as error:
-            damage.add(error)
+            damage.append(reason(error))
 
 
 class _BlockWriter:

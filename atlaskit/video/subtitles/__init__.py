@@ -1,17 +1,16 @@
 """Subtitles: lines of text with a start and an end, from files and from tracks inside video files.
 
 To add a file format, write a module with a function from text to `SourceLine`s and register it in
-`formats`. To add a codec of an embedded track, register it in `embedded`.
+`formats`. To add a codec of an embedded track, register it in `tracks`.
 """
 
-from atlaskit.video.subtitles.embedded import SubtitleTrack, read_embedded, subtitle_tracks
+from atlaskit.video.subtitles.embedded import read_embedded, subtitle_tracks
 from atlaskit.video.subtitles.files import SubtitleSource, load_subtitles, read_subtitles
 from atlaskit.video.subtitles.track import Line, Subtitles
 
 __all__ = [
     "Line",
     "SubtitleSource",
-    "SubtitleTrack",
     "Subtitles",
     "load_subtitles",
     "read_embedded",

@@ -2,70 +2,32 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING
 
-from atlaskit.errors import AtlasError, SubtitleError, printable, reason
+from atlaskit.errors import AtlasError, SubtitleError, reason
 from atlaskit.video.encoding import encoding_of
 from atlaskit.video.languages import same_language
-from atlaskit.video.media import open_media, tags_of
+from atlaskit.video.media import open_media
 from atlaskit.video.subtitles.files import track_of
 from atlaskit.video.subtitles.markup import plain_ass_text, plain_text
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite
+from atlaskit.video.tracks import Track, tracks_of
 
 if TYPE_CHECKING:
     from av.container import InputContainer
-    from av.subtitles.stream import SubtitleStream
-
-PARTIAL = re.compile(
-    r"\b(forced|forc[ée]s?|forzad[oa]s?|forzati|erzwungen|signs?|songs?|s ?& ?s|lyrics|karaoke|commentar(y|ies)"
-    r"|foreign parts|descriptions?|trivia)(?!\w)",
-    re.IGNORECASE,
-)
-"""What titles call tracks that do not hold what is said in the video."""
 
 
-class SubtitleTrack(NamedTuple):
-    """What a video file tells of one of its subtitle tracks."""
-
-    number: int
-    """Its place among the subtitle tracks, from 0."""
-    language: str
-    """Its language tag, such as "eng"; "und" if there is none."""
-    title: str
-    codec: str
-    """FFmpeg's name of the codec."""
-    is_text: bool
-    """Whether it can be read; tracks of images cannot."""
-    is_default: bool
-    is_forced: bool
-    """Whether it only translates signs or foreign words."""
-    is_aside: bool = False
-    """Whether it is marked as a commentary, as lyrics or as descriptions of the picture."""
-
-    @property
-    def is_partial(self) -> bool:
-        """Whether it holds less than what is said, or something else, by its title or its mark."""
-        return self.is_forced or self.is_aside or bool(PARTIAL.search(self.title))
-
-    def __str__(self) -> str:
-        marks = [mark for mark, holds in (("default", self.is_default), ("forced", self.is_forced)) if holds]
-        marks += [] if self.is_text else ["images"]
-        title = f" {printable(self.title, 40)!r}" if self.title else ""
-        return f"{self.number}: {printable(self.language, 20)}{title}" + (f" ({', '.join(marks)})" if marks else "")
-
-
-def subtitle_tracks(path: str | Path) -> list[SubtitleTrack]:
+def subtitle_tracks(path: str | Path) -> list[Track]:
     """Return the subtitle tracks of a video file, in its order.
 
     Raises:
         SubtitleError: The file cannot be read.
     """
     with _opened(path) as container:
-        return [_described(number, stream) for number, stream in enumerate(container.streams.subtitles)]
+        return tracks_of(container.streams.subtitles)
 
 
 def read_embedded(
@@ -106,9 +68,8 @@ def read_embedded(
     check_duration(duration_s)
     with _opened(path) as container:
         streams = container.streams.subtitles
-        tracks = [_described(number, stream) for number, stream in enumerate(streams)]
-        candidates = _candidates(path, tracks, language, track)
-        lines = _lines_of(container, [streams[candidate.number] for candidate in candidates])
+        candidates = _candidates(path, tracks_of(streams), language, track)
+        lines = _lines_of(container, candidates)
     fullest = max(candidates, key=lambda candidate: _worth(candidate, lines[candidate.number]))
     return track_of(lines[fullest.number], origin_s, duration_s, f"the subtitles in {path}")
 
@@ -134,30 +95,13 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
         ) from error
 
 
-def _described(number: int, stream: SubtitleStream) -> SubtitleTrack:
-    from av.stream import Disposition
-
-    codec, tags = _codec_name(stream), tags_of(stream)
-    return SubtitleTrack(
-        number,
-        tags.get("language", "und"),
-        tags.get("title", "") or tags.get("handler_name", ""),
-        codec,
-        codec in TEXT_CODECS,
-        bool(stream.disposition & Disposition.default),
-        bool(stream.disposition & Disposition.forced),
-        bool(stream.disposition & (Disposition.comment | Disposition.lyrics | Disposition.karaoke))
-        or bool(stream.disposition & Disposition.descriptions),
-    )
-
-
 def _candidates(
-    path: str | Path, tracks: Sequence[SubtitleTrack], language: str | None, track: int | str | None
-) -> list[SubtitleTrack]:
+    path: str | Path, tracks: Sequence[Track], language: str | None, track: int | str | None
+) -> list[Track]:
     """Return the tracks among which the fullest is chosen."""
     if not tracks:
         raise SubtitleError(f"{path} has no subtitle track: give its subtitles as a file.")
-    there = "; ".join(map(str, tracks))
+    there = "; ".join(f"{found}" if found.is_text else f"{found} (images)" for found in tracks)
     if track is not None:
         chosen = [found for found in tracks if str(track) == str(found.number) or track == found.title]
         if not chosen:
@@ -186,7 +130,7 @@ def _candidates(
     return [found for found in chosen if not found.is_partial] or chosen
 
 
-def _worth(track: SubtitleTrack, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
+def _worth(track: Track, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
     """Return what makes a track better than another: its letters, then its mark, then its place.
 
     A text that is drawn many times, as animated signs are, counts once.
@@ -194,52 +138,36 @@ def _worth(track: SubtitleTrack, lines: Sequence[SourceLine]) -> tuple[int, bool
     return sum(map(len, {line.text for line in lines})), track.is_default, -track.number
 
 
-def _lines_of(container: InputContainer, streams: Sequence[SubtitleStream]) -> dict[int, list[SourceLine]]:
+def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, list[SourceLine]]:
     """Return the lines of some tracks by their numbers, in the container's time."""
     from atlaskit.video.readers.container import discard_others  # here, so that `import atlaskit` stays light
 
+    of_index = {container.streams.subtitles[track.number].index: track for track in tracks}
+    streams = [container.streams[index] for index in of_index]
     discard_others(container, *streams)  # lets the demuxer skip the frames of an MP4 unread
-    numbers = {stream.index: number for number, stream in enumerate(container.streams.subtitles)}
-    found: dict[int, list[tuple[float, float | None, bytes]]] = {numbers[stream.index]: [] for stream in streams}
+    found: dict[int, list[tuple[float, float | None, bytes]]] = {index: [] for index in of_index}
     for packet in container.demux(*streams):
         if packet.pts is None or packet.time_base is None or not packet.size:
             continue
         start = packet.pts * packet.time_base
         duration = (packet.duration or 0) * packet.time_base
         end_s, data = float(start + duration) if duration > 0 else None, bytes(packet)
-        if _codec_name(cast("SubtitleStream", packet.stream)) == "mov_text":
+        if of_index[packet.stream.index].codec == "mov_text":
             data = data[2 : 2 + int.from_bytes(data[:2], "big")]  # two bytes of length, the text, then styles
-        found[numbers[packet.stream.index]].append((float(start), end_s, data))
-    texts = {numbers[stream.index]: TEXT_CODECS[_codec_name(stream)] for stream in streams}
-    return {number: _decoded(rows, texts[number]) for number, rows in found.items()}
+        found[packet.stream.index].append((float(start), end_s, data))
+    return {track.number: _decoded(found[index], track.codec in ("ass", "ssa")) for index, track in of_index.items()}
 
 
-def _decoded(rows: Sequence[tuple[float, float | None, bytes]], plain: Callable[[str], str]) -> list[SourceLine]:
+def _decoded(rows: Sequence[tuple[float, float | None, bytes]], is_ass: bool) -> list[SourceLine]:
     """Return the lines of a track; its encoding is found as that of a file is."""
+    # Packets are parsed from their bytes: FFmpeg converts them to ASS, which alters braces
+    # and backslashes.
     usual = encoding_of(b"\n".join(data for _, _, data in rows)) or "utf-8"
     lines = []
     for start_s, end_s, data in rows:
         encoding = "utf-16" if data.startswith((b"\xfe\xff", b"\xff\xfe")) else usual
-        lines.append(SourceLine(start_s, end_s, plain(data.decode(encoding, "replace"))))
-    return list(dict.fromkeys(lines)) if plain is _ass_text else lines
-
-
-def _codec_name(track: SubtitleStream) -> str:
-    # PyAV gives no codec context where its FFmpeg has no decoder.
-    return track.codec_context.name if track.codec_context else "unknown"
-
-
-# Packets are parsed from their bytes: FFmpeg's decoders convert them to ASS, which alters braces
-# and backslashes.
-
-
-def _ass_text(text: str) -> str:
-    # The fields are number, layer, style, name, three margins, effect, text.
-    return plain_ass_text(text.split(",", 8)[-1])
-
-
-TEXT_CODECS: dict[str, Callable[[str], str]] = {
-    **dict.fromkeys(("subrip", "srt", "webvtt", "text", "mov_text"), plain_text),
-    **dict.fromkeys(("ass", "ssa"), _ass_text),
-}
-"""For each text codec, by FFmpeg's name, how to get the plain text of a packet's."""
+        text = data.decode(encoding, "replace")
+        # The fields of ASS are number, layer, style, name, three margins, effect, text.
+        text = plain_ass_text(text.split(",", 8)[-1]) if is_ass else plain_text(text)
+        lines.append(SourceLine(start_s, end_s, text))
+    return list(dict.fromkeys(lines)) if is_ass else lines

@@ -36,14 +36,12 @@ def parse_json(text: str) -> list[SourceLine]:
     except (ValueError, RecursionError) as error:
         raise SubtitleError(f"the text is not valid JSON ({error}); copy or download the file again.") from error
     match content:
-        case {"events": [*events]}:
-            return [line for event in events if (line := _youtube_event(event)) is not None]
+        case {"events": [*segments]}:
+            return _segments(segments)
         case {"segments": [_, *_] as segments} | {"transcript": [_, *_] as segments}:
             return _segments(segments)
-        case {"transcription": [*segments]}:
-            return [_whisper_cpp(segment) for segment in segments]
-        case {"chunks": [*chunks]}:
-            return [_chunk(chunk) for chunk in chunks]
+        case {"transcription": [*segments]} | {"chunks": [*segments]}:
+            return _segments(segments)
         case {"words": [_, *_] as words} | {"word_segments": [_, *_] as words}:
             return _sentences(words)
         case {"text": _, "start_time": _}:
@@ -86,17 +84,30 @@ def parse_json_lines(text: str) -> list[SourceLine]:
 
 
 def _segments(segments: Iterable[Any]) -> list[SourceLine]:
-    """Return the lines of segments with a start, an end or a duration, and a text."""
+    """Return the lines of segments with a start, an end or a duration, and a text, by any name."""
     lines = []
     for segment in segments:
-        if not isinstance(segment, dict):
-            continue
-        start_s = _number(segment.get("start"))
-        end_s = _number(segment.get("end"))
-        duration_s = _number(segment.get("duration", segment.get("dur")))
-        if end_s is None and start_s is not None and duration_s is not None:
-            end_s = start_s + duration_s
-        lines.append(_line(start_s, end_s, segment.get("text")))
+        end = length = None
+        per_second = 1
+        match segment:
+            case {"tStartMs": start, "segs": [*parts]}:
+                per_second, length = 1000, segment.get("dDurationMs")
+                texts = (part.get("utf8") for part in parts if isinstance(part, dict))
+                text = "".join(text for text in texts if isinstance(text, str))
+            case {"offsets": {"from": start, "to": end}, "text": text}:
+                per_second = 1000
+            case {"timestamp": [start, end], "text": text}:
+                pass
+            case dict():
+                start, end, text = segment.get("start"), segment.get("end"), segment.get("text", "")
+                length = segment.get("duration", segment.get("dur"))
+            case _:
+                continue
+        start_s, end_s, length_s = (_number(value, per_second) for value in (start, end, length))
+        if end_s is None and start_s is not None and length_s is not None:
+            end_s = start_s + length_s
+        words = plain_text(text) if isinstance(text, str) else ""
+        lines.append(SourceLine(math.nan if start_s is None else start_s, end_s, words))
     return lines
 
 
@@ -126,33 +137,6 @@ def _sentences(words: Iterable[Any], longest_s: float = math.inf) -> list[Source
     return lines
 
 
-def _youtube_event(event: object) -> SourceLine | None:
-    """Return the line of an event of YouTube's json3; None for one without text."""
-    match event:
-        case {"tStartMs": start, "segs": [*parts], **more}:
-            text = "".join(
-                part["utf8"] for part in parts if isinstance(part, dict) and isinstance(part.get("utf8"), str)
-            )
-            start_s, length_s = _number(start, 1000), _number(more.get("dDurationMs"), 1000)
-            end_s = start_s + length_s if start_s is not None and length_s is not None else None
-            return _line(start_s, end_s, text)
-    return None
-
-
-def _whisper_cpp(segment: object) -> SourceLine:
-    match segment:
-        case {"offsets": {"from": start, "to": end}, "text": text}:
-            return _line(_number(start, 1000), _number(end, 1000), text)
-    return _line(None, None, segment.get("text") if isinstance(segment, dict) else None)
-
-
-def _chunk(chunk: object) -> SourceLine:
-    match chunk:
-        case {"timestamp": [start, end], "text": text}:
-            return _line(_number(start), _number(end), text)
-    return _line(None, None, chunk.get("text") if isinstance(chunk, dict) else None)
-
-
 def _longvideobench(number: int, entry: object) -> SourceLine:
     """Return the line of an entry in one of the two forms in which LongVideoBench has subtitles.
 
@@ -175,12 +159,6 @@ def _longvideobench(number: int, entry: object) -> SourceLine:
             'give finite seconds or "HH:MM:SS.mmm".'
         )
     return SourceLine(start_s, end_s, plain_text(text))
-
-
-def _line(start_s: float | None, end_s: float | None, text: object) -> SourceLine:
-    return SourceLine(
-        math.nan if start_s is None else start_s, end_s, plain_text(text) if isinstance(text, str) else ""
-    )
 
 
 def _number(value: object, per_second: int = 1) -> float | None:

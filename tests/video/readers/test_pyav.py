@@ -19,6 +19,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import decoder
+from atlaskit.video.readers.made import MadeSource
 
 
 def test_a_dense_request_decodes_each_packet_about_once(tmp_path: Path) -> None:
@@ -123,6 +124,20 @@ def test_damage_gives_errors_and_never_a_wrong_frame(tmp_path: Path) -> None:
     assert frame_number(np.asarray(video.frame(0.0))) == 0  # the decoder recovers
     with pytest.raises(FrameError):
         video.frames([index / 25 for index in range(240)])
+
+
+@pytest.mark.parametrize("has_cues", [True, False])
+def test_lost_packets_of_a_matroska_file_are_errors(tmp_path: Path, has_cues: bool) -> None:
+    """FFmpeg passes over them; the picture before them must not stand for theirs."""
+    data = bytearray(make_video(tmp_path / "v.mkv", frames=240).read_bytes())
+    data[len(data) // 2 : len(data) * 6 // 10] = bytes(len(data) * 6 // 10 - len(data) // 2)
+    (tmp_path / "v.mkv").write_bytes(data if has_cues else data.replace(b"\x1c\x53\xbb\x6b", b"\x1c\x53\xbb\x6a"))
+    video = open_video(tmp_path / "v.mkv", cache=Cache(tmp_path / "cache"))
+    assert isinstance(video._reader._source, MadeSource) != has_cues  # type: ignore[attr-defined]
+    frames = video.try_frames([(index + 0.5) / 25 for index in range(240)])
+    right = [isinstance(frame, FrameError) or frame_number(frame) == index for index, frame in enumerate(frames)]
+    lost = sum(isinstance(frame, FrameError) for frame in frames)
+    assert all(right) and 10 < lost < 100
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")

@@ -125,7 +125,7 @@ def test_the_wanted_track_is_heard(tmp_path: Path, chosen: dict[str, int | str],
 def test_a_track_that_is_not_there_is_an_error_that_lists_those_that_are(tmp_path: Path) -> None:
     video = open_video(many_voiced_video(tmp_path / "a.mkv", TRACKS, 2))
     for chosen in ({"audio_track": 3}, {"language": "fr"}):
-        with pytest.raises(InputError, match=r"0 \(eng.*\), 1 \(eng\), 2 \(ger, default\)"):
+        with pytest.raises(InputError, match=r"0: eng.*; 1: eng; 2: ger \(default\)"):
             video.open_sound(**chosen)
     with pytest.raises(InputError, match="audio_track"):
         video.open_sound(audio_track=-1)

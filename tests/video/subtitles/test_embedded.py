@@ -18,8 +18,9 @@ from atlaskit.errors import InputError, SubtitleError
 from atlaskit.video.languages import same_language
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, read_embedded
-from atlaskit.video.subtitles.embedded import SubtitleTrack, _candidates
+from atlaskit.video.subtitles.embedded import _candidates
 from atlaskit.video.subtitles.track import LAST_LINE_S
+from atlaskit.video.tracks import Track
 
 SPOKEN = [(0.5, 1.5, "{\\i1}Hello{\\i0}\\NWörld"), (1.5, 2.0, "Second"), (2.2, 2.8, "三")]
 
@@ -210,9 +211,9 @@ def test_a_damaged_video_gives_lines_or_one_sentence(tmp_path: Path, name: str, 
 
 
 def test_a_forced_default_in_another_language_gives_way_to_a_whole_track() -> None:
-    signs = SubtitleTrack(0, "ger", "", "subrip", True, True, True)
-    english = SubtitleTrack(1, "eng", "", "subrip", True, False, False)
-    german = SubtitleTrack(2, "ger", "Deutsch", "subrip", True, False, False)
+    signs = Track(0, "ger", "", "subrip", True, True)
+    english = Track(1, "eng", "", "subrip", False, False)
+    german = Track(2, "ger", "Deutsch", "subrip", False, False)
     assert _candidates("a.mkv", [signs, english], None, None) == [english]
     assert _candidates("a.mkv", [signs, english, german], None, None) == [german]
     assert _candidates("a.mkv", [signs, english], "German", None) == [signs]
