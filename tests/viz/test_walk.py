@@ -130,7 +130,8 @@ def test_every_item_of_evidence_links_to_the_step_that_found_it(answered: Result
             event = result.trace.events[index]
             assert text.startswith(f"[{item.label}]") and f"[{item.label}]" in page.run["steps"][index]["touches"]
             assert item.timestamp_s in [found.timestamp_s for found in event.found]
-        changes = [row for step in page.run["steps"] for row in step["memory"] if row[0] in ("evidence added", "evidence erased")]
+        rows = (row for step in page.run["steps"] for row in step["memory"])
+        changes = [row for row in rows if row[0] in ("evidence added", "evidence erased")]
         assert changes and all(page.run["steps"][row[2]]["what"] for row in changes)
 
 
