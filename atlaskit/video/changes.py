@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atlaskit.video.readers.sizes import PacketSizes
+if TYPE_CHECKING:
+    from atlaskit.video.readers.sizes import PacketSizes  # with FFmpeg, which `import atlaskit` leaves out
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
