@@ -14,10 +14,11 @@ import numpy as np
 from PIL import Image
 
 from atlaskit.environment.grid import clock
+from atlaskit.environment.image import unreadable_tile
 from atlaskit.environment.memory import DeadZones, Evidence
 from atlaskit.environment.render import View, with_look
 from atlaskit.environment.tiles import read_tiles
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import printable
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.palette import FOUND, INK, MUTED
@@ -99,9 +100,6 @@ def scratchpad(result: Result, ax: Axes | None = None) -> Axes:
 
     If they do not fit on a page, those of the highest confidence are drawn.
 
-    Raises:
-        InputError: A frame can no longer be decoded.
-
     Examples:
         >>> paths = ak.plots.save(ak.plots.scratchpad(result), "figures", "scratchpad")
     """
@@ -171,19 +169,18 @@ def _write_caption(ax: Axes, item: Evidence, corner: tuple[float, float], column
 
 
 def _tiles(result: Result, items: Sequence[Evidence], columns: int) -> list[Image.Image]:
-    """Return the evidence frames, scaled to the size at which they are drawn."""
+    """Return the evidence frames, scaled to the size at which they are drawn.
+
+    One that is not in the cache and can no longer be decoded is marked, as in a sheet.
+    """
     sheet, side_px = result.sheet, 1440 // columns
-    times_s = [item.timestamp_s for item in items]
-    tiles, _ = read_tiles(sheet.video, times_s, sheet.cell_size, sheet.look.fit, sheet.cache)
-    if missing := [time_s for time_s, tile in zip(times_s, tiles, strict=True) if tile is None]:
-        raise InputError(
-            f"The scratchpad cannot be drawn: the frame at {missing[0]:g} s is not in the cache and can no longer be "
-            f"decoded. Check that {sheet.video.name} is still readable."
-        )
-    decoded = [tile for tile in tiles if tile is not None]
-    for tile in decoded:
+    tiles, _ = read_tiles(
+        sheet.video, [each.timestamp_s for each in items], sheet.cell_size, sheet.look.fit, sheet.cache
+    )
+    shown = [tile or unreadable_tile(sheet.cell_size) for tile in tiles]
+    for tile in shown:
         tile.thumbnail((side_px, side_px), Image.Resampling.LANCZOS)
-    return decoded
+    return shown
 
 
 def _ending(result: Result) -> list[str]:

@@ -74,7 +74,7 @@ def failure_modes(
 ) -> Axes:
     """Draw why answers were wrong: a bar per method, stacked by failure mode (paper, Appendix A).
 
-    If no answer was wrong, the figure says so in words.
+    If no answer was wrong, there is no bar, and the figure says so.
 
     Args:
         failures: A table of `diagnosis.table`, one row per wrong answer.
@@ -108,17 +108,13 @@ def failure_modes(
             found = {mode: categorical(index) for index, mode in enumerate(MODES) if (shown["mode"] == mode).any()}
             bars = {"hue": "mode", "hue_order": list(found)[::-1], "palette": found, "multiple": "stack", "alpha": 1}
             sns.histplot(shown, y="who", weights="share", **bars, shrink=0.6, edgecolor="white", linewidth=0.6, ax=ax)
-            shares = [f"{100 * count / questions:.0f} % ({count} of {questions})" for count in totals]
-            ax.set_yticks(
-                range(len(methods)), [f"{each}\n{share}" for each, share in zip(methods, shares, strict=True)]
-            )
-            ax.grid(axis="y", visible=False)
-            ax.set(xlabel="wrong answers, % of the questions", ylabel="", ylim=(len(methods) - 0.4, -0.6))
-            ax.set_xlim(0, min(100, ax.get_xlim()[1]))
             sns.move_legend(ax, **BESIDE, reverse=True)
-        else:
-            _say_none(ax, methods, questions)
-        set_note(ax, sample([questions], "a bar" if any(totals) and len(methods) > 1 else ""))
+            ax.set_xlim(0, min(100, ax.get_xlim()[1]))
+        shares = [f"{100 * count / questions:.0f} % ({count} of {questions})" for count in totals]
+        ax.set_yticks(range(len(methods)), [f"{each}\n{share}" for each, share in zip(methods, shares, strict=True)])
+        ax.grid(axis="y", visible=False)
+        ax.set(xlabel="wrong answers, % of the questions", ylabel="", ylim=(len(methods) - 0.4, -0.6))
+        set_note(ax, sample([questions], "a bar" if len(methods) > 1 else ""), "" if any(totals) else "no wrong answer")
     return ax
 
 
@@ -127,12 +123,3 @@ def _bar_label(means: pd.Series, is_split: bool) -> str:
     name = textwrap.wrap(means["model"], NAME_CHARS) if is_split else []
     counts = [f"n = {means['questions']}", f"{means['rounds']:.1f} rounds", f"{means['evidence']:.1f} frames"]
     return "\n".join([duration_label(means["duration_s"]), *name, *counts])
-
-
-def _say_none(ax: Axes, methods: Sequence[str], questions: int) -> None:
-    """Say in place of bars that no method gave a wrong answer."""
-    asked = f"all {questions} questions" if questions > 1 else "the one question"
-    text = f"No wrong answer: {', '.join(methods)} answered {asked} correctly{' each' if len(methods) > 1 else ''}."
-    ax.set_axis_off()
-    lines = "\n".join(textwrap.wrap(text, 60))
-    ax.text(0.5, 0.5, lines, fontsize=11, color=INK, ha="center", va="center", transform=ax.transAxes)

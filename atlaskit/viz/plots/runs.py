@@ -209,14 +209,11 @@ def _draw_round(ax: Axes, number: int, result: Result) -> None:
     for times_s, label in _merge_close_labels(labels, min_gap_s=0.03 * duration_s):
         middle_s = sum(times_s) / len(times_s)
         ax.text(middle_s, number + 0.18, label, ha="center", va="top", fontsize=SMALL_PT)
-    reviews = events_of_round(result, Review, number)
-    for start_s, end_s in [
-        *(span for each in reports for span in each.dead_s),
-        *(span for each in reviews for span in each.dead_s),
-    ]:
-        rows_below = result.rounds - number
-        span_s = end_s - start_s
-        ax.bar(start_s, rows_below, span_s, number + 0.5, align="edge", color=DEAD_BEFORE, lw=0, zorder=0.4)
+    look: dict[str, Any] = {"align": "edge", "color": DEAD_BEFORE, "lw": 0, "zorder": 0.4}
+    events: list[Report | Review] = [*reports, *events_of_round(result, Review, number)]
+    for event in events:
+        for start_s, end_s in event.dead_s:
+            ax.bar(start_s, result.rounds - number, end_s - start_s, number + 0.5, **look)
 
 
 def _draw_region(ax: Axes, number: int, report: Report, duration_s: float) -> None:

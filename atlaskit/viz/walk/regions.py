@@ -38,7 +38,7 @@ def _path(cells: Sequence[int], shift: Sequence[int]) -> list[int]:
     return [*cells[:depth], -1 - 2 * number if number > 0 else 2 * number, *cells[depth:]]
 
 
-def regions(run: RunSource, max_regions: int = MAX_REGIONS) -> list[dict[str, Any]]:
+def regions(run: RunSource) -> list[dict[str, Any]]:
     """Return the regions that were seen or assigned, and their ancestors.
 
     Parents come first, then regions in order of time. Each has its `path`, a description (`told`),
@@ -49,7 +49,7 @@ def regions(run: RunSource, max_regions: int = MAX_REGIONS) -> list[dict[str, An
     for event in run.trace:
         for path in _paths_named_by(event):
             paths |= {path[:depth] for depth in range(len(path) + 1)}
-    return [{"path": list(path), **_describe(path, run)} for path in islice(sorted(paths), max_regions)]
+    return [{"path": list(path), **_describe(path, run)} for path in islice(sorted(paths), MAX_REGIONS)]
 
 
 def _paths_named_by(event: Event) -> Iterable[Path]:

@@ -84,7 +84,7 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             **_action(event),
             "path": path_of(event),
             "time": [round(start, 3), round(end, 3)],
-            "tokens": _tokens(event),
+            "tokens": event.usage.tokens if isinstance(event, Call | Failure) else 0,
             "spans": _rounded(_spans(event)),
             "older": older.get(index, ""),
             "change": _change(event),
@@ -136,10 +136,6 @@ def _change(event: Event) -> dict[str, Any]:
 
 def _rounded(spans: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
     return [(round(start_s, 3), round(end_s, 3)) for start_s, end_s in spans[:MAX_SPANS]]
-
-
-def _tokens(event: Event) -> int:
-    return event.usage.tokens if isinstance(event, Call | Failure) else 0
 
 
 def _search_task(run: RunSource) -> str:

@@ -66,7 +66,10 @@ class TraceViewer(PageOwner):
         """
         video = None if video is None else as_video(video, cache)
         self.runs = (open_run(run, video, cache), *([] if other is None else [open_run(other, video, cache)]))
-        _check_same_question(*self.runs)
+        asked = {(run.question.text, run.question.choices) for run in self.runs if run.question is not None}
+        if len(asked) > 1:
+            texts = " and ".join(f"{text!r:.80}" for text, _ in sorted(asked))
+            raise InputError(f"Two runs must have the same question; got {texts}.")
         self._channel = Channel(lambda number: self.runs[number], self.send)
 
     def _receive(self, message: dict[str, Any]) -> None:
@@ -81,17 +84,6 @@ class TraceViewer(PageOwner):
 
     def __repr__(self) -> str:
         return f"TraceViewer({', '.join(f'<run of {len(run.trace):,} events>' for run in self.runs)})"
-
-
-def _check_same_question(run: RunSource, other: RunSource | None = None) -> None:
-    """Raise InputError if both questions are known and differ."""
-    if other is None or run.question is None or other.question is None:
-        return
-    first, second = ((each.text, each.choices) for each in (run.question, other.question))
-    if first != second:
-        raise InputError(
-            f"Two runs must have the same question; got {run.question.text!r:.80} and {other.question.text!r:.80}."
-        )
 
 
 def _static_run(run: RunSource) -> Html:

@@ -50,7 +50,6 @@ def dead_zones(zones: DeadZones) -> Html:
     total = duration_text(sum(b - a for a, b in zones.intervals))
     lane = Lane("dead zones", zones.intervals, colour=DEAD)
     alt = f"Dead zones: {spans_text(zones.intervals)}."
-    open_end = "The timeline ends with the last dead zone: the duration of the video is not known here."
     rows = [
         (number, clock(a), clock(b), duration_text(b - a))
         for number, (a, b) in enumerate(zones.intervals[:MAX_SPANS], 1)
@@ -58,7 +57,7 @@ def dead_zones(zones: DeadZones) -> Html:
     return card(
         title("Dead zones", f"{counted(len(zones.intervals), 'interval')}, {total} in total"),
         guarded("The timeline", lambda: timeline_image([lane], zones.intervals[-1][1], alt)),
-        paragraph(open_end),
+        paragraph("The timeline ends with the last dead zone: the duration of the video is not known here."),
         guarded("The table", lambda: table("Dead zones", ("", "from", "to", "length"), rows)),
         omitted(len(zones.intervals) - len(rows), "interval"),
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 
@@ -72,19 +72,13 @@ class Clip:
         count = max(1, round((self.end_s - self.start_s) * self.fps))
         times_s = [self.start_s + index * (self.end_s - self.start_s) / count for index in range(count)]
         frames = self.video.try_frames(times_s, self.size)
-        webm = encode_webm(list(self._drawn(frames)), self.fps)
+        unreadable = np.asarray(unreadable_tile(self.size))
+        webm = encode_webm([unreadable if isinstance(frame, FrameError) else frame for frame in frames], self.fps)
         if len(webm) > MAX_BYTES:
             raise InputError(f"A clip has at most {MAX_BYTES:,} bytes; this one has {len(webm):,}. Open a finer cell.")
         is_passing = any(isinstance(frame, FrameError) and not frame.is_lasting for frame in frames)
-        return Transient(webm) if is_passing or self._has_stand_in(times_s) else webm
-
-    def _drawn(self, frames: Sequence[Pixels | FrameError]) -> Iterator[Pixels]:
-        unreadable = np.asarray(unreadable_tile(self.size))
-        for frame in frames:
-            yield unreadable if isinstance(frame, FrameError) else frame
-
-    def _has_stand_in(self, times_s: Sequence[float]) -> bool:
-        return any(self.video.locate(time_s)[0].is_stand_in for time_s in (times_s[0], times_s[-1]))
+        is_stand_in = any(self.video.locate(time_s)[0].is_stand_in for time_s in (times_s[0], times_s[-1]))
+        return Transient(webm) if is_passing or is_stand_in else webm
 
 
 def make_clip(video: Video, span_s: Span, around_s: float, cache: Cache) -> tuple[Clip, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import re
-from typing import Literal
 
 from PIL import Image
 
@@ -16,8 +15,6 @@ from atlaskit.viz.widgets.explorer.navigation import Shown
 
 MAX_NAME = 60
 """Characters of the video's name in that of a file."""
-
-What = Literal["sheet", "frame"]
 
 
 def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
