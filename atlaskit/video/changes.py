@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from atlaskit.video.readers.sizes import PacketSizes  # with FFmpeg, which `import atlaskit` leaves out
+    from atlaskit.video.readers.sizes import PacketSizes  # loads PyAV
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

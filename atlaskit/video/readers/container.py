@@ -42,6 +42,13 @@ TRANSIENT_ERRNOS = {
 """Errors of the machine, not of the file."""
 
 
+class Distrust(Exception):
+    """A container's account is not believed.
+
+    Says why, to continue a sentence that begins with the file's name.
+    """
+
+
 def is_transient(error: BaseException) -> bool:
     """Tell whether an error lies in the machine, not in the file's content: a retry may succeed."""
     # VideoError: the file is gone or was replaced. ExitError: the read timed out.
@@ -137,14 +144,11 @@ def packets_of(container: InputContainer, *streams: Stream) -> Iterator[Packet[A
             continue
 
 
-def discard_others(container: InputContainer, *kept: Stream) -> list[tuple[Stream, Discard]]:
-    """Let the demuxer pass over all streams but some; return each with what it was set to."""
-    before = []
+def discard_others(container: InputContainer, *kept: Stream) -> None:
+    """Let the demuxer pass over all streams but some."""
     for stream in container.streams:
-        if stream not in kept and hasattr(stream, "discard"):  # PyAV has it since version 18
-            before.append((stream, stream.discard))
+        if stream not in kept:
             stream.discard = Discard.all
-    return before
 
 
 def codec_of(stream: VideoStream) -> Codec:

@@ -17,6 +17,7 @@ from atlaskit.errors import VideoError
 from atlaskit.video.readers.codecs import VideoPacket
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
+    Distrust,
     container_kind,
     frame_length,
     tick_length,
@@ -25,10 +26,6 @@ from atlaskit.video.readers.elements import last_end
 
 RARE_RATE, IMPOSSIBLE_RATE = 240, 20_000
 """Frames per second above which a header is not believed, and above which packets are not."""
-
-
-class Distrust(Exception):
-    """What a container tells does not hold; says what, as `doubt` does."""
 
 
 def earliest_start(container: InputContainer) -> Fraction:

@@ -15,6 +15,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from av.packet import Packet
 
+from atlaskit.video.readers.container import Distrust
+
 HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
 TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
 CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
@@ -27,23 +29,23 @@ BLOCK_HEADER = 4
 """Bytes of a block before its frame."""
 
 
-def doubt_of_elements(path: Path) -> str | None:
-    """Return why the account of a Matroska file is not believed; None for a whole one with cues."""
+def check_elements(path: Path) -> None:
+    """Raise Distrust unless a Matroska file is a single one, whole, and has cues."""
     with suppress(OSError, struct.error), path.open("rb") as file:
         outer = list(islice(_within(file, 0, file.seek(0, 2)), 3))
         if [element.kind for element in outer] == [HEADER, SEGMENT, HEADER]:
-            return "consists of several files"
+            raise Distrust("consists of several files")
         for segment in outer[1:2]:
             if not segment.is_whole:
-                return "is cut off"
+                raise Distrust("is cut off")
             for child in _within(file, segment.start, segment.end):
                 file.seek(child.start)
                 head = file.read(min(SEEK_HEAD_BYTES, child.end - child.start)) if child.kind == SEEK_HEAD else b""
                 if child.kind == CUES or CUES.to_bytes(4) in head:
-                    return None
+                    return
                 if child.kind == CLUSTER:
                     break
-    return "has no index"
+    raise Distrust("has no index")
 
 
 def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:

@@ -10,13 +10,12 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
 from atlaskit.video.fingerprint import file_fingerprint
-from atlaskit.video.readers.container import open_container
-from atlaskit.video.readers.duration import Distrust
+from atlaskit.video.readers.container import Distrust, open_container
 from atlaskit.video.readers.index import folder_of_indexes, read_index
 from atlaskit.video.readers.made import MadeSource
 from atlaskit.video.readers.making import make_index
 from atlaskit.video.readers.sources import PacketSource
-from atlaskit.video.readers.trust import doubt, head_of, is_live
+from atlaskit.video.readers.trust import check_account, head_of, is_live
 from atlaskit.video.readers.trusted import TrustedSource
 
 
@@ -34,15 +33,12 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     container, stream = open_container(path)
     try:
         if is_live(container, path):
-            why = _doubt_of_live(container, stream, path, indexes)
+            _check_live(container, stream, path, indexes)
             container.close()
             container, stream = open_container(path, is_known=True)
-            head = head_of(container, stream) if why is None else []
-        else:
-            head = head_of(container, stream)
-            why = doubt(container, stream, path, head)
-        if why is None:
-            return TrustedSource(path, container, stream, head)
+        head = head_of(container, stream)
+        check_account(container, stream, path, head)
+        return TrustedSource(path, container, stream, head)
     except Distrust as distrust:
         why = str(distrust)
     container.close()
@@ -58,12 +54,11 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     return MadeSource(path, index)
 
 
-def _doubt_of_live(container: InputContainer, stream: VideoStream, path: Path, indexes: Path) -> str | None:
-    """Return why a file that was recorded live is not believed; it is read for that once."""
+def _check_live(container: InputContainer, stream: VideoStream, path: Path, indexes: Path) -> None:
+    """Raise Distrust unless a file that was recorded live is believed; it is read for that once."""
     verdict = indexes / f"{file_fingerprint(path)}.orderly"
-    why = None if verdict.exists() else doubt(container, stream, path, None)
-    if why is None and not verdict.exists():
+    if not verdict.exists():
+        check_account(container, stream, path, None)
         with suppress(VideoError, OSError):  # without it, the file is read again the next time
             folder_of_indexes(indexes)
             verdict.touch()
-    return why

@@ -19,13 +19,14 @@ from atlaskit.video.readers.clock import LONGEST_STEP_S
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
+    Distrust,
     codec_of,
     container_kind,
     discard_others,
     tick_length,
     watched,
 )
-from atlaskit.video.readers.elements import doubt_of_elements
+from atlaskit.video.readers.elements import check_elements
 
 RAW = {
     *("mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "evc", "obu", "dirac", "vc1", "cavsvideo"),
@@ -46,8 +47,10 @@ WITHIN_PACKETS = {"gif", "apng", "png", "flic"}
 """Codecs whose packets hold the palette themselves."""
 
 
-def doubt(container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket] | None) -> str | None:
-    """Return why the account of a file is not believed; None if it is.
+def check_account(
+    container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket] | None
+) -> None:
+    """Raise Distrust unless the account of a file is believed.
 
     Args:
         container: The file.
@@ -55,22 +58,22 @@ def doubt(container: InputContainer, stream: VideoStream, path: Path, head: Sequ
         path: The file.
         head: Its first packets. None for a file just opened that was recorded live: then all
             packets are read, up to the first that contradicts the others.
-
-    Returns:
-        Why, to continue a sentence that begins with the file's name.
     """
     kind, codec = container_kind(container), stream.codec_context
     if kind in RAW or kind == "mpeg":
-        return "has no index"
+        raise Distrust("has no index")
     if kind in ("avi", "asf") and codec.name in REORDERING and codec.has_b_frames:
-        return "does not tell when its pictures are shown"
+        raise Distrust("does not tell when its pictures are shown")
     if codec.pix_fmt == "pal8" and codec.name not in WITHIN_PACKETS:
-        return "does not tell which palettes its pictures have"
+        raise Distrust("does not tell which palettes its pictures have")
     if kind == "mov" and has_several_descriptions(path):
-        return "changes its codec in the middle"
-    if kind == "matroska" and (why := doubt_of_elements(path)):
-        return why
-    return _of_all(container, stream) if head is None else _of_head(head, codec_of(stream))
+        raise Distrust("changes its codec in the middle")
+    if kind == "matroska":
+        check_elements(path)
+    if head is None:
+        _check_all(container, stream)
+    else:
+        _check_head(head, codec_of(stream))
 
 
 def head_of(container: InputContainer, stream: VideoStream) -> list[VideoPacket]:
@@ -87,26 +90,25 @@ def is_live(container: InputContainer, path: Path) -> bool:
     return kind in LIVE or (kind == "mov" and is_fragmented(path))
 
 
-def _of_head(head: Sequence[VideoPacket], codec: Codec) -> str | None:
-    """Return what is odd about the first packets of a file, where decoding them confirms it."""
+def _check_head(head: Sequence[VideoPacket], codec: Codec) -> None:
+    """Check the first packets of a file; what is odd about them, by decoding them."""
     shown = [packet for packet in head if not packet.is_discard]
     times = [packet.pts for packet in shown if packet.pts is not None]
     if head and not head[0].is_keyframe:
-        return "begins between keyframes, or marks none"
+        raise Distrust("begins between keyframes, or marks none")
     if len(times) < len(shown):
-        return "does not give the time of each picture"
+        raise Distrust("does not give the time of each picture")
     if len(set(times)) < len(times) and codec.name not in ("vp8", "vp9", "av1"):
-        return "gives one time to several pictures"
+        raise Distrust("gives one time to several pictures")
     # Pictures that refer to later ones are stored in another order; and few are keyframes.
     are_in_order = all(before < after for before, after in pairwise(times))
     keys = sum(packet.is_keyframe for packet in head)
     if (are_in_order and codec.may_reorder) or (2 * keys > len(head) > 1 and not codec.is_intra):
-        return _of_decoded(head[:PROVED], codec)
-    return None
+        _check_decoded(head[:PROVED], codec)
 
 
-def _of_decoded(head: Sequence[VideoPacket], codec: Codec) -> str | None:
-    """Decode packets in order and tell what they contradict: their times, or their marks."""
+def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
+    """Decode packets in order and compare with their times and marks."""
     context, pictures = new_context(codec, 1), []
     for number, packet in enumerate([*head, None]):
         copy = None if packet is None else packet_of(bytes(packet), codec)
@@ -116,13 +118,12 @@ def _of_decoded(head: Sequence[VideoPacket], codec: Codec) -> str | None:
             pictures += [(frame.pts, frame.pict_type) for frame in context.decode(copy) if frame.pts is not None]
     times = [head[number].pts or 0 for number, _ in pictures]
     if times != sorted(times):
-        return "gives its pictures other times than those at which they are shown"
+        raise Distrust("gives its pictures other times than those at which they are shown")
     if any(head[number].is_keyframe and kind not in INTRA for number, kind in pictures):
-        return "marks pictures as keyframes that are none"
-    return None
+        raise Distrust("marks pictures as keyframes that are none")
 
 
-def _of_all(container: InputContainer, stream: VideoStream) -> str | None:
+def _check_all(container: InputContainer, stream: VideoStream) -> None:
     """Read packets up to the first that is damaged, or whose time is not in order."""
     discard_others(container, stream)
     longest, wraps = LONGEST_STEP_S / tick_length(stream), container_kind(container) == "mpegts"
@@ -132,19 +133,17 @@ def _of_all(container: InputContainer, stream: VideoStream) -> str | None:
     codec, parameters = codec_of(stream), set[bytes]()
     try:
         head = list(islice(packets, HEAD))
-        if odd := _of_head(head, codec):
-            return odd
+        _check_head(head, codec)
         for packet in chain(head, packets):
             at = packet.dts if packet.dts is not None else packet.pts
             if packet.is_corrupt or packet.pts is None or at is None:
-                return "has packets that are damaged, or that give no time"
+                raise Distrust("has packets that are damaged, or that give no time")
             if packet.is_keyframe and (told := parameters_of(packet, codec)):
                 parameters.add(told)
                 if len(parameters) > 1:
-                    return "changes the shape of its pictures"
+                    raise Distrust("changes the shape of its pictures")
             if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
-                return "has a clock that starts anew or jumps"
+                raise Distrust("has a clock that starts anew or jumps")
             last = at
-    except DECODE_ERRORS:
-        return "cannot be read to its end"
-    return None
+    except DECODE_ERRORS as error:
+        raise Distrust("cannot be read to its end") from error

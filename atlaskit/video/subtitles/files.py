@@ -145,9 +145,7 @@ def _located(name: str | os.PathLike[str]) -> Path:
     """Return the path that a person means; raise SubtitleError for an address or a missing file."""
     try:
         path = local_path(name)
-    except VideoError as error:
-        raise SubtitleError(str(error)) from error
-    except InputError as error:
+    except (VideoError, InputError) as error:
         raise SubtitleError(f"The subtitles cannot be read: {error}") from error
     if not os.path.lexists(path):
         raise SubtitleError(no_such_file(path))

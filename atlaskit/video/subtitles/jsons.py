@@ -36,11 +36,9 @@ def parse_json(text: str) -> list[SourceLine]:
     except (ValueError, RecursionError) as error:
         raise SubtitleError(f"the text is not valid JSON ({error}); copy or download the file again.") from error
     match content:
-        case {"events": [*segments]}:
-            return _segments(segments)
         case {"segments": [_, *_] as segments} | {"transcript": [_, *_] as segments}:
             return _segments(segments)
-        case {"transcription": [*segments]} | {"chunks": [*segments]}:
+        case {"events": [*segments]} | {"transcription": [*segments]} | {"chunks": [*segments]}:
             return _segments(segments)
         case {"words": [_, *_] as words} | {"word_segments": [_, *_] as words}:
             return _sentences(words)
