@@ -14,7 +14,6 @@ from atlaskit.agents.speech import PARALLEL, transcribe
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.outputs import Output, add_output
-from atlaskit.cli.words import count
 from atlaskit.errors import printable
 from atlaskit.models.speech import ASR
 from atlaskit.video.opening import open_video
@@ -59,7 +58,7 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
     )
     parser.add_argument("--prompt", default="", metavar="TEXT", help="names and style that the model should know")
     parser.add_argument(
-        "--parallel", type=count, default=PARALLEL, metavar="N", help=f"chunks in flight at once (default {PARALLEL})"
+        "--parallel", type=int, default=PARALLEL, metavar="N", help=f"chunks in flight at once (default {PARALLEL})"
     )
     add_cache_option(parser)
 

@@ -18,7 +18,7 @@ import size
 
 NOT_YET = {
     "top": 212,
-    "video": 4836,
+    "video": 4830,
     "models": 4671,
     "environment": 1472,
     "runs": 1066,
@@ -26,7 +26,7 @@ NOT_YET = {
     "benchmarks": 4391,
     "evaluation": 1853,
     "experiments": 719,
-    "viz": 4310,
+    "viz": 4280,
     "cli": 2018,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
