@@ -32,7 +32,7 @@ MOST_MATCHING = 1_500
 """Characters of them if they have more: those lines are listed that match the question best."""
 LEAST_QUOTED = len('"" [0.0–0.0 s]')
 """Characters that `quote_line` adds to a line's text, at least."""
-FIRST_CELL = "the first cell in which it is said"
+FIRST_CELL = "its first cell"
 """Where a line stands that several cells of a view share."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 MOST_GAPS = 8

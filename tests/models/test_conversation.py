@@ -142,7 +142,7 @@ def test_the_compact_form_lists_only_cells_with_subtitles_or_dead(world: World, 
     assert cell_lines(dead)[0] == "Searched without findings, hatched and without a number: 0–1, 4."
     long = with_subtitles(silent, Line(30.0, 80.0, "Long."), Line(599.0, 599.5, "Late."))
     assert cell_lines(long) == [
-        "Said in this time, each line after the number of the first cell in which it is said:",
+        "Said in this time, each line after the number of its first cell:",
         '0: "Long." [30.0–80.0 s]',
         '15: "Late." [599.0–599.5 s]',
     ]
