@@ -177,18 +177,16 @@ class RunTable(PageOwner):
             return
         try:
             rows = tables.load(written[0])
+            keys, places = _keys(rows), {key: place for place, key in enumerate(_keys(self.rows))}
+            is_other = not places.keys() <= set(keys)
+            if not is_other:
+                rows = rows.iloc[sorted(range(len(rows)), key=lambda at: (places.get(keys[at], len(places)), at))]
+            self._take(rows, tuple(name for name in self.columns if name not in SHOWN_COLUMNS and name in rows.columns))
         except InputError as error:
             if tables.newest(self._path) == written:  # it is not being replaced just now
                 self._written = written
                 self.send({"is": "means", "ask": 0, "words": plain_text(reason(error), MAX_MEANS_CHARS)})
             return
-        places = {key: place for place, key in enumerate(_keys(self.rows))}
-        keys = _keys(rows)
-        is_other = not places.keys() <= set(keys)
-        if not is_other:
-            rows = rows.iloc[sorted(range(len(rows)), key=lambda at: (places.get(keys[at], len(places)), at))]
-        extra = tuple(name for name in self.columns if name not in SHOWN_COLUMNS and name in rows.columns)
-        self._take(rows, extra)
         self._written = written
         self._send_rows(is_other)
 
