@@ -127,7 +127,7 @@ def _ramp(values: np.ndarray) -> np.ndarray:
 
 def _hdr(path: Path, values: np.ndarray, transfer: int) -> np.ndarray:
     frame = coded(_ramp(values), "yuv444p10le", 9, primaries=9, transfer=transfer)
-    codec, options = ("libx265", {"x265-params": "log-level=none:crf=2", "preset": "ultrafast"})
+    codec, options = ("libx265", {"x265-params": "log-level=none:crf=2:bframes=0", "preset": "ultrafast"})
     encode(path, codec, "yuv444p10le", [frame], **options)
     return colours_in(ak.open_video(path).frames([0.01])[0], len(values))
 
