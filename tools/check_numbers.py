@@ -15,6 +15,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,7 +36,7 @@ SETTING = re.compile(
     r"(?:miss(?:es)?|mistakes?|rate of|chance(?: is)?|K =|cells? of|below|than|goal|\b\w*[A-Z]\w*)\s*$"
 )
 """Words right before a number that is set, published or a version, and not measured."""
-OTHER = re.compile(r"\s*(?:million|MB|GB|s\b|minutes|s a cell|,? (?:resampled|a bootstrap)|points)")
+OTHER = re.compile(r"\s*(?:million|MB|GB|s\b|minutes|,? (?:resampled|a bootstrap)|points)")
 """What follows the size of a file, a duration, or the level of intervals."""
 
 
@@ -82,12 +83,18 @@ def known_to(section: str, page: str) -> list[float]:
         for path in sorted(RESULTS.glob(f"{number}_*.csv")):
             with path.open(encoding="utf-8", newline="") as file:
                 known += [value for row in csv.reader(file) for cell in row if (value := as_number(cell)) is not None]
-    bench = {heading.lower().replace(",", "").replace(" ", "-"): text for heading, text, _ in sections_of(BENCH)}
     for anchor in re.findall(r"measurements\.md#([\w-]+)", section):
-        known += [number.value for number in numbers_in(LEFT_OUT.sub(" ", bench[anchor]))]
+        known += [number.value for number in numbers_in(LEFT_OUT.sub(" ", bench()[anchor]))]
     return known
 
 
+@cache
+def bench() -> dict[str, str]:
+    """Return the sections of docs/measurements.md by the anchors of their headings."""
+    return {heading.lower().replace(",", "").replace(" ", "-"): text for heading, text, _ in sections_of(BENCH)}
+
+
+@cache
 def measured() -> list[dict[str, str]]:
     """Return the rows of docs/measured.csv."""
     with MEASURED.open(encoding="utf-8", newline="") as file:

@@ -228,7 +228,8 @@ def lines_text(by_cell: Mapping[int, Sequence[Line]], cell: str = "its cell") ->
 
     Args:
         by_cell: The lines, by the index of a cell.
-        cell: Which cell that is, as the heading tells it.
+        cell: Which cell that is, as the heading tells it. Frames at equal steps keep the words by
+            which recorded replies are found; in a view, a line may span several cells.
     """
     rows = [f"{index}: {quote_line(line)}" for index, lines in by_cell.items() for line in lines]
     return [f"Said in this time, each line after the number of {cell}:", *rows] if rows else []
