@@ -35,6 +35,7 @@ from atlaskit.models.protocol import CallControl, Message, ParametricSchema, Req
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
+from atlaskit.viz.widgets import RunTable
 
 pytestmark = [pytest.mark.server, pytest.mark.usefixtures("small_and_offline")]
 
@@ -138,6 +139,7 @@ def test_the_commands_of_the_benchmark_page_run_in_their_order(vlm: VLM, in_tmp:
     assert "asked questions: 2" in (in_tmp / "figures" / "lvb.csv.txt").read_text()
     rows = tables.load(in_tmp / "figures" / "lvb.csv")
     assert len(rows) == 2 and rows["calls"].between(1, 6).all() and (rows["failure"] == "").all()
+    assert len(RunTable(in_tmp / "figures" / "lvb.csv").rows) == 2, "the page of `atlaskit browse`"
     assert (in_tmp / "figures" / "paper" / "table-2-longvideobench-10hr.csv").is_file()
 
 
