@@ -70,6 +70,15 @@ def test_a_question_that_is_listed_twice_is_asked_once(tmp_path: Path, tiny: Pat
         assert len(ak.benchmarks.longvideobench(tmp_path, rows=[*rows, rows[0]])) == 2
 
 
+def test_a_question_without_an_id_has_the_same_name_whatever_videos_are_missing(tmp_path: Path, tiny: Path) -> None:
+    make_longvideobench(tmp_path, tiny)
+    rows = [{**row, "id": None} for row in json.loads((tmp_path / "lvb_val.json").read_text())]
+    whole = [case.question.id for case in ak.benchmarks.longvideobench(tmp_path, rows=rows)]
+    (tmp_path / "videos" / rows[0]["video_path"]).unlink()
+    with pytest.warns(UserWarning, match="1 videos are missing"):
+        assert [case.question.id for case in ak.benchmarks.longvideobench(tmp_path, rows=rows)] == whole[1:]
+
+
 def test_bad_rows_are_left_out_on_request_and_reported(tmp_path: Path, tiny: Path) -> None:
     make_longvideobench(tmp_path, tiny)
     rows = json.loads((tmp_path / "lvb_val.json").read_text())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,19 +10,15 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.layout import Layout, Loading, check_one_of
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
 from atlaskit.benchmarks.datasets.options import LETTER
-from atlaskit.benchmarks.datasets.rows import Row, read_rows
-from atlaskit.errors import InputError
+from atlaskit.benchmarks.datasets.rows import Row
 
 FILES = {"mini": "cgbench_mini.json", "full": "cgbench.json"}
 NAMES = {"mini": "CG-Bench mini", "full": "CG-Bench"}
 """Names of the benchmark, by split."""
 TASKS = ("choice", "clues", "both")
-FOLDERS = ("cg_videos_720p", "cg_videos", "videos")
-SUBTITLES = "cg_subtitles"
 
 
 class CGBenchRow(Row):
@@ -31,6 +28,7 @@ class CGBenchRow(Row):
     """
 
     marks = (frozenset({"video_uid"}), frozenset({"question"}), frozenset({"choices"}))
+    identity = (("qid",), ("video_uid", "question"))
 
     qid: str = ""
     video_uid: Annotated[str, Field(min_length=1)]
@@ -52,11 +50,6 @@ class CGBenchRow(Row):
         return self
 
     @property
-    def key(self) -> str:
-        """The question's id, or what identifies it without one."""
-        return self.qid or f"{self.video_uid} {self.question}"
-
-    @property
     def answer_index(self) -> int | None:
         """Index of the right choice, by its letter or else its text; None if it is not known."""
         if match := LETTER.fullmatch((self.right_answer or "").strip()):
@@ -74,6 +67,22 @@ class CGBenchRow(Row):
             "clues": len(self.clue_intervals),
             "oddity": oddity(self.clue_intervals, self.duration),
         }
+
+
+def _row_files(home: Path, split: str) -> list[Path]:
+    path = home / FILES[split]
+    return [path] if path.is_file() else []
+
+
+LAYOUT = Layout(
+    "CG-Bench",
+    CGBenchRow,
+    ("cg_videos_720p", "cg_videos", "videos"),
+    ("cg_subtitles",),
+    files=_row_files,
+    splits=FILES,
+    own=re.compile(r"cgbench(_mini)?\.json"),
+)
 
 
 def cgbench(
@@ -110,23 +119,14 @@ def cgbench(
         >>> bench.cases[0].question.text
         'Which is it, 0?'
     """
-    home = Path(root)
-    if split not in FILES:
-        raise InputError(f'split must be "mini" or "full"; got {split!r:.40}.')
-    if task not in TASKS:
-        raise InputError(f'task must be "choice", "clues" or "both"; got {task!r:.40}.')
-    if rows is None and not (home / FILES[split]).is_file():
-        raise InputError(f"{home} holds no {FILES[split]}; pass the folder of CG-Bench.")
-    assembly = Assembly(MediaFiles(home, FOLDERS), numbers_equal_ids=False)
-    source = [home / FILES[split]] if rows is None else rows
-    for number, (location, row) in enumerate(read_rows(source, CGBenchRow, dataset="CG-Bench")):
+    check_one_of("task", task, TASKS)
+    loading = Loading(LAYOUT, root, rows, subtitles, split)
+    for number, (location, row) in enumerate(loading.rows()):
         qid = row.qid or f"{row.video_uid}-{number}"
-        lines = find_inside(home / SUBTITLES, f"{row.video_uid}.srt") if subtitles else None
         for of_task, fields in _questions(row, qid).items():
             if task in (of_task, "both"):
-                facts = row.facts(qid, of_task)
-                assembly.add(location, video=[row.video_uid], name=row.video_uid, facts=facts, lines=lines, **fields)
-    return assembly.benchmark(NAMES[split])
+                loading.add(location, video=[row.video_uid], facts=row.facts(qid, of_task), **fields)
+    return loading.benchmark(NAMES[split])
 
 
 def _questions(row: CGBenchRow, qid: str) -> dict[str, dict[str, Any]]:
@@ -144,8 +144,3 @@ def _clue_text(row: CGBenchRow) -> str:
     """Return the question of where a row's clues are; the choices say what must be told apart."""
     choices = "\n".join(f"- {choice}" for choice in row.choices)
     return f"When does the video show what settles this question: {row.question}\nIts possible answers:\n{choices}"
-
-
-def is_cgbench(home: Path) -> bool:
-    """Return whether a folder holds a file of CG-Bench's questions."""
-    return any((home / name).is_file() for name in FILES.values())

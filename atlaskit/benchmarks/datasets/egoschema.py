@@ -10,16 +10,13 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_options
-from atlaskit.benchmarks.datasets.rows import Row, as_number, first_given, holds_rows, read_rows, row_files
+from atlaskit.benchmarks.datasets.rows import Row, as_number, first_given, row_files
 from atlaskit.errors import InputError, printable, reason
 
-NAME = "EgoSchema"
 OPTIONS = tuple(f"option {number}" for number in range(5))
 ANSWERS = "subset_answers.json"
-VIDEO_FOLDERS = ("videos", "video", "good_clips_git", "data")
-SUBTITLE_FOLDERS = ("subtitles", "subtitle")
 
 
 class EgoSchemaRow(Row):
@@ -83,6 +80,21 @@ class EgoSchemaRow(Row):
         return self.choices.index_of(self.answer)
 
 
+def _row_files(home: Path, _split: str) -> list[Path]:
+    """Return the row files; the subset's first, since the others repeat it without answers."""
+    files = [path for path in row_files(home) if path.name != ANSWERS]
+    return sorted(files, key=lambda path: "subset" not in str(path.relative_to(home)).lower())
+
+
+LAYOUT = Layout(
+    "EgoSchema",
+    EgoSchemaRow,
+    ("videos", "video", "good_clips_git", "data"),
+    files=_row_files,
+    splits=dict.fromkeys(("subset", "full"), "JSON or Parquet file with questions"),
+)
+
+
 def egoschema(
     root: str | Path,
     *,
@@ -113,23 +125,16 @@ def egoschema(
         >>> bench.cases[0].question.text
         'What is C doing overall, 0?'
     """
-    home = Path(root)
-    if split not in ("subset", "full"):
-        raise InputError(f'split must be "subset" or "full"; got {split!r:.40}.')
-    assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)
-    files = _row_files(home)
-    if rows is None and not files:
-        raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of {NAME}.")
-    answers, is_empty = _separate_answers(home), True
-    for location, row in read_rows(files if rows is None else rows, EgoSchemaRow, dataset=NAME):
+    loading, is_empty = Loading(LAYOUT, root, rows, subtitles, split), True
+    answers = _separate_answers(loading.home)
+    for location, row in loading.rows():
         answer = row.answer_index if row.answer is not None else answers.get(row.video_idx)
         if not row.option or (split == "subset" and answer is None):
             continue
         is_empty = False
-        assembly.add(
+        loading.add(
             location,
             video=[row.video_idx],
-            name=row.video_idx,
             text=row.question,
             choices=row.choices.texts,
             id=row.video_idx,
@@ -137,19 +142,8 @@ def egoschema(
             answer=answer,
         )
     if is_empty:
-        raise InputError(f'No question of {home} has an answer: add {ANSWERS}, or load all with split="full".')
-    return assembly.benchmark(NAME)
-
-
-def is_egoschema(home: Path) -> bool:
-    """Return whether a folder holds rows of EgoSchema."""
-    return holds_rows(_row_files(home), EgoSchemaRow)
-
-
-def _row_files(home: Path) -> list[Path]:
-    """Return the row files; the subset's first, since the others repeat it without answers."""
-    files = [path for path in row_files(home) if path.name != ANSWERS]
-    return sorted(files, key=lambda path: "subset" not in str(path.relative_to(home)).lower())
+        raise InputError(f'No question of {root} has an answer: add {ANSWERS}, or load all with split="full".')
+    return loading.benchmark()
 
 
 def _separate_answers(home: Path) -> dict[str, int]:

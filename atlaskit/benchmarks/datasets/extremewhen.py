@@ -9,13 +9,11 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.files import SUBTITLE_SUFFIXES, MediaFiles
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity
-from atlaskit.benchmarks.datasets.rows import Row, holds_rows, read_rows, row_files
-from atlaskit.errors import InputError
+from atlaskit.benchmarks.datasets.rows import Row
 
-NAME = "ExtremeWhenBench"
 FOLDERS = {
     "lvbench": ("lvbench/all_videos", "lvbench"),
     "mlvu": ("mlvu", "mlvu/video"),
@@ -35,6 +33,7 @@ class ExtremeWhenRow(Row):
     """
 
     marks = (frozenset({"correct_interval"}), frozenset({"question"}), frozenset({"video_id"}))
+    identity = (("qid",), ("video_id", "question", "correct_interval"))
 
     qid: str = ""
     video_id: Annotated[str, Field(min_length=1)]
@@ -44,11 +43,6 @@ class ExtremeWhenRow(Row):
     video_duration_s: float | None = None
     event_summary: str = ""
     category: str = ""
-
-    @property
-    def key(self) -> str:
-        """The question's id, or what identifies it without one."""
-        return self.qid or f"{self.video_id} {self.question} {self.correct_interval}"
 
     @property
     def source(self) -> str:
@@ -64,6 +58,10 @@ class ExtremeWhenRow(Row):
             "event_summary": self.event_summary,
             "oddity": oddity(filter(None, [self.correct_interval]), self.video_duration_s),
         }
+
+
+EVERYWHERE = tuple(folder for folders in FOLDERS.values() for folder in folders)
+LAYOUT = Layout("ExtremeWhenBench", ExtremeWhenRow, (*EVERYWHERE, *ANYWHERE))
 
 
 def extremewhen(
@@ -94,43 +92,23 @@ def extremewhen(
         >>> bench.cases[0].question.text
         'When does it happen for the time 0?'
     """
-    home = Path(root)
-    places = {source: MediaFiles(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()}
-    everywhere = (*(folder for folders in FOLDERS.values() for folder in folders), *ANYWHERE)
-    assembly = Assembly(MediaFiles(home, everywhere), numbers_equal_ids=False)
-    source = _row_files(home) if rows is None else rows
-    for location, row in read_rows(source, ExtremeWhenRow, dataset=NAME):
+    loading = Loading(LAYOUT, root, rows, subtitles)
+    home = loading.home
+    videos = {source: MediaFiles(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()}
+    lines = {source: MediaFiles(home / source, SUBTITLES, SUBTITLE_SUFFIXES) for source in FOLDERS}
+    for location, row in loading.rows():
         spans = in_order(filter(None, [row.correct_interval]))
-        assembly.add(
+        loading.add(
             location,
             video=[row.video_id],
-            name=row.video_id,
             text=row.question,
-            choices=(),
-            id=row.qid or f"{row.video_id}-{len(assembly.cases)}",
+            id=row.qid,
             facts=row.facts,
-            videos=places.get(row.source),
-            lines=_find_subtitles(home, row) if subtitles else None,
+            videos=videos.get(row.source),
+            subtitles=lines.get(row.source),
             kind="when",
             answer=spans[0] if spans else None,
             category=row.category,
             positions_s=spans,
         )
-    return assembly.benchmark(NAME)
-
-
-def _find_subtitles(home: Path, row: ExtremeWhenRow) -> Path | None:
-    folders = (home / row.source / name for name in SUBTITLES) if row.source in FOLDERS else ()
-    return next(filter(None, (find_inside(folder, f"{row.video_id}.srt") for folder in folders)), None)
-
-
-def _row_files(home: Path) -> list[Path]:
-    files = row_files(home)
-    if not files:
-        raise InputError(f"{home} holds no Parquet or JSON file with questions; pass the folder of {NAME}.")
-    return files
-
-
-def is_extremewhen(home: Path) -> bool:
-    """Return whether a folder holds rows of ExtremeWhenBench."""
-    return holds_rows(row_files(home), ExtremeWhenRow)
+    return loading.benchmark()

@@ -10,15 +10,11 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
-from atlaskit.benchmarks.datasets.rows import as_number, first_given, holds_rows, read_rows, row_files
-from atlaskit.errors import InputError
+from atlaskit.benchmarks.datasets.rows import as_number, first_given
 
-NAME = "LongTimeScope"
-VIDEO_FOLDERS = ("videos", "video", "data")
-SUBTITLE_FOLDERS = ("subtitles", "subtitle")
 QUESTION = re.compile(r"^\s*Question:\s*", re.MULTILINE | re.IGNORECASE)
 
 
@@ -35,6 +31,7 @@ class LongTimeScopeRow(LetteredRow):
         frozenset({"type", "task_type", "task"}),
         frozenset({"input", "question"}),
     )
+    identity = (("id", "video", "input"),)  # an id is the same for several lengths
 
     id: str = ""
     video: Annotated[str, Field(min_length=1)]
@@ -51,11 +48,6 @@ class LongTimeScopeRow(LetteredRow):
         return row
 
     @property
-    def key(self) -> str:
-        """What identifies a question: its id is the same for several lengths."""
-        return "\n".join([self.id, self.video, self.input])
-
-    @property
     def stem(self) -> str:
         """The question without instructions and options."""
         text = self.input.strip() if self.options else split_question(self.input)[0]
@@ -70,6 +62,9 @@ class LongTimeScopeRow(LetteredRow):
         if not any("\n" in option for option in others):
             last = last.split("\n")[0]
         return read_options([*others, last] if others else [])
+
+
+LAYOUT = Layout("LongTimeScope", LongTimeScopeRow)
 
 
 def longtimescope(
@@ -97,29 +92,17 @@ def longtimescope(
         >>> bench.cases[0].question.text
         'What does the golden retriever do, 0?'
     """
-    home = Path(root)
-    assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)
-    files = row_files(home)
-    if rows is None and not files:
-        raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of {NAME}.")
-    for number, (location, row) in enumerate(
-        read_rows(files if rows is None else rows, LongTimeScopeRow, dataset=NAME)
-    ):
-        name = Path(row.video).stem
-        assembly.add(
+    loading = Loading(LAYOUT, root, rows, subtitles)
+    for location, row in loading.rows():
+        loading.add(
             location,
             video=[row.video],
-            name=name,
+            name=Path(row.video).stem,
             text=row.stem,
             choices=row.choices.texts,
-            id=row.id or f"{name}-{number}",
+            id=row.id,
             facts={"type": row.type, "length": row.length},
             answer=row.answer_index,
             category=row.type,
         )
-    return assembly.benchmark(NAME)
-
-
-def is_longtimescope(home: Path) -> bool:
-    """Return whether a folder holds rows of LongTimeScope or TimeScope."""
-    return holds_rows(row_files(home), LongTimeScopeRow)
+    return loading.benchmark()

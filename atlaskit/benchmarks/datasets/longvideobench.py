@@ -9,15 +9,11 @@ from typing import Any, Literal
 from pydantic import model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
-from atlaskit.benchmarks.datasets.rows import Row, holds_rows, read_rows
-from atlaskit.errors import InputError
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
+from atlaskit.benchmarks.datasets.rows import Row
 
-JSON_FILES = {"val": "lvb_val.json", "test": "lvb_test_wo_gt.json"}
-"""The file of each split, in the JSON form."""
-PARQUET_FILES = {"val": "validation", "test": "test"}
-"""How the names of each split's files begin, in the Parquet form."""
+FILES = {"val": ("lvb_val.json", "validation"), "test": ("lvb_test_wo_gt.json", "test")}
+"""The file of each split in the JSON form, and how the names of its Parquet files begin."""
 OPTIONS = tuple(f"option{number}" for number in range(5))
 EMPTY_OPTION = "N/A"
 """Value of an unused option column in the Parquet form."""
@@ -31,6 +27,7 @@ class LongVideoBenchRow(Row):
     """
 
     marks = (frozenset({"question"}), frozenset({"candidates", OPTIONS[0]}), frozenset({"video_path"}))
+    identity = (("id",), ("video_path", "question"))
 
     id: str = ""
     video_id: str = ""
@@ -68,11 +65,6 @@ class LongVideoBenchRow(Row):
         return self
 
     @property
-    def key(self) -> str:
-        """The question's id, or what identifies it without one."""
-        return self.id or f"{self.video_path} {self.question}"
-
-    @property
     def facts(self) -> dict[str, Any]:
         """The facts of the row's case."""
         return {
@@ -83,6 +75,21 @@ class LongVideoBenchRow(Row):
             "position": self.position,
             "positions": len(set(self.position)),
         }
+
+
+def _row_files(home: Path, split: str) -> list[Path]:
+    """Return the files of a split: the JSON file, else the Parquet files."""
+    name, begin = FILES[split]
+    return [home / name] if (home / name).is_file() else sorted(home.rglob(f"{begin}*.parquet"))
+
+
+LAYOUT = Layout(
+    "LongVideoBench",
+    LongVideoBenchRow,
+    ("videos",),
+    files=_row_files,
+    splits={split: f"{name} or {begin}….parquet" for split, (name, begin) in FILES.items()},
+)
 
 
 def longvideobench(
@@ -115,39 +122,19 @@ def longvideobench(
         >>> bench.cases[0].question.text
         'What is shown?'
     """
-    home = Path(root)
-    if split not in ("val", "test"):
-        raise InputError(f'split must be "val" or "test"; got {split!r:.40}.')
-    assembly = Assembly(MediaFiles(home, ("videos",)), numbers_equal_ids=False, wants_lines=subtitles)
-    files = _row_files(home, split)
-    if rows is None and not files:
-        names = f"{JSON_FILES[split]} nor {PARQUET_FILES[split]}….parquet"
-        raise InputError(f"{home} holds neither {names}; pass the folder of LongVideoBench.")
-    source = files if rows is None else rows
-    for location, row in read_rows(source, LongVideoBenchRow, dataset="LongVideoBench"):
-        name = row.video_id or Path(row.video_path).stem
-        assembly.add(
+    loading = Loading(LAYOUT, root, rows, subtitles, split)
+    for location, row in loading.rows():
+        loading.add(
             location,
             video=[row.video_path],
-            name=name,
+            name=row.video_id or Path(row.video_path).stem,
             text=row.question,
             choices=row.candidates,
-            id=row.id or f"{name}_{len(assembly.cases)}",
+            id=row.id,
             facts=row.facts,
-            lines=find_inside(home / "subtitles", row.subtitle_path) if subtitles and row.subtitle_path else None,
+            lines=[row.subtitle_path] if row.subtitle_path else [],
             starts_at_s=row.starting_timestamp_for_subtitles,
             answer=row.correct_choice,
             category=row.question_category,
         )
-    return assembly.benchmark("LongVideoBench")
-
-
-def is_longvideobench(home: Path) -> bool:
-    """Return whether a folder holds rows of LongVideoBench, of either split."""
-    return any(holds_rows(_row_files(home, split), LongVideoBenchRow) for split in ("val", "test"))
-
-
-def _row_files(home: Path, split: str) -> list[Path]:
-    """Return the files of a split: the JSON file, else the Parquet files."""
-    json_file = home / JSON_FILES[split]
-    return [json_file] if json_file.is_file() else sorted(home.rglob(f"{PARQUET_FILES[split]}*.parquet"))
+    return loading.benchmark()

@@ -10,17 +10,13 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
-from atlaskit.benchmarks.datasets.rows import Row, as_tuple, first_given, holds_rows, read_rows, row_files
+from atlaskit.benchmarks.datasets.rows import Row, as_tuple, first_given, row_files
 from atlaskit.environment.question import Span
-from atlaskit.errors import InputError
 
-NAME = "LVBench"
 META = "video_info.meta.jsonl"
-VIDEO_FOLDERS = ("all_videos", "videos", "video", "data", "scripts/videos")
-SUBTITLE_FOLDERS = ("subtitles", "subtitle")
 CLOCK = r"(?:(\d{1,2}):)?(\d{1,3}):(\d{2})"
 REFERENCE = re.compile(rf"\s*{CLOCK}\s*[-–~]\s*{CLOCK}\s*", re.ASCII)
 """Two times, such as "102:15-103:00": minutes, of up to three digits, and seconds."""
@@ -107,6 +103,21 @@ class LVBenchRow(Row):
         }
 
 
+def _row_files(home: Path) -> list[Path]:
+    published = [home / folder / META for folder in (".", "data")]
+    return [path for path in published if path.is_file()] or row_files(home, "data")
+
+
+LAYOUT = Layout(
+    "LVBench",
+    LVBenchRow,
+    ("all_videos", "videos", "video", "data", "scripts/videos"),
+    files=_row_files,
+    wanted=f"{META}, and no rows as Parquet or JSON",
+    own=re.compile(re.escape(META)),
+)
+
+
 def lvbench(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
     """Load LVBench from a folder.
 
@@ -132,15 +143,10 @@ def lvbench(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[
         >>> bench.cases[0].question.text
         'What happens at 0?'
     """
-    home = Path(root)
-    assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)
-    files = _row_files(home)
-    source = files if rows is None else rows
-    if rows is None and not files:
-        raise InputError(f"{home} holds neither {META} nor rows as Parquet or JSON; pass the folder of {NAME}.")
-    for location, row in read_rows(source, LVBenchRow, dataset=NAME, own=[file for file in files if file.name == META]):
+    loading = Loading(LAYOUT, root, rows, subtitles)
+    for location, row in loading.rows():
         for number, question in enumerate(row.qa):
-            assembly.add(
+            loading.add(
                 f"{location}, question {number}",
                 video=[row.video_path or row.video_key, row.video_key],
                 name=row.video_key,
@@ -152,14 +158,4 @@ def lvbench(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[
                 category=", ".join(question.question_type),
                 positions_s=question.positions_s,
             )
-    return assembly.benchmark(NAME)
-
-
-def is_lvbench(home: Path) -> bool:
-    """Return whether a folder holds rows of LVBench."""
-    return holds_rows(_row_files(home), LVBenchRow)
-
-
-def _row_files(home: Path) -> list[Path]:
-    published = [home / folder / META for folder in (".", "data")]
-    return [path for path in published if path.is_file()] or row_files(home, "data")
+    return loading.benchmark()

@@ -10,19 +10,13 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.options import Options, read_options, split_options, split_question
-from atlaskit.benchmarks.datasets.rows import Row, first_given, holds_rows, read_rows, row_files
+from atlaskit.benchmarks.datasets.rows import Row, first_given, row_files
 from atlaskit.environment.question import Kind
-from atlaskit.errors import InputError
 
-NAME = "MLVU"
-VIDEO_FOLDERS = ("MLVU/video", "video", "videos", "data", "MLVU_Test/video")
-SUBTITLE_FOLDERS = ("subtitles", "subtitle", "MLVU/subtitles")
 ROW_FOLDERS = ("MLVU/json", "json", "test-ground-truth", "MLVU_Test/test-ground-truth")
 """Folders of row files; the test split's with answers come before the same questions without."""
-OWN_FILE = re.compile(r"\d+_\w+\.json")
-"""Name of a row file as published, such as "1_plotQA.json"."""
 OPEN_ENDED: dict[str, Kind] = {"subplot": "open", "sub_scene": "open", "ssc": "open", "summary": "summary"}
 """Kind of the questions without choices, by their type in small letters."""
 
@@ -39,6 +33,7 @@ class MLVURow(Row):
         frozenset({"question"}),
         frozenset({"question_type", "task_type"}),
     )
+    identity = (("question_id",), ("video", "type", "question", "candidates"))
 
     video: Annotated[str, Field(min_length=1)]
     question: str
@@ -66,11 +61,6 @@ class MLVURow(Row):
         if self.kind == "choice" and self.answer is not None and self.answer_index is None:
             raise ValueError(f"answer must be one of {len(self.choices.texts)} candidates; got {self.answer[:40]!r}")
         return self
-
-    @property
-    def key(self) -> str:
-        """The question's id, or what identifies it without one."""
-        return self.question_id or "\n".join([self.video, self.type, self.question, *self.candidates])
 
     @property
     def type(self) -> str:
@@ -114,6 +104,17 @@ class MLVURow(Row):
         return second if first is None else first
 
 
+LAYOUT = Layout(
+    "MLVU",
+    MLVURow,
+    ("MLVU/video", "video", "videos", "data", "MLVU_Test/video"),
+    ("subtitles", "subtitle", "MLVU/subtitles"),
+    files=lambda home: row_files(home, *ROW_FOLDERS),
+    wanted="json/, and no rows as Parquet or JSON",
+    own=re.compile(r"\d+_\w+\.json"),  # such as "1_plotQA.json"
+)
+
+
 def mlvu(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
     """Load MLVU from a folder.
 
@@ -139,30 +140,18 @@ def mlvu(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str
         >>> bench.cases[0].question.text
         'What does the man do, 0?'
     """
-    home = Path(root)
-    assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)
-    files = row_files(home, *ROW_FOLDERS)
-    if rows is None and not files:
-        raise InputError(f"{home} holds neither json/ nor rows as Parquet or JSON; pass the folder of {NAME}.")
-    own = [path for path in files if path.parent.name == "json" and OWN_FILE.fullmatch(path.name)]
-    found = read_rows(files if rows is None else rows, MLVURow, dataset=NAME, own=own)
-    for number, (location, row) in enumerate(found):
-        name = Path(row.video).stem
-        assembly.add(
+    loading = Loading(LAYOUT, root, rows, subtitles)
+    for location, row in loading.rows():
+        loading.add(
             location,
             video=[row.video],
-            name=name,
+            name=Path(row.video).stem,
             text=row.stem,
             choices=row.choices.texts,
-            id=row.question_id or f"{name}-{number}",
+            id=row.question_id,
             facts={"duration_s": row.duration, "open_ended": row.kind != "choice"},
             kind=row.kind,
             answer=row.answer_index if row.kind == "choice" else row.answer,
             category=row.type,
         )
-    return assembly.benchmark(NAME)
-
-
-def is_mlvu(home: Path) -> bool:
-    """Return whether a folder holds rows of MLVU."""
-    return holds_rows(row_files(home, *ROW_FOLDERS), MLVURow)
+    return loading.benchmark()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -9,30 +10,21 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.files import MediaFiles
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.moments import Interval, in_order, oddity, when_shown
-from atlaskit.benchmarks.datasets.rows import Row, read_rows
-from atlaskit.errors import InputError
-
-NAME = "QVHighlights"
-SPLITS = ("val", "train", "test")
-FOLDERS = ("videos", "qvhighlights_videos", "qvhilights_videos", "")
+from atlaskit.benchmarks.datasets.rows import Row
 
 
 class QVHighlightsRow(Row):
     """One sentence as published; the test split has no windows."""
+
+    identity = (("qid",), ("vid", "query"))
 
     qid: str = ""
     query: str
     vid: Annotated[str, Field(min_length=1)]
     duration: float | None = None
     relevant_windows: tuple[Interval, ...] = ()
-
-    @property
-    def key(self) -> str:
-        """The sentence's id, or what identifies it without one."""
-        return self.qid or f"{self.vid} {self.query}"
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -43,6 +35,22 @@ class QVHighlightsRow(Row):
             "windows": len(self.relevant_windows),
             "oddity": oddity(self.relevant_windows, self.duration),
         }
+
+
+def _row_files(home: Path, split: str) -> list[Path]:
+    paths = (home / folder / f"highlight_{split}_release.jsonl" for folder in ("", "data"))
+    return [path for path in paths if path.is_file()][:1]
+
+
+LAYOUT = Layout(
+    "QVHighlights",
+    QVHighlightsRow,
+    ("videos", "qvhighlights_videos", "qvhilights_videos", ""),
+    (),
+    files=_row_files,
+    splits={split: f"highlight_{split}_release.jsonl" for split in ("val", "train", "test")},
+    own=re.compile(r"highlight_\w+_release\.jsonl"),
+)
 
 
 def qvhighlights(
@@ -75,41 +83,18 @@ def qvhighlights(
         >>> bench.cases[0].question.text
         'When does the video show this: “A chef bakes bread 0.”'
     """
-    home = Path(root)
-    if split not in SPLITS:
-        raise InputError(f"split must be one of {', '.join(SPLITS)}; got {split!r:.40}.")
-    assembly = Assembly(MediaFiles(home, FOLDERS), numbers_equal_ids=False)
-    source = [_row_file(home, split)] if rows is None else rows
-    for location, row in read_rows(source, QVHighlightsRow, dataset=NAME):
+    loading = Loading(LAYOUT, root, rows, subtitles, split)
+    for location, row in loading.rows():
         windows = in_order(row.relevant_windows)
-        assembly.add(
+        loading.add(
             location,
             video=[row.vid],
-            name=row.vid,
             text=when_shown(row.query),
-            choices=(),
-            id=row.qid or f"{row.vid}-{len(assembly.cases)}",
+            id=row.qid,
             facts=row.facts,
             kind="when",
             several=True,
             answer=windows or None,
             positions_s=windows,
         )
-    return assembly.benchmark(NAME)
-
-
-def _row_file(home: Path, split: str) -> Path:
-    found = _find_rows(home, split)
-    if found is None:
-        raise InputError(f"{home} holds no highlight_{split}_release.jsonl; pass the folder of {NAME}.")
-    return found
-
-
-def _find_rows(home: Path, split: str) -> Path | None:
-    name = f"highlight_{split}_release.jsonl"
-    return next((path for path in (home / name, home / "data" / name) if path.is_file()), None)
-
-
-def is_qvhighlights(home: Path) -> bool:
-    """Return whether a folder holds a file of QVHighlights' sentences."""
-    return any(_find_rows(home, split) is not None for split in SPLITS)
+    return loading.benchmark()

@@ -9,17 +9,19 @@ from pathlib import Path
 from typing import NamedTuple
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.cgbench import cgbench, is_cgbench
-from atlaskit.benchmarks.datasets.charades import charades, is_charades
-from atlaskit.benchmarks.datasets.egoschema import egoschema, is_egoschema
-from atlaskit.benchmarks.datasets.extremewhen import extremewhen, is_extremewhen
-from atlaskit.benchmarks.datasets.longtimescope import is_longtimescope, longtimescope
-from atlaskit.benchmarks.datasets.longvideobench import is_longvideobench, longvideobench
-from atlaskit.benchmarks.datasets.lvbench import is_lvbench, lvbench
-from atlaskit.benchmarks.datasets.mlvu import is_mlvu, mlvu
-from atlaskit.benchmarks.datasets.qvhighlights import is_qvhighlights, qvhighlights
-from atlaskit.benchmarks.datasets.videomme import is_videomme, videomme
-from atlaskit.benchmarks.datasets.videomme_v2 import is_videomme_v2, videomme_v2
+from atlaskit.benchmarks.datasets import (
+    cgbench,
+    charades,
+    egoschema,
+    extremewhen,
+    longtimescope,
+    longvideobench,
+    lvbench,
+    mlvu,
+    qvhighlights,
+    videomme,
+    videomme_v2,
+)
 from atlaskit.errors import InputError
 
 
@@ -32,18 +34,14 @@ class Dataset(NamedTuple):
     """Whether a folder holds its rows."""
 
 
+MODULES = (
+    *(longvideobench, videomme, videomme_v2, lvbench, mlvu, egoschema, longtimescope, extremewhen, cgbench),
+    *(qvhighlights, charades),
+)
 DATASETS: dict[str, Dataset] = {
-    "longvideobench": Dataset(longvideobench, is_longvideobench),
-    "videomme": Dataset(videomme, is_videomme),
-    "videomme_v2": Dataset(videomme_v2, is_videomme_v2),
-    "lvbench": Dataset(lvbench, is_lvbench),
-    "mlvu": Dataset(mlvu, is_mlvu),
-    "egoschema": Dataset(egoschema, is_egoschema),
-    "longtimescope": Dataset(longtimescope, is_longtimescope),
-    "extremewhen": Dataset(extremewhen, is_extremewhen),
-    "cgbench": Dataset(cgbench, is_cgbench),
-    "qvhighlights": Dataset(qvhighlights, is_qvhighlights),
-    "charades": Dataset(charades, is_charades),
+    name: Dataset(getattr(module, name), module.LAYOUT.is_in)
+    for module in MODULES
+    for name in [module.__name__.rpartition(".")[2]]
 }
 """Each dataset, by the name of its loader in `ak.benchmarks`."""
 

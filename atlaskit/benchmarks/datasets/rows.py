@@ -71,10 +71,16 @@ class Row(BaseModel):
     marks: ClassVar[tuple[frozenset[str], ...]] = ()
     """A file belongs to the dataset if one of its rows has a field out of each of these sets."""
 
+    identity: ClassVar[tuple[tuple[str, ...], ...]] = ()
+    """Fields that are equal for two rows only if they are the same question: those of its id, if it
+    has one, then others."""
+
     @property
     def key(self) -> str:
         """What is equal for two rows only if they are the same question."""
-        raise NotImplementedError
+        *ids, others = self.identity
+        names = next((names for names in ids if all(getattr(self, name) for name in names)), others)
+        return "\n".join(str(getattr(self, name)) for name in names)
 
     @model_validator(mode="wrap")
     @classmethod

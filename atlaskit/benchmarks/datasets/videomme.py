@@ -9,13 +9,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
-from atlaskit.benchmarks.datasets.files import MediaFiles, find_inside
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
-from atlaskit.benchmarks.datasets.rows import holds_rows, read_rows, row_files
-from atlaskit.errors import InputError
 
-VIDEO_FOLDERS = ("data", "videos", "video")
+FACTS = ("duration", "domain", "sub_category", "task_type")
 
 
 class VideoMMERow(LetteredRow):
@@ -25,6 +22,7 @@ class VideoMMERow(LetteredRow):
     """
 
     marks = (frozenset({"videoID"}), frozenset({"question"}), frozenset({"options"}))
+    identity = (("question_id",), ("videoID", "question"))
 
     video_id: str = ""
     duration: str = ""
@@ -36,20 +34,8 @@ class VideoMMERow(LetteredRow):
     question: str
     options: tuple[str, ...]
 
-    @property
-    def key(self) -> str:
-        """The question's id, or what identifies it without one."""
-        return self.question_id or f"{self.videoID} {self.question}"
 
-    @property
-    def facts(self) -> dict[str, Any]:
-        """The facts of the row's case."""
-        return {
-            "duration": self.duration,
-            "domain": self.domain,
-            "sub_category": self.sub_category,
-            "task_type": self.task_type,
-        }
+LAYOUT = Layout("Video-MME", VideoMMERow, ("data", "videos", "video"))
 
 
 def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
@@ -74,28 +60,16 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
         >>> bench.cases[0].question.text
         'Which is it?'
     """
-    home = Path(root)
-    assembly = Assembly(MediaFiles(home, VIDEO_FOLDERS), numbers_equal_ids=False, wants_lines=subtitles)
-    files = row_files(home)
-    if rows is None and not files:
-        raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of Video-MME.")
-    source = files if rows is None else rows
-    for location, row in read_rows(source, VideoMMERow, dataset="Video-MME"):
-        assembly.add(
+    loading = Loading(LAYOUT, root, rows, subtitles)
+    for location, row in loading.rows():
+        loading.add(
             location,
             video=[row.videoID],
-            name=row.videoID,
             text=row.question,
             choices=row.choices.texts,
-            id=row.question_id or f"{row.videoID}-{len(assembly.cases)}",
-            facts=row.facts,
-            lines=find_inside(home / "subtitle", f"{row.videoID}.srt") if subtitles else None,
+            id=row.question_id,
+            facts={name: getattr(row, name) for name in FACTS},
             answer=row.answer_index,
             category=row.task_type,
         )
-    return assembly.benchmark("Video-MME")
-
-
-def is_videomme(home: Path) -> bool:
-    """Return whether a folder holds rows of Video-MME."""
-    return holds_rows(row_files(home), VideoMMERow)
+    return loading.benchmark()

@@ -11,14 +11,10 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, field_validator
 
 from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets.assembly import Assembly
+from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.lettered import LetteredRow
-from atlaskit.benchmarks.datasets.rows import as_number, holds_rows, read_rows, row_files
-from atlaskit.errors import InputError
+from atlaskit.benchmarks.datasets.rows import as_number
 
-NAME = "Video-MME-v2"
-VIDEO_FOLDERS = ("data", "videos", "video")
-SUBTITLE_FOLDERS = ("subtitle", "subtitles")
 ID_DIGITS = 3
 GROUP_TYPES = {"相关性": "relevance", "逻辑链": "logic"}
 """The types of groups as an early release of the rows names them."""
@@ -40,6 +36,7 @@ class VideoMMEv2Row(LetteredRow):
         frozenset({"question"}),
         frozenset({"options"}),
     )
+    identity = (("question_id",), ("video_id", "question"))
 
     video_id: Annotated[str, Field(min_length=1)]
     question_id: str = ""
@@ -63,10 +60,8 @@ class VideoMMEv2Row(LetteredRow):
     def _in_english(cls, group_type: str) -> str:
         return GROUP_TYPES.get(group_type, group_type)
 
-    @property
-    def key(self) -> str:
-        """The question's id, or what identifies it without one."""
-        return self.question_id or f"{self.video_id} {self.question}"
+
+LAYOUT = Layout("Video-MME-v2", VideoMMEv2Row, ("data", "videos", "video"))
 
 
 def videomme_v2(
@@ -95,19 +90,14 @@ def videomme_v2(
         >>> bench.cases[0].question.text
         'Which of these, 1 and 1?'
     """
-    home = Path(root)
-    assembly = Assembly.inside(home, VIDEO_FOLDERS, SUBTITLE_FOLDERS, has_subtitles=subtitles)
-    files = row_files(home)
-    if rows is None and not files:
-        raise InputError(f"{home} holds no JSON or Parquet file with questions; pass the folder of {NAME}.")
-    found = list(read_rows(files if rows is None else rows, VideoMMEv2Row, dataset=NAME))
+    loading = Loading(LAYOUT, root, rows, subtitles)
+    found = list(loading.rows())
     groups, places = _groups(row for _, row in found), _places([row for _, row in found])
     for (location, row), place in zip(found, places, strict=True):
         facts = groups[row.video_id]
-        assembly.add(
+        loading.add(
             location,
             video=[row.video_id, row.video_id.zfill(ID_DIGITS)],
-            name=row.video_id,
             text=row.question,
             choices=row.choices.texts,
             id=row.question_id or f"{row.video_id}-{place}",
@@ -115,12 +105,7 @@ def videomme_v2(
             answer=row.answer_index,
             category=facts["second_head"],
         )
-    return assembly.benchmark(NAME)
-
-
-def is_videomme_v2(home: Path) -> bool:
-    """Return whether a folder holds rows of Video-MME-v2."""
-    return holds_rows(row_files(home), VideoMMEv2Row)
+    return loading.benchmark()
 
 
 def _groups(rows: Iterable[VideoMMEv2Row]) -> dict[str, dict[str, Any]]:
