@@ -67,13 +67,13 @@ def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, ce
 
 
 def draw(result: Result, cache: ak.Cache) -> None:
-    """Draw the view of the root grid before and after the run, the scratchpad, and the rounds."""
+    """Draw the view of the root grid before and after the run, the scratchpad, and the path."""
     before = ak.view(result.sheet.video, cell=CELL_PX, fit=result.sheet.look.fit, labels="index", cache=cache)
     after = replace(before, dead=dead_cells(before.grid, result.dead_zones))
     sheet = with_look(result.sheet, cell=SHEET_PX)
     for name, figure in {"root_before": before, "root_after": after, "scratchpad": sheet}.items():
         figure.image.save(FIGURES / f"{name}.jpg", quality=82)
-    ak.plots.save(ak.plots.rounds(result), FIGURES, "rounds")[1].unlink()  # the PNG is enough
+    ak.plots.save(ak.plots.path(result), FIGURES, "path")[1].unlink()  # the PNG is enough
 
 
 def try_seeds(world: World) -> dict[str, str]:

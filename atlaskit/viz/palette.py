@@ -2,8 +2,6 @@
 
 TRUTH, FOUND, DEAD = "#009E73", "#0072B2", "#30343b"
 """The ground truth; a visit that added evidence; dead zones."""
-DEAD_BEFORE, SCORED = "#d9dce1", "#9aa0a8"
-"""Dead zones of earlier rounds; cells that a probe scored."""
 INK, MUTED = "#181c24", "#59626d"
 """Text, and text of less weight."""
 GRID_LINE, TICK_LINE, REFERENCE_LINE = "#e6e8ec", "#d2d6dc", "#595959"

@@ -34,6 +34,7 @@ from atlaskit.evaluation import statistics
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.runs.result import Result
 from atlaskit.viz import plots
+from atlaskit.viz.palette import categorical
 from atlaskit.viz.plots import runs
 from atlaskit.viz.plots.fronts import front
 
@@ -51,7 +52,7 @@ def result(answered: Result) -> Result:
 
 
 @pytest.mark.family
-@pytest.mark.parametrize("name", ["path", "rounds", "before_after", "trace_log", "scratchpad"])
+@pytest.mark.parametrize("name", ["path", "before_after", "trace_log", "scratchpad"])
 def test_figures_of_a_run_are_legible_on_a_page(name: str, result: Result, world: World, shared_cache: Cache) -> None:
     """No text is smaller than 7 points, and none stands outside the figure."""
     question = next(question for question in world.questions if question.category == "SSS")
@@ -62,22 +63,18 @@ def test_figures_of_a_run_are_legible_on_a_page(name: str, result: Result, world
         assert_legible(figure)
 
 
-def test_rounds_show_scores_visits_and_conclusions(result: Result, world: World) -> None:
-    decoded = world.drawn.frames_decoded
-    ax = plots.rounds(result)
-    assert [label.get_text() for label in ax.get_yticklabels()] == [str(n + 1) for n in range(result.rounds)]
-    (right,) = ax.child_axes
-    conclusions = [label.get_text() for label in right.get_yticklabels()]
-    assert len(conclusions) == result.rounds and conclusions[-1] == f"{len(result.evidence)} · sufficient"
-    written = " ".join(text.get_text() for text in ax.texts).split()
-    assert set(result.evidence.labels) <= set(written)
-    assert ax.get_xlim() == (0, 600) and "min:s" in ax.get_xlabel() and ax.get_ylabel() == "round"
+def test_the_path_shows_visits_evidence_and_dead_zones(result: Result, world: World) -> None:
+    decoded, reports = world.drawn.frames_decoded, result.trace.of("report")
+    ax = plots.path(result)
+    visits = [f"round {report.round}, worker {report.worker}" for report in reports]
+    rows = [label.get_text() for label in ax.get_yticklabels()]
+    assert rows == ["evidence", *dict.fromkeys(visits), "dead zones"]
+    assert set(result.evidence.labels) <= {word for text in ax.texts for word in text.get_text().split()}
+    assert ax.get_xlim() == (0, 600) and "min:s" in ax.get_xlabel()
     bars = Counter(to_hex(patch.get_facecolor()) for patch in ax.patches)
-    reports = result.trace.of("report")
-    assert bars[runs.FOUND.lower()] == sum(bool(report.kept) for report in reports) > 0
-    assert bars[runs.DEAD] == sum(bool(report.dead_s) for report in reports)
-    used = [probe for number in range(1, result.rounds + 1) for probe in runs.probes_for(number, result)]
-    assert bars[runs.SCORED] == sum(len(probe.scores) for probe in used) > 0
+    regions = Counter(categorical(report.worker).lower() for report in reports)
+    truth = Counter({runs.TRUTH.lower(): len(result.question.evidence_s)})
+    assert bars == regions + truth + Counter({runs.DEAD: len(result.dead_zones.intervals)})
     assert world.drawn.frames_decoded == decoded
 
 

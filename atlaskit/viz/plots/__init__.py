@@ -6,7 +6,7 @@ from atlaskit.viz.plots.depths import depth_budget
 from atlaskit.viz.plots.episodes import rewards
 from atlaskit.viz.plots.fronts import pareto
 from atlaskit.viz.plots.geometry import resolutions
-from atlaskit.viz.plots.runs import path, rounds
+from atlaskit.viz.plots.runs import path
 from atlaskit.viz.plots.style import save
 from atlaskit.viz.plots.tables import against_duration, against_spread
 from atlaskit.viz.plots.workers import worker_scaling
@@ -21,7 +21,6 @@ __all__ = [
     "path",
     "resolutions",
     "rewards",
-    "rounds",
     "save",
     "scratchpad",
     "tokens_by_role",

@@ -10,7 +10,7 @@ from atlaskit.environment.memory import DeadZones
 from atlaskit.errors import printable
 from atlaskit.runs.events import Probe, Report, Review
 from atlaskit.runs.result import Result
-from atlaskit.viz.plots.runs import events_of_round, probes_for, steps_of
+from atlaskit.viz.plots.runs import steps_of
 
 
 def log(result: Result) -> Iterator[str]:
@@ -18,10 +18,11 @@ def log(result: Result) -> Iterator[str]:
     dead_zones, size = DeadZones(), result.settings["k"] ** 2
     for number in range(1, result.rounds + 1):
         yield f"round {number}"
-        for probe in probes_for(number, result):
+        # made in this round, or ahead, beside the workers of the round before
+        for probe in [probe for probe in result.trace.of(Probe) if probe.round + probe.ahead == number]:
             yield f"  probe     {_probe_line(probe, number)}"
-        reports = events_of_round(result, Report, number)
-        reviews = events_of_round(result, Review, number)
+        reports = [report for report in result.trace.of(Report) if report.round == number]
+        reviews = [review for review in result.trace.of(Review) if review.round == number]
         for report in reports:
             yield f"  worker {report.worker}  {_visit_line(report, result)}"
         for review in reviews:

@@ -1,27 +1,25 @@
-"""Figures of one run: path, rounds (each visit's actions in short), and what was explored."""
+"""`path`: where a run looked, with each visit's actions in short, and what was explored."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-from atlaskit.environment.grid import Grid, clock
+from atlaskit.environment.grid import clock
 from atlaskit.errors import printable
-from atlaskit.runs.events import Event, Probe, Report, Review, Step
+from atlaskit.runs.events import Report, Step
 from atlaskit.runs.result import Result
 from atlaskit.viz.html.timeline import tick_times
-from atlaskit.viz.palette import DEAD, DEAD_BEFORE, FOUND, GRID_LINE, INK, REFERENCE_LINE, SCORED, TRUTH, categorical
+from atlaskit.viz.palette import DEAD, INK, TRUTH, categorical
 from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
-
-E = TypeVar("E", bound=Event)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.patches import Patch
 
 WIDTH_IN = 7.2
-"""Width of both figures, in inches."""
+"""Width of the figure, in inches."""
 MAX_ACTIONS = 5
 """Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_LABELLED_ROWS = 24
@@ -65,43 +63,6 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
         _draw_time_axis(ax, duration_s)
         set_title(ax, printable(result.question.text, 300))
     return ax
-
-
-def rounds(result: Result, ax: Axes | None = None) -> Axes:
-    """Draw the course of a run: a row for each round, over the time of the video.
-
-    At the top of a row are the cells that the probe scored, higher bars for higher scores. Below
-    them are the regions that workers explored: blue with the labels of the evidence found there,
-    dark where all of it became a dead zone, white otherwise. Dead zones stay grey in the rows that
-    follow. At the right are the number of evidence frames after the round and the review's
-    conclusion. The ground truth, where known, is green, and the intervals that answer a
-    when-question are hatched.
-
-    Examples:
-        >>> ax = ak.plots.rounds(result)
-        >>> paths = ak.plots.save(ax, "figures", "rounds")
-    """
-    duration_s, numbers = result.sheet.video.duration_s, range(1, result.rounds + 1)
-    is_labelled = result.rounds <= MAX_LABELLED_ROWS
-    with styled_axes(ax, (WIDTH_IN, 1.2 + (0.42 if is_labelled else 0.14) * max(1, result.rounds))) as ax:
-        marks = _draw_intervals(ax, result)
-        for number in numbers:
-            _draw_round(ax, number, result)
-        _draw_round_axes(ax, [_conclusion(number, result) for number in numbers], 8 if is_labelled else SMALL_PT)
-        _draw_time_axis(ax, duration_s)
-        _legend_below(ax, [*_round_legend(), *marks])
-        set_title(ax, printable(result.question.text, 300), is_narrow=True)  # the right is taken
-    return ax
-
-
-def events_of_round(result: Result, kind: type[E], number: int) -> list[E]:
-    """Return the events of one kind in a round; rounds count from 1."""
-    return [event for event in result.trace.of(kind) if event.round == number]
-
-
-def probes_for(number: int, result: Result) -> list[Probe]:
-    """Return the probes whose scores a round uses: made in it, or ahead in the round before."""
-    return [event for event in result.trace.of(Probe) if event.round + event.ahead == number]
 
 
 def steps_of(report: Report, result: Result) -> list[Step]:
@@ -156,84 +117,6 @@ def _draw_intervals(ax: Axes, result: Result) -> list[Patch]:
         for start_s, end_s in result.intervals
     ]
     return [*truth[:1], *answered[:1]]
-
-
-def _round_legend() -> list[Patch]:
-    from matplotlib.patches import Patch
-
-    colours = {
-        "probe score": SCORED,
-        "explored: evidence found": FOUND,
-        "explored: dead zone": DEAD,
-        "earlier dead zone": DEAD_BEFORE,
-    }
-    return [Patch(color=colour, label=label) for label, colour in colours.items()]
-
-
-def _draw_round_axes(ax: Axes, conclusions: Sequence[str], fontsize: float) -> None:
-    """Number the rounds on the left axis, and write their conclusions on the right one."""
-    numbers = range(1, len(conclusions) + 1)
-    ax.set_yticks(numbers, map(str, numbers), fontsize=fontsize)
-    right = ax.secondary_yaxis("right")
-    right.set_yticks(numbers, conclusions, fontsize=fontsize)
-    right.spines["right"].set_visible(False)
-    for side in (ax, right):
-        side.tick_params(axis="y", length=0)
-    ax.set_ylim(len(conclusions) + 0.55, 0.45)
-    ax.set_ylabel("round")
-    ax.annotate(
-        "evidence · review",
-        (1, 1),
-        (4, 4),
-        xycoords="axes fraction",
-        textcoords="offset points",
-        va="bottom",
-        fontsize=8,
-        color=REFERENCE_LINE,
-    )
-
-
-def _draw_round(ax: Axes, number: int, result: Result) -> None:
-    """Draw one row of `rounds`: scores, visits, and from there on the new dead zones."""
-    duration_s = result.sheet.video.duration_s
-    ax.axhline(number + 0.5, color=GRID_LINE, lw=0.7, zorder=0.5)
-    cells = Grid(*result.within, result.settings["k"]).cells
-    for probe in probes_for(number, result):
-        for index, score in probe.scores.items():
-            cell, height = cells[index], 0.06 + 0.22 * score
-            ax.bar(cell.start_s, height, cell.span_s, number - 0.12 - height, align="edge", color=SCORED, lw=0)
-    reports = events_of_round(result, Report, number)
-    for report in reports:
-        _draw_region(ax, number, report, duration_s)
-    labels = [(item.timestamp_s, item.label) for report in reports for item in report.kept]
-    for times_s, label in _merge_close_labels(labels, min_gap_s=0.03 * duration_s):
-        middle_s = sum(times_s) / len(times_s)
-        ax.text(middle_s, number + 0.18, label, ha="center", va="top", fontsize=SMALL_PT)
-    look: dict[str, Any] = {"align": "edge", "color": DEAD_BEFORE, "lw": 0, "zorder": 0.4}
-    events: list[Report | Review] = [*reports, *events_of_round(result, Review, number)]
-    for event in events:
-        for start_s, end_s in event.dead_s:
-            ax.bar(start_s, result.rounds - number, end_s - start_s, number + 0.5, **look)
-
-
-def _draw_region(ax: Axes, number: int, report: Report, duration_s: float) -> None:
-    """Draw the region of one visit in the row of its round."""
-    start_s, end_s = report.interval_s
-    is_ruled_out = report.dead_s and not report.is_open
-    colour = FOUND if report.kept else DEAD if is_ruled_out else "white"
-    is_wide = end_s - start_s > 0.005 * duration_s
-    edge = DEAD if colour == "white" else "white" if is_wide else colour  # separates neighbours
-    ax.barh(number + 0.03, end_s - start_s, 0.24, start_s, color=colour, edgecolor=edge, lw=0.6)
-
-
-def _conclusion(number: int, result: Result) -> str:
-    """Return how many frames the scratchpad held after a round, and what the review concluded."""
-    events = [event for event in result.trace if event.round <= number]
-    labels = {item.label for event in events if isinstance(event, Report) for item in event.kept}
-    labels -= {label for event in events if isinstance(event, Review) for label in event.erased}
-    reviews = events_of_round(result, Review, number)
-    conclusion = "nothing new" if not reviews else "sufficient" if reviews[-1].sufficient else "continue"
-    return f"{len(labels)} · {conclusion}"
 
 
 def _action_summary(actions: Sequence[str]) -> str:
