@@ -29,7 +29,7 @@ export NEWEST
 SPREAD   = -n "$(JOBS)" --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 .DEFAULT_GOAL := help
-.PHONY: help demo paper test test-all test-server test-rl lock newest lint experiments recordings lab serve bench nano docs clean clean-all
+.PHONY: help demo paper test test-long test-all test-server test-rl lock newest lint experiments recordings lab serve bench nano docs clean clean-all
 
 help: ## List the targets
 	@echo "atlaskit: ask a vision-language model about long videos. Targets:"
@@ -45,6 +45,9 @@ test: $(VENV)/test ## Run the short tests, on up to four cores; JOBS=1 for one p
 
 test-all: $(VENV)/test ## Run the long tests too, all but those of test-server and test-rl; COVER=1 for coverage
 	@$(TIMED) "tests" $(BIN)/python -m pytest -m "not server and not rl" --durations=8 $(SPREAD) $(if $(filter-out 0,$(COVER)),--cov)
+
+test-long: $(VENV)/test ## Run the long tests alone, as CI does on the newest Python
+	@$(TIMED) "long tests" $(BIN)/python -m pytest -m "(long or registry) and not server and not rl" --durations=8 $(SPREAD)
 
 test-server: export FAMILIES := $(FAMILIES)
 test-server: $(VENV)/test ## Run the tests that need a real vLLM server, with tiny models that they create; FAMILIES=all for all families and the long ones
