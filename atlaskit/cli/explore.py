@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import webbrowser
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,9 +13,13 @@ from threading import Thread
 from typing import Any
 
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.place import default_place
 from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.model import add_model_options, named_model, told_of_kept
 from atlaskit.cli.view import add_grid_options
 from atlaskit.errors import InputError, missing
+from atlaskit.models.named import as_model
+from atlaskit.models.protocol import Model
 from atlaskit.runs.replay import atlas_of, memory
 from atlaskit.runs.result import trace_of
 from atlaskit.video.opening import open_video
@@ -24,6 +29,7 @@ from atlaskit.viz.widgets.explorer.describe import Marks
 
 EXAMPLES = """examples:
   atlaskit explore match.mp4
+  atlaskit explore match.mp4 --model Qwen/Qwen3-VL-8B-Instruct
   atlaskit explore match.mp4 --subtitles match.srt --result result.json
   atlaskit explore first-half.mp4 second-half.mp4 --port 8899 --no-browser
 
@@ -57,6 +63,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
         "that the model saw",
     )
     add_grid_options(parser, TOLD)
+    add_model_options(parser, "none: the page asks nothing, and writes the line that does")
     browse = commands.add_parser("browse", help=BROWSE, epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
     browse.add_argument("rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet")
@@ -90,22 +97,30 @@ def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, o
 def _explore(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     source = options.video if len(options.video) > 1 else options.video[0]
+    spec = named_model(options)
     video = open_video(source, options.subtitles, cache=cache)
-    return _serve(partial(_explorer, video, cache, options), "explorer", video.name, options)
+    vlm = None if spec is None else as_model(spec, cache, keep=True)
+    with nullcontext() if vlm is None else told_of_kept(vlm):
+        return _serve(partial(_explorer, video, cache, options, vlm), "explorer", video.name, options)
 
 
-def _explorer(video: Video, cache: Cache, options: argparse.Namespace) -> GridExplorer:
+def _explorer(video: Video, cache: Cache, options: argparse.Namespace, vlm: Model | None) -> GridExplorer:
     """Return a new explorer, with the marks and the settings of a run if one is given.
 
     Raises:
         InputError: A setting is out of its range, or the run is of another video.
     """
     given: dict[str, Any] = {name: getattr(options, name) for name in TOLD if getattr(options, name) is not None}
-    if options.result is None:
-        return GridExplorer(video, cache=cache, **given)
-    trace, explorer = trace_of(options.result), GridExplorer(video, cache=cache)
-    explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
-    explorer.marks = Marks(*memory(trace))
+    explorer = GridExplorer(video, vlm=vlm, cache=cache, **({} if options.result else given))
+    if len(options.video) == 1:  # `ask` takes one file
+        own = None if options.cache == default_place().directory else options.cache
+        asked = {"--subtitles": options.subtitles, "--cache": own, "--model": named_model(options)}
+        words = [word for option, value in asked.items() if value is not None for word in (option, str(value))]
+        explorer.command = options.video[0], words
+    if options.result is not None:
+        trace = trace_of(options.result)
+        explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
+        explorer.marks = Marks(*memory(trace))
     return explorer
 
 

@@ -13,3 +13,9 @@ CATEGORICAL = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00",
 def categorical(index: int) -> str:
     """Return the colour of a series by its index; the ninth series has that of the first."""
     return CATEGORICAL[index % len(CATEGORICAL)]
+
+
+def beside_truth(index: int) -> str:
+    """Return the colour of a series, by its index, in a figure in which green is the truth."""
+    colours = [colour for colour in CATEGORICAL if colour.lower() != TRUTH.lower()]
+    return colours[index % len(colours)]

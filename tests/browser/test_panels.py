@@ -86,7 +86,7 @@ def test_a_run_is_stopped_and_another_answered(notebooks: Notebooks) -> None:
     ask.get_by_role("button", name="Ask", exact=True).click()
     expect(ask.locator(".problem")).to_contain_text("The question is empty")
     ask.get_by_label("Question").fill("Who's there?")
-    line = ask.get_by_label("Line of code")
+    line = ask.get_by_label("Line", exact=True)
     expect(line).to_have_value('result = ak.ask(video, "Who\'s there?", within=(2.0, 3.0), vlm=vlm, show=True)')
     ask.get_by_label("only this region").uncheck()
     expect(line).to_have_value('result = ak.ask(video, "Who\'s there?", vlm=vlm, show=True)')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
+from support.answering import answering
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.evaluation import tables
@@ -163,3 +165,33 @@ def test_rows_come_while_an_evaluation_writes_them(browser: Browser, in_tmp: Pat
         expect(page.get_by_role("heading", name=re.compile("Step 0 of"))).to_be_hidden()
         assert faults == []
         page.close()
+
+
+def test_it_asks_one_question_after_the_other_and_writes_the_shells_line(
+    film: World, browser: Browser, in_tmp: Path
+) -> None:
+    """The line, typed in a shell, pays nothing: its answer is the page's."""
+    with answering() as address:
+        words = ["explore", str(film.video.path), "--model", address, "any-vlm"]  # type: ignore[attr-defined]
+        with serving(in_tmp, *words) as (_, link):
+            page = browser.new_context().new_page()
+            page.set_default_timeout(WAIT_MS)
+            page.goto(link)
+            page.get_by_role("gridcell").nth(12).click()
+            expect(page.locator(".explorer .caption")).to_contain_text("0:22.5–", timeout=WAIT_MS)
+            page.keyboard.press("q")
+            ask = page.locator(".ask")
+            for question in ("Who's there?", "-- and who else?"):
+                ask.get_by_label("Question").fill(question)
+                expect(ask.get_by_label("Line", exact=True)).to_have_value(re.compile(re.escape(shlex.quote(question))))
+                ask.get_by_role("button", name="Ask", exact=True).click()
+                expect(ask.locator(".asked")).to_have_text(question)
+                expect(ask.locator(".outcome")).to_contain_text("Answer:", timeout=120_000)
+                line = shlex.split(ask.get_by_label("Line", exact=True).input_value())
+                assert "--within" in line
+                again = [sys.executable, "-m", *line[:3], "--replay", *line[3:]]
+                done = subprocess.run(again, cwd=in_tmp, capture_output=True, text=True, check=False)
+                assert done.returncode == 0, done.stderr
+                answer = ask.locator(".outcome").inner_text().removeprefix("Answer: ").partition(";")[0]
+                assert f"answer    {answer}\n" in done.stdout
+            page.context.close()

@@ -34,7 +34,7 @@ from atlaskit.evaluation import statistics
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.runs.result import Result
 from atlaskit.viz import plots
-from atlaskit.viz.palette import categorical
+from atlaskit.viz.palette import beside_truth
 from atlaskit.viz.plots import runs
 from atlaskit.viz.plots.fronts import front
 
@@ -72,7 +72,7 @@ def test_the_path_shows_visits_evidence_and_dead_zones(result: Result, world: Wo
     assert set(result.evidence.labels) <= {word for text in ax.texts for word in text.get_text().split()}
     assert ax.get_xlim() == (0, 600) and "min:s" in ax.get_xlabel()
     bars = Counter(to_hex(patch.get_facecolor()) for patch in ax.patches)
-    regions = Counter(categorical(report.worker).lower() for report in reports)
+    regions = Counter(beside_truth(report.worker).lower() for report in reports)
     truth = Counter({runs.TRUTH.lower(): len(result.question.evidence_s)})
     assert bars == regions + truth + Counter({runs.DEAD: len(result.dead_zones.intervals)})
     assert world.drawn.frames_decoded == decoded

@@ -12,7 +12,7 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.evaluation.grouping import check_columns
-from atlaskit.viz.palette import CATEGORICAL, TRUTH, categorical
+from atlaskit.viz.palette import TRUTH, beside_truth
 from atlaskit.viz.plots.series import interval_over
 from atlaskit.viz.plots.style import MARKERS, NOTE_PT, SMALL_PT, figure_style, sample, set_note, set_title
 
@@ -27,8 +27,6 @@ VIEW_PX = 840
 """Largest side of the drawn view in pixels."""
 SHORTEST = 0.004
 """Length of the shortest mark that can be seen on the axis of time, as a share of the axis."""
-COLOURS = tuple(index for index, colour in enumerate(CATEGORICAL) if colour.lower() != TRUTH.lower())
-"""Indices of the colours of policies: green is the truth."""
 
 
 def rewards(rows: pd.DataFrame, view: View) -> Axes:
@@ -95,7 +93,10 @@ def _draw_times(ax: Axes, view: View, shown: pd.DataFrame, policies: list[str]) 
     """Draw a line for the truth and for each policy, with the intervals on an axis of time."""
     duration_s = view.video.duration_s
     lines = [("truth", shown["truth"].iloc[0], TRUTH)]
-    lines += [(each, shown.loc[shown["policy"] == each, "kept"].iloc[0], _colour(policies, each)) for each in policies]
+    kept = [shown.loc[shown["policy"] == each, "kept"].iloc[0] for each in policies]
+    lines += [
+        (each, spans, beside_truth(index)) for index, (each, spans) in enumerate(zip(policies, kept, strict=True))
+    ]
     for place, (_, spans, colour) in enumerate(lines):
         bars = [(start_s, max(end_s - start_s, SHORTEST * duration_s)) for start_s, end_s in spans]
         ax.broken_barh(bars, (place - 0.35, 0.7), facecolors=colour)
@@ -118,7 +119,7 @@ def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
         hue="policy",
         order=policies,
         hue_order=policies,
-        palette=[_colour(policies, policy) for policy in policies],
+        palette=list(map(beside_truth, range(len(policies)))),
         markers=[MARKERS[place % len(MARKERS)] for place in range(len(policies))],
         linestyles="none",
         errorbar=interval_over(rows["video"], "score"),
@@ -130,7 +131,3 @@ def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
     ax.set_xticks(range(len(policies)), labels, fontsize=SMALL_PT)
     ax.set(ylim=(-0.03, 1.05), xlabel="", ylabel="mean score")
     set_note(ax, sample(sizes).replace("questions", "episodes"), "95 % intervals")
-
-
-def _colour(policies: list[str], policy: str) -> str:
-    return categorical(COLOURS[policies.index(policy) % len(COLOURS)])

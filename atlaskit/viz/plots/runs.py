@@ -11,7 +11,7 @@ from atlaskit.errors import printable
 from atlaskit.runs.events import Report, Step
 from atlaskit.runs.result import Result
 from atlaskit.viz.html.timeline import tick_times
-from atlaskit.viz.palette import DEAD, INK, TRUTH, categorical
+from atlaskit.viz.palette import DEAD, INK, TRUTH, beside_truth
 from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def _legend_below(ax: Axes, handles: Sequence[Patch]) -> None:
 def _worker_patches(workers: Iterable[int]) -> list[Patch]:
     from matplotlib.patches import Patch
 
-    return [Patch(color=categorical(worker), label=f"worker {worker}") for worker in workers]
+    return [Patch(color=beside_truth(worker), label=f"worker {worker}") for worker in workers]
 
 
 def _draw_intervals(ax: Axes, result: Result) -> list[Patch]:
@@ -131,7 +131,7 @@ def _draw_visit(ax: Axes, row: int, report: Report, result: Result, has_text: bo
     """Draw one row of `path`: the region, its evidence frames, and the worker's actions."""
     start_s, end_s = report.interval_s
     steps = steps_of(report, result)
-    ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=categorical(report.worker or 0))
+    ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=beside_truth(report.worker or 0))
     for item in (item for step in steps for item in step.found):
         ax.plot(item.timestamp_s, row, "o", ms=3.5, color="black")
     if not has_text:

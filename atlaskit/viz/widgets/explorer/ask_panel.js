@@ -1,4 +1,4 @@
-// The question about the shown region: the line of code that asks it, and, with a model, the run:
+// The question about the shown region: the line of code, or of the shell, that asks it, and, with a model, the run:
 // its progress, its answer, its evidence and its steps.
 const LINE_MS = 150; // after the last key, until the line is written
 const MIN_REGION_S = 1; // of a shown frame or a shorter grid, the region is a grid above it
@@ -39,7 +39,7 @@ class AskPanel {
       element("label", { class: "long" }, "Question", this.question),
       element("label", { class: "long" }, "Choices, one a line (optional)", this.choices),
       element("label", {}, this.within, " only this region ", this.region),
-      element("div", { class: "fields" }, element("label", { class: "grow" }, "Line of code", this.line), copy,
+      element("div", { class: "fields" }, element("label", { class: "grow" }, "Line", this.line), copy,
         this.copied),
       this.note,
     ];

@@ -43,6 +43,7 @@ STANDS_FOR = {
 }
 """What is said beside the line about a name that the notebook does not have."""
 NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
+NO_MODEL_IN_SHELL = "To ask from here, start it with a model: atlaskit explore VIDEO --model MODEL."
 
 
 class Explorer(Protocol):
@@ -50,6 +51,7 @@ class Explorer(Protocol):
 
     atlas: Atlas
     vlm: Model | str | None
+    command: tuple[str, list[str]] | None
     marks: Marks
     results: list[Result]
 
@@ -109,11 +111,17 @@ class AskPanel:
         except InputError as error:
             return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
         explorer = self._explorer
+        if explorer.command is not None:
+            return self._send({"is": "line", "line": draft.command(*explorer.command), "note": ""})
         video = expression_of(explorer.atlas.video, explorer, "atlas.video")
         vlm = repr(explorer.vlm) if isinstance(explorer.vlm, str) else expression_of(explorer.vlm, explorer, "vlm")
         unknown = [*(["video"] if video is None else []), *(["vlm"] if vlm is None else [])]
         line = draft.line(video or "video", vlm or "vlm")
         return self._send({"is": "line", "line": line, "note": " ".join(STANDS_FOR[name] for name in unknown)})
+
+    @property
+    def _no_model(self) -> str:
+        return NO_MODEL if self._explorer.command is None else NO_MODEL_IN_SHELL
 
     def _send_questions(self) -> None:
         """Offer the questions of a world if the model can answer no others."""
@@ -130,7 +138,7 @@ class AskPanel:
             draft = Draft.from_json(message, atlas.video.duration_s)
             draft.check()
             if self._explorer.vlm is None:
-                raise InputError(NO_MODEL)
+                raise InputError(self._no_model)
             with self._lock:
                 if self._run is not None and not self._run.is_over:
                     return self._send_state()
@@ -158,7 +166,7 @@ class AskPanel:
     def _send_state(self) -> None:
         """Send what the panel shows: the run that goes on, or what became of the last one."""
         run, last = self._run, self._explorer.results[-1] if self._explorer.results else None
-        hint = "" if self._explorer.vlm is not None else NO_MODEL
+        hint = "" if self._explorer.vlm is not None else self._no_model
         state: dict[str, Any] = {"is": "state", "phase": "idle", "hint": hint}
         if run is not None and not run.is_over:
             state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(run.seconds)}

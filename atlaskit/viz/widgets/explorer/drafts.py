@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import sys
 from dataclasses import dataclass
 from typing import Any
@@ -65,6 +66,20 @@ class Draft:
             "show=True",
         ]
         return f"result = ak.ask({', '.join(arguments)})"
+
+    def command(self, video: str, options: list[str]) -> str:
+        """Return the shell's line that asks this.
+
+        Args:
+            video: The video's file.
+            options: The command's options for it, the one that names the model last.
+        """
+        choices = [word for choice in self.choices for word in ("--choice", choice)]
+        within = [] if self.within is None else ["--within", *map(str, self.within)]
+        words = ["atlaskit", "ask", video, self.text, *choices, *within, *options]
+        if self.text.startswith("-"):  # it must not be taken for an option
+            words = [*words[:3], *words[4:], "--", self.text]
+        return shlex.join(words)
 
 
 def variable_of(value: object) -> str | None:

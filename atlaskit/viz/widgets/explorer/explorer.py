@@ -57,6 +57,8 @@ class GridExplorer(PageOwner):
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
             "before" or "after"), `cell`, and `time_s` of a frame that was sought by its time.
         vlm: The model that the page asks; None if it has none.
+        command: The file and the options of the shell's `atlaskit ask`, to which the page adds the
+            question; None in a notebook, where the page writes a line of Python.
         results: The result that the explorer was made with, if any, and those of the questions that
             were asked in the page, the newest last.
 
@@ -109,6 +111,7 @@ class GridExplorer(PageOwner):
         self.atlas = make_atlas(as_video(video, cache), result, given, cache or cache_in_use())
         self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
         self.vlm, self.results = vlm, [] if result is None else [result]
+        self.command: tuple[str, list[str]] | None = None
         self.place = self._requested = Location()
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
