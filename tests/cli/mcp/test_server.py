@@ -169,7 +169,8 @@ def test_a_model_answers_with_progress_and_evidence(film: World, tmp_path: Path)
             assert "at least two" in await refused(client, "ask", video="v1", question="What?", choices=["red"])
 
         talk(tmp_path, talking, "--root", str(path.parent), "--model", address, "loop", "--calls", "12")
-    assert told and all(most == 12 and calls <= 12 and text and "round" in text for calls, most, text in told)
+    assert told and all(most == 12 and calls <= 12 and text for calls, most, text in told)
+    assert any("round" in str(text) for _, _, text in told), "the first report may come before the first call"
 
 
 @pytest.mark.long
