@@ -1,12 +1,14 @@
 """`page`: the results page, one section a notebook, as one HTML file.
 
-The figures are part of the file, so it opens anywhere without a network, and shows the figures of
-its own run even if other runs write to the same folder later. All text is escaped.
+The figures, small, are part of the file, so it opens anywhere without a network, and shows the
+figures of its own run even if other runs write to the same folder later. Tables are in the executed
+notebook and in the CSV files, to which it links. All text is escaped.
 """
 
 from __future__ import annotations
 
 import base64
+import csv
 import re
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -16,7 +18,6 @@ from urllib.parse import quote
 
 from atlaskit.errors import printable
 from atlaskit.experiments.record import NotebookRun
-from atlaskit.experiments.tables import number, read_table, table_html
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
 """Content security policy of pages made here: they load nothing and run no script."""
@@ -38,23 +39,19 @@ body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(
   margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word }
 a { color: var(--link) } h1 { line-height: 1.2 } h2 { margin: 3rem 0 .5rem; border-top: 1px solid var(--line);
   padding-top: 1rem; line-height: 1.25 }
-nav ul { padding-left: 1.2rem } .small, dt, caption, summary { color: var(--muted); font-size: 13px }
+nav ul { padding-left: 1.2rem } .small, dt, summary { color: var(--muted); font-size: 13px }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem; margin: .5rem 0; font-size: 14px }
 dt { padding-top: .1rem } dd { margin: 0 }
-figure { margin: 1.5rem 0; break-inside: avoid } figure img { display: block; width: 100%; max-width: 46rem;
-  height: auto; background: #fff; border-radius: 4px } figcaption { max-width: 46rem; margin: .4rem 0 }
-.table { margin: 1.5rem 0; overflow-x: auto } table { border-collapse: collapse; font-size: 13px }
-caption { text-align: left; padding-bottom: .3rem }
-th, td { padding: 3px 12px 3px 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top }
-th { vertical-align: bottom; font-weight: 600; white-space: normal } td { min-width: 2.5rem }
-.n { text-align: right; white-space: nowrap; font-variant-numeric: tabular-nums }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); gap: 1rem 1.5rem }
+figure { margin: 0; break-inside: avoid } figure img { display: block; width: 100%; height: 14rem; object-fit: contain;
+  background: #fff; border-radius: 4px } figcaption { margin: .4rem 0; font-size: 14px }
 .failed { color: var(--bad); font-weight: 600 }
 .other { background: var(--box); padding: .5rem 1rem; margin-top: 3rem }
 code { font-size: .92em }
 @media print { :root { --ink: #000; --muted: #444; --line: #bbb; --ground: #fff; --link: #000; --bad: #900;
   --box: #fff }
   body { max-width: none; margin: 0; font-size: 10.5pt } nav, details { display: none } a { text-decoration: none }
-  h2 { break-after: avoid } tr { break-inside: avoid } figure img { max-width: 15cm } table { font-size: 8.5pt } }
+  h2 { break-after: avoid } }
 """
 
 
@@ -112,8 +109,7 @@ def _section(out: Path, run: NotebookRun) -> str:
     parts = [
         f'<h2 id="{_text(run.name)}">{_text(run.title)}</h2><dl>{facts}</dl>',
         f'<p class="failed">{_text(run.failure)}</p>' if run.failure else "",
-        *(_figure(path, run.captions.get(path.stem, "")) for path in figures),
-        *(table_html(path) for path in tables),
+        f'<div class="figures">{"".join(_figure(path, run.captions.get(path.stem, "")) for path in figures)}</div>',
         f'<details><summary>All parameters</summary><p class="small">{_text(given)}</p></details>' if given else "",
     ]
     return f"<section>{''.join(parts)}</section>"
@@ -121,7 +117,7 @@ def _section(out: Path, run: NotebookRun) -> str:
 
 def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
     """Return what a reader must know before a number of the section, as names and texts."""
-    columns = [read_table(path) for path in tables]
+    columns = [_read_table(path) for path in tables]
     asked = _asked(run)
     facts = [("Asked", asked), ("Which" if asked == AN_ORACLE else "Beside it", ", ".join(_oracles(columns)))]
     parameters = run.parameters
@@ -133,6 +129,16 @@ def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
     facts.append(("Questions", _questions(columns, parameters)))
     facts.append(("Made", f"{run.when}, in {_duration(run.seconds)}"))
     return [(name, value) for name, value in facts if value]
+
+
+def _read_table(path: Path) -> dict[str, list[str]]:
+    """Return the columns of a CSV file by their headers; {} if it is no table."""
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error):
+        return {}
+    return {name: [row[name] or "" for row in rows] for name in (rows[0] if rows else ()) if name}
 
 
 def _asked(run: NotebookRun) -> str:
@@ -170,12 +176,12 @@ def _figure(path: Path, caption: str) -> str:
     marked = _marked(caption)
     text = f"{marked}<br>" if caption else ""
     image = f'<img src="{source}" alt="{TAG.sub("", marked) or _text(path.stem)}">'
-    return f"<figure>{image}<figcaption>{text}{links}</figcaption></figure>"
+    return f'<figure><a href="{_link(path)}">{image}</a><figcaption>{text}{links}</figcaption></figure>'
 
 
 def _links(files: Sequence[Path]) -> str:
     """Return links to the files that are not shown in the section."""
-    shown = {".png", ".svg", ".csv"}
+    shown = {".png", ".svg"}
     return " · ".join(f'<a href="{_link(path)}">{_text(path.name)}</a>' for path in files if path.suffix not in shown)
 
 
@@ -188,7 +194,7 @@ def _marked(text: str) -> str:
 
 
 def _duration(seconds: float) -> str:
-    return f"{number(f'{seconds:.1f}')} s" if seconds < 120 else f"{number(f'{seconds / 60:.1f}')} minutes"
+    return f"{seconds:.3g} s" if seconds < 120 else f"{seconds / 60:.3g} minutes"
 
 
 def _link(path: Path) -> str:

@@ -25,7 +25,6 @@ from atlaskit.experiments.captions import captions
 from atlaskit.experiments.console import Console
 from atlaskit.experiments.notebook import NotebookError, run_notebook
 from atlaskit.experiments.report import write_html
-from atlaskit.experiments.tables import COLUMNS, ROWS, table_html
 
 
 def test_a_widget_without_stored_state_is_shown_as_its_image(tmp_path: Path) -> None:
@@ -98,27 +97,6 @@ def test_untrusted_text_runs_nothing(hostile: Path, browser: Browser, write: Cal
         assert page.requests == [] and page.errors == []
     else:
         assert {url.split("/")[2] for url in page.requests} <= TEMPLATE_HOSTS
-
-
-def shown(tmp_path: Path, text: str) -> str:
-    path = tmp_path / "09_a b.csv"
-    path.write_text(text, encoding="utf-8")
-    return table_html(path)
-
-
-def test_a_table_that_is_too_large_says_what_is_only_in_the_file(tmp_path: Path) -> None:
-    head = ["seed", "mean", "low", "high", "questions", *(f"c{n}" for n in range(12))]
-    rows = [[str(n), "1.0", "0.5", "1.0", "60", *(str(n + c) for c in range(12))] for n in range(ROWS + 7)]
-    html = shown(tmp_path, "\n".join(",".join(row) for row in [head, *rows]))
-    assert html.count("<tr>") == ROWS + 1 and html.count("<th") == COLUMNS
-    assert "in all rows: questions 60" in html and "4 more columns in the file" in html
-    assert "7 more rows in the file" in html and "mean (95 %)" in html, "a result stays, even if it is always the same"
-
-
-def test_text_is_escaped_cut_and_wraps(tmp_path: Path) -> None:
-    html = shown(tmp_path, f"name,b\n<script>alert(1)</script>,{'x' * 200}\n\x1b[31m\u202e,1\n")
-    assert "<script" not in html and "\x1b" not in html and "\u202e" not in html
-    assert "x" * 20 + "<wbr>" in html and "…" in html and html.count("x") < 200
 
 
 def cell(kind: str, source: str) -> dict[str, str]:

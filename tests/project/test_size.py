@@ -25,7 +25,7 @@ NOT_YET = {
     "agents": 2478,
     "benchmarks": 4317,
     "evaluation": 1853,
-    "experiments": 719,
+    "experiments": 653,
     "viz": 4220,
     "cli": 2032,
 }
