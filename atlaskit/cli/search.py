@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
 
@@ -51,7 +52,10 @@ def search_of(options: argparse.Namespace, vlm: Model | Callable[..., Model], ch
 
 
 def _value(text: str) -> Any:
-    return WORDS[text] if text in WORDS else int(text) if text.lstrip("-").isdecimal() else text
+    for read in (WORDS.__getitem__, int, float):
+        with suppress(KeyError, ValueError):
+            return read(text)
+    return text
 
 
 def _list(text: str) -> tuple[str, ...] | str:

@@ -26,11 +26,11 @@ from atlaskit.video.video import SAMPLINGS
 VIDEO_HELP = "a video file: its path, or a file:// URL"
 VIEW_EXAMPLES = """examples:
   atlaskit view match.mp4 sheet.jpg
-  atlaskit view match.mp4 part.png --k 4 --open 9 --fit native"""
+  atlaskit view match.mp4 part.png --k 4 --open 1:05 1:07.5"""
 FRAME_EXAMPLES = """examples:
   atlaskit frame match.mp4 1:05 frame.png
   atlaskit frame match.mp4 1m5.5s frame.jpg"""
-GRID_DEFAULTS = {"k": "8", "cell": "320", "fit": "contain", "sampling": "midpoint"}
+GRID_DEFAULTS = {"k": "8", "cell": "320", "fit": "native", "sampling": "midpoint"}
 """What the options of a grid are without them, as the help says it."""
 
 
@@ -46,11 +46,11 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     add_output(view_parser, "out", IMAGES, help="the image to write, .jpg or .png")
     view_parser.add_argument(
         "--open",
-        type=int,
         nargs="*",
         default=[],
         metavar="CELL",
-        help="cells to open, each inside the one before, numbered from 0 row by row (default: none, the whole video)",
+        help="cells to open, each inside the one before, by a time in it, such as 1:05 or 65s, or by its number, from "
+        "0 row by row (default: none, the whole video)",
     )
     add_transcribe_option(view_parser)
     add_grid_options(view_parser)
@@ -80,7 +80,7 @@ def add_grid_options(parser: argparse.ArgumentParser, told: Mapping[str, str] = 
     for name, kind in kinds.items():
         add_setting(parser, name, told=told[name], **kind)
     if told is GRID_DEFAULTS:
-        parser.set_defaults(k=8, cell=320, fit="contain", sampling="midpoint")
+        parser.set_defaults(k=8, cell=320, fit="native", sampling="midpoint")
     add_cache_option(parser)
 
 
@@ -90,7 +90,8 @@ def _view(options: argparse.Namespace) -> int:
     how = {"fit": options.fit, "labels": "time", "sampling": options.sampling, "cache": cache}
     atlas = Atlas(video, options.k, options.cell, **how)
     state = atlas.start()
-    for cell in options.open:
+    for word in options.open:
+        cell = int(word) if word.isdecimal() else state.grid.cell_at(checked_time(word)).index
         state = atlas.act(state, Expand(cell))
     view, grid = atlas.observe(state).view, state.grid
     write_image(view, options.out)

@@ -118,7 +118,7 @@ class Atlas:
         >>> observation.view.grid.start_s, observation.view.grid.end_s
         (37.5, 45.0)
         >>> observation.view.image.size
-        (256, 256)
+        (256, 160)
     """
 
     video: Video
@@ -130,7 +130,7 @@ class Atlas:
     """Depth of the deepest grid that an agent may expand to, from 0 (the root grid alone) to D_max.
     "auto" is the first depth whose cells span less than `min_span_s`. At any setting an agent
     cannot expand a cell shorter than that; it can zoom and investigate there."""
-    fit: Fit = "contain"
+    fit: Fit = "native"
     labels: Labels = "index"
     subtitles: bool = True
     """Whether observations and evidence carry subtitle lines."""

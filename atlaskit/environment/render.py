@@ -331,7 +331,7 @@ def view(
     *,
     k: int = 8,
     cell: int = 320,
-    fit: Fit = "contain",
+    fit: Fit = "native",
     labels: Labels = "none",
     sampling: Sampling = "midpoint",
     patch: int = PATCH_PX,
@@ -342,9 +342,9 @@ def view(
     Args:
         video: The video, its file, or a list of files.
         k: Cells in a row and in a column.
-        cell: Width and height of a cell in pixels.
-        fit: "contain" keeps a frame's aspect ratio on a grey square, and "stretch" fills the
-            square. "native" gives cells the video's shape, with `cell` as their longer side.
+        cell: Width and height of a cell in pixels; of a native one, the longer of the two.
+        fit: "native" gives cells the video's shape, "contain" keeps a frame's aspect ratio on a
+            grey square, and "stretch" fills the square.
         labels: Text in the corner of a cell: "none", "index" or "time".
         sampling: Which frame represents a cell; "midpoint" takes the frame at its midpoint.
         patch: Side of a model's image token in pixels, to which native cells are rounded.
@@ -356,7 +356,7 @@ def view(
     Examples:
         >>> view = ak.view("match.mp4", k=4, cell=64)
         >>> view.size
-        (256, 256)
+        (256, 160)
         >>> view.expand(5).grid.start_s
         37.5
     """

@@ -49,7 +49,7 @@ def test_the_search_without_settings_is_the_papers(world: World, cache: Cache) -
 def test_best_is_what_the_docs_measured_and_the_default(world: World, cache: Cache) -> None:
     settings = ak.ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache).settings
     measured = {"traversal": "dfs", "scouts": ("words",), "second_look": True, "votes": 5, "thrift": ("steps", "probe")}
-    assert BEST.changed() == measured
+    assert BEST.changed() == measured | {"min_span_s": 0.5}
     recorded = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     assert {name: recorded[name] for name in measured} == measured
 
@@ -109,11 +109,11 @@ class TestTheOptions:
         assert all(told[each.name] for each in fields(ak.Search))
 
     def test_each_kind_of_value_is_read(self, parser: argparse.ArgumentParser) -> None:
-        words = "--k 4 --max-depth auto --look-ahead no --second-look salient --max-rounds none"
+        words = "--k 4 --max-depth auto --look-ahead no --second-look salient --max-rounds none --min-span-s 0.5"
         options = parser.parse_args([*words.split(), "--thrift", "steps,probe", "--scouts", "none"])
         assert changes_of(options) == {
             **{"k": 4, "max_depth": "auto", "look_ahead": False, "second_look": "salient", "max_rounds": None},
-            **{"thrift": ("steps", "probe"), "scouts": ()},
+            **{"thrift": ("steps", "probe"), "scouts": (), "min_span_s": 0.5},
         }
         with pytest.raises(InputError, match="k is a whole number"):
             changes_of(parser.parse_args(["--k", "many"]))

@@ -149,7 +149,7 @@ def test_an_atlas_observes_each_action(world: World, shared_cache: Cache) -> Non
     atlas = Atlas(world.drawn, cell=64, cache=shared_cache)
     assert atlas.rules.max_depth == 1
     observation = atlas.reset()
-    assert observation.view.image.size == (512, 512) and len(observation.subtitles) == len(world.script.lines)
+    assert observation.view.image.size == (512, 288) and len(observation.subtitles) == len(world.script.lines)
     observation = atlas.step(Expand(cell=12))
     assert (observation.view.grid.start_s, observation.view.grid.end_s) == (112.5, 121.875)
     observation = atlas.step(Zoom(cell=30))

@@ -33,7 +33,7 @@ def cell_of(view: View, index: int) -> np.ndarray:
 
 
 def test_a_view_shows_its_cells_in_row_major_order(world: World, cache: Cache) -> None:
-    root = view(world.drawn, k=3, cell=64, cache=cache)
+    root = view(world.drawn, k=3, cell=64, fit="contain", cache=cache)
     assert root.image.size == root.size == (192, 192)
     for cell in root.cells:
         frame = world.drawn.frames([cell.midpoint_s], (64, 36))[0].astype(int)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -51,12 +52,16 @@ def draw_on(surface: RecordingSurface, monkeypatch: pytest.MonkeyPatch, first_s:
     monkeypatch.setattr(thread, "INTERVAL_S", 0.0)
 
 
-def test_show_does_not_change_the_result(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    plain = random_run(Cache(tmp_path / "a"))
+def test_show_does_not_change_the_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = random_run(Cache(tmp_path / "a"), show=True)
+    assert capsys.readouterr().err == "", "a log file gets no line that could not disappear"
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     displayed = random_run(Cache(tmp_path / "b"), show=True)
     again = random_run(Cache(tmp_path / "b"), show=True)
     assert plain.to_json() == displayed.to_json() == again.to_json()
-    printed = capfd.readouterr()
+    printed = capsys.readouterr()
     lines = [line.strip() for line in printed.err.split("\r") if line.strip()]
     assert printed.out == "" and len(lines) >= 2, "a terminal shows one line, on stderr"
     for line in lines:

@@ -15,7 +15,8 @@ from atlaskit.viz.live.snapshots import Snapshot
 class StatusLine:
     """A line with round, calls, frames found, and time; it appears when it is first drawn.
 
-    There is none while a server is installed or started, which prints lines of its own.
+    There is none in a log file, where it could not disappear, and none while a server is installed
+    or started, which prints lines of its own.
     """
 
     def __init__(self) -> None:
@@ -35,6 +36,6 @@ class StatusLine:
     def _show(self, text: str) -> None:
         """Replace the line; a text that the terminal would break is cut off."""
         text = text[: shutil.get_terminal_size().columns - 1]
-        if text != self._shown:
+        if text != self._shown and sys.stderr.isatty():
             print(f"\r{text:<{len(self._shown)}}", end="" if text else "\r", file=sys.stderr, flush=True)
             self._shown = text

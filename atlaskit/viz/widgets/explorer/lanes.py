@@ -7,6 +7,7 @@ video is, a lane has at most `MAX_BINS` intervals: more would share pixels.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -52,7 +53,7 @@ def lanes(video: Video, cache: Cache) -> Iterator[RulerLane]:
         return
     yield RulerLane("activity", _levels(activity), "Activity: how much changes, from the sizes of packets.")
     marks = _cuts(activity.cuts_s, video.duration_s)
-    yield RulerLane("cuts", marks, f"Presumed scene cuts: {len(activity.cuts_s):,}, from the sizes of packets.")
+    yield RulerLane("cuts?", marks, f"Presumed scene cuts: {len(activity.cuts_s):,}, from the sizes of packets.")
 
 
 def _covered(spans_s: NDArray[np.float64], duration_s: float) -> NDArray[np.bool_]:
@@ -71,10 +72,12 @@ def _joined(are_covered: NDArray[np.bool_]) -> list[Mark]:
 
 def _levels(activity: Activity) -> list[Mark]:
     """Return the activity in bins, as high as the highest of their steps."""
-    count = min(MAX_BINS, len(activity.levels))
-    parts = np.array_split(np.array(activity.levels), count)
-    levels = [min(1.0, float(part.max()) / LOUDEST) for part in parts]
-    return [(index / count, (index + 1) / count, round(level, 3)) for index, level in enumerate(levels)]
+    steps = len(activity.levels)
+    count = min(MAX_BINS, steps)
+    first = np.arange(count) * steps // count
+    levels = np.minimum(1.0, np.maximum.reduceat(activity.levels, first) / LOUDEST)
+    edges = [*(first / steps).tolist(), 1.0]
+    return [(*span, round(float(level), 3)) for span, level in zip(pairwise(edges), levels, strict=True)]
 
 
 def _cuts(cuts_s: Sequence[float], duration_s: float) -> list[Mark]:
