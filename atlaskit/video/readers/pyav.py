@@ -129,9 +129,12 @@ class PyAVReader:
         return found._replace(times=(found.times - source.origin) * float(source.tick))
 
     def frame_times(self) -> list[float]:
-        """Return the second of every frame, in order. Decodes nothing."""
-        times: list[float] = sorted(self.packet_sizes().times.tolist())
-        return times
+        """Return the second of every frame, in order. Reads the file, and decodes nothing."""
+        source = self._source
+        with self._lock:
+            self._open()
+            shown = [step.packet.pts for step in source.packets_from(source.origin) if step.is_shown]
+        return sorted(source.seconds(pts) for pts in shown if pts is not None)
 
     # --- the file ---------------------------------------------------------------------------------
 

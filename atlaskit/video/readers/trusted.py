@@ -128,7 +128,7 @@ class TrustedSource(PacketSource):
 
         The sample table of an MP4 or MOV file tells them; other files are read through.
         """
-        table = sizes_in_table(self.path, self._stream, self._index_delay) if self.kind == "mov" else None
+        table = sizes_in_table(self._stream, self._index_delay) if self.kind == "mov" else None
         if table is not None:
             return table
         steps, what = self.packets_from(self.origin), "the sizes of its packets are read"
