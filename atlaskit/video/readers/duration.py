@@ -24,8 +24,8 @@ from atlaskit.video.readers.container import (
 )
 from atlaskit.video.readers.elements import last_end
 
-RARE_RATE, IMPOSSIBLE_RATE = 240, 20_000
-"""Frames per second above which a header is not believed, and above which packets are not."""
+RARE_RATE = 240
+"""Frames per second above which a header is not believed."""
 
 
 def earliest_start(container: InputContainer) -> Fraction:
@@ -64,14 +64,11 @@ def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
     return shown, delay
 
 
-def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket], path: Path) -> Fraction:
+def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket]) -> Fraction:
     """Return the frame rate of a file: that of its header if it can be true.
 
     A rate above RARE_RATE, and that of a Matroska file, which any program may write into it, is
     compared with the times of the first packets, `head`, which decide.
-
-    Raises:
-        VideoError: The packets themselves have a rate that no camera has.
     """
     rate = 1 / frame_length(stream)
     if kind != "matroska" and rate <= RARE_RATE:
@@ -79,11 +76,6 @@ def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket], pa
     times = [packet.pts for packet in head if packet.pts is not None]
     length = (max(times) - min(times)) * tick_length(stream) if times else Fraction(0)
     measured = (len(times) - 1) / length if length else rate
-    if measured > IMPOSSIBLE_RATE:
-        raise VideoError(
-            f"{path} has {float(measured):,.0f} frames per second by its own times, and no camera has: "
-            "encode or mux it again with its true rate."
-        )
     return measured if abs(measured - rate) > rate / 3 else rate
 
 

@@ -54,7 +54,7 @@ class TrustedSource(PacketSource):
             self.orientation.cropped(self.codec.coded_size), stream.sample_aspect_ratio, self.orientation
         )
         self.tick = tick_length(stream)
-        rate = checked_rate(self.kind, stream, head, path)
+        rate = checked_rate(self.kind, stream, head)
         self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
         try:
             self.start = earliest_start(container)

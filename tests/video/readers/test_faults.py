@@ -150,10 +150,6 @@ def test_a_high_rate_that_the_packets_have_is_kept(tmp_path: Path, name: str, co
     assert video.fps == pytest.approx(fps) and video.duration_s == pytest.approx(60 / fps)
 
 
-def test_a_rate_that_cannot_be_true_is_told(tmp_path: Path) -> None:
-    expect_sentence(make_video(tmp_path / "v.mp4", frames=60, fps=60_000, size=SMALL), "60,000 frames per second")
-
-
 def test_a_rate_that_only_the_header_has_is_measured(tmp_path: Path) -> None:
     path = make_video(tmp_path / "v.mkv", frames=60, fps=1000, times=[40 * index for index in range(60)], size=SMALL)
     video = open_video(path)
