@@ -26,17 +26,11 @@ STILL = "is a picture (HEIF, AVIF or raw): name a video file"
 UNFINISHED = {".part", ".crdownload", ".download", ".aria2", ".!ut", ".!qb", ".tmp", ".partial"}
 """Suffixes of downloads that are not finished."""
 SRT = re.compile(rb"\s*\d+\s*\r?\n\s*\d+:\d+:\d+[,.]\d+\s*-->")
-MATROSKA_KEY = re.compile(rb"\x6d\x80.{1,9}\x62\x40.{1,200}?\x50\x35", re.DOTALL)
-"""ContentEncodings, ContentEncoding, ContentEncryption (RFC 9559)."""
-ASF_KEYS = (bytes.fromhex("fbb3112223bdd211b4b700a0c955fc6e"), bytes.fromhex("14e68a292226174cb935dae07ee9289c"))
-"""The Content Encryption and the Extended Content Encryption Object of an ASF file."""
 TS_PACKETS = (188, 192, 204)
 """Bytes of a packet of a transport stream: usually, with a time code (M2TS), with check bytes."""
 NULL_STREAM = 0x1FFF
 FEWEST_PACKETS = 8
 """Packets of a stream that show whether it is scrambled."""
-LEAST_SCRAMBLED = 0.1
-"""Share of a program stream's marked packets from which it is scrambled: CSS leaves some clear."""
 ENCRYPTED = "is encrypted (DRM): no tool shows it without its key; get a copy that is not"
 
 
@@ -126,8 +120,7 @@ def is_encrypted(path: Path, kind: str) -> bool:
         path: The file.
         kind: The family of its format, as `container_kind` gives it.
     """
-    tests = {"mov": _is_encrypted_mp4, "matroska": _is_encrypted_matroska, "asf": _is_encrypted_asf}
-    tests |= {"mpegts": _is_scrambled_ts, "mpeg": _is_scrambled_ps}
+    tests = {"mov": _is_encrypted_mp4, "mpegts": _is_scrambled_ts}
     if kind not in tests:
         return False
     try:
@@ -148,18 +141,6 @@ def _is_encrypted_mp4(file: BinaryIO, size: int) -> bool:
     return False
 
 
-def _is_encrypted_matroska(file: BinaryIO, _: int) -> bool:
-    head = file.read(HEAD_BYTES)
-    tracks = head.find(b"\x16\x54\xae\x6b")
-    cluster = head.find(b"\x1f\x43\xb6\x75", max(tracks, 0))
-    return tracks >= 0 and bool(MATROSKA_KEY.search(head[tracks : cluster if cluster > 0 else None]))
-
-
-def _is_encrypted_asf(file: BinaryIO, _: int) -> bool:
-    head = file.read(TABLE_BYTES)
-    return any(key in head for key in ASF_KEYS)
-
-
 def _is_scrambled_ts(file: BinaryIO, _: int) -> bool:
     """Tell whether a stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
     head = file.read(HEAD_BYTES)
@@ -175,11 +156,3 @@ def _is_scrambled_ts(file: BinaryIO, _: int) -> bool:
             packets[number] += 1
             scrambled[number] += head[first + 3] & 0xC0 != 0
     return any(count >= FEWEST_PACKETS and scrambled[number] > count / 2 for number, count in packets.items())
-
-
-def _is_scrambled_ps(file: BinaryIO, _: int) -> bool:
-    """Count the video packets that are marked as scrambled (CSS)."""
-    head = file.read(HEAD_BYTES)
-    packets = [head[found.start() + 6] for found in re.finditer(rb"\x00\x00\x01[\xe0-\xef]..", head[:-8], re.DOTALL)]
-    marked = [flag for flag in packets if flag & 0xC0 == 0x80]
-    return bool(marked) and sum(flag & 0x30 != 0 for flag in marked) > LEAST_SCRAMBLED * len(marked)

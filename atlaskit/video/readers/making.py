@@ -92,7 +92,7 @@ def make_index(container: InputContainer, stream: VideoStream, path: Path, why: 
             pictures = _played(packets, target.with_suffix(".played"), bar)
             bar.update(bar.total - bar.n)
         if not len(pictures.order):
-            raise VideoError(f"{path} holds no video frame: is the file whole?")
+            raise VideoError(f"{path} holds no picture that can be decoded: is it whole, and not encrypted (DRM)?")
         writer.finish(*packets.result(pictures))
         target.with_suffix(".played").unlink(missing_ok=True)
     except DECODE_ERRORS as error:

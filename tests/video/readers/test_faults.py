@@ -121,29 +121,6 @@ def test_a_scrambled_transport_stream_is_named(tmp_path: Path, last: int) -> Non
     assert not is_encrypted(tmp_path / "v.ts", "mpegts")
 
 
-def test_a_scrambled_program_stream_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    data = bytearray(make_video(tmp_path / "v.vob", "mpeg2video", frames=50, size=SMALL).read_bytes())
-    assert open_video(tmp_path / "v.vob").duration_s == pytest.approx(2.0)
-    at = data.find(b"\0\0\1\xe0")
-    while at >= 0:
-        data[at + 6] |= 0x10
-        at = data.find(b"\0\0\1\xe0", at + 4)
-    (tmp_path / "scrambled.vob").write_bytes(data)
-    expect_sentence(tmp_path / "scrambled.vob", "is encrypted")
-
-
-def test_encrypted_matroska_and_asf_are_found_and_others_are_not(tmp_path: Path) -> None:
-    encodings = b"\x6d\x80\x95\x62\x40\x92\x50\x31\x81\x00\x50\x35\x8b\x47\xe1\x81\x05"
-    (tmp_path / "v.webm").write_bytes(b"\x1a\x45\xdf\xa3" + bytes(40) + b"\x16\x54\xae\x6b" + encodings + bytes(99))
-    assert is_encrypted(tmp_path / "v.webm", "matroska")
-    drm = bytes.fromhex("fbb3112223bdd211b4b700a0c955fc6e")
-    (tmp_path / "v.wmv").write_bytes(bytes.fromhex("3026b2758e66cf11a6d900aa0062ce6c") + bytes(40) + drm)
-    assert is_encrypted(tmp_path / "v.wmv", "asf")
-    for suffix, kind in {".mkv": "matroska", ".mp4": "mov", ".asf": "asf", ".ts": "mpegts"}.items():
-        assert not is_encrypted(make_video(tmp_path / f"plain{suffix}", "mpeg4", frames=30, size=SMALL), kind)
-
-
 @pytest.mark.parametrize(("name", "codec", "fps"), [("v.mp4", "libx264", 1000), ("v.avi", "mpeg4", 500)])
 def test_a_high_rate_that_the_packets_have_is_kept(tmp_path: Path, name: str, codec: str, fps: int) -> None:
     video = open_video(make_video(tmp_path / name, codec, frames=60, fps=fps, size=SMALL))
