@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 POINTING = {"hls", "dash", "concat", "imf", "webm_dash_manifest", "sdp", "rtsp", "rtp", "sap", "image2", "vobsub"}
 """FFmpeg's names of formats whose files only name others, which FFmpeg would open."""
+NOT_VIDEO = {"tty", "bin", "xbin", "adf", "idf"}
+"""FFmpeg's names of formats that are text, or an image of it."""
 
 
 def open_media(path: str | Path, options: dict[str, str], timeout_s: float | None = None) -> InputContainer:
@@ -42,7 +44,7 @@ def open_media(path: str | Path, options: dict[str, str], timeout_s: float | Non
 def _formats() -> str:
     import av
 
-    return ",".join(av.formats_available - POINTING)
+    return ",".join(name for name in av.formats_available - POINTING - NOT_VIDEO if not name.endswith("_pipe"))
 
 
 def tags_of(stream: Stream) -> dict[str, str]:

@@ -26,13 +26,13 @@ SHORT_S, BAR_PACKETS = 2, 4096
 """A pass that takes less shows no bar; the bar moves every so many packets."""
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
 """What PyAV raises for a damaged file, or (IndexError) at the end of one with a late stream."""
-NOT_VIDEO = {"tty", "bin", "xbin", "adf", "idf"}
-"""FFmpeg's names of formats that are text, or an image of it."""
 READ_TIMEOUT_S = 30.0
 """A file that returns no data for this long is given up."""
-OPTIONS = {"fflags": "+genpts", "merge_pmt_versions": "1"}
-"""Some AVI files give only decoding times; with genpts, FFmpeg computes presentation times from
-them. A transport stream may number its streams anew in the middle; they stay the same streams."""
+OPTIONS = {"fflags": "-genpts", "merge_pmt_versions": "1"}
+"""Packets have no times that FFmpeg computes. A transport stream may number its streams anew in the
+middle; they stay the same streams."""
+NO_TIMESTAMPS = 0x80
+"""FFmpeg's flag of formats that hold a stream and nothing else, neither index nor times."""
 LONG_PROBE = {"analyzeduration": "600000000", "probesize": "200000000"}
 """Microseconds and bytes to search for the size of a picture that the usual few do not show."""
 TRANSIENT_ERRNOS = {
@@ -58,7 +58,7 @@ def is_transient(error: BaseException) -> bool:
 
 
 def open_container(
-    path: Path, *, is_known: bool = False, is_long_probe: bool = False, has_only_own_times: bool = False
+    path: Path, *, is_known: bool = False, is_long_probe: bool = False
 ) -> tuple[InputContainer, VideoStream]:
     """Open a file and choose its video stream.
 
@@ -66,19 +66,14 @@ def open_container(
         path: The file.
         is_known: Whether the file was opened before: then it is not examined again.
         is_long_probe: Look for streams that begin late, in formats that do not list them.
-        has_only_own_times: Whether packets have no times that FFmpeg computes.
 
     Raises:
         VideoError: The file is not a video that can be decoded at exact times.
     """
-    options = {**OPTIONS, "fflags": "-genpts"} if has_only_own_times else OPTIONS
-    container = _open(path, options | LONG_PROBE if is_long_probe else options)
+    container = _open(path, OPTIONS | LONG_PROBE if is_long_probe else OPTIONS)
     if any(stream.codec_context and not stream.codec_context.width for stream in container.streams.video):
         container.close()
-        container = _open(path, options | LONG_PROBE)
-    if container.format.name in NOT_VIDEO or container.format.name.endswith("_pipe"):
-        name = container.format.long_name or container.format.name
-        raise VideoError(f"{path} {what_it_is(path) or f'is not a video: its format is {name}'}.")
+        container = _open(path, OPTIONS | LONG_PROBE)
     if not is_known and is_encrypted(path, container_kind(container)):
         raise VideoError(f"{path} {ENCRYPTED}.")
     return container, _video_stream(container, path)

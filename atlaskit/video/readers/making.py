@@ -31,6 +31,7 @@ from atlaskit.video.readers.clock import LONGEST_REORDER, NO_TIME, SoundClock, c
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of, same_decoder
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
+    NO_TIMESTAMPS,
     codec_of,
     container_kind,
     frame_length,
@@ -54,7 +55,7 @@ from atlaskit.video.readers.index import (
 )
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.picture import shown_size
-from atlaskit.video.readers.trust import PROVED, RAW
+from atlaskit.video.readers.trust import PROVED
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -136,8 +137,9 @@ class _Packets:
         self._container, self._stream, self._path, self._writer = container, stream, path, writer
         self.kind, self.tick = container_kind(container), tick_length(stream)
         # FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
-        is_raw = self.kind in RAW and stream.guessed_rate
-        length = 1 / Fraction(stream.guessed_rate) if is_raw and stream.guessed_rate else frame_length(stream)
+        self._is_raw = bool(container.format.flags & NO_TIMESTAMPS)
+        rate = stream.guessed_rate if self._is_raw else None
+        length = 1 / Fraction(rate) if rate else frame_length(stream)
         self._frame_ticks = max(1, round(length / self.tick))
         self._is_in_place = self.kind == "mov"
         self._source = path.open("rb") if self._is_in_place else writer.file
@@ -173,7 +175,7 @@ class _Packets:
             self._positions.append(at)
             # AVI and ASF tell when pictures are decoded: in order, that is when they are shown.
             pts = packet.dts if self.kind in ("avi", "asf") and packet.dts is not None else packet.pts
-            self._times.append(NO_TIME if pts is None or self.kind in RAW else pts)
+            self._times.append(NO_TIME if pts is None or self._is_raw else pts)
             self._durations.append(packet.duration or 0)
         self._put_in_order()
         self._writer.file.flush()
@@ -229,16 +231,15 @@ class _Packets:
         """Return the codec of a packet."""
         return self.codecs[self.flags[number] >> CODEC_SHIFT]
 
-    # --- the result -------------------------------------------------------------------------------
-
     def result(self, pictures: _Pictures) -> tuple[Table, Description]:
         """Return the table and the description of the index."""
         table, order = np.zeros(len(self), PACKET), np.array(pictures.order, np.int64)
         duration = np.array(self._durations, np.int64)
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
         table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
-        is_key = np.zeros(len(self), bool)
-        is_key[pictures.keys or np.flatnonzero(table["flags"] & KEYFRAME)] = True
+        decoded, marked = np.isin(np.arange(len(self)), pictures.keys), (table["flags"] & KEYFRAME) != 0
+        # A decoder that calls no picture a keyframe, or each one, tells nothing.
+        is_key = decoded if 0 < len(pictures.keys) < len(pictures.order) or not marked.any() else marked
         given = np.array(self._times, np.int64)
         # What is decoded before a keyframe, or before times fall, is shown before it: a decoder of
         # a cut stream may err.
@@ -314,7 +315,7 @@ class _Packets:
         if declared is not None and not joints and (last - declared) / self.tick > 1.5 * self._frame_ticks:
             last = declared
         readable, promise = last, promised(self._container, self._stream, first)
-        is_guess = bool(joints) or self.kind in RAW | {"mpeg", "mpegts"}  # of these, FFmpeg guesses the length
+        is_guess = bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")  # FFmpeg guesses the length
         if not is_guess and promise.is_broken(last):
             # Pictures that are decoded late are lost: the first of them ends what is there.
             near = np.sort(shown["pts"])[-REORDERED:]

@@ -45,7 +45,7 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     target = folder_of_indexes(indexes) / f"{file_fingerprint(path)}.packets"
     index = read_index(target)
     if index is None:
-        container, stream = open_container(path, is_known=True, has_only_own_times=True)
+        container, stream = open_container(path, is_known=True)
         with container:
             make_index(container, stream, path, why, target)
         index = read_index(target)

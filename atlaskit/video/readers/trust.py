@@ -28,23 +28,14 @@ from atlaskit.video.readers.container import (
 )
 from atlaskit.video.readers.elements import check_elements
 
-RAW = {
-    *("mpegvideo", "m4v", "h261", "h263", "h264", "hevc", "vvc", "evc", "obu", "dirac", "vc1", "cavsvideo"),
-    *("avs2", "avs3", "mjpeg", "dnxhd", "apv", "rawvideo"),
-}
-"""FFmpeg's names of formats that hold a stream and nothing else: no index, and most no times."""
-LIVE = {"mpegts", "flv", "ogg"}
+LIVE = {"mpegts", "flv"}
 """Kinds that are recorded live: their clock may restart. So may that of a fragmented MP4."""
-REORDERING = {"h264", "hevc", "mpeg4"}
-"""Codecs whose pictures AVI and ASF give in the order of decoding."""
 HEAD, PROVED = 48, 24
 """Packets at the start of a file that are looked at, and that are decoded if these are odd."""
 MPEG_WRAP = 1 << 33
 """The clock of a transport stream starts anew at this tick."""
 INTRA = {1, 5, 7}
 """FFmpeg's numbers of the types of pictures that refer to no other: I, SI, BI."""
-WITHIN_PACKETS = {"gif", "apng", "png", "flic"}
-"""Codecs whose packets hold the palette themselves."""
 
 
 def check_account(
@@ -59,12 +50,10 @@ def check_account(
         head: Its first packets. None for a file just opened that was recorded live: then all
             packets are read, up to the first that contradicts the others.
     """
-    kind, codec = container_kind(container), stream.codec_context
-    if kind in RAW or kind == "mpeg":
-        raise Distrust("has no index")
-    if kind in ("avi", "asf") and codec.name in REORDERING and codec.has_b_frames:
-        raise Distrust("does not tell when its pictures are shown")
-    if codec.pix_fmt == "pal8" and codec.name not in WITHIN_PACKETS:
+    kind = container_kind(container)
+    if kind not in LIVE | {"mov", "matroska"}:
+        raise Distrust("is in a format whose index is not relied on")
+    if stream.codec_context.pix_fmt == "pal8":
         raise Distrust("does not tell which palettes its pictures have")
     if kind == "mov" and has_several_descriptions(path):
         raise Distrust("changes its codec in the middle")

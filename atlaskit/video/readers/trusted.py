@@ -89,39 +89,26 @@ class TrustedSource(PacketSource):
         start = ticks
         while True:
             from_start = start <= max(self.origin, self._stream.start_time or 0) or not self._seek(start)
-            if from_start:  # some formats (AVI) refuse a seek to the start, in others (MPEG-TS) it lands too late
+            if from_start:  # in MPEG-TS, a seek to the start lands too late
                 self.open()
             packets = self.following()
             first = next((found for found in packets if found.packet.is_keyframe), None)
             if first is None and from_start:
                 return
             pts = first.packet.pts if first else None
-            if first is not None and (from_start or (pts is not None and pts <= ticks)):
-                if not is_earlier or from_start:
-                    yield from chain([first], packets)
-                    return
-                ticks, is_earlier = (pts or 0) - 1, False
-                start = ticks
-                continue
+            if first is not None and (from_start or (pts is not None and pts <= ticks and not is_earlier)):
+                yield from chain([first], packets)
+                return
+            if pts is not None and pts <= ticks:
+                start = ticks = pts - 1
+                is_earlier = False
             start, step = start - step, step * 2
 
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
         for packet in self._container.demux(self._stream):
             if packet.size:
-                is_damaged = packet.is_corrupt or self._is_misplaced(packet)
-                yield Step(packet, self.codec, self._is_shown(packet), is_damaged)
-
-    def _is_misplaced(self, packet: VideoPacket) -> bool:
-        """Tell whether the index of an AVI file has another packet at this time.
-
-        FFmpeg loses count when it reads past damage.
-        """
-        entries = self._stream.index_entries
-        if self.kind != "avi" or packet.dts is None or packet.pos is None or not len(entries):
-            return False
-        index = entries.search_timestamp(packet.dts, any_frame=True)
-        return index >= 0 and entries[index].timestamp == packet.dts and packet.pos - entries[index].pos not in (0, 8)
+                yield Step(packet, self.codec, self._is_shown(packet), packet.is_corrupt)
 
     def sizes(self) -> PacketSizes:
         """Return the sizes of all packets, with times in ticks.
