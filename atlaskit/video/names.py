@@ -12,7 +12,7 @@ import re
 from itertools import islice
 from pathlib import Path
 from unicodedata import normalize
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from atlaskit import limits
 from atlaskit.errors import InputError, VideoError, printable
@@ -20,10 +20,11 @@ from atlaskit.errors import InputError, VideoError, printable
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
 SHORT_ADDRESS = re.compile(r"(file|https?|ftps?|s3|gs|rtsps?|rtmps?):/(?!/)", re.IGNORECASE | re.ASCII)
 """An address that went through `Path`, which makes one slash of two; `file:/a` is right so."""
-PAGES = re.compile(
-    r"(?:^|\.)(?:youtube\.com|youtu\.be|vimeo\.com|bilibili\.com|twitch\.tv|dailymotion\.com|tiktok\.com)$"
+PAGE = re.compile(
+    r"(?:\w+\.)?(?:youtube\.com|youtu\.be|vimeo\.com|bilibili\.com|twitch\.tv|dailymotion\.com|tiktok\.com)/",
+    re.IGNORECASE | re.ASCII,
 )
-"""Hosts whose addresses are those of pages, not of video files."""
+"""How the address of a page of videos begins, without `https://`."""
 LONGEST_NAME = 255
 """Bytes of the longest name in the usual file systems."""
 
@@ -47,8 +48,11 @@ def local_path(name: str | os.PathLike[str]) -> Path:
     address = ADDRESS.match(text) or SHORT_ADDRESS.match(text)
     if address and address[1].lower() == "file":
         return _respelled(_path_of_url(text[address.end() :] if text[: address.end()].endswith("//") else text[5:]))
-    if address or _is_page(f"https://{text}"):
-        raise VideoError(_advice(text, address))
+    if address or PAGE.match(text):
+        raise VideoError(
+            f"{printable(text, 200)} is an address, and only files on this machine are opened: download it first (a "
+            "video in a page for instance with yt-dlp), and name the file."
+        )
     if text.startswith("~"):
         try:
             path = path.expanduser()
@@ -103,22 +107,6 @@ def _path_of_url(rest: str) -> Path:
     literal = Path(slash + path)
     decoded = _checked(slash + unquote(path, errors="surrogateescape"))
     return literal if _exists(literal) and not _exists(decoded) else decoded
-
-
-def _is_page(url: str) -> bool:
-    try:
-        return bool(PAGES.search(urlsplit(url).hostname or ""))
-    except ValueError:
-        return False
-
-
-def _advice(url: str, address: re.Match[str] | None) -> str:
-    """Return what to do about an address."""
-    shown = printable(url, 200)
-    full = f"{address[1]}://{url[address.end() :].lstrip('/')}" if address else f"https://{url}"
-    if _is_page(full):
-        return f"{shown} is a page with a video: download the video first, for instance with yt-dlp, and name the file."
-    return f"{shown} is an address, and only files on this machine are opened: download it first, and name the file."
 
 
 def media_url(path: str | os.PathLike[str]) -> str:
