@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import math
-import reprlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,10 +45,8 @@ def parse_json(text: str) -> list[SourceLine]:
             return parse_json_lines(text)  # a file of one word
         case {"segments": []} | {"transcript": []} | {"words": []} | {"word_segments": []}:
             return []
-        case [{"start": _, "text": _}, *_]:
+        case [{"start": _, "text": _} | {"start": _, "line": _} | {"timestamp": _, "text": _}, *_] | []:
             return _segments(content)
-        case [*entries]:
-            return [_longvideobench(number, entry) for number, entry in enumerate(entries, start=1)]
         case _:
             raise SubtitleError(
                 "the text is none of the known forms of JSON subtitles (LongVideoBench, Whisper, WhisperX, "
@@ -82,28 +79,34 @@ def parse_json_lines(text: str) -> list[SourceLine]:
 
 
 def _segments(segments: Iterable[Any]) -> list[SourceLine]:
-    """Return the lines of segments with a start, an end or a duration, and a text, by any name."""
+    """Return the lines of segments with a start, an end or a duration, and a text, by any name.
+
+    A null end in LongVideoBench means that the line lasts until the end of the video.
+    """
     lines = []
     for segment in segments:
+        text: object
         end = length = None
         per_second = 1
         match segment:
             case {"tStartMs": start, "segs": [*parts]}:
                 per_second, length = 1000, segment.get("dDurationMs")
                 texts = (part.get("utf8") for part in parts if isinstance(part, dict))
-                text = "".join(text for text in texts if isinstance(text, str))
+                text = "".join(part for part in texts if isinstance(part, str))
             case {"offsets": {"from": start, "to": end}, "text": text}:
                 per_second = 1000
             case {"timestamp": [start, end], "text": text}:
                 pass
             case dict():
-                start, end, text = segment.get("start"), segment.get("end"), segment.get("text", "")
+                start, end, text = segment.get("start"), segment.get("end"), segment.get("text", segment.get("line"))
                 length = segment.get("duration", segment.get("dur"))
             case _:
                 continue
         start_s, end_s, length_s = (_number(value, per_second) for value in (start, end, length))
         if end_s is None and start_s is not None and length_s is not None:
             end_s = start_s + length_s
+        elif end is None and ("line" in segment or "timestamp" in segment):
+            end_s = math.inf
         words = plain_text(text) if isinstance(text, str) else ""
         lines.append(SourceLine(math.nan if start_s is None else start_s, end_s, words))
     return lines
@@ -133,30 +136,6 @@ def _sentences(words: Iterable[Any], longest_s: float = math.inf) -> list[Source
             lines.append(line)
         is_open = not line.text.endswith((".", "?", "!", "。", "？", "！"))
     return lines
-
-
-def _longvideobench(number: int, entry: object) -> SourceLine:
-    """Return the line of an entry in one of the two forms in which LongVideoBench has subtitles.
-
-    A null end means that the line lasts until the end of the video.
-
-    Raises:
-        SubtitleError: It has neither form.
-    """
-    match entry:
-        case {"start": start, "end": end, "line": str(text)} | {"timestamp": [start, end], "text": str(text)}:
-            start_s, end_s = _number(start), math.inf if end is None else _number(end)
-        case _:
-            raise SubtitleError(
-                f'entry {number} must have "start", "end" and "line", or "timestamp" and "text"; '
-                f"got {reprlib.repr(entry)}."
-            )
-    if start_s is None or end_s is None:
-        raise SubtitleError(
-            f"entry {number} runs from {reprlib.repr(start)} to {reprlib.repr(end)}; "
-            'give finite seconds or "HH:MM:SS.mmm".'
-        )
-    return SourceLine(start_s, end_s, plain_text(text))
 
 
 def _number(value: object, per_second: int = 1) -> float | None:
