@@ -1,8 +1,7 @@
 """Cuts sound into chunks at pauses, as it is decoded.
 
-A *pause* is quieter than the sound around it: a place to cut. What is *silent* is so quiet that
-nobody hears anything in it: it needs no speech model. Both are measured in decibels below full
-scale (dBFS) of the mean power of 20 ms.
+What is *silent* is so quiet that nobody hears anything in it: it needs no speech model. It is
+measured in decibels below full scale (dBFS) of the mean power of 20 ms.
 """
 
 from __future__ import annotations
@@ -23,16 +22,12 @@ FRAME = RATE // 50
 """Samples over which the power is measured: 20 ms."""
 SILENT_DB = -60.0
 """What is never louder than this is silent."""
-PAUSE_S = 0.3
-"""Shortest pause that is better to cut at than any quiet place."""
 LONG_SILENCE_S = 4.0
 """A silence at least this long becomes a chunk of its own: speech models make words up in it."""
 MARGIN_S = 0.3
 """Silence that stays with the sound on each side of it."""
-QUIET_S = 0.2
-"""Length of the quiet place that is looked for where there is no pause."""
-LEAST_CONTRAST_DB = 10.0
-"""Sound whose loud and quiet parts are nearer to each other than this has no pauses."""
+QUIET_S = 0.3
+"""Length of the quiet place that a chunk ends in."""
 
 Samples = NDArray[np.int16]
 """Mono sound at `RATE`, (n,)."""
@@ -79,9 +74,9 @@ class Chunk(NamedTuple):
 def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iterator[Chunk]:
     """Cut sound into chunks; together they are all samples of all blocks, each once and in order.
 
-    A chunk ends in the middle of the last pause of its second half, or else of its first half, or
-    else at the quietest place of its last third. A long silence becomes a chunk of its own. A chunk
-    also ends where the next block does not follow on.
+    A chunk ends at the quietest place of its second half, which is a pause where there is one. A
+    long silence becomes a chunk of its own. A chunk also ends where the next block does not follow
+    on.
 
     Args:
         blocks: The sound in order. Only the chunk that is being filled is kept in memory.
@@ -127,27 +122,14 @@ def _cut(samples: Samples, longest: int) -> tuple[int, bool]:
         return (runs[0][0] + margin) * FRAME, False
     if len(samples) <= longest:
         return len(samples), False
-    return _best_pause(levels) * FRAME, False
+    return _quietest(levels) * FRAME, False
 
 
-def _best_pause(levels: NDArray[np.float64]) -> int:
-    """Return the frame to cut at: in a pause, or at a quiet place."""
-    half, least = len(levels) // 2, round(PAUSE_S * RATE / FRAME)
-    pauses = [(start + end) // 2 for start, end in _runs(levels <= _pause_level(levels)) if end - start >= least]
-    for earliest in (half, 1):
-        if inside := [frame for frame in pauses if frame >= earliest]:
-            return inside[-1]
-    width, begin = round(QUIET_S * RATE / FRAME), len(levels) * 2 // 3
+def _quietest(levels: NDArray[np.float64]) -> int:
+    """Return the frame to cut at: the middle of the quietest place of the second half."""
+    width, begin = round(QUIET_S * RATE / FRAME), len(levels) // 2
     power = np.convolve(10 ** (levels[begin:] / 10), np.ones(width), "valid")
     return begin + int(np.argmin(power)) + width // 2
-
-
-def _pause_level(levels: NDArray[np.float64]) -> float:
-    """Return the level below which this sound pauses; minus infinity if it never does."""
-    quiet, loud = np.percentile(levels, [5, 95])
-    if loud - quiet < LEAST_CONTRAST_DB:
-        return -np.inf
-    return float(quiet + 0.3 * (loud - quiet))
 
 
 def _levels(samples: Samples) -> NDArray[np.float64]:

@@ -39,7 +39,7 @@ def test_a_chunk_ends_in_a_pause_whatever_noise_is_behind_the_speech(background:
         assert 15 <= chunk.end_s - chunk.start_s <= 30
 
 
-def test_without_a_pause_it_ends_at_the_quietest_place_of_its_last_third() -> None:
+def test_without_a_pause_it_ends_at_the_quietest_place_of_its_second_half() -> None:
     softer = noise(0.5, 1500.0, seed=3)
     found = chunks(noise(24), softer, noise(20, seed=2))
     assert 24.0 <= found[0].end_s <= 24.5
