@@ -2,13 +2,12 @@
 guess from its letters).
 
 Unicode encodings are recognised with certainty. Few subtitle files declare theirs; any other is
-guessed from the letters of the text, and by charset_normalizer.
+guessed by chardet.
 """
 
 from __future__ import annotations
 
 import re
-from collections import Counter
 from contextlib import suppress
 
 SAMPLE_BYTES = 1 << 18
@@ -25,37 +24,6 @@ SWITCHING = ("iso2022_jp_2", "iso2022_kr")
 DECLARED = re.compile(rb"(?:encoding|charset)\s*=\s*[\"']?([A-Za-z][\w.:-]{1,40})")
 DECLARED_WITHIN = 2000
 """What a text says of its own encoding, and within how many bytes."""
-LATIN = (  # the letters beyond ASCII of one language each, most likely encoding first
-    ("cp1252", "àâæçèéêëîïôœùûüÿ"),  # French
-    ("cp1252", "äöüßé"),  # German
-    ("cp1252", "áéíñóúü"),  # Spanish
-    ("cp1252", "àáâãçéêíóôõú"),  # Portuguese
-    ("cp1252", "àèéìîòóùú"),  # Italian
-    ("cp1252", "åäöéæø"),  # Swedish, Danish, Norwegian, Finnish
-    ("cp1252", "éëïèóöáê"),  # Dutch
-    ("cp1250", "ąćęłńóśźż"),  # Polish
-    ("cp1250", "áčďéěíňóřšťúůýž"),  # Czech
-    ("cp1250", "áäčďéíĺľňóôŕšťúýž"),  # Slovak
-    ("cp1250", "áéíóöőúüű"),  # Hungarian
-    ("cp1250", "ăâîşţ"),  # Romanian
-    ("cp1250", "čćđšž"),  # Croatian, Slovene
-    ("cp1254", "çğıöşüâîû"),  # Turkish
-    ("iso8859_2", "ąćęłńóśźż"),
-    ("iso8859_2", "áčďéěíňóřšťúůýž"),
-    ("iso8859_2", "áéíóöőúüű"),
-)
-KANA = frozenset(map(chr, range(0x3041, 0x30FF)))
-HANGUL = frozenset(map(chr, range(0xAC00, 0xD7A4)))
-EAST_ASIAN = (  # encoding to test, characters that few other texts decode to, their least share, encoding to use
-    ("cp932", KANA, 0.4, "cp932"),
-    ("euc_jp", KANA, 0.4, "euc_jp"),
-    ("euc_kr", HANGUL, 0.9, "cp949"),  # a test with cp949 would accept any text with curly apostrophes
-)
-PUNCTUATION = frozenset("‘’‚“”„…–—«»‹›¿¡°ºª€£§·•´\xa0。、？！，「」")
-CANDIDATES = ["cp1252", "cp1250", "cp1251", "koi8_u", "cp866", "cp1253", "cp1255", "cp1256", "cp874"]
-CANDIDATES += ["cp932", "euc_jp", "gb18030", "big5", "cp949"]
-"""What charset_normalizer chooses from. Without this list it prefers rare relatives, such as cp1257
-to cp1252."""
 
 
 def decode_text(data: bytes) -> str | None:
@@ -91,33 +59,11 @@ def encoding_of(data: bytes) -> str | None:
 
 
 def _guess_encoding(data: bytes) -> str | None:
+    import chardet  # here, so that `import atlaskit` stays light
+
+    # Rows in ASCII tell nothing, and there are many: numbers and times.
     rows = b"\n".join(row for row in data.splitlines() if not row.isascii())
-    sample = rows[:SAMPLE_BYTES]
-    if len(rows) > SAMPLE_BYTES and b"\n" in sample:
-        sample = sample[: sample.rfind(b"\n")]  # cut between rows, so that every character is whole
-    # charset_normalizer does not recognise short Japanese or Korean texts, and confuses the Latin
-    # code pages with one another. Their letters distinguish them.
-    for test, letters, least_share, encoding in EAST_ASIAN:
-        if _share_of_letters(sample, test, letters) > least_share:
-            return encoding
-    shares = [(_share_of_letters(sample, encoding, alphabet), encoding) for encoding, alphabet in LATIN]
-    share, latin = max(shares, key=lambda pair: pair[0])
-    if share > 0.9:
-        return latin
-    import charset_normalizer  # here, so that `import atlaskit` stays light
-
-    best = charset_normalizer.from_bytes(sample, cp_isolation=CANDIDATES).best()
-    if best is None:
-        return None
-    return latin if best.encoding in ("cp1252", "cp1250") else best.encoding
-
-
-def _share_of_letters(sample: bytes, encoding: str, letters: str | frozenset[str]) -> float:
-    """Return the share of `letters` among the characters beyond ASCII that are not punctuation."""
-    try:
-        counts = Counter(sample.decode(encoding).lower())
-    except UnicodeDecodeError:
-        return 0.0
-    beyond_ascii = {char: count for char, count in counts.items() if char > "\x7f" and char not in PUNCTUATION}
-    known = sum(count for char, count in beyond_ascii.items() if char in letters)
-    return known / sum(beyond_ascii.values()) if beyond_ascii else 1.0
+    eras = chardet.EncodingEra
+    likely = eras.MODERN_WEB | eras.LEGACY_ISO | eras.DOS
+    found: str | None = chardet.detect(rows, encoding_era=likely, max_bytes=SAMPLE_BYTES)["encoding"]
+    return found

@@ -132,7 +132,7 @@ def test_no_module_is_called_utils() -> None:
     assert not names & {"utils", "helpers", "common", "misc", "config"}
 
 
-HEAVY = {"av", "charset_normalizer", "httpcore", "httpx", "iso639", "papermill", "matplotlib", "pandas", "IPython"}
+HEAVY = {"av", "chardet", "httpcore", "httpx", "iso639", "papermill", "matplotlib", "pandas", "IPython"}
 HEAVY |= {"ray", "torch", "transformers", "vllm", "decord", "gymnasium", "anywidget", "ipywidgets", "scipy", "seaborn"}
 HEAVY |= {"trl", "verifiers", "datasets"}
 
