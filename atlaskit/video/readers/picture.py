@@ -9,12 +9,12 @@ import numpy as np
 from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
+from PIL import Image
 
 from atlaskit.video.readers import LETTERBOX, Pixels, letterboxed
 from atlaskit.video.readers.colour import BT709, matrix_of, to_sdr
 from atlaskit.video.readers.orientation import UPRIGHT, Orientation
 
-BLOCK_ROWS = 64
 SAME_SHAPE = 0.02
 """Shapes that differ by less are the same: players and encoders round them."""
 OPAQUE = 255
@@ -114,13 +114,9 @@ class PictureScaler:
         pixels = self._scaled(frame, (frame.width, frame.height), "rgba")
         if int(pixels[..., 3].min()) == OPAQUE:
             return frame
-        solid = np.empty((frame.height, frame.width, 3), np.uint8)
-        for top in range(0, frame.height, BLOCK_ROWS):
-            block = pixels[top : top + BLOCK_ROWS].astype(np.uint32)
-            alpha = block[..., 3:]
-            behind = np.array(LETTERBOX, np.uint32) * (OPAQUE - alpha)
-            solid[top : top + BLOCK_ROWS] = (block[..., :3] * alpha + behind + OPAQUE // 2) // OPAQUE
-        return VideoFrame.from_ndarray(solid, format="rgb24")
+        solid = Image.new("RGBA", (frame.width, frame.height), LETTERBOX)
+        solid.alpha_composite(Image.fromarray(pixels))
+        return VideoFrame.from_ndarray(np.asarray(solid.convert("RGB")), format="rgb24")
 
 
 @lru_cache
