@@ -35,8 +35,6 @@ FLOOR_BYTES = 16
 
 MOST_KEYFRAMES = 1 << 17
 """Keyframes whose rhythm is looked at; if there are more, it tells of no cut."""
-INTRA_SHARE = 0.9
-"""Share of keyframes from which a stream counts as one of keyframes alone."""
 REGULAR_SHARE, FEWEST_REGULAR = 0.2, 3
 """A distance between keyframes belongs to the rhythm if at least this share of them has it."""
 CUT_LOCAL_S, CUT_PERCENTILE = 20.0, 90
@@ -46,8 +44,6 @@ CUT_OF_LARGEST = 1.5
 """A packet at a cut has at least so many times those bytes."""
 CUT_OF_KEYFRAME = 0.5
 """And at least this share of the bytes of the smaller keyframe beside it."""
-CUT_OF_MEAN = 0.1
-"""Of keyframes alone: a cut changes the size by at least this share of the mean size."""
 ROWS = 2048
 """Windows that are sorted at a time, so that they take a few megabytes."""
 
@@ -75,11 +71,10 @@ class Changes:
         steps = np.minimum((times / self._fine_s).astype(np.int64), fine - 1)
         keys = np.flatnonzero(packets.are_keyframes[inside])
         coded = np.flatnonzero(~packets.are_keyframes[inside])
-        self._all = _Sums(fine, steps, times, sizes)
-        self._swings = _Sums(fine, steps, times, np.abs(np.diff(sizes, prepend=sizes[:1])))
+        self._frames = np.bincount(steps, minlength=fine)
         self._coded = _Sums(fine, steps[coded], times[coded], sizes[coded])
         keys = keys[np.argsort(times[keys], kind="stable")]
-        self._keyframe_count, self.last_s = len(keys), float(times.max(initial=-1.0))
+        self.last_s = float(times.max(initial=-1.0))
         # If there are too many, their rhythm tells nothing.
         self._keyframes = times[keys], sizes[keys]
         if len(keys) > MOST_KEYFRAMES:
@@ -89,18 +84,14 @@ class Changes:
         """Return the bytes of each step over their local median; 1.0 is as usual.
 
         Keyframes cost bytes wherever they stand, so each counts like a mean frame of its step. A
-        stream of keyframes alone has the changes of their size instead of the size. A step of which
-        nothing is known is as usual.
+        step of which nothing is known, as in a stream of keyframes alone, is as usual.
 
         Args:
             until_s: Where the packets end that could be read: later steps are unknown.
         """
-        frames, coded = self._coarse(self._all.count), self._coarse(self._coded.count)
-        if self._is_intra:
-            amount, known = self._coarse(self._swings.total), np.ones(self.count, bool)
-        else:
-            amount = self._coarse(self._coded.total) * frames / np.maximum(coded, 1)
-            known = (coded > 0) | (frames == 0)
+        frames, coded = self._coarse(self._frames), self._coarse(self._coded.count)
+        amount = self._coarse(self._coded.total) * frames / np.maximum(coded, 1)
+        known = (coded > 0) | (frames == 0)
         known &= np.arange(self.count) * self.step_s < until_s
         if not known.any():
             return np.ones(self.count)
@@ -118,34 +109,27 @@ class Changes:
         like an object that pops up, may be taken for a cut.
         """
         cuts: list[float] = []
-        for time_s in sorted(self._large() if self._is_intra else [*self._irregular(), *self._large()]):
+        for time_s in sorted([*self._irregular(), *self._large()]):
             if time_s > 0 and (not cuts or time_s - cuts[-1] >= self._fine_s):
                 cuts.append(time_s)
         return cuts
 
-    @property
-    def _is_intra(self) -> bool:
-        return bool(self._keyframe_count >= INTRA_SHARE * self._all.count.sum())
-
-    def _coarse(self, values: Floats) -> Floats:
+    def _coarse(self, values: Floats | Integers) -> Floats:
         """Return the sum of the fine values in each step."""
-        sums: Floats = values.reshape(self.count, self._each).sum(axis=1)
+        sums: Floats = values.reshape(self.count, self._each).sum(axis=1).astype(float)
         return sums
 
     # --- cuts -------------------------------------------------------------------------------------
 
     def _large(self) -> list[float]:
         """Return the times of the largest packets of steps that stand out."""
-        sums = self._swings if self._is_intra else self._coded
-        if self._is_intra:
-            least = CUT_OF_MEAN * self._all.total.sum() / max(1.0, self._all.count.sum())
-        else:
-            times, sizes = self._keyframes
-            if not len(times):
-                return []
-            after = np.searchsorted(times, sums.largest_s)
-            beside = np.minimum(sizes[np.maximum(after - 1, 0)], sizes[np.minimum(after, len(sizes) - 1)])
-            least = CUT_OF_KEYFRAME * beside
+        times, sizes = self._keyframes
+        if not len(times):
+            return []
+        sums = self._coded
+        after = np.searchsorted(times, sums.largest_s)
+        beside = np.minimum(sizes[np.maximum(after - 1, 0)], sizes[np.minimum(after, len(sizes) - 1)])
+        least = CUT_OF_KEYFRAME * beside
         usual = _around(sums.largest, CUT_PERCENTILE, CUT_LOCAL_S / self._fine_s)
         are_cuts = (sums.largest > least) & (sums.largest > CUT_OF_LARGEST * usual)
         return [float(time_s) for time_s in sums.largest_s[are_cuts]]
