@@ -22,8 +22,6 @@ from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
 from atlaskit.video.video import Video
 
-DEEPEST_NESTING = 4
-"""How many playlists within one another are recalled."""
 FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
 
 
@@ -116,7 +114,6 @@ class _Opening:
 
     def __init__(self, reader: ReaderName, cache: Cache | None, options: dict[str, Any]) -> None:
         self._reader, self._cache, self._options = reader, cache, options
-        self._recalled: dict[str, Video | None] = {}
 
     def video(self, source: Path | list[Video | Path] | None, subtitles: Any, fingerprint: str | None) -> Video:
         """Return the video of a file, of a list of files and videos, or of a fingerprint."""
@@ -137,7 +134,7 @@ class _Opening:
             return open_playlist(source, subtitles, lambda path, lines, index: self._file(path, lines, parts[index]))
         recalled: Video | None = None
         if facts and facts.parts:
-            recalled = self._playlist(facts.parts, load_subtitles(subtitles, facts.duration_s), 0)
+            recalled = self._playlist(facts.parts, load_subtitles(subtitles, facts.duration_s))
         if recalled is None and source is None and (facts is None or facts.parts):
             raise VideoError(
                 "The cache knows no video of this fingerprint: give its file, or import the recording of a run that "
@@ -154,19 +151,13 @@ class _Opening:
             facts = fingerprint = None
         return VideoFile(path, lines, self._reader, fingerprint, self._cache, facts=facts, **self._options)
 
-    def _playlist(self, parts: Sequence[str], lines: Subtitles, depth: int) -> Playlist | None:
-        """Return a playlist, each part once; None if the cache does not know all its parts."""
-        for part in dict.fromkeys(parts):
-            if part in self._recalled:
-                continue
-            self._recalled[part] = None  # ends the recursion for a playlist that claims to contain itself
-            facts = self._facts(part)
-            if facts and facts.parts and depth + 1 < DEEPEST_NESTING:
-                self._recalled[part] = self._playlist(facts.parts, Subtitles(), depth + 1)
-            elif facts and not facts.parts:
-                self._recalled[part] = self._file(None, None, part)
-        known = [video for part in parts if (video := self._recalled[part]) is not None]
-        return Playlist(known, lines) if len(known) == len(parts) else None
+    def _playlist(self, parts: Sequence[str], lines: Subtitles) -> Playlist | None:
+        """Return a playlist, each part once; None if the cache does not know each as a file."""
+        known = {part: self._facts(part) for part in parts}
+        if not all(facts and not facts.parts for facts in known.values()):
+            return None
+        videos = {part: self._file(None, None, part) for part in known}
+        return Playlist([videos[part] for part in parts], lines)
 
 
 def _check_embedded(source: object, subtitles: object) -> None:
