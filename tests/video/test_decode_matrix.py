@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from support.decode_matrix import FPS, FRAMES, TRAITS, Row, encode_row, rotation_of, rows_to_test, shown_size, sound_s
-from support.media import frame_number, frame_shown_at, make_video, played_frames
+from support.media import frame_number, frame_shown_at, played_frames
 
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.file import ReaderName
@@ -61,13 +61,6 @@ def compare(path: Path, played: Played, row: Row, reader: ReaderName) -> str:
                 tolerance = DECORD_TOLERANCE if reader == "decord" else 0
                 assert np.abs(upright.astype(np.int16) - pixels).max() <= tolerance, f"pixels at {time_s} s"
     return "exact"
-
-
-@pytest.mark.skipif(not hasattr(os, "sched_getscheduler"), reason="priorities are read on Linux only")
-def test_encoding_leaves_the_priority_unchanged(tmp_path: Path) -> None:
-    before = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
-    make_video(tmp_path / "a.mkv", "libsvtav1", 5, preset="12")
-    assert (os.sched_getscheduler(0), os.sched_getparam(0).sched_priority) == before
 
 
 @pytest.mark.family

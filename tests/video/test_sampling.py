@@ -216,11 +216,3 @@ def test_a_moment_lies_in_its_cell_whatever_else_is_asked(
     for (start_s, end_s), moment_s in zip(intervals, together, strict=True):
         assert start_s <= moment_s < end_s
         assert video.moment(start_s, end_s, "salient") == moment_s
-
-
-def test_a_second_view_decodes_nothing(video: Video, tmp_path: Path) -> None:
-    view = ak.view(video, k=4, cell=64, sampling="salient", cache=Cache(tmp_path))
-    first = view.moments
-    decoded = video.frames_decoded
-    again = ak.view(video, k=4, cell=32, labels="time", sampling="salient", cache=Cache(tmp_path))
-    assert again.moments == first and video.frames_decoded == decoded > 0

@@ -207,20 +207,6 @@ def test_a_folder_that_cannot_be_written_gives_one_sentence(tmp_path: Path, monk
         open_video(make_video(tmp_path / "v.mpg", "mpeg2video", frames=30, size=SMALL))
 
 
-@pytest.mark.parametrize("suffix", [".mp4", ".webm", ".ts", ".mpg"])
-def test_the_last_picture_stands_until_the_sound_ends(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    codec = {".webm": "libvpx", ".mpg": "mpeg2video"}.get(suffix, "libx264")
-    sound = 0.0 if suffix == ".webm" else 20.0  # WebM takes no AAC
-    video = open_video(make_video(tmp_path / f"v{suffix}", codec, frames=30, size=SMALL, sound_s=sound))
-    if sound:
-        assert video.duration_s == pytest.approx(20.0, abs=0.15)
-        assert number_at(video, 19.5) == 29 and number_at(video, 1.5) == 29 and number_at(video, 0.5) == 12
-    assert number_at(open_video(tmp_path / f"v{suffix}"), video.duration_s - 0.01) == 29
-
-
 def test_the_command_line_lists_and_removes_copies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -65,14 +65,6 @@ def test_pixel_formats(tmp_path: Path, name: str, codec: str, pix_fmt: str) -> N
     assert np.abs(_shown(path) - COLOURS).max() <= (10 if "555" in pix_fmt else 4)
 
 
-@pytest.mark.parametrize(("pix_fmt", "codec"), [("gray", "rawvideo"), ("gray16le", "ffv1")])
-def test_grey_formats(tmp_path: Path, pix_fmt: str, codec: str) -> None:
-    ramp = np.repeat(np.arange(8, dtype=np.uint8) * 36, 12)[None, :, None].repeat(64, 0).repeat(3, 2)
-    frame = coded(np.ascontiguousarray(ramp), pix_fmt, is_full=True)
-    path = encode(tmp_path / ("grey.avi" if codec == "rawvideo" else "grey.mkv"), codec, pix_fmt, [frame])
-    assert np.abs(_shown(path) - np.arange(8)[:, None] * 36).max() <= 2
-
-
 # --- palettes -------------------------------------------------------------------------------------
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
 import shutil
 import struct
 import subprocess
@@ -285,26 +284,5 @@ def test_a_transparent_gif_is_grey(tmp_path: Path, disposal: int) -> None:
     assert np.array_equal(ak.open_video(path).frames([0.25])[0], frames[2])
 
 
-def test_the_matrices_of_track_and_movie_are_applied_in_turn(plain: Path, tmp_path: Path) -> None:
-    """A track that is turned within a movie that is mirrored."""
-    turned = with_matrix(plain, tmp_path / "turned.mp4", (0, 1, -1, 0))
-    video = ak.open_video(with_matrix(turned, tmp_path / "both.mp4", (-1, 0, 0, 1), b"mvhd"))
-    assert np.abs(video.frames([0.05])[0].astype(int) - np.fliplr(np.rot90(corners(), 3))).max() <= 6
-
-
 def test_a_matrix_that_flattens_the_picture_counts_as_upright() -> None:
     assert turned_by(0, 0, 0, 0) == turned_by(1, 1, 1, 1) == UPRIGHT
-
-
-@pytest.mark.parametrize("pose", [float("nan"), float("inf"), -90.5, 45.0])
-def test_an_odd_pose_is_rounded_or_counts_as_upright(plain: Path, tmp_path: Path, pose: float) -> None:
-    path = _as_matroska(with_matrix(plain, tmp_path / "turned.mp4", (0, 1, -1, 0)), tmp_path / "turned.mkv")
-    data = path.read_bytes()
-    roll = struct.pack(">d", -90.0)
-    if roll not in data:
-        roll, odd = struct.pack(">f", -90.0), struct.pack(">f", pose if abs(pose) < 1e30 else math.inf)
-    else:
-        odd = struct.pack(">d", pose)
-    assert data.count(roll) == 1
-    path.write_bytes(data.replace(roll, odd))
-    assert ak.open_video(path).size == (LYING[::-1] if pose == -90.5 else LYING)

@@ -28,13 +28,6 @@ def test_a_dense_request_decodes_each_packet_about_once(tmp_path: Path) -> None:
     assert video.frames_decoded <= 245
 
 
-@pytest.mark.parametrize("name", ["late.mp4", "late.mkv", "late.ts"])
-def test_time_zero_is_the_first_frame(tmp_path: Path, name: str) -> None:
-    video = open_video(make_video(tmp_path / name, frames=75, starts_at=125))
-    assert video.duration_s == pytest.approx(3.0, abs=0.05)
-    assert [frame_number(pixels) for pixels in video.frames([0.0, 1.0, 2.9])] == [0, 25, 72]
-
-
 def test_a_file_cut_between_keyframes_plays_as_in_a_player(tmp_path: Path) -> None:
     """`ffmpeg -ss 3 -c copy` makes such files: frames before the cut are decoded and not shown."""
     path = cut_video(make_video(tmp_path / "whole.mp4"), tmp_path / "cut.mp4", at_s=3, from_s=2)

@@ -19,7 +19,6 @@ from atlaskit.video.languages import same_language
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, read_embedded
 from atlaskit.video.subtitles.embedded import _candidates
-from atlaskit.video.subtitles.track import LAST_LINE_S
 from atlaskit.video.tracks import Track
 
 SPOKEN = [(0.5, 1.5, "{\\i1}Hello{\\i0}\\NWörld"), (1.5, 2.0, "Second"), (2.2, 2.8, "三")]
@@ -111,16 +110,6 @@ def test_drawings_are_dropped_and_literal_markup_is_not(tmp_path: Path) -> None:
     assert read_embedded(drawn).lines == (Line(1.0, 2.0, "a, b, c"),)
     plain = packet_track(tmp_path / "b.mkv", "webvtt", [(0, 1000, b"{a} C:\\x &amp; <v Ann>b</v>")])
     assert read_embedded(plain).lines == (Line(0.0, 1.0, "{a} C:\\x & b"),)
-
-
-def test_a_line_of_unknown_duration_lasts_until_the_next(tmp_path: Path) -> None:
-    packets = [(0, 500, b"Zero"), (1000, None, b"One"), (4000, 500, b"Two"), (5000, None, b"Three")]
-    path = packet_track(tmp_path / "a.mkv", "subrip", packets)
-    assert read_embedded(path).lines == (
-        *(Line(0.0, 0.5, "Zero"), Line(1.0, 4.0, "One"), Line(4.0, 4.5, "Two")),
-        Line(5.0, 5.0 + LAST_LINE_S, "Three"),
-    )
-    assert read_embedded(path, duration_s=7.0).lines[-1] == Line(5.0, 7.0, "Three")
 
 
 def test_mov_text_may_be_utf16(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from support.subtitle_files import ASS_HEADER, RUSSIAN, Write, ass_text, damage,
 
 from atlaskit import limits
 from atlaskit.errors import InputError, SubtitleError
-from atlaskit.video.subtitles import Line, Subtitles, read_embedded, read_subtitles
+from atlaskit.video.subtitles import read_embedded, read_subtitles
 
 
 def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) -> None:
@@ -49,23 +49,6 @@ def test_a_pipe_is_refused_without_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])
 def test_line_ends_of_any_system_are_read(write: Write, end: str) -> None:
     assert texts_of(read_subtitles(write("a.srt", srt_text(["One", "Two"], end)))) == ["One", "Two"]
-
-
-def test_lines_are_shifted_and_cut_to_the_video(write: Write) -> None:
-    times = [(10, 20), (95, 105), (100, 130), (150, 165), (160, 170), (190, 200)]
-    vtt = "WEBVTT\n\n" + "".join(
-        f"{start // 60:02}:{start % 60:02}.000 --> {end // 60:02}:{end % 60:02}.000\n{start}\n\n"
-        for start, end in times
-    )
-    path = write("a.vtt", vtt)
-    assert read_subtitles(path, starts_at_s=100, duration_s=60).lines == (
-        Line(0.0, 5.0, "95"),
-        Line(0.0, 30.0, "100"),
-        Line(50.0, 60.0, "150"),
-    )
-    assert read_subtitles(path, starts_at_s=100).lines[-1] == Line(90.0, 100.0, "190")
-    assert read_subtitles(path, starts_at_s=500) == Subtitles()  # a valid file without lines at that time
-    assert read_subtitles(path, starts_at_s=-5).lines[0] == Line(15.0, 25.0, "10")
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])

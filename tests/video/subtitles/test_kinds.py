@@ -4,35 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import FrozenInstanceError
 from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.subtitle_files import ASS_HEADER, Write, texts_of
+from support.subtitle_files import ASS_HEADER, Write
 
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning
 from atlaskit.video.subtitles import Line, Subtitles, read_subtitles
 from atlaskit.video.subtitles.jsons import LONGEST_S, PAUSE_S
 from atlaskit.video.subtitles.track import LAST_LINE_S
-
-
-def test_srt_and_vtt(write: Write) -> None:
-    lines = read_subtitles(
-        write(
-            "a.srt",
-            "1\n00:00:05,000 --> 00:00:07,500\n<i>Second</i>\nline\n\n"
-            "2\n00:00:01,000 --> 00:00:06,000\n{\\an8}<font color=red>First</font> ü\n",
-        )
-    )
-    assert lines.lines == (Line(1.0, 6.0, "First ü"), Line(5.0, 7.5, "Second line"))
-    assert texts_of(Subtitles(lines.between(5.5, 5.6))) == ["First ü", "Second line"]
-    assert lines.between(6.0, 6.0) == () and lines.between(7.5, 9.0) == ()
-    assert texts_of(Subtitles(lines.between(6.0, 7.5))) == ["Second line"]
-    vtt = write("a.vtt", "WEBVTT\n\n00:01.000 --> 00:02.000\n<v Ann>Hello\n")
-    assert read_subtitles(vtt).lines == (Line(1.0, 2.0, "Hello"),)
 
 
 def test_vtt_styles_notes_and_tags_are_dropped(write: Write) -> None:
@@ -91,31 +74,6 @@ def test_the_format_row_tells_the_order_of_the_fields(write: Write) -> None:
     marked = "[Events]\nFormat: Marked, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
     event = "Dialogue: Marked=0,0:00:01.00,0:00:02.00,Default,,0,0,0,,an old file\n"
     assert read_subtitles(write("v4.ssa", "[Script Info]\n" + styles + marked + event)).lines[0].text == "an old file"
-
-
-def test_both_json_forms_are_parsed(write: Write) -> None:
-    lines = [
-        {"start": "00:01:02.500", "end": "00:01:04.250", "line": "<i>Hello</i>\nthere &amp; here"},
-        {"start": "01:00:00.000", "end": "01:00:01.000", "line": "Late"},
-        {"start": "00:00:01.000", "end": "00:00:02.000", "line": "  "},
-    ]
-    assert read_subtitles(write("a.json", json.dumps(lines))).lines == (
-        Line(62.5, 64.25, "Hello there & here"),
-        Line(3600.0, 3601.0, "Late"),
-    )
-    stamped = [
-        {"timestamp": [7, 9.5], "text": "B"},
-        {"timestamp": [0.0, 3.0], "text": "A"},
-        {"timestamp": [9.5, None], "text": "C"},
-    ]
-    path = write("b.json", json.dumps(stamped))
-    assert read_subtitles(path, duration_s=60.0).lines == (
-        Line(0.0, 3.0, "A"),
-        Line(7.0, 9.5, "B"),
-        Line(9.5, 60.0, "C"),
-    )
-    assert read_subtitles(path).lines[-1] == Line(9.5, 9.5 + LAST_LINE_S, "C")
-    assert read_subtitles(write("c.json", "[]")) == Subtitles()
 
 
 def test_a_line_without_an_end_lasts_until_the_next_or_the_end_of_the_video(write: Write) -> None:
@@ -226,16 +184,6 @@ def test_a_cut_off_file_is_one_sentence(tmp_path: Path) -> None:
     path.write_text(json.dumps(word("one", 0, 1)) + "\n" + json.dumps(word("two", 1, 2))[:-4] + "\n")
     with pytest.raises(SubtitleError, match=r"cut\.jsonl cannot be read: row 2 is not valid JSON"):
         read_subtitles(path)
-
-
-def test_lines_are_sorted_frozen_and_compared_by_value() -> None:
-    a, b = Line(0.0, 9.0, "a"), Line(1.0, 2.0, "b")
-    track = Subtitles((b, a))
-    assert track.lines == (a, b) and track == Subtitles((a, b)) and hash(track) == hash(Subtitles((a, b)))
-    assert track.between(1.5, 1.6) == (a, b) and track == Subtitles((a, b))  # `between` changes nothing
-    assert len(track) == 2 and repr(track) == f"Subtitles(lines=({a!r}, {b!r}))"
-    with pytest.raises(FrozenInstanceError):
-        track.lines = ()  # type: ignore[misc]
 
 
 LINES = st.lists(
