@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import VideoError
-from atlaskit.video.changes import MOST_FINE, MOST_STEPS, Changes
+from atlaskit.video.changes import MOST_STEPS, Changes
 
 if TYPE_CHECKING:
     from atlaskit.video.readers.pyav import PyAVReader
@@ -57,7 +57,7 @@ class StoredActivity(BaseModel):
 
     step_s: float = Field(gt=0)
     levels: list[float] = Field(min_length=1, max_length=MOST_STEPS)
-    cuts_s: list[float] = Field(max_length=2 * MOST_FINE)
+    cuts_s: list[float] = Field(max_length=2 * MOST_STEPS)
 
 
 ACTIVITY = Kind("activity", 1, lambda _, value: parse_activity(value) is not None)

@@ -19,22 +19,18 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
-FINE_S = 0.5
-"""Length of a fine step, at least: two cuts are no nearer to each other."""
+STEP_S = 0.5
+"""Length of a step, at least: two cuts are no nearer to each other."""
 FRAMES_OF_STEP = 4
-"""Frames in a fine step, at least, at a video's mean rate."""
-MOST_FINE = 1 << 17
-"""Fine steps of a video, at most: those of 18 hours."""
+"""Frames in a step, at least, at a video's mean rate."""
 MOST_STEPS = 20_000
-"""Steps of a video, at most; each is a whole number of fine steps. Those of ten hours last 2 s."""
+"""Steps of a video, at most. Those of ten hours last 1.8 s."""
 LOCAL_S = 60.0
 """A step is compared with the minute around it, and with at least LEAST_LOCAL steps."""
 LEAST_LOCAL = 9
 FLOOR_BYTES = 16
 """Bytes of a packet that holds headers only: a difference of less tells nothing."""
 
-MOST_KEYFRAMES = 1 << 17
-"""Keyframes whose rhythm is looked at; if there are more, it tells of no cut."""
 REGULAR_SHARE, FEWEST_REGULAR = 0.2, 3
 """A distance between keyframes belongs to the rhythm if at least this share of them has it."""
 CUT_LOCAL_S, CUT_PERCENTILE = 20.0, 90
@@ -59,26 +55,21 @@ class Changes:
 
     def __init__(self, duration_s: float, fps: float, packets: PacketSizes) -> None:
         """Take account of packets in the order of the file, of frames inside the video only."""
-        shortest_s = max(FINE_S, FRAMES_OF_STEP / fps)
-        fine = max(1, min(MOST_FINE, int(duration_s / shortest_s)))
-        self._each = math.ceil(fine / MOST_STEPS)
-        self.count = max(1, fine // self._each)
+        self.count = max(1, min(MOST_STEPS, int(duration_s / max(STEP_S, FRAMES_OF_STEP / fps))))
         self.step_s, self._fps = duration_s / self.count, fps
-        fine = self.count * self._each
-        self._fine_s = duration_s / fine
         inside = (packets.times >= 0) & (packets.times < duration_s)
         times, sizes = packets.times[inside], np.maximum(packets.sizes[inside], 0)  # a broken table may tell anything
-        steps = np.minimum((times / self._fine_s).astype(np.int64), fine - 1)
+        steps = np.minimum((times / self.step_s).astype(np.int64), self.count - 1)
+        self.last_s, self._frames = float(times.max(initial=-1.0)), np.bincount(steps, minlength=self.count)
         keys = np.flatnonzero(packets.are_keyframes[inside])
-        coded = np.flatnonzero(~packets.are_keyframes[inside])
-        self._frames = np.bincount(steps, minlength=fine)
-        self._coded = _Sums(fine, steps[coded], times[coded], sizes[coded])
         keys = keys[np.argsort(times[keys], kind="stable")]
-        self.last_s = float(times.max(initial=-1.0))
-        # If there are too many, their rhythm tells nothing.
         self._keyframes = times[keys], sizes[keys]
-        if len(keys) > MOST_KEYFRAMES:
-            self._keyframes = np.zeros(0), np.zeros(0, np.int64)
+        coded = np.flatnonzero(~packets.are_keyframes[inside])
+        coded = coded[np.argsort(sizes[coded], kind="stable")]  # of several in one step, the last one is stored
+        self._coded = np.bincount(steps[coded], minlength=self.count)
+        self._bytes = np.bincount(steps[coded], sizes[coded], minlength=self.count)
+        self._largest, self._largest_s = np.zeros(self.count), np.zeros(self.count)
+        self._largest[steps[coded]], self._largest_s[steps[coded]] = sizes[coded], times[coded]
 
     def levels(self, until_s: float = math.inf) -> Floats:
         """Return the bytes of each step over their local median; 1.0 is as usual.
@@ -89,9 +80,8 @@ class Changes:
         Args:
             until_s: Where the packets end that could be read: later steps are unknown.
         """
-        frames, coded = self._coarse(self._frames), self._coarse(self._coded.count)
-        amount = self._coarse(self._coded.total) * frames / np.maximum(coded, 1)
-        known = (coded > 0) | (frames == 0)
+        amount = self._bytes * self._frames / np.maximum(self._coded, 1)
+        known = (self._coded > 0) | (self._frames == 0)
         known &= np.arange(self.count) * self.step_s < until_s
         if not known.any():
             return np.ones(self.count)
@@ -101,7 +91,7 @@ class Changes:
         return np.where(known, (amount + floor) / (usual + floor), 1.0)
 
     def cuts_s(self) -> list[float]:
-        """Return the times of presumed cuts, in order, no two nearer than a fine step.
+        """Return the times of presumed cuts, in order, no two nearer than a step.
 
         They are the keyframes that come earlier than the rhythm of the others, and the frames whose
         packets are far larger than those around. B-frames after a cut may copy the frame that
@@ -110,14 +100,9 @@ class Changes:
         """
         cuts: list[float] = []
         for time_s in sorted([*self._irregular(), *self._large()]):
-            if time_s > 0 and (not cuts or time_s - cuts[-1] >= self._fine_s):
+            if time_s > 0 and (not cuts or time_s - cuts[-1] >= self.step_s):
                 cuts.append(time_s)
         return cuts
-
-    def _coarse(self, values: Floats | Integers) -> Floats:
-        """Return the sum of the fine values in each step."""
-        sums: Floats = values.reshape(self.count, self._each).sum(axis=1).astype(float)
-        return sums
 
     # --- cuts -------------------------------------------------------------------------------------
 
@@ -126,13 +111,11 @@ class Changes:
         times, sizes = self._keyframes
         if not len(times):
             return []
-        sums = self._coded
-        after = np.searchsorted(times, sums.largest_s)
+        after = np.searchsorted(times, self._largest_s)
         beside = np.minimum(sizes[np.maximum(after - 1, 0)], sizes[np.minimum(after, len(sizes) - 1)])
-        least = CUT_OF_KEYFRAME * beside
-        usual = _around(sums.largest, CUT_PERCENTILE, CUT_LOCAL_S / self._fine_s)
-        are_cuts = (sums.largest > least) & (sums.largest > CUT_OF_LARGEST * usual)
-        return [float(time_s) for time_s in sums.largest_s[are_cuts]]
+        usual = _around(self._largest, CUT_PERCENTILE, CUT_LOCAL_S / self.step_s)
+        are_cuts = (self._largest > CUT_OF_KEYFRAME * beside) & (self._largest > CUT_OF_LARGEST * usual)
+        return [float(time_s) for time_s in self._largest_s[are_cuts]]
 
     def _irregular(self) -> list[float]:
         """Return the times of keyframes that come earlier than the rhythm of the others."""
@@ -140,26 +123,14 @@ class Changes:
         if len(times) < 3:
             return []
         lengths = [int(length) for length in np.round(np.diff(times) * self._fps)]
-        counts = Counter(lengths)
+        counts, longest = Counter(lengths), max(lengths)
         frequent = max(FEWEST_REGULAR, REGULAR_SHARE * len(lengths))
         alike = {length: counts[length - 1] + counts[length] + counts[length + 1] for length in counts}
         return [
             float(time_s)
             for time_s, length in zip(times[1:], lengths, strict=True)
-            if alike[length] < frequent and length < max(lengths) - 1
+            if alike[length] < frequent and length < longest - 1
         ]
-
-
-class _Sums:
-    """How many values each step has, their sum, and the largest with its time."""
-
-    def __init__(self, count: int, steps: Integers, times: Floats, values: Integers) -> None:
-        self.count, self.total = np.zeros(count), np.zeros(count)
-        self.count += np.bincount(steps, minlength=count)
-        self.total += np.bincount(steps, values, minlength=count)
-        self.largest, self.largest_s = np.zeros(count), np.zeros(count)
-        order = np.argsort(values, kind="stable")  # of several values of one step, the last one is stored
-        self.largest[steps[order]], self.largest_s[steps[order]] = values[order], times[order]
 
 
 def _around(values: Floats, percentile: float, window: float) -> Floats:

@@ -20,7 +20,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import is_valid
 from atlaskit.errors import DamagedVideo
 from atlaskit.video.activity import ACTIVITY, Activity
-from atlaskit.video.changes import FINE_S, MOST_STEPS, Changes
+from atlaskit.video.changes import MOST_STEPS, STEP_S, Changes
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import Playlist
@@ -225,4 +225,4 @@ def test_any_length_has_a_bounded_number_of_steps(duration_s: float, fps: float)
     changes = Changes(duration_s, fps, outside)
     assert 1 <= changes.count <= MOST_STEPS and changes.count * changes.step_s == pytest.approx(duration_s)
     assert len(changes.levels()) == changes.count and changes.cuts_s() == []
-    assert changes.step_s >= min(FINE_S, duration_s) * 0.999
+    assert changes.step_s >= min(STEP_S, duration_s) * 0.999
