@@ -5,9 +5,7 @@ from __future__ import annotations
 import gc
 import math
 import random
-import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -65,20 +63,6 @@ def test_a_reader_does_not_retain_returned_frames(tmp_path: Path) -> None:
     ]
     gc.collect()
     assert [frame for frame in frames if frame()] == []
-
-
-def test_threads_can_share_a_video(tmp_path: Path) -> None:
-    video = open_video(make_video(tmp_path / "v.mp4"))
-    times = [random.Random(i).uniform(0, 9.5) for i in range(40)]
-    barrier = threading.Barrier(4)
-
-    def read(part: int) -> list[int]:
-        barrier.wait()
-        return [frame_number(np.asarray(video.frame(time_s))) for time_s in times[part::4]]
-
-    with ThreadPoolExecutor(4) as pool:
-        seen = list(pool.map(read, range(4)))
-    assert seen == [[int(time_s * 25 + 1e-6) for time_s in times[part::4]] for part in range(4)]
 
 
 def make_damaged_video(folder: Path) -> Path:
