@@ -120,19 +120,16 @@ def is_encrypted(path: Path, kind: str) -> bool:
         path: The file.
         kind: The family of its format, as `container_kind` gives it.
     """
-    tests = {"mov": _is_encrypted_mp4, "mpegts": _is_scrambled_ts}
-    if kind not in tests:
-        return False
     try:
         with path.open("rb") as file:
-            return tests[kind](file, path.stat().st_size)
+            return _is_encrypted_mp4(file) if kind == "mov" else kind == "mpegts" and _is_scrambled_ts(file)
     except (OSError, struct.error):
         return False
 
 
-def _is_encrypted_mp4(file: BinaryIO, size: int) -> bool:
+def _is_encrypted_mp4(file: BinaryIO) -> bool:
     """Look for encrypted samples (`encv`, ISO 23001-7; `drmi` of iTunes) among the descriptions."""
-    for box in list(boxes(file, 0, size)):
+    for box in list(boxes(file, 0, file.seek(0, 2))):
         if box.kind == b"stsd":
             file.seek(box.start)
             entry = file.read(min(box.end - box.start, TABLE_BYTES))[8:]
@@ -141,7 +138,7 @@ def _is_encrypted_mp4(file: BinaryIO, size: int) -> bool:
     return False
 
 
-def _is_scrambled_ts(file: BinaryIO, _: int) -> bool:
+def _is_scrambled_ts(file: BinaryIO) -> bool:
     """Tell whether a stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
     head = file.read(HEAD_BYTES)
     places = ((at, size) for size in TS_PACKETS for at in range(size) if head[at::size][:8].count(b"\x47") == 8)

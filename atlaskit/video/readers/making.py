@@ -160,10 +160,9 @@ class _Packets:
         if self.codecs[0].name == "mpeg4" and not self._is_in_place:
             packets = _unpacked(packets, self._stream)
         for packet in packets:
-            if packet.has_sidedata("new_extradata"):
-                self._change_codec("extradata", bytes(packet.get_sidedata("new_extradata")))
-            if packet.has_sidedata("palette"):
-                self._change_codec("palette", bytes(packet.get_sidedata("palette")))
+            for name in ("new_extradata", "palette"):
+                if packet.has_sidedata(name):
+                    self._change_codec(name.removeprefix("new_"), bytes(packet.get_sidedata(name)))
             if packet.is_keyframe and (parameters := parameters_of(packet, self.codecs[self._codec])):
                 self._change_codec("parameters", parameters)
             self.flags.append(HIDDEN * packet.is_discard | DAMAGED * packet.is_corrupt | KEYFRAME * packet.is_keyframe)

@@ -13,8 +13,9 @@ from contextlib import suppress
 from fractions import Fraction
 from itertools import chain
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, BinaryIO, TypeAlias
 
+from av.container import InputContainer
 from av.packet import Packet
 
 from atlaskit.errors import VideoError
@@ -29,11 +30,8 @@ KEYFRAME_REACH_S = 60.0
 """How far ahead the next keyframe is searched for."""
 
 
-class Closable(Protocol):
-    """What holds a file open."""
-
-    def close(self) -> None:
-        """Close the file."""
+Handle: TypeAlias = "InputContainer | BinaryIO"
+"""What holds a file open."""
 
 
 class PacketSource(ABC):
@@ -73,9 +71,9 @@ class PacketSource(ABC):
     end: Fraction
     readable_end: Fraction
     joints: Sequence[tuple[int, float]] = ()
-    _handle: Closable | None = None
+    _handle: Handle | None = None
 
-    def __init__(self, path: Path, handle: Closable | None = None) -> None:
+    def __init__(self, path: Path, handle: Handle | None = None) -> None:
         """Begin with a file, and with what holds it open, if it is."""
         self.path, self._identity, self._handle = path, _identity(path), handle
         self._lost_after: dict[int, bool] = {}
@@ -104,7 +102,7 @@ class PacketSource(ABC):
         self.close()
 
     @abstractmethod
-    def _opened(self) -> Closable:
+    def _opened(self) -> Handle:
         """Open the file and return what holds it open."""
 
     # --- times ------------------------------------------------------------------------------------
