@@ -18,8 +18,6 @@ from atlaskit import limits
 from atlaskit.errors import InputError, VideoError, printable
 
 ADDRESS = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE | re.ASCII)
-SHORT_ADDRESS = re.compile(r"(file|https?|ftps?|s3|gs|rtsps?|rtmps?):/(?!/)", re.IGNORECASE | re.ASCII)
-"""An address that went through `Path`, which makes one slash of two; `file:/a` is right so."""
 PAGE = re.compile(
     r"(?:\w+\.)?(?:youtube\.com|youtu\.be|vimeo\.com|bilibili\.com|twitch\.tv|dailymotion\.com|tiktok\.com)/",
     re.IGNORECASE | re.ASCII,
@@ -45,9 +43,9 @@ def local_path(name: str | os.PathLike[str]) -> Path:
     path = _checked(text)
     if _exists(path):
         return path
-    address = ADDRESS.match(text) or SHORT_ADDRESS.match(text)
+    address = ADDRESS.match(text)
     if address and address[1].lower() == "file":
-        return _respelled(_path_of_url(text[address.end() :] if text[: address.end()].endswith("//") else text[5:]))
+        return _respelled(_path_of_url(text[address.end() :]))
     if address or PAGE.match(text):
         raise VideoError(
             f"{printable(text, 200)} is an address, and only files on this machine are opened: download it first (a "
@@ -96,7 +94,7 @@ def _respelled(path: Path) -> Path:
 
 
 def _path_of_url(rest: str) -> Path:
-    """Return the path in a `file:` URL, from what follows `file://` or, with one slash, `file:`."""
+    """Return the path in a `file:` URL, from what follows `file://`."""
     # Not urlsplit: in a name, `?` and `#` are letters as any others where a person typed them.
     host, slash, path = rest.partition("/")
     if host.lower() not in ("", "localhost", "127.0.0.1"):

@@ -68,8 +68,8 @@ def read_subtitles(
     UTF-16, then UTF-8 is tried, then the encoding is guessed. On a dozen lines the guess is right
     in tests for the Windows code pages of Western and Central Europe and Turkey, Latin-2, Cyrillic
     (cp1251, KOI8, cp866), Greek, Hebrew, Arabic, Thai, Japanese (Shift-JIS, EUC), Chinese (GB
-    18030, Big5) and Korean. It may be wrong for three or four lines, for other encodings (Baltic,
-    Vietnamese), for a mix of languages, and for damaged Asian text. Save a file as UTF-8 to be
+    18030, Big5) and Korean. It may be wrong for three or four lines, for other encodings
+    (Vietnamese), for a mix of languages, and for damaged Asian text. Save a file as UTF-8 to be
     certain.
 
     Args:
