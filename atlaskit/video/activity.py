@@ -60,7 +60,7 @@ class StoredActivity(BaseModel):
     cuts_s: list[float] = Field(max_length=2 * MOST_STEPS)
 
 
-ACTIVITY = Kind("activity", 1, lambda _, value: parse_activity(value) is not None)
+ACTIVITY = Kind("activity", 2, lambda _, value: parse_activity(value) is not None)
 """How much changes in a file over time. Left out: the playlists it is in."""
 
 
