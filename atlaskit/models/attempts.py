@@ -1,6 +1,6 @@
 """`Line`: a model at an address, and what all its calls share: connections, limit, key, retries.
 `CallState`: the progress of one call (attempts, backoff, Retry-After, deadline, cancel).
-`Limiter`: bounds the requests in flight to one address, over all threads of a process.
+`slots_of`: bounds the requests in flight to one address, over all threads of a process.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ import os
 import random
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -34,7 +33,7 @@ MAX_REQUESTED_PAUSE_S = 120.0
 longer ends at once."""
 DEFAULT_LIMIT = 16
 """Most requests in flight to one address, unless a client sets another limit."""
-LIMITER_POLL_S = 0.5
+ADMISSION_POLL_S = 0.5
 """How often a waiting request checks its cancel event, in seconds."""
 MORE_IMAGES = {
     "vllm": "start it with --limit-mm-per-prompt '{\"image\": 16}'",
@@ -114,86 +113,39 @@ class CallState:
         return not self.cancel.wait(pause_s)
 
 
-class Limiter:
-    """A semaphore that admits in order of arrival and whose limit can change.
+_limits: dict[str, int] = {}
+"""Limits that clients have set, by address; `DEFAULT_LIMIT` for any other."""
+_slots: dict[tuple[int, str, int], threading.Semaphore] = {}
+"""By process too: a forked child has none of its parent's requests."""
 
-    Attributes:
-        limit: Most requests in flight.
-        in_flight: Requests in flight now.
+
+def slots_of(address: str) -> threading.Semaphore:
+    """Return what admits this process's requests to an address, over all models and threads.
+
+    Where the limit was changed, requests that are in flight finish beside the new ones.
     """
-
-    def __init__(self, limit: int) -> None:
-        self.limit = limit
-        self.reset()
-
-    def reset(self) -> None:
-        """Drop all slots and waiters. A forked child has none of its parent's threads."""
-        self.in_flight = 0
-        self._changed = threading.Condition()
-        self._waiting: deque[object] = deque()
-
-    @contextmanager
-    def slot(self, timeout_s: float = math.inf, cancel: threading.Event | None = None) -> Iterator[None]:
-        """Hold a slot for the length of a block, and wait for one first.
-
-        Raises:
-            TimeoutError: If no slot came free within `timeout_s` seconds, or `cancel` was set.
-        """
-        deadline_s, turn = time.monotonic() + timeout_s, object()
-        with self._changed:
-            self._waiting.append(turn)
-            try:
-                while self._waiting[0] is not turn or self.in_flight >= self.limit:
-                    left_s = deadline_s - time.monotonic()
-                    if left_s <= 0 or (cancel is not None and cancel.is_set()):
-                        raise TimeoutError
-                    self._changed.wait(min(LIMITER_POLL_S, left_s))
-                self.in_flight += 1
-            finally:
-                self._waiting.remove(turn)
-                self._changed.notify_all()
-        try:
-            yield
-        finally:
-            with self._changed:
-                self.in_flight -= 1
-                self._changed.notify_all()
-
-    def set_limit(self, limit: int) -> None:
-        """Change the limit. Requests that are in flight finish, also if there are more of them."""
-        with self._changed:
-            self.limit = limit
-            self._changed.notify_all()
+    limit = _limits.get(address, DEFAULT_LIMIT)
+    return _slots.setdefault((os.getpid(), address, limit), threading.Semaphore(limit))
 
 
-_limiters: dict[str, Limiter] = {}
-_limiters_lock = threading.Lock()
+@contextmanager
+def admitted(slots: threading.Semaphore, state: CallState) -> Iterator[None]:
+    """Hold a slot for the length of a block, and wait for one first; the state counts the wait.
 
-
-def _after_fork() -> None:
-    global _limiters_lock
-    _limiters_lock = threading.Lock()
-    for limiter in _limiters.values():
-        limiter.reset()
-
-
-if hasattr(os, "register_at_fork"):  # Windows does not fork
-    os.register_at_fork(after_in_child=_after_fork)
-
-
-def limiter_for(address: str, limit: int | None = None) -> Limiter:
-    """Return this process's limiter of an address.
-
-    Args:
-        address: The endpoint's base URL.
-        limit: New limit for everyone who shares the address. None: leave it as it is, or
-            `DEFAULT_LIMIT` for a new address.
+    Raises:
+        TimeoutError: If none came free before the call's deadline, or the call is cancelled.
     """
-    with _limiters_lock:
-        limiter = _limiters.setdefault(address, Limiter(limit or DEFAULT_LIMIT))
-        if limit is not None:
-            limiter.set_limit(limit)
-        return limiter
+    began_s = time.monotonic()
+    try:
+        while not slots.acquire(timeout=min(ADMISSION_POLL_S, max(0.0, state.left_s))):
+            if state.left_s <= 0 or (state.cancel is not None and state.cancel.is_set()):
+                raise TimeoutError
+    finally:
+        state.queue_s += time.monotonic() - began_s
+    try:
+        yield
+    finally:
+        slots.release()
 
 
 class Line:
@@ -216,7 +168,8 @@ class Line:
         check_positive(in_flight=in_flight, timeout_s=timeout_s)
         self.settings: dict[str, Any] = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
         self.endpoint, self.name, self._timeout_s = Endpoint(base_url, api_key), name, timeout_s
-        self._limiter = limiter_for(self.endpoint.base_url, in_flight)
+        if in_flight is not None:
+            _limits[self.endpoint.base_url] = in_flight
 
     @property
     def dialect_name(self) -> str:
@@ -224,7 +177,7 @@ class Line:
         return ""
 
     def post(self, path: str, body: bytes, headers: Mapping[str, str], state: CallState) -> bytes:
-        """Send a body once the limiter admits it, and return the body of the answer.
+        """Send a body once the address has a slot for it, and return the body of the answer.
 
         Args:
             path: Path below the address.
@@ -235,16 +188,11 @@ class Line:
         Raises:
             HttpFailure: If the exchange failed, or could not begin before the deadline.
         """
-        began_s = time.monotonic()
-        try:
-            with self._limiter.slot(state.left_s, state.cancel):
-                state.queue_s += time.monotonic() - began_s
-                timeout_s = min(self._timeout_s, state.left_s)
-                if timeout_s > 0:
-                    state.sent_bytes += len(body)
-                    return self.endpoint.post(path, body, headers, timeout_s, state.cancel)
-        except TimeoutError:
-            state.queue_s += time.monotonic() - began_s
+        with suppress(TimeoutError), admitted(slots_of(self.endpoint.base_url), state):
+            timeout_s = min(self._timeout_s, state.left_s)
+            if timeout_s > 0:
+                state.sent_bytes += len(body)
+                return self.endpoint.post(path, body, headers, timeout_s, state.cancel)
         raise HttpFailure("could not be called before the deadline", is_passing=False, is_call=False)
 
     def retried(

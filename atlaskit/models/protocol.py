@@ -196,7 +196,7 @@ class Transit:
     """How long a call took and what it sent. All zero for a reply from the cache."""
 
     queue_s: float = 0.0
-    """Seconds the call waited for the limiter to admit its requests."""
+    """Seconds the call's requests waited for a slot of their address."""
     wall_s: float = 0.0
     """Seconds from the start of the call to its reply, with queueing, retries and their pauses."""
     sent_bytes: int = 0

@@ -45,7 +45,7 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.models.attempts import limiter_for
+from atlaskit.models.attempts import slots_of
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Message, Request, Usage, now_s
@@ -154,10 +154,10 @@ PROBED = json.dumps({"reasoning": "", "top": [{"cell": 0, "score": 0.9}, {"cell"
 
 
 def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
-    """A child shares neither connections nor the limiter's slots with its parent."""
+    """A child shares neither connections nor the slots with its parent."""
     vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
     vlm.complete(pick())  # opens a connection that is kept
-    with limiter_for(vlm.base_url).slot():
+    with slots_of(vlm.base_url):
         child = os.fork()
         if child == 0:
             try:
@@ -249,12 +249,12 @@ def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pyte
         assert (len(loop.bodies), len(proxy.bodies)) == (2, 1)
 
 
-def test_a_call_whose_deadline_passes_in_the_limiter_costs_nothing(loop: Loop) -> None:
+def test_a_call_whose_deadline_passes_in_the_queue_costs_nothing(loop: Loop) -> None:
     vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
     is_held, is_over = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with limiter_for(vlm.base_url).slot():
+        with slots_of(vlm.base_url):
             is_held.set()
             is_over.wait(PATIENCE_S)
 
@@ -263,7 +263,7 @@ def test_a_call_whose_deadline_passes_in_the_limiter_costs_nothing(loop: Loop) -
         assert is_held.wait(PATIENCE_S)
         with pytest.raises(ModelError, match="before the deadline") as caught:
             vlm.complete(pick(), deadline_s=now_s() + 0.05)
-        assert limiter_for(vlm.base_url).in_flight == 1, "the call gave up before the slot came free"
+        assert not slots_of(vlm.base_url).acquire(blocking=False), "the call gave up before the slot came free"
         is_over.set()
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
     assert vlm.complete(pick(), deadline_s=now_s() + 60).usage.calls == 1
@@ -317,11 +317,11 @@ def test_parallel_searches_respect_the_limit_and_get_the_same_results(
     assert most_in_flight == 3
 
 
-def test_a_cancelled_call_leaves_the_limiter(loop: Loop) -> None:
+def test_a_cancelled_call_leaves_the_queue(loop: Loop) -> None:
     vlm, cancel = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
-    with limiter_for(vlm.base_url).slot():
+    with slots_of(vlm.base_url):
         threading.Timer(0.1, cancel.set).start()
         with pytest.raises(ModelError) as caught:
             vlm.complete(pick(), cancel=cancel)
-        assert limiter_for(vlm.base_url).in_flight == 1
+        assert not slots_of(vlm.base_url).acquire(blocking=False)
     assert (caught.value.usage, loop.bodies) == (Usage(), [])
