@@ -107,8 +107,7 @@ class VLM:
         """
         if max_tokens is not None:
             check_whole("max_tokens", max_tokens)
-        own = checked_extra_body(extra_body)
-        self._thinking, self._extra_body = thinking, own
+        self._thinking, self._extra_body = thinking, checked_extra_body(extra_body)
         declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
         how = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
         self._line = ChatLine(base_url, model or "", declared, **how)
@@ -119,13 +118,12 @@ class VLM:
         self.max_tokens = max_tokens
         self.answered: str | None = None
         declared, self._comparing, self._counted = self._line.dialect, threading.Lock(), Usage()
-        more = merged(declared.extra_body if declared else {}, own)
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
             "seed": seed,
             **({"schema": "words"} if declared and declared.schema == "words" else {}),
             **({"thinking": thinking} if thinking is not None else {}),
-            **({"extra_body": more} if more else {}),
+            **({"extra_body": self._extra_body} if self._extra_body else {}),
             **({"address": self.base_url} if is_generic(self.name) else {}),
         }
 
@@ -221,9 +219,8 @@ class VLM:
         seed = self.parameters["seed"] + request.sample
         sampling = sampling_parameters(dialect, self.parameters["temperature"], seed)
         thinking = dialect.thinking_fields(self._thinking, self._family)
-        fields = merged(sampling, dialect.extra_body, thinking, self._extra_body)
-        was_set = self.max_tokens or dialect.max_tokens
-        limit = was_set or request.max_tokens + dialect.room(self._thinking, self._family)
+        fields = merged(sampling, thinking, self._extra_body)
+        limit = self.max_tokens or request.max_tokens + dialect.room(self._thinking, self._family)
         return build_payload(
             request, self.name, dialect, fields, known, min(limit, left or limit), is_forced=self._is_forced
         )
@@ -234,9 +231,8 @@ class VLM:
     def _makes_room(self) -> bool:
         """Give a model that turned out to think room for it; return whether it had none before."""
         declared = self._line.dialect or HOSTED
-        is_set = self.max_tokens is not None or declared.max_tokens is not None
-        has_room = declared.room(self._thinking, self._family) > 0
-        return not is_set and not has_room and self._line.adapt(declared, replace(declared, thinks=True))
+        has_room = self.max_tokens is not None or declared.room(self._thinking, self._family) > 0
+        return not has_room and self._line.adapt(declared, replace(declared, thinks=True))
 
     def _cut_off(self, completion: Completion) -> str:
         """Return the message that an answer was cut off in its thought, and what to set."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from atlaskit.errors import InputError, printable
@@ -46,9 +46,6 @@ class Dialect:
     """Name of the parameter that holds the seed."""
     length: str = "max_tokens"
     """Name of the parameter that limits the length of an answer."""
-    max_tokens: int | None = None
-    """Most tokens of an answer, its thought included. None: the call's own, with room for a thought
-    where the model thinks."""
     most_tokens: int | None = None
     """Most tokens of an answer that it accepts. None: as many as the context holds."""
     thinks: bool = False
@@ -63,19 +60,12 @@ class Dialect:
     no_thinking: Mapping[str, Any] | None = None
     """Fields of a request that turn thinking off; {} where nothing thinks unless it is asked to.
     None: those of the model's family."""
-    extra_body: Mapping[str, Any] = field(default_factory=dict)
-    """More fields of every request."""
     image_names: bool = False
     """Whether an image may carry a `uuid` and later be sent as that uuid alone (vLLM)."""
     counters: bool = False
     """Whether the server publishes its cache counters at /metrics (vLLM)."""
     ranks: int = 1
     """Data-parallel engines behind the endpoint. A conversation stays on the one that cached it."""
-
-    def __repr__(self) -> str:
-        """Return the name, and which other fields are set: their values may hold a key."""
-        own = [each.name for each in fields(self) if each.name != "name" and getattr(self, each.name) != _default(each)]
-        return f"<dialect {self.name}{': ' if own else ''}{', '.join(own)}>"
 
     @property
     def option(self) -> str:
@@ -112,11 +102,6 @@ class Dialect:
     def accepts_llguidance(self) -> bool:
         """Whether the server decodes by a grammar of llguidance: vLLM, which alone has counters."""
         return self.schema == "grammar" and self.counters
-
-
-def _default(each: Field[Any]) -> Any:
-    """Return the value that a field has unless it is set."""
-    return each.default if each.default_factory is MISSING else each.default_factory()
 
 
 OPTIONAL: Mapping[str, type] = {

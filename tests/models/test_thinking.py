@@ -44,8 +44,6 @@ def thinking_aloud(text: str = "", finish: str = "length", **message: Any) -> Fa
         (QWEN, {"max_tokens": 4000}, 4000),
         ("loop", {"thinking": True}, 1024 + THOUGHT_TOKENS),
         ("loop", {"dialect": Dialect("mine", thinks=True)}, 1024 + THOUGHT_TOKENS),
-        ("loop", {"dialect": Dialect("mine", max_tokens=2000)}, 2000),
-        ("loop", {"dialect": Dialect("mine", max_tokens=2000), "max_tokens": 3000}, 3000),
     ],
 )
 def test_a_model_that_thinks_has_room_for_it(loop: Loop, name: str, settings: Any, limit: int) -> None:

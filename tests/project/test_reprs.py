@@ -24,13 +24,12 @@ def examples(world: World, shared_cache: Cache, answered: Result) -> dict[str, t
     """An object of each public class, and what its repr tells."""
     claim = ak.Claim(3, "a red car")
     question = ak.Question(LONG[0], LONG, id="id\n7")
-    # No address takes a password, and a dialect's fields may hold a key.
-    dialect = ak.Dialect("mine", seed=True, extra_body={"api_key": KEY})
+    dialect = ak.Dialect("mine", seed=True)  # no address takes a password
     return {
         "ASR": (ak.ASR(URL, "m", api_key=KEY), f"{URL}', 'm'"),
         "VLM": (ak.VLM(URL, "m", api_key=KEY, dialect=dialect), f"{URL}', 'm'"),
         "Embedder": (ak.Embedder(URL, "m", api_key=KEY), f"{URL}', 'm'"),
-        "Dialect": (dialect, "mine: seed, extra_body"),
+        "Dialect": (dialect, "name='mine', schema='grammar', seed=True"),
         "AddToScratchpad": (ak.AddToScratchpad((claim,)), "a red car"),
         "Backtrack": (ak.Backtrack(), "Backtrack"),
         "Claim": (claim, "cell=3"),
