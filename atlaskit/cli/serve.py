@@ -14,10 +14,7 @@ from atlaskit.models.serving.plan import plan
 from atlaskit.models.serving.server import USUAL_PORT, serve
 from atlaskit.models.serving.weights import resolve_model
 
-PAPER = (
-    "atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --no-thinking "
-    '--vllm="--max-model-len 131072"'
-)
+PAPER = 'atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --vllm="--max-model-len 131072"'
 """Serves the paper's model on four GPUs of 80 GB (docs/models.md says why so)."""
 
 
@@ -48,11 +45,6 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     )
     told = "copies of the model, or auto: as many as serve many questions best (default 1)"
     parser.add_argument("--data-parallel", type=_copies, default=1, metavar="N", help=told)
-    parser.add_argument(
-        "--thinking",
-        action=argparse.BooleanOptionalAction,
-        help="whether the model thinks before it answers, if a request does not say (default: as it does by itself)",
-    )
     parser.add_argument(
         "--vllm", default="", metavar="ARGUMENTS", help='further arguments of vLLM: --vllm="--max-num-seqs 8"'
     )
@@ -96,7 +88,6 @@ def _serve(options: argparse.Namespace) -> int:
         tensor_parallel=options.tensor_parallel,
         data_parallel=options.data_parallel,
         arguments=arguments,
-        thinking=options.thinking,
     )
     try:
         with server as vlm:

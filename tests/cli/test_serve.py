@@ -41,13 +41,5 @@ def test_the_papers_line_serves_its_model(started: list[Server], tmp_path: Path)
     assert int(flags["--tensor-parallel-size"]) * int(flags["--data-parallel-size"]) == 4
     assert flags["--reasoning-parser"] == "qwen3"
     assert json.loads(flags["--limit-mm-per-prompt"]) == {"image": 16, "video": 0}
-    assert json.loads(flags["--default-chat-template-kwargs"]) == {"enable_thinking": False}
     of_length = [after for word, after in zip(words, words[1:], strict=False) if word == "--max-model-len"]
     assert int(of_length[-1]) >= 16 * 6400 + 20_000, "16 sheets of square cells, and their text"
-
-
-@pytest.mark.parametrize(("words", "thinking"), [([], ()), (["--thinking"], True), (["--no-thinking"], False)])
-def test_thinking_is_passed_on(started: list[Server], words: list[str], thinking: bool | tuple[()]) -> None:
-    assert main(["serve", "Qwen/Qwen3.5-35B-A3B", *words]) == 130
-    arguments = started[0].flags.arguments
-    assert arguments == () if thinking == () else json.loads(arguments[1]) == {"enable_thinking": thinking}

@@ -139,28 +139,6 @@ class ServerFlags:
         ]
 
 
-def thinking_arguments(model: str, thinking: bool | None) -> tuple[str, ...]:
-    """Return the arguments of vLLM that turn thinking on or off where a request does not say.
-
-    Args:
-        model: A folder, or a model on the Hugging Face hub.
-        thinking: Whether the model thinks before it answers. None: as it does by itself.
-
-    Raises:
-        InputError: If its family cannot be told.
-    """
-    if thinking is None:
-        return ()
-    family = served_family(model)
-    switches = family.no_thinking.get("chat_template_kwargs")
-    if not switches:
-        state = "always think" if family.thinks else "have no switch for it"
-        which = f"models of the family {family.name}" if family.pattern else "models of a family that is not known"
-        raise InputError(f"thinking={thinking} cannot be set for {model}: {which} {state}. Leave it out.")
-    settings = json.dumps(dict.fromkeys(switches, thinking))
-    return ("--default-chat-template-kwargs", settings)
-
-
 def environment(build: Build, python: str, name: str, flags: ServerFlags) -> dict[str, str]:
     """Return the environment variables of the server's process.
 

@@ -2,7 +2,8 @@
 
 A command that asks one question leaves its server to the supervisor, which stops it when no request
 has reached it for a while. Until then a file in a folder of this user and host names the server.
-Only files that nobody else can write are believed, and only while the process that they name lives.
+Files are believed only in a folder that nobody else can enter, and only while the process that they
+name lives.
 """
 
 from __future__ import annotations
@@ -17,22 +18,15 @@ import stat
 import sys
 import threading
 import time
-import weakref
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, suppress
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
 
 from atlaskit.caching.files import check_writable, write_whole
-from atlaskit.caching.keys import canonical_json
 from atlaskit.caching.locks import locks_in
-from atlaskit.errors import CacheError
-from atlaskit.models.dialect import VLLM, Dialect
 from atlaskit.models.errors import ServerError
-from atlaskit.models.serving.flags import ServerFlags
-from atlaskit.models.serving.install import fitting_build
 from atlaskit.models.serving.process import served_models
 from atlaskit.models.serving.progress import Progress
 from atlaskit.models.serving.supervisor import requests_of
@@ -42,8 +36,6 @@ IDLE_S = 600.0
 POLL_S = 0.1
 HANGS_S = 30.0
 """Seconds after which a kept server that lists no model counts as one that hangs."""
-MOST_BYTES = 100_000
-"""Most bytes of an entry."""
 
 
 class KeptServer(BaseModel):
@@ -55,9 +47,6 @@ class KeptServer(BaseModel):
     """The folder of the weights, or the name on the hub."""
     name: str
     """The name that it is served under, which has a hash of the weights and of vLLM's arguments."""
-    tensor_parallel: PositiveInt
-    ranks: PositiveInt
-    """Copies of the model."""
     url: str = Field(pattern=r"^http://127\.0\.0\.1:\d{1,5}/v1$")
     log: str
     keeper: PositiveInt
@@ -66,14 +55,9 @@ class KeptServer(BaseModel):
     """Seconds without a request after which it is stopped."""
 
     @property
-    def dialect(self) -> Dialect:
-        """How a client on this machine talks to it."""
-        return replace(VLLM, ranks=self.ranks)
-
-    @property
     def entry(self) -> Path:
         """The file that names it."""
-        return entry_of(self.name, self.tensor_parallel)
+        return entry_of(self.name)
 
     @property
     def is_alive(self) -> bool:
@@ -105,33 +89,25 @@ def folder() -> Path:
     return cache.absolute() / "atlaskit" / "servers" / (platform.node() or "unnamed")
 
 
-def entry_of(name: str, tensor_parallel: int) -> Path:
-    """Return the file that names the server of a model, by all that its start depends on."""
-    parts = canonical_json([name, tensor_parallel])
-    return folder() / f"{hashlib.sha256(parts.encode()).hexdigest()[:16]}.json"
+def entry_of(name: str) -> Path:
+    """Return the file that names the server of a model."""
+    return folder() / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
 
 
-def prepare() -> None:
-    """Create the folder of the entries.
+@contextmanager
+def starting(name: str, cancel: threading.Event | None) -> Iterator[None]:
+    """Hold the start of a server against other commands; wait for theirs until `cancel` is set.
 
     Raises:
-        OSError: Entries cannot be written there, or another user could write them.
+        OSError: The folder of the entries cannot be made, or others can enter it.
+        CacheError: Files cannot be locked there.
     """
     if sys.platform != "linux":
         raise OSError("only Linux tells which processes run")
     folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not _is_own(folder().lstat()):
-        raise PermissionError("others can write into it")
+    if not _is_own(folder()):
+        raise PermissionError("others can enter it")
     check_writable(folder() / "x")
-    try:
-        with locks_in(folder()).hold(["x"]):
-            pass
-    except CacheError as error:
-        raise OSError("files cannot be locked there") from error
-
-
-def starting(name: str, flags: ServerFlags, cancel: threading.Event | None) -> AbstractContextManager[None]:
-    """Hold the start of a server against other commands; wait for theirs until `cancel` is set."""
     waits: list[Progress] = []
 
     def is_given_up() -> bool:
@@ -139,7 +115,8 @@ def starting(name: str, flags: ServerFlags, cancel: threading.Event | None) -> A
             waits.append(Progress(f"waiting for another command that starts {name}"))
         return cancel is not None and cancel.is_set()
 
-    return locks_in(folder()).hold([entry_of(name, flags.tensor_parallel).name], is_given_up)
+    with locks_in(folder()).hold([entry_of(name).name], is_given_up):
+        yield
 
 
 def register(server: KeptServer) -> None:
@@ -151,16 +128,14 @@ def register(server: KeptServer) -> None:
     write_whole(server.entry, server.model_dump_json())
 
 
-def find(name: str, flags: ServerFlags) -> KeptServer | None:
-    """Return the kept server that suits a model and flags, or None; a stale entry is deleted.
-
-    One with fewer copies does not suit: it would serve many questions slowly.
+def find(name: str) -> KeptServer | None:
+    """Return the kept server of a model, or None; a stale entry is deleted.
 
     Raises:
         ServerError: It does not answer.
     """
-    server = _alive(entry_of(name, flags.tensor_parallel))
-    if server is None or server.ranks < int(flags.resolved(name, fitting_build()).data_parallel):
+    server = _alive(entry_of(name))
+    if server is None:
         return None
     until_s = time.monotonic() + HANGS_S
     while name not in served_models(server.url):
@@ -170,27 +145,6 @@ def find(name: str, flags: ServerFlags) -> KeptServer | None:
             raise ServerError(f"The server of {name} at {server.url} hangs: {stop_command(server.model)} stops it.")
         time.sleep(POLL_S)
     return server
-
-
-def hold(server: KeptServer, holder: object) -> Callable[[], object] | None:
-    """Hold a server, so that it does not count as idle, while an object lives.
-
-    Returns:
-        What ends it sooner; None if the server is stopped just now.
-    """
-    import fcntl  # here: Windows lacks it, and keeps no server
-
-    try:
-        file = os.open(server.log, os.O_RDONLY)
-    except OSError:
-        return None
-    release = weakref.finalize(holder, os.close, file)
-    try:
-        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
-        release()
-        return None
-    return release
 
 
 def all_kept() -> Iterator[KeptServer]:
@@ -225,19 +179,14 @@ def _alive(path: Path) -> KeptServer | None:
 
 def _read(path: Path) -> KeptServer | None:
     """Return the server that a file names, None if there is none or it is not to be believed."""
-    if sys.platform != "linux":
-        return None
     try:
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-            status = os.fstat(file.fileno())
-            if not (stat.S_ISREG(status.st_mode) and _is_own(status) and _is_own(path.parent.lstat())):
-                return None
-            server = KeptServer.model_validate_json(file.read(MOST_BYTES))
+        server = KeptServer.model_validate_json(path.read_bytes()) if _is_own(path.parent) else None
     except (OSError, ValueError):
         return None
-    return server if server.entry == path else None
+    return server if server and server.entry == path else None
 
 
-def _is_own(status: os.stat_result) -> bool:
-    """Return whether a file or folder is this user's, and nobody else can write it."""
-    return status.st_uid == os.getuid() and not status.st_mode & 0o022
+def _is_own(folder: Path) -> bool:
+    """Return whether a folder is this user's, and nobody else can enter it."""
+    status = folder.lstat()
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077

@@ -84,7 +84,7 @@ class ServerProcess:
             ServerError: If the server ends or is stopped before, takes too long, is cancelled, or
                 another server answers in its place.
         """
-        endpoint, deadline_s = Endpoint(url), time.monotonic() + start_s
+        deadline_s = time.monotonic() + start_s
         while True:
             if not self.is_alive:
                 raise self.failure("was stopped" if self._is_stopped else "did not start")
@@ -93,8 +93,7 @@ class ServerProcess:
             if time.monotonic() > deadline_s:
                 raise self.failure(f"was not ready within {start_s:g} s")
             progress.update("starting", last_line(self._log).rpartition("] ")[2])
-            names = served_models(f"{url}/v1") if _is_healthy(endpoint) else []
-            if not names:
+            if not (names := served_models(f"{url}/v1")):
                 time.sleep(POLL_S)
                 continue
             if name not in names:
@@ -129,14 +128,6 @@ class ServerProcess:
         elif not why:
             why = f"it ended with status {status}"
         return ServerError(f"The server of {self._model} {what}: {printable(why)}. Its log is {log}.")
-
-
-def _is_healthy(endpoint: Endpoint) -> bool:
-    try:
-        endpoint.get("health", timeout_s=5)
-    except HttpFailure:
-        return False
-    return True
 
 
 def served_models(url: str) -> list[str]:

@@ -11,23 +11,23 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 from urllib.parse import urlsplit
 
-from atlaskit.errors import InputError, reason
+from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.models import protocol
 from atlaskit.models.attempts import DEFAULT_LIMIT
-from atlaskit.models.client import DEFAULT_PARAMETERS, VLM
+from atlaskit.models.client import VLM
 from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving import install, kept
-from atlaskit.models.serving.flags import Copies, ServerFlags, environment, thinking_arguments
+from atlaskit.models.serving.flags import Copies, ServerFlags, environment
 from atlaskit.models.serving.kept import KeptServer
 from atlaskit.models.serving.process import POLL_S, ServerProcess, free_port, is_free, served_models
 from atlaskit.models.serving.progress import Progress
@@ -55,7 +55,7 @@ class Server:
         vlm: The client of the running server, or None.
         log: The server's log file if it was started here, or None. An orderly stop deletes it.
         keeps: Whether a server that is started here is then left to its supervisor, for others.
-        kept: The server in use, if it was left to its supervisor, here or elsewhere; or None.
+        kept: The server in use, if it is left to a supervisor, here or by another command; or None.
     """
 
     def __init__(
@@ -78,7 +78,6 @@ class Server:
         self.log: Path | None = None
         self.keeps = False
         self.kept: KeptServer | None = None
-        self._release: Callable[[], object] | None = None  # lets go of `kept`
         self._python, self._start_s, self._in_flight = python, start_s, in_flight
         self._name = ""
         self._process: ServerProcess | None = None
@@ -103,8 +102,6 @@ class Server:
     @property
     def parameters(self) -> Mapping[str, Any]:
         """What the replies depend on beside the model."""
-        if not self.spec.settings and not self.spec.is_address:
-            return DEFAULT_PARAMETERS
         address = self.model if self.spec.is_address else f"http://127.0.0.1:{USUAL_PORT}/v1"
         return VLM(address, self.name, **self.spec.settings).parameters  # makes no request
 
@@ -177,16 +174,15 @@ class Server:
                 return running
             raise ServerError(f"The server of {self.model} was stopped.")
 
-    def _start_of_its_own(self, cancel: threading.Event | None) -> AbstractContextManager[None]:
+    def _start_of_its_own(self, cancel: threading.Event | None) -> ExitStack:
         """Hold the start against other commands that would keep the same server."""
-        if not self.keeps or self.spec.is_address:
-            return nullcontext()
-        try:
-            kept.prepare()
-        except OSError as error:
-            self._cannot_keep(error)
-            return nullcontext()
-        return kept.starting(self.name, self.flags, cancel)
+        stack = ExitStack()
+        if self.keeps and not self.spec.is_address:
+            try:
+                stack.enter_context(kept.starting(self.name, cancel))
+            except (OSError, CacheError) as error:
+                self._cannot_keep(error)
+        return stack
 
     def _leave_to_supervisor(self, vlm: VLM) -> None:
         """Let other commands find the server that was started here, and outlive this process."""
@@ -195,8 +191,6 @@ class Server:
         server = KeptServer(
             model=self.model,
             name=vlm.name,
-            tensor_parallel=self.flags.tensor_parallel,
-            ranks=vlm.dialect.ranks,
             url=vlm.base_url,
             log=str(self.log),
             keeper=process.supervisor.pid,
@@ -209,7 +203,7 @@ class Server:
         else:
             self.kept, self._process = server, None
 
-    def _cannot_keep(self, error: OSError) -> None:
+    def _cannot_keep(self, error: OSError | CacheError) -> None:
         """Say that the server ends with this process."""
         self.keeps = False
         told = f"The server of {self.name} ends with this command, since {kept.folder()} cannot be used"
@@ -226,14 +220,10 @@ class Server:
             return self._new_client(self.model, self.spec.name, **self.spec.key())
         if (shared := self._running_elsewhere()) is not None:
             return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
-        if self.port is None and (server := kept.find(self.name, self.flags)):
-            vlm = self._new_client(server.url, server.name, dialect=server.dialect)
-            # A block in Python has it until its end, as if it had been started there.
-            self._release = None if self.keeps else kept.hold(server, vlm)
-            if self.keeps or self._release is not None:
-                self.kept = server
-                Progress(f"using the server of {self.name} that was kept at {server.url}")
-                return vlm
+        if self.keeps and (server := kept.find(self.name)):
+            self.kept = server
+            Progress(f"using the server of {self.name} that was kept at {server.url}")
+            return self._new_client(server.url, server.name, dialect=VLLM)
         port = self.port or USUAL_PORT
         url = f"http://127.0.0.1:{port}/v1"
         names = served_models(url)
@@ -275,7 +265,7 @@ class Server:
                 if self._stops != stops:
                     log.parent.rmdir()
                     raise ServerError(f"The server of {self.model} was stopped before it was started.")
-                entry = str(kept.entry_of(self.name, flags.tensor_parallel)) if self.keeps else ""
+                entry = str(kept.entry_of(self.name)) if self.keeps else ""
                 process = self._process = ServerProcess(self.model, command, log, variables, entry)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
@@ -295,9 +285,6 @@ class Server:
     def _end(self, *, keep_log: bool) -> None:
         with self._state:
             process, self._process, self.vlm = self._process, None, None
-            release, self._release = self._release, None
-        if release is not None:
-            release()
         if process is not None:
             process.stop(keep_log=keep_log)
 
@@ -346,7 +333,6 @@ def serve(
     python: str | Path | None = None,
     start_s: float = 3600.0,
     in_flight: int | None = None,
-    thinking: bool | None = None,
 ) -> Server:
     """Return a local vLLM server: `with ak.serve("Qwen/Qwen3-VL-8B-Instruct") as vlm: …`.
 
@@ -369,13 +355,10 @@ def serve(
         python: An interpreter that has vLLM. None: the kit's own, see `install.interpreter`.
         start_s: Most seconds the start may take.
         in_flight: Most requests in flight at once, see `ak.VLM`.
-        thinking: Whether the model thinks before it answers, if a request does not say. None: as it
-            does by itself. Only some families have such a switch.
 
     Raises:
-        InputError: If the model does not exist, a setting is invalid, or the model's family has no
-            switch for thinking. That the server does not start, a `ServerError`, shows only when it
-            is started.
+        InputError: If the model does not exist, or a setting is invalid. That the server does not
+            start, a `ServerError`, shows only when it is started.
 
     Examples:
         >>> vlm = ak.serve("nano")  # the server starts at the first call, or with `with`
@@ -383,10 +366,7 @@ def serve(
         True
     """
     spec = as_spec(model)
-    if thinking is not None and spec.is_address:
-        raise InputError(f"thinking={thinking} is for a server that is started here: pass it to ak.VLM instead.")
-    switch = () if spec.is_address else thinking_arguments(resolve_model(spec.model), thinking)
-    flags = ServerFlags(tensor_parallel, data_parallel, (*switch, *arguments))
+    flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))
     new = Server(spec, flags, port=port, python=python, start_s=start_s, in_flight=in_flight)
     for server in _servers:
         is_same = server.is_like(new) and server.spec.settings == new.spec.settings

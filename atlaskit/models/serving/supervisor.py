@@ -78,23 +78,7 @@ class KeptServer:
             open_requests, finished = requests_of(self.url)
             if open_requests > 0 or finished not in (-1.0, self._finished):
                 self._active_s, self._finished = time.monotonic(), finished
-        return now_s - self._active_s > self.idle_s and not self._is_held()
-
-    def _is_held(self) -> bool:
-        """Return whether a process holds the log (`kept.hold`). If none does, none can any more."""
-        import fcntl  # here: Windows lacks it, and keeps no server
-
-        try:
-            file = os.open(self.log, os.O_RDONLY)  # stays open, and locked, until this process ends
-        except OSError:
-            return False
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(file)
-            self._active_s = time.monotonic()
-            return True
-        return False
+        return now_s - self._active_s > self.idle_s
 
     def withdraw(self, told_to_stop: StopFlag) -> None:
         """Delete the entry, unless it names another server by now, and let open requests end."""

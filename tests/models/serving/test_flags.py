@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from atlaskit.errors import InputError
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.flags import ServerFlags, environment
 from atlaskit.models.serving.install import Build
-from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.vision import FOLDER
 from atlaskit.models.serving.weights import served_family
 
@@ -105,23 +103,6 @@ def test_a_processor_computes_linear_attention_in_bfloat16(
         monkeypatch.setattr(hardware, "fast_dtype", lambda fast=fast: fast)
         flags = flags_of(ServerFlags().command("python", name, name, 8123, "serve-cpu"))
         assert flags["--dtype"] == ("bfloat16" if has else fast)
-
-
-def test_thinking_is_an_argument_of_the_server_and_part_of_its_name(tmp_path: Path) -> None:
-    model = "Qwen/Qwen3.5-35B-A3B"
-    off, own = serve(model, thinking=False), serve(model)
-    assert off.flags.arguments == ("--default-chat-template-kwargs", '{"enable_thinking": false}')
-    assert own.flags.arguments == () and own.name == model != off.name, "replies differ, and so do names"
-    assert serve("moonshotai/Kimi-K2.5", thinking=True).flags.arguments[1] == '{"thinking": true}'
-    for model, why in (
-        ("a/b", "not known"),
-        ("x/Qwen3-VL-8B-Thinking", "always think"),
-        ("Qwen/Qwen3-VL-8B", "no switch"),
-    ):
-        with pytest.raises(InputError, match=rf"thinking=False cannot be set for {model}: .*{why}"):
-            serve(model, thinking=False)
-    with pytest.raises(InputError, match="ak.VLM"):
-        serve("http://127.0.0.1:9/v1", thinking=False)
 
 
 @pytest.mark.parametrize(("name", "is_used"), [("nano@0123456789ab", False), ("qwen3-vl@0123456789ab", True)])

@@ -30,7 +30,7 @@ from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import Message, Request
 from atlaskit.models.serving import supervisor
-from atlaskit.models.serving.process import free_port
+from atlaskit.models.serving.process import free_port, served_models
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.events import Event
@@ -173,12 +173,12 @@ def test_the_clock_of_runs_stands_still_while_a_server_starts(
         seen["installing"] = protocol.now_s()
         return str(stub)
 
-    def is_ready(*_: object) -> bool:
+    def listed(url: str) -> list[str]:
         seen["starting"] = protocol.now_s()
-        return len(seen) == 2
+        return served_models(url)
 
     monkeypatch.setattr("atlaskit.models.serving.install.interpreter", install)
-    monkeypatch.setattr("atlaskit.models.serving.process._is_healthy", is_ready)
+    monkeypatch.setattr("atlaskit.models.serving.process.served_models", listed)
     with serve(model_folder(tmp_path)):
         assert seen["installing"] == seen["starting"] and not protocol.is_stopped()
     with pytest.raises(ServerError), stub_server(model_folder(tmp_path, "broken"), stub):
