@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind
@@ -69,7 +69,6 @@ class ASR:
         *,
         language: str | None = None,
         prompt: str = "",
-        response_format: Format | None = None,
         api_key: str | None = None,
         timeout_s: float = 300.0,
         in_flight: int | None = None,
@@ -82,8 +81,6 @@ class ASR:
             language: The language that is spoken, as an ISO 639-1 code such as "en". None: the
                 model finds out, for each chunk of the sound anew.
             prompt: Text that tells the model about style and names, where it takes one.
-            response_format: "verbose_json" (segments with times) or "json" (the text alone). None:
-                the first, and if the endpoint refuses it, the second.
             api_key: Key of the endpoint. None: the environment's OPENAI_API_KEY, which is never
                 sent to a server on this machine.
             timeout_s: Most seconds one attempt may take.
@@ -93,32 +90,23 @@ class ASR:
         Raises:
             InputError: If a setting is invalid.
         """
-        if response_format is not None and response_format not in get_args(Format):
-            raise InputError(f"response_format must be {' or '.join(get_args(Format))}; got {response_format!r:.80}.")
         for name, text in {"model": model, "language": language or "en", "prompt": prompt or "-"}.items():
             if not isinstance(text, str) or not text.strip() or len(text) > 10_000:
                 raise InputError(f"{name} must be a text that is not blank; got {text!r:.80}.")
         self._line = Line(base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight)
         self.base_url, self.name = self._line.endpoint.base_url, model
-        self._asked_format = self._format = response_format
+        self._format: Format | None = None
         self.parameters: Mapping[str, Any] = {
             "language": language and language.strip(),
             "prompt": prompt,
-            "response_format": response_format or "auto",
+            "response_format": "auto",
             "temperature": 0.0,
         }
 
     def with_language(self, language: str | None) -> ASR:
         """Return the same model, told that a language is spoken."""
-        return self._copy(language)()
-
-    def __reduce__(self) -> tuple[partial[ASR], tuple[()]]:
-        """Pickle the settings: another process or machine opens connections of its own."""
-        return self._copy(self.parameters["language"]), ()
-
-    def _copy(self, language: str | None) -> partial[ASR]:
-        told = {"language": language, "prompt": self.parameters["prompt"], "response_format": self._asked_format}
-        return partial(ASR, self.base_url, self.name, **told, **self._line.settings)
+        prompt = self.parameters["prompt"]
+        return ASR(self.base_url, self.name, language=language, prompt=prompt, **self._line.settings)
 
     def transcribe(
         self,

@@ -132,7 +132,7 @@ def test_a_passing_fault_costs_no_word(tmp_path: Path, server: Hearing, cache: a
 def test_a_second_run_asks_for_the_missing_chunks_only(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
     spoken = script(80)
     path = speaking_video(tmp_path / "talk.mkv", spoken, 80)
-    asr = ak.ASR(server.url, "tones", response_format="verbose_json")
+    asr = ak.ASR(server.url, "tones")
     server.faults = [401]
     with pytest.raises(Refused, match=r"1 of \d chunks of talk.mkv .* the first from 0:00:.*the same call again"):
         ak.transcribe(path, asr, cache=cache, progress=False, parallel=1)

@@ -71,7 +71,6 @@ MISTAKES: list[tuple[Callable[[World], object], str]] = [
     (lambda world: statistics.exponent(ROWS.assign(duration_s=60.0)), "two or more durations"),
     (lambda world: interval([], []), "no rows"),
     (lambda world: interval([1.0], ["a"], level=95), "between 0 and 1"),
-    (lambda world: ak.ASR(URL, "m", response_format="srt"), "response_format must be verbose_json or json; got 'srt'"),
     (lambda world: ak.ASR("localhost:8000", "m"), "must begin with http"),
     (lambda world: ak.ASR(URL, "m", prompt="x" * 20_000), "prompt must be a text"),
     (lambda world: ak.Embedder(URL, " "), "model must be a text"),
