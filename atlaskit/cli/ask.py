@@ -18,11 +18,9 @@ from atlaskit.cli.view import VIDEO_HELP, write_image
 from atlaskit.cli.words import count, seconds_of
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
-from atlaskit.models.client import VLM
-from atlaskit.models.errors import Unreachable
-from atlaskit.models.named import LOCAL_SERVER, SERVED, as_model, served_model
+from atlaskit.models.named import LOCAL_SERVER, as_model
 from atlaskit.models.prices import read_prices
-from atlaskit.models.protocol import Model
+from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
@@ -117,14 +115,11 @@ def _ask(options: argparse.Namespace) -> int:
     question = Question(options.question, tuple(options.choice), kind, several=options.several)
     prices = None if options.prices is None else read_prices(options.prices)
     budget = Budget(**{name: vars(options)[name] for name in LIMITS}, prices=prices)
-    spec = named_model(options)
+    spec = named_model(options) or ModelSpec(LOCAL_SERVER)
     changes, cache = changes_of(options), Cache(options.cache)
     cache = cache.refreshing() if options.refresh else cache
     video = _opened(options, cache)
-    if spec is None:
-        vlm: Model = _local_model(cache, options.replay)
-    else:
-        vlm = as_model(spec, cache, is_replay=options.replay, keep=True)
+    vlm = as_model(spec, cache, is_replay=options.replay, keep=True)
     with told_of_kept(vlm):
         result = ask(
             video,
@@ -157,26 +152,3 @@ def _report(options: argparse.Namespace, result: Result) -> int:
         print(f"atlaskit: no answer ({result.stop}{why}).", file=sys.stderr)
         return 1
     return 0
-
-
-def _local_model(cache: Cache, is_replay: bool) -> VLM:
-    """Return the model served on this machine.
-
-    If the server is gone, or this is a replay, it is the model that was served last.
-
-    Raises:
-        InputError: For a replay, if no model was served before.
-        Unreachable: If no server answers, and none was used before.
-    """
-    if is_replay and not isinstance(cache.get_json(SERVED.key(address=LOCAL_SERVER)), str):
-        raise InputError(
-            "--replay needs the name of the model whose replies to replay: --model nano, or --model URL NAME (the URL "
-            "is not contacted)."
-        )
-    try:
-        return served_model(LOCAL_SERVER, cache, is_replay=is_replay)
-    except Unreachable as error:
-        raise Unreachable(
-            f"No model is named, and none is served at {LOCAL_SERVER}: add --model nano (the model that comes with the "
-            f"kit, for AtlasWorld videos), the id of another that vLLM serves here, or --model URL NAME."
-        ) from error

@@ -45,8 +45,7 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
         "--out",
         SRT,
         metavar="FILE",
-        help="an .srt file, replaced if it exists (default: NAME-OF-THE-VIDEO.srt in the current folder, or if "
-        "another file of that name is there, NAME-OF-THE-VIDEO.MODEL.srt)",
+        help="an .srt file, replaced if it exists (default: NAME-OF-THE-VIDEO.MODEL.srt in the current folder)",
     )
     parser.add_argument(
         "--language",
@@ -96,16 +95,13 @@ def _transcribe(options: argparse.Namespace) -> int:
 def _transcribed(video: Video, asr: ASR, out: Path | None, **options: Any) -> Subtitles:
     """Transcribe a video, save the lines, and say where.
 
-    Without `out`, a file of the video's name that someone else wrote is left as it is.
+    Without `out`, the file has the model in its name: a track of the video's own is left as it is.
     """
     stem = Path(video.name).stem
-    usual, model = Path(f"{stem}.srt"), re.sub(r"[^\w.-]+", "-", asr.name.rsplit("/", 1)[-1])[:60]
-    written = out or (Path(f"{stem}.{model}.srt") if usual.exists() else usual)
+    model = re.sub(r"[^\w.-]+", "-", asr.name.rsplit("/", 1)[-1])[:60]
+    written = out or Path(f"{stem}.{model}.srt")
     Output("--transcribe", "", SRT).check(written)  # --out is checked by now
     lines = transcribe(video, asr, save=written, **options)
     if len(lines):
-        if out is None and written != usual and usual.is_file() and usual.read_bytes() == written.read_bytes():
-            written.unlink()  # an earlier run wrote the same
-            written = usual
         print(f"{written}: {len(lines)} lines heard by {printable(asr.name, 60)}", file=sys.stderr)
     return lines

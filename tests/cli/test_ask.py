@@ -111,7 +111,7 @@ INPUT_ERRORS: list[tuple[list[str], str]] = [
     (["ask", "FILM", "What?", "--seconds", "soon"], "'soon' is not a time"),
     (["view", "https://youtu.be/x", "o.png"], "yt-dlp"),
     (["view", "file://server/x.mp4", "o.png"], "copy it here"),
-    (["frame", "FILM", "1", "nowhere/f.png"], "cannot be written"),
+    (["frame", "FILM", "1", "file/f.png"], "cannot be written"),
     (["view", "FILM", "f.png", "--open", "3", "5"], "Expand cannot take cell 5 here; the cells it can take: none"),
     (["run", "missing.ipynb"], "no notebook"),
     ([*EVALUATE, "videomme", "--model", "m"], "videomme needs its folder"),

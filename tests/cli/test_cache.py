@@ -70,7 +70,7 @@ def test_the_runs_since_a_time_are_exported(run_folder: Path, capsys: pytest.Cap
     [
         (["stats", "--cache", "nowhere"], "There is no cache in nowhere"),
         (["prune", "--older-than", "-1"], "must be a number of at least 0"),
-        (["export", "nowhere/x.jsonl.xz"], "cannot be written"),
+        (["export", "result.json/x.jsonl.xz"], "cannot be written"),
         (["export", "x.jsonl.xz", "--run", "cache/entries/cache.db"], "not valid JSON"),
         (["import", "result.json"], "cannot be read as a recording"),
     ],
