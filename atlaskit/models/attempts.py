@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from atlaskit.errors import check_positive
 from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.failures import CURES, FINAL
-from atlaskit.models.http import CONNECT_S, Endpoint, HttpFailure, parsed
+from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.identity import entries, is_same_model, named
 from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage, now_s
 
@@ -291,7 +291,7 @@ class Line:
     def _names_at(self, path: str) -> list[str] | None:
         """Return the names in a list of models, None if there is no list."""
         try:
-            models = parsed(self.endpoint.get(path, CONNECT_S))
+            models = parsed(self.endpoint.get(path)[0])
         except HttpFailure:
             return None
         is_list = isinstance(models, dict) and "error" not in models  # an error may come with status 200

@@ -71,7 +71,7 @@ class Cached:
             )
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.cache, self.sample, self.replay = cache, sample, replay
-        self._refreshed = Cache(None) if cache.is_refreshing else None
+        self._found = Cache(None) if cache.is_refreshing else cache  # of one that refreshes: what was made anew
         self._answering = model if isinstance(model, Answering) else None
         self._stored_answered = ""
         if self._answering:
@@ -105,15 +105,10 @@ class Cached:
             reply = self._call(request, key, control)
             live_replies.append(reply)
             entry = _entry(reply, self.name)
-            if (now := self._answered()) == answered:
-                return entry
-            # Another model has answered than `key` is about.
-            self.cache.put(reply_key(self.model, request, now), entry)
-            return Transient(entry)
-
-        def make_and_replace_entry() -> bytes:
-            entry = make_entry()
-            if not isinstance(entry, Transient):
+            if (now := self._answered()) != answered:  # another model than `key` is about
+                self.cache.put(reply_key(self.model, request, now), entry)
+                return Transient(entry)
+            if self.cache.is_refreshing:
                 self.cache.put(key, entry)
             return entry
 
@@ -127,10 +122,7 @@ class Cached:
             is_late = deadline_s is not None and now_s() >= deadline_s
             return is_late or (cancel is not None and cancel.is_set())
 
-        if self._refreshed is None:
-            self.cache.remember(key, make_entry, fits=is_usable, go_on=is_over)
-        else:
-            self._refreshed.remember(key, make_and_replace_entry, fits=is_usable, go_on=is_over)
+        self._found.remember(key, make_entry, fits=is_usable, go_on=is_over)
         return live_replies[0] if live_replies else cached_replies[-1]
 
     def _answered(self) -> str:

@@ -61,13 +61,11 @@ class ChatLine(Line):
         try:
             models, headers = self._list(state)
         except HttpFailure as failure:
-            if not failure.was_reached:
-                raise self.error(failure, state) from failure.__cause__
-            remedy = self.cure(failure)
-            told = f"{self.endpoint.base_url} did not list its models (it {failure}){f': {remedy}' if remedy else ''}."
-            raise ModelError(
-                f"{told} Or pass the name of one as model=.", status=failure.status, is_final=self.is_final(failure)
-            ) from failure
+            error = self.error(failure, state)
+            if failure.was_reached:
+                told = f"The list of models{error} Or pass the name of one as model=."
+                error = ModelError(told, status=error.status, is_final=error.is_final)
+            raise error from failure
         name = first_chat_model(models, self.endpoint.base_url)
         if name is None:
             raise ModelError(f"{self.endpoint.base_url} lists no models: pass the name of the one to load as model=.")
@@ -94,7 +92,7 @@ class ChatLine(Line):
 
     def _list(self, state: CallState) -> tuple[Any, Mapping[str, str]]:
         """Return the server's list of models, and the headers that came with it."""
-        page, headers = self.endpoint.get_with_headers("models", min(CONNECT_S, state.left_s), state.cancel)
+        page, headers = self.endpoint.get("models", min(CONNECT_S, state.left_s), state.cancel)
         return parsed(page), headers
 
     def _told(self, models: Any, headers: Mapping[str, str], model: str, state: CallState) -> Dialect:
@@ -106,7 +104,7 @@ class ChatLine(Line):
         if not dialect.counters:
             return dialect
         try:
-            page = self.endpoint.get(metrics_url(self.endpoint.base_url), min(CONNECT_S, state.left_s), state.cancel)
+            page, _ = self.endpoint.get(metrics_url(self.endpoint.base_url), min(CONNECT_S, state.left_s), state.cancel)
         except HttpFailure:
             return dialect
         return replace(dialect, ranks=engines_in(page.decode(errors="replace"), model))

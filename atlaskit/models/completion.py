@@ -314,18 +314,12 @@ def _is_refused(message: Mapping[str, Any]) -> bool:
 
 def _check_fault(body: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
     """Raise ValueError if a completion without an answer is the report of an error."""
-    has_choices = isinstance(body.get("choices"), list)
-    told = [choice.get("error"), body.get("error")]
-    if not choice:
-        told += [body.get(name) for name in ("errors", "detail", "message")]
-    words = next((words for each in told if (words := one_line(words_of(each)))), "")
-    if words:
+    told = choice.get("error") or body.get("error") or (not choice and body)
+    if words := one_line(words_of(told)):
         raise ValueError(f"an error in place of an answer: {words}")
     if body.get("error") or choice.get("error"):
         raise ValueError("an error in place of an answer, without a reason")
-    if "choices" in body and not has_choices:
-        raise ValueError("a completion without choices, and without a reason")
-    if not has_choices:
+    if not isinstance(body.get("choices"), list):
         raise ValueError("no chat completion (does the address end in /v1?)")
 
 

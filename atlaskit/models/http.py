@@ -107,11 +107,7 @@ class Endpoint:
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._process, self._pool = os.getpid(), self._new_pool()
 
-    def get(self, path: str, timeout_s: float = CONNECT_S, cancel: threading.Event | None = None) -> bytes:
-        """Return the body at a path below the address, or at a full URL. See `post`."""
-        return self.get_with_headers(path, timeout_s, cancel)[0]
-
-    def get_with_headers(
+    def get(
         self, path: str, timeout_s: float = CONNECT_S, cancel: threading.Event | None = None
     ) -> tuple[bytes, Mapping[str, str]]:
         """Return the body at a path, and the answer's headers with lower-case names. See `post`."""

@@ -101,10 +101,8 @@ def served_model(address: str, cache: Cache | None = None, *, is_replay: bool = 
     key = SERVED.key(address=address)
     last = None if cache is None else cache.get_json(key)
     known = last if isinstance(last, str) and last else None
-    if is_replay and known:
-        return VLM(address, known, **client)
     try:
-        vlm = VLM(address, **client)
+        vlm = VLM(address, known if is_replay else None, **client)
     except Unreachable:
         if known is None:
             raise

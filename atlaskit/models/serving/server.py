@@ -84,7 +84,6 @@ class Server:
         self._starting = threading.Lock()  # one thread starts the server at a time
         self._state = threading.Lock()  # guards all that follows, `vlm` and `_process`
         self._blocks = 0  # `with` blocks that use the server now
-        self._stops = 0  # calls of `stop`: a start that began before one must not outlive it
         self._outlives_blocks = False
 
     @property
@@ -136,7 +135,7 @@ class Server:
     def stop(self) -> None:
         """Stop the server and all its processes, if it was started here."""
         with self._state:
-            self._outlives_blocks, self._stops = False, self._stops + 1
+            self._outlives_blocks = False
         self._end(keep_log=False)
 
     def wait(self) -> None:
@@ -161,18 +160,13 @@ class Server:
                 self._end(keep_log=True)
             if self._process is None:  # also if a server was found before: it may be gone by now
                 # The name is computed again: the folder may have been trained on since.
-                stops, self._name, self.kept = self._stops, "", None
+                self._name, self.kept = "", None
                 with self._start_of_its_own(cancel):
-                    vlm = self._find() or self._launch(stops, cancel)
-                    with self._state:
-                        self.vlm = vlm
-                        if self._stops == stops:
-                            self._leave_to_supervisor(vlm)
-                            return vlm
-                self._end(keep_log=False)
-            elif (running := self.vlm) is not None:
-                return running
-            raise ServerError(f"The server of {self.model} was stopped.")
+                    self.vlm = self._find() or self._launch(cancel)
+                    self._leave_to_supervisor(self.vlm)
+            if (vlm := self.vlm) is None:
+                raise ServerError(f"The server of {self.model} was stopped.")
+            return vlm
 
     def _start_of_its_own(self, cancel: threading.Event | None) -> ExitStack:
         """Hold the start against other commands that would keep the same server."""
@@ -245,7 +239,7 @@ class Server:
         mine, others = (replace(server.flags, data_parallel=1) for server in (self, other))
         return (self.model, mine, self.port) == (other.model, others, other.port)
 
-    def _launch(self, stops: int, cancel: threading.Event | None) -> VLM:
+    def _launch(self, cancel: threading.Event | None) -> VLM:
         """Start a server and return its client; raise if it is cancelled or stopped meanwhile."""
         if cancel is not None and cancel.is_set():
             raise ServerError(f"The start of {self.model} was cancelled.")
@@ -261,12 +255,8 @@ class Server:
             in_flight = self._in_flight or DEFAULT_LIMIT
             command = flags.command(python, self.model, self.name, port, build, in_flight)
             variables = environment(build, python, self.name, flags)
-            with self._state:
-                if self._stops != stops:
-                    log.parent.rmdir()
-                    raise ServerError(f"The server of {self.model} was stopped before it was started.")
-                entry = str(kept.entry_of(self.name)) if self.keeps else ""
-                process = self._process = ServerProcess(self.model, command, log, variables, entry)
+            entry = str(kept.entry_of(self.name)) if self.keeps else ""
+            process = self._process = ServerProcess(self.model, command, log, variables, entry)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
         _register(self)
