@@ -32,7 +32,6 @@ Schema = type[BaseModel] | ParametricSchema
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
 _TOOL = frozenset({"name", "type", "id", "index", "tool", "tool_name", "call_id", *_ARGUMENTS})
 _SCHEMA_WORDS = frozenset({"type", "title", "description", "required", "additionalProperties", "$defs", "$schema"})
-_SCHEMA_PARTS = frozenset({"type", "$ref", "anyOf", "enum", "const", "items"})
 _NAME = re.compile("Input should be '[^']*'")
 _COLON = re.compile(r'"\s*:')
 
@@ -125,10 +124,9 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
         raise NoAnswer(limits.too_long("it is a text", limits.TEXT))
     sent = json_schema(schema)
     try:
-        objects = list(json_objects(_unquoted(text)))
+        spans = list(json_objects(_unquoted(text)))
     except TooMuch as error:
         raise NoAnswer(str(error)) from error
-    spans = [span for span in objects if not _is_schema(span.value, sent)]
     answers, faults = dict[str, Found](), dict[str, None]()
     for span in spans:
         try:
@@ -144,8 +142,6 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
         raise NoAnswer(next(iter(faults)))
     if faults:
         raise NoAnswer(f"none of its {len(spans)} JSON objects fits")
-    if objects:
-        raise NoAnswer("it repeats the schema, and no answer follows")
     raise NoAnswer(NOTHING if fault.startswith("Invalid JSON") else fault)
 
 
@@ -217,24 +213,6 @@ def _object(value: Any) -> dict[str, Any] | None:
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     return value if isinstance(value, dict) else None
-
-
-def _is_schema(value: dict[str, Any] | None, sent: Mapping[str, Any]) -> bool:
-    """Whether an object repeats the JSON Schema, or one of its definitions."""
-    if value is None or value.keys() & sent.get("properties", {}).keys():
-        return False
-    properties = value.get("properties")
-    is_filled_in = not isinstance(properties, dict) or not all(
-        isinstance(part, dict) and part.keys() & _SCHEMA_PARTS for part in properties.values()
-    )
-    return not is_filled_in or _is_part(value, sent)
-
-
-def _is_part(value: dict[str, Any], schema: Any) -> bool:
-    """Whether an object occurs in a JSON Schema."""
-    if isinstance(schema, dict):
-        return value == schema or any(_is_part(value, part) for part in schema.values())
-    return isinstance(schema, list) and any(_is_part(value, part) for part in schema)
 
 
 def _words(error: ValidationError) -> str:

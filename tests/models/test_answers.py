@@ -158,7 +158,7 @@ UNREADABLE: dict[str, tuple[str, Schema, str]] = {
         "none of its 3 JSON objects fits",
     ),
     "a field twice": ('{"search_task":"a","search_task":"b"}', schemas.TaskAnswer, "'search_task' has two values"),
-    "the schema": (js(json_schema(STEP)), STEP, "it repeats the schema"),
+    "the schema": (js(json_schema(STEP)), STEP, "should be a valid string at thought"),
     "half an answer": (Z[:-9], STEP, "Invalid JSON"),
     "an object of half an answer": ('{"plan": {"search_task": "a"}, "x": ', schemas.TaskAnswer, "Invalid JSON"),
     "an object in an answer": ('{"plan": {"search_task": "a"}, "x": 1}', schemas.TaskAnswer, "required at search_task"),
