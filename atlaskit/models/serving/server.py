@@ -36,6 +36,8 @@ from atlaskit.models.spec import ModelSpec, as_spec
 
 USUAL_PORT = 8000
 """Port of `make serve`. A server that already runs there is used."""
+START_S = 3600.0
+"""Most seconds that a start may take: a large model is downloaded first."""
 
 
 class Server:
@@ -65,7 +67,6 @@ class Server:
         *,
         port: int | None = None,
         python: str | Path | None = None,
-        start_s: float = 3600.0,
         in_flight: int | None = None,
     ) -> None:
         """Describe a server; `serve` explains the arguments. Nothing is started yet."""
@@ -78,7 +79,7 @@ class Server:
         self.log: Path | None = None
         self.keeps = False
         self.kept: KeptServer | None = None
-        self._python, self._start_s, self._in_flight = python, start_s, in_flight
+        self._python, self._in_flight = python, in_flight
         self._name = ""
         self._process: ServerProcess | None = None
         self._starting = threading.Lock()  # one thread starts the server at a time
@@ -262,7 +263,7 @@ class Server:
         _register(self)
         try:
             progress = Progress(f"starting vLLM with {self.name}")
-            process.wait_until_ready(url, self.name, self._start_s, progress, cancel)
+            process.wait_until_ready(url, self.name, START_S, progress, cancel)
         except BaseException:
             self._end(keep_log=True)
             raise
@@ -321,7 +322,6 @@ def serve(
     data_parallel: Copies = 1,
     arguments: Sequence[str] = (),
     python: str | Path | None = None,
-    start_s: float = 3600.0,
     in_flight: int | None = None,
 ) -> Server:
     """Return a local vLLM server: `with ak.serve("Qwen/Qwen3-VL-8B-Instruct") as vlm: …`.
@@ -343,7 +343,6 @@ def serve(
             already runs is used with as many as it has.
         arguments: More arguments of vLLM.
         python: An interpreter that has vLLM. None: the kit's own, see `install.interpreter`.
-        start_s: Most seconds the start may take.
         in_flight: Most requests in flight at once, see `ak.VLM`.
 
     Raises:
@@ -357,7 +356,7 @@ def serve(
     """
     spec = as_spec(model)
     flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))
-    new = Server(spec, flags, port=port, python=python, start_s=start_s, in_flight=in_flight)
+    new = Server(spec, flags, port=port, python=python, in_flight=in_flight)
     for server in _servers:
         is_same = server.is_like(new) and server.spec.settings == new.spec.settings
         # The folder may have been trained on since the server started.

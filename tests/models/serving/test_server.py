@@ -112,8 +112,9 @@ def test_the_error_of_a_failed_start_has_the_reason_in_the_log(tmp_path: Path, s
 
 
 @pytest.mark.long
-def test_a_start_that_takes_too_long_is_given_up(tmp_path: Path, stub: Path) -> None:
-    server = stub_server(model_folder(tmp_path, "slow"), stub, start_s=2.0)
+def test_a_start_that_takes_too_long_is_given_up(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atlaskit.models.serving.server.START_S", 2.0)
+    server = stub_server(model_folder(tmp_path, "slow"), stub)
     with pytest.raises(ServerError, match=r"not ready within 2 s"):
         server.start()
     assert server.log is not None and server.log.exists() and not server.is_ours
