@@ -39,7 +39,6 @@ from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.models.spec import ModelSpec
-from atlaskit.runs.result import WITHOUT_EVIDENCE, verdict
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,8 +48,6 @@ VIDEO_RLM, ALL = "video-rlm", "all"
 SEARCHING = (VIDEO_RLM, "composite")
 """The methods with a `Search`."""
 SYNTHETIC = "atlasworld"
-MAX_WRONG, MAX_CHARS = 10, 100
-"""Most wrong answers that are printed of a method, and most characters of one."""
 EXAMPLES = """examples:
   atlaskit evaluate atlasworld --oracle 0.1 --minutes 2 --first 4 --out rows.csv
   atlaskit evaluate atlasworld --model nano --worlds 10 --method video-rlm uniform --out rows.parquet
@@ -253,28 +250,12 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
         if cases.dataset in metrics.METRICS:
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
-        _print_answers(table)
         for reason, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
             print(f"{number} failed: {printable(str(reason))}")
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
         print(statistics.comparison(found, to).T.to_string(header=False, float_format="{:,.4g}".format))
-
-
-def _print_answers(table: pd.DataFrame) -> None:
-    """Print wrong answers with the truth, the first ones, and how many lack evidence."""
-    answered = table[table["stop"] != "failed"]
-    wrong = answered[~answered["right"].astype(bool)]
-    for row in wrong.head(MAX_WRONG).to_dict("records"):
-        answer, truth = (printable(row[name], MAX_CHARS) for name in ("answer", "truth"))
-        told = verdict(False, truth, has_evidence=not answer or row["evidence"] > 0)
-        print(f"{printable(row['id'], 60)}: {answer or 'none'}{told}")
-    if len(wrong) > MAX_WRONG:
-        print(f"… and {len(wrong) - MAX_WRONG} more wrong answers")
-    unsupported = ((answered["answer"] != "") & (answered["evidence"] == 0)).sum()
-    if unsupported:
-        print(f"{WITHOUT_EVIDENCE}: {unsupported} of {len(answered)} answers")
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:
