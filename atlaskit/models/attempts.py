@@ -66,8 +66,6 @@ class CallState:
     queue_s: float = 0.0
     sent_bytes: int = 0
     began_s: float = field(default_factory=time.monotonic)
-    _pause_s: float = field(default_factory=lambda: FIRST_PAUSE_S)
-    _busy_pause_s: float = field(default_factory=lambda: BUSY_FACTOR * FIRST_PAUSE_S)
 
     @property
     def left_s(self) -> float:
@@ -97,16 +95,14 @@ class CallState:
         is busy (`BUSY_FACTOR`). Returns False without a pause if a retry cannot help, and at once
         if the call is cancelled.
         """
-        wait_s, is_busy = failure.explanation.wait_s, failure.explanation.kind == "busy"
-        pause_s = self._pause_s * random.uniform(0.5, 1.5)
+        wait_s, before = failure.explanation.wait_s, min(self.attempts - 1, 9)
+        pause_s = min(FIRST_PAUSE_S * 2**before, MAX_PAUSE_S) * random.uniform(0.5, 1.5)
         if wait_s is not None:
             pause_s = max(wait_s, pause_s)
-        elif is_busy:
-            pause_s = min(self._busy_pause_s, MAX_REQUESTED_PAUSE_S)
+        elif failure.explanation.kind == "busy":
+            pause_s = min(BUSY_FACTOR * FIRST_PAUSE_S * BUSY_GROWTH**before, MAX_REQUESTED_PAUSE_S)
         if self.is_exhausted or not failure.is_passing or pause_s > min(MAX_REQUESTED_PAUSE_S, self.left_s):
             return False
-        self._pause_s = min(2 * self._pause_s, MAX_PAUSE_S)
-        self._busy_pause_s *= BUSY_GROWTH if is_busy else 1.0
         if self.cancel is None:
             time.sleep(pause_s)
             return True
