@@ -151,7 +151,7 @@ def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
         print(
             f"  {label:<30} {sent / 1e3:8.1f} kB sent a call, {median_s * 1e3:6.0f} ms a call; prefix hits after the "
             f"first step {later.cached_tokens / later.prompt_tokens:.0%} of {later.prompt_tokens:,} tokens "
-            f"(goal 75 %); the server counts {counted}",
+            f"(goal 75 %); the server counts {dict(counted)}",
             flush=True,
         )
 

@@ -79,7 +79,7 @@ class _Asked:
         if self.vlm is None or not self.vlm.dialect.counters:
             return None
         try:
-            return self.vlm.counters().requests
+            return self.vlm.counters()["requests"]
         except ModelError:  # a server that died fails the notebooks that ask it, and they say so
             return None
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from atlaskit.models.dialect import HOSTED, Dialect, check_thinking, dialect_nam
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.identity import is_generic, is_same_model
-from atlaskit.models.metrics import ServerMetrics, metrics_url, read_metrics
+from atlaskit.models.metrics import metrics_url, read_metrics
 from atlaskit.models.payload import Payload, build_payload, checked_extra_body, merged, sampling_parameters
 from atlaskit.models.presets import family_of, preset_for
 from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request, Usage, is_out_of_bounds
@@ -289,8 +290,10 @@ class VLM:
             self._line.adapt(spoken, replace(spoken, words_too=True))
         return replace(request, messages=(*request.messages, Message("assistant", (said,)), Message("user", (told,))))
 
-    def counters(self) -> ServerMetrics:
-        """Return the server's own counters, summed since it started.
+    def counters(self) -> Counter[str]:
+        """Return the server's own counters by their names (`metrics.FIELDS`), since it started.
+
+        They are of all its clients: subtract an earlier reading from a later one.
 
         Raises:
             InputError: If the endpoint has no counters: only vLLM does.

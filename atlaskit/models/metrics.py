@@ -1,67 +1,24 @@
-"""`ServerMetrics`: reads vLLM's /metrics: tokens, hits of prefix and image cache
-(`vlm.counters()`).
-"""
+"""Reads vLLM's /metrics: tokens, hits of prefix and image cache (`vlm.counters()`)."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
 
 from atlaskit import limits
 
-NAMES = {
-    "prompt_tokens": "vllm:prompt_tokens_total",
-    "completion_tokens": "vllm:generation_tokens_total",
-    "prefix_queries": "vllm:prefix_cache_queries_total",
-    "prefix_hits": "vllm:prefix_cache_hits_total",
-    "image_queries": "vllm:mm_cache_queries_total",
-    "image_hits": "vllm:mm_cache_hits_total",
-    "requests": "vllm:request_success_total",
+FIELDS = {
+    "vllm:prompt_tokens_total": "prompt_tokens",
+    "vllm:generation_tokens_total": "completion_tokens",
+    "vllm:prefix_cache_queries_total": "prefix_queries",  # prompt tokens that were looked up
+    "vllm:prefix_cache_hits_total": "prefix_hits",
+    "vllm:mm_cache_queries_total": "image_queries",  # images that were looked up
+    "vllm:mm_cache_hits_total": "image_hits",
+    "vllm:request_success_total": "requests",
 }
-"""vLLM's Prometheus name of each field of `ServerMetrics`."""
-FIELDS = {name: field for field, name in NAMES.items()}
+"""The name of each counter here, by vLLM's for Prometheus."""
 ENGINE = re.compile(r'engine="(\d{1,6})"')
-
-
-@dataclass(frozen=True)
-class ServerMetrics:
-    """Totals since the server started, over all its clients.
-
-    Subtract an earlier reading from a later one to get the counts of the time between.
-    """
-
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    prefix_queries: int = 0
-    """Prompt tokens that the server looked up in its prefix cache."""
-    prefix_hits: int = 0
-    """Prompt tokens that it found there."""
-    image_queries: int = 0
-    """Images that the server looked up in its cache of processed images."""
-    image_hits: int = 0
-    """Images that it found there."""
-    requests: int = 0
-    """Requests that the server answered."""
-
-    @property
-    def prefix_hit_rate(self) -> float:
-        """Share of prompt tokens found in the prefix cache, in [0, 1]; 0 without queries."""
-        return self.prefix_hits / self.prefix_queries if self.prefix_queries else 0.0
-
-    @property
-    def image_hit_rate(self) -> float:
-        """Share of images found in the cache of processed images, in [0, 1]; 0 without queries."""
-        return self.image_hits / self.image_queries if self.image_queries else 0.0
-
-    def __sub__(self, before: ServerMetrics) -> ServerMetrics:
-        return ServerMetrics(**{f.name: getattr(self, f.name) - getattr(before, f.name) for f in fields(self)})
-
-    def __str__(self) -> str:
-        return (
-            f"prefix cache {self.prefix_hit_rate:.0%} of {self.prefix_queries:,} prompt tokens, "
-            f"image cache {self.image_hit_rate:.0%} of {self.image_queries:,} images"
-        )
 
 
 def metrics_url(base_url: str) -> str:
@@ -80,20 +37,19 @@ def engines_in(page: str, model: str) -> int:
     return len(found) if found == set(map(str, range(len(found)))) and found else 1
 
 
-def read_metrics(page: str, model: str) -> ServerMetrics:
+def read_metrics(page: str, model: str) -> Counter[str]:
     """Read a model's counters from a server's /metrics page, summed over its engines.
 
     Raises:
         ValueError: If the page has no counters of this model.
     """
-    label = _label(model)
-    totals: dict[str, int] = {}
+    label, totals = _label(model), Counter[str]()
     for field, labels, value in _rows(page):
         if label in labels:
-            totals[field] = totals.get(field, 0) + round(float(value))
+            totals[field] += round(float(value))
     if not totals:
         raise ValueError(f"no counters of {model}")
-    return ServerMetrics(**totals)
+    return totals
 
 
 def _rows(page: str) -> Iterator[tuple[str, str, str]]:

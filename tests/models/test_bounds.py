@@ -89,7 +89,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "list of one": lambda text: listed([text]),
     "list of many": lambda text: listed([text[at : at + 40] for at in range(0, len(text), 400)]),
     "counters": lambda text: metrics.read_metrics(text, "m"),
-    "counter": lambda text: metrics.read_metrics(metrics.NAMES["requests"] + "{" + text, "m"),
+    "counter": lambda text: metrics.read_metrics("vllm:request_success_total{" + text, "m"),
     "sound": lambda text: transcription.read_transcription({"text": text}),
     "vectors": lambda text: embedding.read_embeddings(parsed(text.encode()), 1),
 }

@@ -27,7 +27,7 @@ from atlaskit.errors import InputError
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.metrics import ServerMetrics, engines_in, read_metrics
+from atlaskit.models.metrics import engines_in, read_metrics
 from atlaskit.models.presets import NANO, Preset, preset_for
 from atlaskit.models.protocol import Usage, now_s
 
@@ -178,13 +178,12 @@ vllm:request_success_total{engine="1",finished_reason="length",model_name="a b"}
 
 def test_counters_are_summed_over_the_engines_of_a_model() -> None:
     metrics = read_metrics(PAGE, "a b")
-    assert metrics == ServerMetrics(123, 0, 123, 41, 4, 3, 7)
-    assert metrics.prefix_hit_rate == pytest.approx(1 / 3) and metrics.image_hit_rate == 0.75
-    assert metrics - metrics == ServerMetrics() and ServerMetrics().prefix_hit_rate == 0
+    names = ("prompt_tokens", "completion_tokens", "prefix_queries", "prefix_hits", "image_queries", "image_hits")
+    assert [metrics[name] for name in (*names, "requests")] == [123, 0, 123, 41, 4, 3, 7]
     with pytest.raises(ValueError, match="no counters"):
         read_metrics("<html>", "a b")
     odd = PAGE.replace('"a b"', r'"a \"b\" \\ c"')
-    assert read_metrics(odd, 'a "b" \\ c').prompt_tokens == 123
+    assert read_metrics(odd, 'a "b" \\ c')["prompt_tokens"] == 123
 
 
 @pytest.mark.parametrize(
