@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -25,7 +24,6 @@ from atlaskit.models.cached import failed_entry, failure_key, recorded_failure
 from atlaskit.models.errors import ModelError
 from atlaskit.models.http import HttpFailure, parsed
 from atlaskit.models.identity import is_same_model
-from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage
 
 Vectors = NDArray[np.float32]
 MOST_TEXTS = 32
@@ -34,17 +32,6 @@ LONGEST_VECTOR = 32_768
 EMBEDDING = Kind("embedding", 1)
 """The vector of a text; a recording holds what a run made of it. Left out: where it
 is from, what was embedded with it, and the endpoint's address, credentials and time-outs."""
-
-
-@dataclass(frozen=True)
-class Embedding:
-    """The vectors of some texts."""
-
-    vectors: Vectors
-    """One row a text, (n, length)."""
-    usage: Usage
-    """What the call cost: its attempts; its tokens are not counted."""
-    transit: Transit = field(default=Transit(), compare=False)
 
 
 class Embedder:
@@ -108,15 +95,13 @@ class Embedder:
         self,
         texts: Sequence[str],
         *,
-        max_attempts: int = MAX_ATTEMPTS,
         deadline_s: float | None = None,
         cancel: threading.Event | None = None,
-    ) -> Embedding:
-        """Return the vectors of texts.
+    ) -> Vectors:
+        """Return the vectors of texts, one row a text, (n, length).
 
         Args:
             texts: From 1 to MOST_TEXTS texts, none of them blank.
-            max_attempts: Most attempts, the first one included.
             deadline_s: When the last attempt must end, by `now_s`.
             cancel: The caller sets it when it no longer needs the answer.
 
@@ -128,9 +113,8 @@ class Embedder:
         """
         if not 1 <= len(texts) <= MOST_TEXTS or not all(text.strip() for text in texts):
             raise InputError(f"A call embeds 1 to {MOST_TEXTS} texts that are not blank; got {len(texts)}.")
-        state = CallState(max_attempts, deadline_s, cancel)
-        vectors = self._line.retried(partial(self._attempt, texts, state), state)
-        return Embedding(vectors, state.usage, state.transit)
+        state = CallState(deadline_s=deadline_s, cancel=cancel)
+        return self._line.retried(partial(self._attempt, texts, state), state)
 
     def _attempt(self, texts: Sequence[str], state: CallState) -> Vectors:
         body = json.dumps({"model": self.name, "input": list(texts), "encoding_format": "float"}).encode()
@@ -216,7 +200,7 @@ def embed(
             except ModelError as error:
                 cache.put_json(failure_key(keys[missing[0]]), failed_entry(error))
                 raise
-            return [vector.tobytes() for vector in made.vectors]
+            return [vector.tobytes() for vector in made]
 
         found += cache.remember_all(
             keys, make_entries, fits=_is_vector, go_on=lambda: cancel is not None and cancel.is_set()

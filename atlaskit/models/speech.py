@@ -11,7 +11,6 @@ import hashlib
 import threading
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
@@ -20,7 +19,7 @@ from atlaskit.caching.keys import Kind
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.attempts import CallState, Line
 from atlaskit.models.http import HttpFailure, parsed
-from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage
+from atlaskit.models.protocol import Usage
 from atlaskit.models.transcription import Segment, read_transcript_entry, read_transcription, transcript_entry
 
 Format = Literal["verbose_json", "json"]
@@ -31,16 +30,6 @@ chunk starts, so that the same sound elsewhere costs nothing; and the endpoint's
 credentials and time-outs."""
 UNKNOWN_FORMAT = frozenset({400, 404, 415, 422, 501})
 """Statuses with which servers refuse a format that they or their model do not have."""
-
-
-@dataclass(frozen=True)
-class Transcription:
-    """What a speech model heard in one sound file."""
-
-    segments: tuple[Segment, ...]
-    usage: Usage
-    """What the call cost; an endpoint counts no tokens."""
-    transit: Transit = field(default=Transit(), compare=False)
 
 
 class ASR:
@@ -108,20 +97,11 @@ class ASR:
         prompt = self.parameters["prompt"]
         return ASR(self.base_url, self.name, language=language, prompt=prompt, **self._line.settings)
 
-    def transcribe(
-        self,
-        wav: bytes,
-        *,
-        max_attempts: int = MAX_ATTEMPTS,
-        deadline_s: float | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Transcription:
+    def transcribe(self, wav: bytes, *, cancel: threading.Event | None = None) -> tuple[Segment, ...]:
         """Send a sound file and return what the model heard in it.
 
         Args:
             wav: A WAV file, at most as long as the model hears at once.
-            max_attempts: Most attempts, the first one included.
-            deadline_s: When the last attempt must end, by `now_s`.
             cancel: The caller sets it when it no longer needs the answer.
 
         Raises:
@@ -129,9 +109,8 @@ class ASR:
             Refused: If the endpoint rejects the request.
             ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
         """
-        state = CallState(max_attempts, deadline_s, cancel)
-        segments = self._line.retried(partial(self._attempt, wav, state), state)
-        return Transcription(segments, state.usage, state.transit)
+        state = CallState(cancel=cancel)
+        return self._line.retried(partial(self._attempt, wav, state), state)
 
     def _attempt(self, wav: bytes, state: CallState) -> tuple[Segment, ...]:
         asked: Format = self._format or "verbose_json"
@@ -200,7 +179,7 @@ def hear(
     def make_entry() -> bytes:
         if replay:
             raise Unrecorded(f"{cache} does not know what {asr.name} hears in this sound, and a replay asks no model.")
-        return transcript_entry(asr.transcribe(wav, cancel=cancel).segments)
+        return transcript_entry(asr.transcribe(wav, cancel=cancel))
 
     def is_usable(entry: bytes) -> bool:
         with suppress(ValueError):  # an imported cache may hold anything

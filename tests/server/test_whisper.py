@@ -46,7 +46,7 @@ def test_vllm_serves_a_whisper(vlm: ak.VLM, tmp_path: Path) -> None:
     by_text = ak.ASR(vlm.base_url, vlm.name)
     by_text._format = "json"  # as after a refusal of times
     chunk = next(chunk for chunk in ak.open_video(path).open_sound().chunks() if not chunk.is_silent)
-    (segment,) = by_text.transcribe(chunk.wav()).segments
+    (segment,) = by_text.transcribe(chunk.wav())
     assert segment.text and segment.start_s is None
     with pytest.raises(Refused, match=r"chunks of talk.mkv.*HTTP 400"):
         ak.transcribe(path, ak.ASR(vlm.base_url, vlm.name, language="xx"), cache=cache, progress=False)
