@@ -58,8 +58,6 @@ class Completion:
     """Name of the model that answered, as the server gives it; "" if it gives none."""
     has_usage: bool = False
     """Whether the server counted tokens at all."""
-    thought_only: bool = False
-    """Whether there is a thought and no text outside of it."""
 
 
 def completion_in(page: bytes) -> Completion:
@@ -215,7 +213,6 @@ def read_completion(body: Any) -> Completion:
         is_withheld=finish_reason in WITHHELD or _is_refused(message),
         model=_clean(body.get("model"))[: limits.NAME],
         has_usage=any(_count(counts, *names) for names in (_PROMPT, _COMPLETION)),
-        thought_only=bool(reasoning) and not split.text.strip(),
     )
 
 

@@ -56,7 +56,7 @@ REVIEWED = {
 
 def said(text: str, reasoning: str = "", *, is_cut_off: bool = False) -> Completion:
     usage = Usage(calls=1, completion_tokens=10)
-    return Completion(text, reasoning, usage, is_cut_off=is_cut_off, thought_only=bool(reasoning) and not text.strip())
+    return Completion(text, reasoning, usage, is_cut_off=is_cut_off)
 
 
 def found(text: str, schema: Schema) -> Any:

@@ -72,14 +72,14 @@ THOUGHTS = {
 def test_the_thought_of_any_family_is_split_off(name: str) -> None:
     for answer in (ANSWER, '{"thought":"</think> and <think>","cell":3}'):
         found = read_completion(body_of(THOUGHTS[name] + answer))
-        assert found.text.strip() == answer and not found.thought_only
+        assert found.text.strip() == answer
         assert found.reasoning and "cell" not in found.reasoning.replace('"cell": 3, or', "").replace('"cell":5', "")
 
 
 @pytest.mark.parametrize("opening", ["<think>", "◁think▷", "[THINK]", "<|START_THINKING|>", "<|channel>thought\n"])
 def test_a_thought_without_an_end_is_no_answer(opening: str) -> None:
     found = read_completion(body_of(f"{opening}Perhaps {ANSWER}", "length"))
-    assert (found.text, found.thought_only, found.is_cut_off) == ("", True, True)
+    assert (found.text, found.is_cut_off) == ("", True) and found.reasoning
     assert found.reasoning == f"Perhaps {ANSWER}"
     assert read_completion(body_of(f"{opening}Perhaps", None)).is_cut_off
     assert not read_completion(body_of(f"{opening}Perhaps", "stop")).is_cut_off  # the model stopped by itself
@@ -87,13 +87,13 @@ def test_a_thought_without_an_end_is_no_answer(opening: str) -> None:
 
 def test_channels_without_an_answer_are_thought() -> None:
     found = read_completion(body_of(f"<|channel|>analysis<|message|>Perhaps {ANSWER}", "length"))
-    assert (found.text, found.reasoning, found.thought_only) == ("", f"Perhaps {ANSWER}", True)
+    assert (found.text, found.reasoning) == ("", f"Perhaps {ANSWER}")
 
 
 @pytest.mark.parametrize("text", [ANSWER, f"Sure: {ANSWER}", '{"thought":"<think>', "1 < 2", "[Thanks]", "analysis"])
 def test_text_without_a_thought_stays_as_it_is(text: str) -> None:
     found = read_completion(body_of(text))
-    assert (found.text, found.reasoning, found.thought_only) == (text, "", False)
+    assert (found.text, found.reasoning) == (text, "")
 
 
 TEXT = {"type": "text", "text": ANSWER}
@@ -140,7 +140,7 @@ FIELDS: dict[str, dict[str, Any]] = {
 def test_a_thought_in_a_field_of_its_own_is_read(name: str) -> None:
     assert read_completion(body_of(ANSWER, **FIELDS[name])).reasoning == "Hm."
     alone = read_completion(body_of(None, **FIELDS[name]))
-    assert (alone.text, alone.reasoning, alone.thought_only) == ("", "Hm.", True)
+    assert (alone.text, alone.reasoning) == ("", "Hm.")
 
 
 ELSEWHERE: dict[str, dict[str, Any]] = {
@@ -157,7 +157,7 @@ ELSEWHERE: dict[str, dict[str, Any]] = {
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_an_answer_beside_the_content_is_read(name: str) -> None:
     found = read_completion({"choices": [{"finish_reason": "stop", **ELSEWHERE[name]}]})
-    assert json.loads(found.text) == json.loads(ANSWER) and not found.thought_only
+    assert json.loads(found.text) == json.loads(ANSWER)
     assert found.reasoning == ("Hm." if "thought" in name else "")
 
 
@@ -272,4 +272,3 @@ def test_any_body_is_a_completion_or_one_line(content: Any, other: Any, error: A
             assert str(fault).isprintable()
         else:
             (found.text + found.reasoning).encode()
-            assert found.thought_only == (bool(found.reasoning) and not found.text.strip())
