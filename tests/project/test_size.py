@@ -19,7 +19,7 @@ import size
 NOT_YET = {
     "top": 212,
     "video": 4605,
-    "models": 4671,
+    "models": 4422,
     "environment": 1472,
     "runs": 1066,
     "agents": 2478,
@@ -27,7 +27,7 @@ NOT_YET = {
     "evaluation": 1853,
     "experiments": 653,
     "viz": 4220,
-    "cli": 2032,
+    "cli": 1979,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
 MODULES_ENTERED = {"paper": 39, "best": 40}
