@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -58,7 +59,8 @@ def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
                     install(folder, build)
                     (folder / MARK).write_text(_digest(build))
         except (OSError, CacheError) as error:
-            raise ServerError(f"The environment {folder} cannot be created ({reason(error)}).") from error
+            why = reason(error) if isinstance(error, OSError) else str(error)
+            raise ServerError(f"The environment {folder} cannot be created ({why}).") from error
     return str(folder / "bin" / "python")
 
 
@@ -76,27 +78,49 @@ def default_folder() -> Path:
 
 
 def install(folder: Path, build: Build) -> None:
-    """Install a build into an environment of this Python, which is made anew.
+    """Install a build into an environment, which is made anew.
+
+    The environment gets this Python, or the next one on the machine that vLLM and PyTorch have
+    builds for: they are late for a new Python, and an index may have builds for a few only.
 
     Raises:
-        ServerError: If vLLM or PyTorch has no build for this Python, or pip fails otherwise; with
-            pip's reason and the path of its log.
+        ServerError: If no Python will do, with pip's reason for this one and the path of its log.
     """
-    progress = Progress(f"installing vLLM ({build}) into {folder}")
-    try:
-        progress.update("creating the environment")
-        made = subprocess.run([sys.executable, "-m", "venv", "--clear", folder], capture_output=True, text=True)
-        if made.returncode:
-            raise NotInstalled(f"the environment cannot be created ({(made.stdout + made.stderr).strip()[-200:]})")
-        install_locked(folder, (build,), progress)
-        if build == "serve-cpu":
-            add_image_processing(folder, progress)
-    except (OSError, NotInstalled) as error:
-        raise ServerError(
-            f"vLLM cannot be installed into {folder}: {reason(error)}. A vLLM that you install beside atlaskit, by "
-            f"`{sys.executable} -m pip install vllm`, is used as it is."
-        ) from error
-    progress.done("installed")
+    problems: list[str] = []
+    for python in pythons():
+        progress = Progress(f"installing vLLM ({build}) into {folder} with {Path(python).name}")
+        try:
+            progress.update("creating the environment")
+            made = subprocess.run([python, "-m", "venv", "--clear", folder], capture_output=True, text=True)
+            if made.returncode:
+                raise NotInstalled(f"the environment cannot be created ({(made.stdout + made.stderr).strip()[-200:]})")
+            install_locked(folder, (build,), progress)
+            if build == "serve-cpu":
+                add_image_processing(folder, progress)
+            progress.done("installed")
+            return
+        except (OSError, NotInstalled) as error:
+            problems.append(reason(error) if isinstance(error, OSError) else str(error))
+            progress.show(f"not with {python}: {problems[-1]}")
+    raise ServerError(
+        f"vLLM cannot be installed into {folder}: {problems[0]}. A vLLM that you install beside atlaskit, by "
+        f"`{sys.executable} -m pip install vllm`, is used as it is."
+    )
+
+
+def pythons() -> list[str]:
+    """Return the interpreters of this machine that vLLM may run on: this one, then newer first."""
+    found = [sys.executable]
+    for minor in (14, 13, 12, 11):
+        path = shutil.which(f"python3.{minor}")
+        if path and minor != sys.version_info.minor and _starts(path):
+            found.append(path)
+    return found
+
+
+def _starts(python: str) -> bool:
+    """Return whether an interpreter starts; the shims of version managers may not."""
+    return not subprocess.run([python, "-c", ""], capture_output=True).returncode
 
 
 def _digest(build: Build) -> str:

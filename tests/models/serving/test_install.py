@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import subprocess
+import sys
 import venv
 import zipfile
 from collections.abc import Iterator
@@ -94,10 +95,16 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield ordinary
 
 
+@pytest.fixture
+def only_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(install, "pythons", lambda: [sys.executable])
+
+
 def packages(folder: Path) -> set[str]:
     return {path.name.partition("-")[0] for path in folder.glob("lib/python*/site-packages/*.dist-info")} - {"pip"}
 
 
+@pytest.mark.usefixtures("only_this_python")
 def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
     index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -131,6 +138,7 @@ def environment(folder: Path) -> Path:
     return folder / "venv"
 
 
+@pytest.mark.usefixtures("only_this_python")
 def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(index: Path, tmp_path: Path) -> None:
     (index / "engine" / "engine-1.0-py3-none-any.whl").unlink()
     with pytest.raises(ServerError, match=r"vLLM cannot be installed into .*engine==1.0") as caught:
@@ -140,6 +148,17 @@ def test_what_cannot_be_installed_is_one_sentence_with_the_way_round(index: Path
     (tmp_path / "file").write_text("")
     with pytest.raises(ServerError, match="cannot be created"):
         install.install(tmp_path / "file", "serve-gpu")
+
+
+def test_another_python_is_taken_where_this_one_has_no_build(
+    index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tried = tmp_path / "python3.14"
+    tried.write_text("#!/bin/sh\nexit 1\n")
+    tried.chmod(0o755)
+    monkeypatch.setattr(install, "pythons", lambda: [str(tried), sys.executable])
+    install.interpreter("serve-cpu", tmp_path / "venv")
+    assert "engine" in packages(tmp_path / "venv") and f"not with {tried}" in capsys.readouterr().err
 
 
 def test_the_lock_has_the_engines_and_what_models_need_beside_them() -> None:
