@@ -43,7 +43,7 @@ def episode_of(world: World, cache: Cache, question: str | Question = "choice", 
 def test_a_turn_has_the_sheet_the_words_and_every_legal_action(world: World, shared_cache: Cache) -> None:
     episode = episode_of(world, shared_cache, max_steps=7)
     image, words, actions = episode.observe()
-    assert image.size == (64, 64)
+    assert image.size == (64, 32)
     assert episode.question.text in words and "Steps left: 7." in words and "expand 0–3" in words
     assert all(f"  {index}: {choice}" in words for index, choice in enumerate(episode.question.choices))
     assert all(json.dumps(line.text, ensure_ascii=False) in words for line in episode.observation.subtitles[:60])
