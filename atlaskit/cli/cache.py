@@ -66,8 +66,8 @@ def _add_prune(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
         "--kind",
         action="append",
         choices=sorted([*KINDS, COPIES]),
-        help="remove entries of this kind (default: all kinds of images); streams: copies of the video streams of "
-        "files without a reliable index, which are made again when they are needed",
+        help="remove entries of this kind (default: all kinds of images); streams: the indexes of files whose "
+        "own is not believed, with copies of their streams, which are made again when they are needed",
     )
     prune_parser.add_argument(
         "--older-than", type=float, metavar="DAYS", help="remove entries older than this many days"

@@ -156,6 +156,7 @@ def _table(
     shown = ["system", "questions", "score", "low", "high", "difference", "difference_low", "difference_high", "p"]
     whole = pd.concat([ours, theirs], ignore_index=True)[[*shown, "tokens", "failed", "subtitles", "source"]]
     whole.to_csv(home.with_suffix(".csv"), index=False)
-    print(f"\n{table}, {split}; differences are those to {UNIFORM}, question by question")
+    print(f"\n{table}, {split}: {home}.csv, and {home}-*.csv, the rows of each system with their cards.")
+    print(f"Differences are those to {UNIFORM}, question by question.")
     print(whole.to_string(index=False, na_rep="", float_format="{:,.3g}".format))
     return True

@@ -177,10 +177,13 @@ def test_it_asks_one_question_after_the_other_and_writes_the_shells_line(
             page = browser.new_context().new_page()
             page.set_default_timeout(WAIT_MS)
             page.goto(link)
+            page.get_by_role("gridcell").first.wait_for()
+            ask = page.locator(".ask")
+            page.keyboard.press("q")  # before anything has the focus
+            expect(ask.get_by_label("Question")).to_be_focused()
+            expect(ask.get_by_text("can answer only these")).to_be_hidden()
             page.get_by_role("gridcell").nth(12).click()
             expect(page.locator(".explorer .caption")).to_contain_text("0:22.5–", timeout=WAIT_MS)
-            page.keyboard.press("q")
-            ask = page.locator(".ask")
             for question in ("Who's there?", "-- and who else?"):
                 ask.get_by_label("Question").fill(question)
                 expect(ask.get_by_label("Line", exact=True)).to_have_value(re.compile(re.escape(shlex.quote(question))))

@@ -52,6 +52,8 @@ def dataset_in(home: Path) -> Dataset:
     Raises:
         InputError: The folder holds rows of none, or of several.
     """
+    if not home.is_dir():
+        raise InputError(f"There is no folder {home}.")
     found = {name: dataset for name, dataset in DATASETS.items() if dataset.is_in(home)}
     if not found:
         raise InputError(f"{home} holds questions of none of {', '.join(DATASETS)}; pass the folder of one of them.")

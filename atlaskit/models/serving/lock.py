@@ -116,4 +116,4 @@ def last_line(log: Path) -> str:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
         lines = file.read().decode(errors="replace").splitlines()
     words = (CONTROL.sub("", line).strip() for line in reversed(lines))
-    return next(filter(None, words), "")[:80]
+    return next((each for each in words if each and not each.startswith("WARNING: ")), "")[:80]  # pip repeats warnings

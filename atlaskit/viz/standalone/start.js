@@ -61,10 +61,18 @@ function stop() {
   tell(STOPPED);
 }
 
+// Lets keys work at once: focuses the grid as soon as it is shown, unless something has the focus.
+function focusStage() {
+  if (document.activeElement !== document.body) return;
+  document.querySelector(".stage")?.focus();
+  setTimeout(focusStage, 100);
+}
+
 history.replaceState(null, "", location.pathname); // the token is a cookie by now
 const model = new Model(`ws://${location.host}/socket`);
 // Until the first picture, the widget shows nothing, not even what went wrong.
 model.on("msg:custom", ({ is, words }) => {
+  if (is === "picture" && !state.hidden) focusStage();
   if (is === "picture" || is === "table") state.hidden = true;
   else if (is === "trouble" && !state.hidden) tell(words);
 });

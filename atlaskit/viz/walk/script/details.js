@@ -80,7 +80,7 @@ class StepView {
     address.then((arrived) => { image.src = arrived; }, (reason) => {
       figure.classList.add("missing");
       image.remove();
-      caption.textContent += ` It cannot be shown: ${reason}`;
+      caption.textContent += `. It cannot be shown: ${reason}`;
     }).finally(() => {
       loading.delete(image);
       figure.removeAttribute("aria-busy");
