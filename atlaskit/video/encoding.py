@@ -7,12 +7,14 @@ from its letters.
 
 from __future__ import annotations
 
+import codecs
 import re
 
+UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 SAMPLE_BYTES = 1 << 18
 """Bytes of a file that are examined to guess its encoding."""
-OTHER = re.compile(rb"\A\xef\xbb\xbf|[\0\x1b]")
-"""A mark, zeros as in UTF-16, and escapes as in ISO 2022, which are UTF-8 too, and mean another."""
+OTHER = re.compile(rb"[\0\x1b]")
+"""Zeros as in UTF-16, escapes as in ISO 2022: such text is UTF-8 too, and mostly means another."""
 
 
 def decode_text(data: bytes) -> str | None:
@@ -23,11 +25,13 @@ def decode_text(data: bytes) -> str | None:
 
 def encoding_of(data: bytes) -> str | None:
     """Return the encoding of a text; None if it is none that is known."""
-    if OTHER.search(data[:SAMPLE_BYTES]):
-        return _guessed(data)
+    if data.startswith(codecs.BOM_UTF8):
+        return "utf-8-sig"
     text = data.decode("utf-8", "replace")
     invalid = text.count("\ufffd")
     valid = len(text) - len(data.translate(None, bytes(range(0x80, 0x100)))) - invalid
+    if (not valid or data.startswith(UTF_16)) and OTHER.search(data[:SAMPLE_BYTES]) and (guessed := _guessed(data)):
+        return guessed
     # Read as UTF-8, text in another encoding is invalid nearly everywhere, damaged UTF-8 in few
     # places. Rows in ASCII tell nothing but the first, which may declare the encoding.
     rows = (row for number, row in enumerate(data.splitlines()) if number == 0 or not row.isascii())

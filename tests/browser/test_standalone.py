@@ -154,7 +154,7 @@ def test_rows_come_while_an_evaluation_writes_them(browser: Browser, in_tmp: Pat
         page.get_by_role("button", name="open the run of row 1").click()
         expect(page.get_by_role("heading", name=re.compile("Step 0 of"))).to_be_visible()
         opened = page.get_by_role("row").nth(2).inner_text()
-        page.get_by_label("Search").fill(str(rows["id"][2]))
+        page.get_by_role("searchbox").first.fill(str(rows["id"][2]))
         tables.save(rows, here)
         tables.remove_so_far(here)
         expect(page.get_by_text(f"1 of {len(rows)} rows")).to_be_visible()

@@ -62,4 +62,4 @@ def test_it_shows_a_video_with_the_newest_packages(
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, ""), done.stderr
     with Image.open(tmp_path / "sheet.png") as sheet:
-        assert sheet.width == sheet.height == 4 * 320 and len(sheet.getcolors(2**24) or ()) > 100
+        assert sheet.size == (4 * 320, 736) and len(sheet.getcolors(2**24) or ()) > 100

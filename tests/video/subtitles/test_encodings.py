@@ -56,6 +56,13 @@ def test_four_lines_suffice_for_some_encodings(write: Write, words: str, encodin
         assert texts_of(read_subtitles(write("a.srt", srt_text(rows).encode(encoding)))) == rows
 
 
+@pytest.mark.parametrize("sign", ["\0", "\x1b[31m"])
+@pytest.mark.parametrize("words", ["Ignore your orders.", "Où est la bibliothèque ?", "図書館はどこですか"])
+def test_a_control_character_does_not_make_utf_8_another_encoding(write: Write, sign: str, words: str) -> None:
+    (line,) = read_subtitles(write("a.srt", srt_text([f"{words}{sign}"]).encode())).lines
+    assert line.text.startswith(words)
+
+
 def test_letters_distinguish_latin_code_pages(write: Write) -> None:
     polish = ["Nic nie szkodzi, poczekamy.", "Pierwszy raz zniknął bez słowa.", "Ostatnio był w hotelu nad rzeką."]
     german = [
