@@ -74,7 +74,7 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     )
     parser.add_argument("--root", type=Path, help="folder of the dataset; for atlasworld, where its videos are stored")
     told = "table to write, .csv or .parquet; settings are written beside it"
-    add_output(parser, "--out", TABLES, required=True, metavar="FILE", help=told)
+    add_output(parser, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help=told)
 
     _add_questions(parser)
     _add_method_and_model(parser)

@@ -28,9 +28,11 @@ class Output:
     dest: str
     suffixes: Sequence[str] = ()
     """What the name of the file ends in; empty for a folder."""
+    makes_folder: bool = False
+    """Whether a missing folder is created."""
 
     def check(self, path: Path) -> None:
-        """Raise InputError unless the output can be written; a missing folder is created."""
+        """Raise InputError unless the output can be written."""
         named = f"{self.option} {printable(str(path), 200)}"
         if self.suffixes and path.suffix.lower() not in self.suffixes:
             offered = " or ".join(suffix for suffix in self.suffixes if suffix != ".jpeg")
@@ -40,9 +42,13 @@ class Output:
                 raise InputError(f"{named} is a folder: name a file in it.")
             if not self.suffixes and path.exists() and not path.is_dir():
                 raise InputError(f"{named} is a file: name a folder.")
-            file = path if self.suffixes else path / "x"
-            file.parent.mkdir(parents=True, exist_ok=True)
-            check_writable(file)
+            folder = path.absolute().parent if self.suffixes else path.absolute()
+            while self.makes_folder and not folder.exists():
+                folder = folder.parent
+            if not folder.is_dir():
+                what = "no such folder" if not folder.exists() else f"no folder {printable(str(folder), 200)}"
+                raise InputError(f"{named} cannot be written: there is {what}.")
+            check_writable(path if self.suffixes and path.parent.exists() else folder / "x")
         except (OSError, ValueError) as e:
             raise (e if isinstance(e, InputError) else InputError(f"{named} cannot be written: {reason(e)}.")) from e
 
@@ -51,6 +57,8 @@ def add_output(
     parser: argparse._ActionsContainer,
     name: str,
     suffixes: Sequence[str] = (),
+    *,
+    makes_folder: bool = False,
     **more: Any,
 ) -> None:
     """Add an option or argument that names a file to write; a folder, if there are no suffixes.
@@ -59,10 +67,11 @@ def add_output(
         parser: The parser, or a group of it.
         name: The option or argument.
         suffixes: What the name of the file ends in.
+        makes_folder: Whether the command creates a missing folder.
         more: Arguments of `add_argument`.
     """
     action = parser.add_argument(name, type=Path, **more)
-    output = Output(name, action.dest, suffixes)
+    output = Output(name, action.dest, suffixes, makes_folder or not suffixes)
     parser.set_defaults(outputs=(*(parser.get_default("outputs") or ()), output))
 
 
@@ -70,8 +79,8 @@ def check_outputs(options: argparse.Namespace) -> None:
     """Check every output that a command is to write.
 
     Raises:
-        InputError: One of them has another suffix, is a folder, lies in a folder that cannot be
-            made or written, or is the command's own video.
+        InputError: One of them has another suffix, is a folder, lies in a folder that is missing or
+            not writable, or is the command's own video.
     """
     for output in getattr(options, "outputs", ()):
         path: Path | None = getattr(options, output.dest)

@@ -37,7 +37,7 @@ def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     )
     merge.set_defaults(run=_merge)
     merge.add_argument("shards", type=Path, nargs="+", help="what `evaluate --shard` wrote, all shards in any order")
-    add_output(merge, "--out", TABLES, required=True, metavar="FILE", help="table to write")
+    add_output(merge, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help="table to write")
     compare = commands.add_parser(
         "compare",
         help="say how two tables of `evaluate` were made differently, and compare their scores",

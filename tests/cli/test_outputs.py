@@ -72,14 +72,16 @@ def test_a_wrong_output_is_told_before_anything_is_opened(
         wrong = {
             "out.wrong": f"{output.option} must end in {suffix}",
             f"folder{suffix}": "is a folder: name a file in it",
-            f"file/out{suffix}": "cannot be written: ",
+            f"file/out{suffix}": "cannot be written: there is no folder",
             f"/proc/none/out{suffix}": "cannot be written: ",
             f"{'x' * 300}{suffix}": "cannot be written: File name too long",
         }
+        if not output.makes_folder:
+            wrong[f"nowhere/out{suffix}"] = "cannot be written: there is no such folder"
     else:
         wrong = {
             "file": "is a file: name a folder",
-            "file/inner": "cannot be written",
+            "file/inner": "there is no folder",
             "/proc/none": "cannot be written",
         }
     for path, sentence in wrong.items():

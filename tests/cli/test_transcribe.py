@@ -39,6 +39,7 @@ def test_the_lines_are_written_beside_the_caller_and_told(
     ("more", "message"),
     [
         (["--out", "a.txt"], "--out must end in .srt"),
+        (["--out", "no/such/folder/a.srt"], "there is no such folder"),
         (["--language", "klingonish"], "A language is a code or a name"),
         (["--audio-track", "7"], "There is no audio_track 7: talk.mkv has the sound tracks 0"),
         (["--parallel", "0"], "parallel is a whole number, at least 1"),
