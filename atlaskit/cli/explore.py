@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import webbrowser
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -100,7 +99,7 @@ def _explore(options: argparse.Namespace) -> int:
     spec = named_model(options)
     video = open_video(source, options.subtitles, cache=cache)
     vlm = None if spec is None else as_model(spec, cache, keep=True)
-    with nullcontext() if vlm is None else told_of_kept(vlm):
+    with told_of_kept(vlm):
         return _serve(partial(_explorer, video, cache, options, vlm), "explorer", video.name, options)
 
 

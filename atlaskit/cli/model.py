@@ -53,7 +53,7 @@ def named_model(options: argparse.Namespace) -> ModelSpec | None:
 
 
 @contextmanager
-def told_of_kept(vlm: Model) -> Iterator[None]:
+def told_of_kept(vlm: Model | None) -> Iterator[None]:
     """Say after a block, however it ends, which server it leaves running and how to stop that."""
     try:
         yield

@@ -79,7 +79,7 @@ class Loading(Generic[R]):
     given: Iterable[Mapping[str, Any]] | None = None
     """Rows that the caller has read; None to read those of the folder."""
     wants_lines: bool = True
-    """Whether the videos get their subtitles."""
+    """Whether the videos get their subtitles, as far as the dataset has any."""
     split: str = ""
     cases: list[Case] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
@@ -97,6 +97,7 @@ class Loading(Generic[R]):
         if self.given is None and not self._files:
             wanted = layout.splits.get(self.split, layout.wanted)
             raise InputError(f"{self.home} holds no {wanted}; pass the folder of {layout.name}.")
+        self.wants_lines = self.wants_lines and bool(layout.subtitles)
         self._videos = MediaFiles(self.home, layout.videos, VIDEO_SUFFIXES)
         self._subtitles = MediaFiles(self.home, layout.subtitles, SUBTITLE_SUFFIXES)
 
@@ -160,10 +161,10 @@ class Loading(Generic[R]):
         except InputError as error:
             leave_out(error)
             return
-        found = (subtitles or self._subtitles).find(*([name, *video] if lines is None else lines))
-        shown = found if self.wants_lines and self.layout.subtitles else None
-        facts = {**facts, "subtitles": shown is not None}
-        self.cases.append(Case(question, name, LazyVideo(path, shown, starts_at_s), facts))
+        names = [name, *video] if lines is None else lines
+        found = (subtitles or self._subtitles).find(*names) if self.wants_lines else None
+        facts = {**facts, "subtitles": found is not None}
+        self.cases.append(Case(question, name, LazyVideo(path, found, starts_at_s), facts))
 
     def benchmark(self, name: str = "") -> Benchmark:
         """Return the benchmark; warn the loader's caller of missing videos and packed archives.
@@ -176,8 +177,7 @@ class Loading(Generic[R]):
             named = ", ".join(printable(video, 60) for video in list(self.missing)[:MOST_NAMED])
             more = ", …" if len(self.missing) > MOST_NAMED else ""
             warnings.warn(f"{name}: {len(self.missing)} videos are missing: {named}{more}", stacklevel=3)
-        wants_lines = self.wants_lines and bool(self.layout.subtitles)
-        lacks_lines = wants_lines and not any(case.facts["subtitles"] for case in self.cases)
+        lacks_lines = self.wants_lines and not any(case.facts["subtitles"] for case in self.cases)
         for archive, command in (packed_in(home) if self.missing or lacks_lines else {}).items():
             if self.missing or "subtitle" in archive:
                 warnings.warn(f"{name}: {home / archive} is still packed; this unpacks it: {command}", stacklevel=3)
