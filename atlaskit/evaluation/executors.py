@@ -91,7 +91,7 @@ def on_ray(
         raise InputError('With engine="ray" the cache must be on disk; nodes cannot reach one in memory.')
     with _cluster(address) as ray:
         driver_cache, task = _driver_cache(ray, cache.directory), _task(ray)
-        shared_job, pending = ray.put(job), list(enumerate(cases))[::-1]
+        shared_job, pending = ray.put((job, cache.is_refreshing)), list(enumerate(cases))[::-1]
         running: dict[Any, int] = {}
         try:
             while pending or running:
@@ -153,9 +153,11 @@ def _cluster(address: str | None) -> Iterator[Any]:
             ray.shutdown()
 
 
-def _run_on_node(job: Job, case: Case, driver_cache: Any, nodes: Path) -> Row:
-    """Run a job with the cache of the node that this process is on."""
-    return job(case, _NodeCache(nodes / _node_name(), driver_cache))
+def _run_on_node(shared: tuple[Job, bool], case: Case, driver_cache: Any, nodes: Path) -> Row:
+    """Run a job with the cache of the node that this process is on, which refreshes if the driver's does."""
+    job, is_refreshing = shared
+    cache = _NodeCache(nodes / _node_name(), driver_cache)
+    return job(case, cache.refreshing() if is_refreshing else cache)
 
 
 @lru_cache(maxsize=1)

@@ -160,6 +160,9 @@ def test_two_nodes_give_the_rows_of_threads_also_if_one_is_lost(
     pd.testing.assert_frame_equal(again.drop(columns=OF_THE_RUN), rows)
     assert again["calls_paid"].sum() == 0 and requested(log) == before
 
+    anew = evaluate(cases[:1], **{**options, "cache": cache.refreshing()}, **SETTINGS)
+    assert anew["calls_paid"].sum() == anew["calls"].sum() == len(requested(log)) - len(before) > 0
+
 
 def test_an_invalid_engine_or_setting_is_an_input_error(
     cases: tuple[Case, ...], monkeypatch: pytest.MonkeyPatch
