@@ -174,7 +174,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         for name in methods:
             chosen = cases if earlier is None else replace(cases, cases=tuple(failed(earlier, cases, name)))
             if len(chosen):
-                found[name] = rows_of(ask[name], chosen, options.out, name, spending, found)
+                found[name] = rows_of(ask[name], chosen, options.out, name, spending, found, earlier)
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
@@ -203,7 +203,6 @@ def _write(
         table = with_retried(earlier, found)
         found = {name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)}
     tables.save(table, out)
-    tables.remove_so_far(out)
     if (table["failure"] != "").all():
         for reason, number in table["failure"].value_counts().items():
             print(f"{number} failed: {printable(str(reason))}", file=sys.stderr)

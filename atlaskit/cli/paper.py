@@ -118,7 +118,6 @@ def _rows(
     path = home.with_name(f"{home.name}-{name.replace(', ', '-').replace(' ', '-')}.csv")
     rows = rows_of(ask, cases, path, name, spending)
     tables.save(rows, path)
-    tables.remove_so_far(path)
     return rows
 
 

@@ -13,7 +13,7 @@ from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.card import differences
-from atlaskit.evaluation.parts import merged
+from atlaskit.evaluation.parts import merged, replaced
 from atlaskit.evaluation.runner import EvaluationStopped
 from atlaskit.evaluation.spending import Spending
 
@@ -55,6 +55,7 @@ def rows_of(
     name: str,
     spending: Spending | None,
     found: Mapping[str, pd.DataFrame] = MappingProxyType({}),
+    earlier: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
     """Ask questions, with the rows so far in a file that `atlaskit browse` follows.
 
@@ -65,6 +66,7 @@ def rows_of(
         name: The name of the method.
         spending: What all questions together may take, and have taken.
         found: Tables of other methods, which belong to the same table.
+        earlier: The table whose failed questions are asked again; its other rows stay.
 
     Raises:
         EvaluationStopped: As `evaluate`; it says where the rows so far are.
@@ -72,7 +74,8 @@ def rows_of(
 
     def keep(rows: pd.DataFrame) -> None:
         if parts := {**found, **({name: rows} if len(rows) else {})}:
-            tables.save(tables.joined(parts), tables.so_far(out))
+            table = tables.joined(parts) if earlier is None else replaced(earlier, parts)
+            tables.save(table, tables.so_far(out))
 
     try:
         return ask(cases, total=spending, on_rows=keep)

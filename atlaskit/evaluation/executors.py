@@ -154,7 +154,7 @@ def _cluster(address: str | None) -> Iterator[Any]:
 
 
 def _run_on_node(shared: tuple[Job, bool], case: Case, driver_cache: Any, nodes: Path) -> Row:
-    """Run a job with the cache of the node that this process is on, which refreshes if the driver's does."""
+    """Run a job with the cache of this node, which asks anew if the driver's cache does."""
     job, is_refreshing = shared
     cache = _NodeCache(nodes / _node_name(), driver_cache)
     return job(case, cache.refreshing() if is_refreshing else cache)

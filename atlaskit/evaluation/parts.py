@@ -13,6 +13,8 @@ from atlaskit.evaluation.card import OF_THE_RUN, common_settings, differences, q
 if TYPE_CHECKING:
     import pandas as pd
 
+QUESTION = ["method", "id", "video"]
+"""The columns that a row of a table has for itself."""
 SHARD = "shard"
 """Where a card names the part: `number`, `of`, the `places` of its questions, and the `whole`."""
 
@@ -122,21 +124,22 @@ def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd
     Raises:
         InputError: They were asked with other settings than the table.
     """
-    import pandas as pd
-
-    table, cards = earlier, earlier.attrs.get("methods", {})
+    cards = earlier.attrs.get("methods", {})
     for method, rows in again.items():
         cure = "Repeat its own, by --like and its card, or write another table."
         _check_alike("The table", cards.get(method, earlier.attrs), "this line", rows.attrs, cure)
-        new = {key: place for place, key in enumerate(zip(rows["id"], rows["video"], strict=True))}
-        keys = [*zip(table["method"] == method, table["id"], table["video"], strict=True)]
-        parts = [
-            rows.iloc[[new[key[1:]]]] if key[0] and key[1:] in new else table.iloc[[place]]
-            for place, key in enumerate(keys)
-        ]
-        table = pd.concat([each.astype({"prediction": object}) for each in parts]).reset_index(drop=True)
+    table = replaced(earlier, again)
     table.attrs = {**earlier.attrs, "asked again": [rows.attrs[OF_THE_RUN] for rows in again.values()]}
     return table
+
+
+def replaced(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return a table with some rows, by method, in place of its own to the same questions."""
+    import pandas as pd
+
+    rows = pd.concat([each.astype({"prediction": object}) for each in (*again.values(), earlier)])
+    newest = rows.drop_duplicates(QUESTION).set_index(QUESTION, drop=False)
+    return newest.loc[pd.MultiIndex.from_frame(earlier[QUESTION])].reset_index(drop=True)
 
 
 def failed(table: pd.DataFrame, cases: Sequence[Any], method: str) -> list[Any]:

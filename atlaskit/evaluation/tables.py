@@ -31,7 +31,7 @@ TEXT = "columns of text"
 def save(rows: pd.DataFrame, path: str | Path) -> None:
     """Write a table of `evaluate` to a `.csv` or `.parquet` file, and its settings card beside it.
 
-    The card is `rows.csv.json`, and in words `rows.csv.txt`.
+    The card is `rows.csv.json`, and in words `rows.csv.txt`. Rows so far of this table are removed.
 
     Raises:
         InputError: If the file has another suffix or cannot be written.
@@ -45,6 +45,9 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
         card = json.dumps({**rows.attrs, TEXT: texts}, indent=1, ensure_ascii=False)
         write_whole(target.with_name(f"{target.name}.json"), card + "\n")
         write_whole(target.with_name(f"{target.name}.txt"), card_text(rows.attrs) + "\n")
+        for suffix in ("", ".json", ".txt"):
+            partial = so_far(target)
+            partial.with_name(f"{partial.name}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
 
@@ -56,13 +59,6 @@ def so_far(path: str | Path) -> Path:
     """
     target = Path(path)
     return target.with_stem(f"{target.stem}.so-far")
-
-
-def remove_so_far(path: str | Path) -> None:
-    """Remove the rows so far of an evaluation that has written its table, if there are any."""
-    target = so_far(path)
-    for suffix in ("", ".json", ".txt"):
-        target.with_name(f"{target.name}{suffix}").unlink(missing_ok=True)
 
 
 def newest(path: str | Path) -> tuple[Path, int]:

@@ -156,7 +156,6 @@ def test_rows_come_while_an_evaluation_writes_them(browser: Browser, in_tmp: Pat
         opened = page.get_by_role("row").nth(2).inner_text()
         page.get_by_role("searchbox").first.fill(str(rows["id"][2]))
         tables.save(rows, here)
-        tables.remove_so_far(here)
         expect(page.get_by_text(f"1 of {len(rows)} rows")).to_be_visible()
         expect(page.get_by_text("The evaluation is not finished")).to_be_hidden()
         assert page.get_by_role("row").nth(1).inner_text() == opened, "a row that was there keeps its place"

@@ -112,7 +112,8 @@ def test_a_card_given_back_repeats_the_table_and_options_win(capsys: pytest.Capt
     assert "is no card of `evaluate`" in capsys.readouterr().err
 
 
-def test_only_failures_are_asked_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_failures_are_asked_again(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    saved, save = list[tuple[str, int]](), tables.save
     assert main([*RUN, "--out", "rows.csv"]) == 0
     whole = tables.load("rows.csv")
     torn = whole.copy()
@@ -120,8 +121,13 @@ def test_only_failures_are_asked_again(capsys: pytest.CaptureFixture[str]) -> No
     torn.loc[[1, 4], ["failure", "score", "answer", "stop"]] = ["the server died", 0.0, "", "failed"]
     tables.save(torn, "rows.csv")
     capsys.readouterr()
+    monkeypatch.setattr("atlaskit.evaluation.runner.NEWS_S", 0)
+    monkeypatch.setattr(
+        tables, "save", lambda rows, path: (saved.append((Path(path).name, len(rows))), save(rows, path))
+    )
     assert main([*RUN, "--rerun", "failures", "--out", "rows.csv"]) == 0
     assert "rows.csv: 2 of 6 questions asked again" in capsys.readouterr().out
+    assert saved == [("rows.so-far.csv", 6)] * 2 + [("rows.csv", 6)], "the rows so far have the others too"
     rows = tables.load("rows.csv")
     assert rows.drop(columns=OF_THE_RUN).to_csv() == whole.drop(columns=OF_THE_RUN).to_csv()
     assert main([*RUN, "--rerun", "failures", "--out", "rows.csv"]) == 0

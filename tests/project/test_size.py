@@ -27,7 +27,7 @@ NOT_YET = {
     "evaluation": 1853,
     "experiments": 641,
     "viz": 4218,
-    "cli": 1992,
+    "cli": 1991,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
 MODULES_ENTERED = {"paper": 39, "best": 40}
