@@ -31,9 +31,7 @@ SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
 K, CELL = 8, (320, 180)
 HOURS = (1, 10)
 FRESH = 200
-"""First of the development seeds whose worlds are measured: salient frames and activity were tried
-out on others."""
-NEAR_S = 0.3
+"""First of the development seeds that are measured: salient frames were tried out on others."""
 READERS = ("PyAV midpoint", "PyAV keyframe", "decord", "OpenCV", "torchcodec exact", "torchcodec approx.")
 
 
@@ -272,31 +270,6 @@ def shown_events(hours: float, count: int) -> None:
     print(f"  difference by world, 95 %: {low:+.1%} to {high:+.1%}; {frames / count:.0f} frames decoded for salient")
 
 
-def predicted_events(folder: Path, count: int) -> None:
-    """Print how well activity tells where the events and the cuts of encoded worlds are."""
-    ranks: list[float] = []
-    cuts = found = right = presumed = 0
-    took_s = 0.0
-    for seed in ak.benchmarks.seeds("development")[FRESH : FRESH + count]:
-        world = ak.benchmarks.atlasworld(seed, 600, size=(320, 180), directory=folder)
-        video, began = world.video, time.perf_counter()
-        activity = video.activity(ak.Cache(None))
-        took_s += time.perf_counter() - began
-        levels = np.array(activity.levels)
-        scenes_s = [scene.start_s for scene in world.script.scenes[1:]]
-        starts = {int(event.start_s / activity.step_s) for event in world.script.events}
-        others = sorted({*range(len(levels))} - starts - {int(cut_s / activity.step_s) for cut_s in scenes_s})
-        pairs = np.sign(levels[sorted(starts)][:, None] - levels[others][None])
-        ranks.append(float((pairs + 1).mean() / 2))
-        near = [[abs(cut_s - time_s) < NEAR_S for time_s in activity.cuts_s] for cut_s in scenes_s]
-        cuts, found = cuts + len(scenes_s), found + sum(map(any, near))
-        right += sum(map(any, zip(*near, strict=True)))
-        presumed += len(activity.cuts_s)
-    print(f"\nActivity of {count} worlds of 10 minutes, H.264 at 320×180: {took_s / count:.2f} s each, nothing decoded")
-    print(f"  AUC of a step's level for the start of an event, steps with cuts aside: {np.mean(ranks):.3f}")
-    print(f"  {found} of {cuts} cuts found within {NEAR_S} s; {right} of {presumed} presumed cuts are cuts")
-
-
 def goals(rows: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms: float) -> None:
     """Print each goal beside the figure reached."""
     exact, keyframe = rows["PyAV midpoint", hours], rows["PyAV keyframe", hours]
@@ -333,7 +306,6 @@ def main() -> int:
         print(json.dumps(measure(options.column[0], Path(options.column[1]))))
         return 0
     options.folder.mkdir(parents=True, exist_ok=True)
-    predicted_events(options.folder, 10)
     for hours, count in ((1 / 6, 20), (1, 20), (10, 10)):
         shown_events(hours, count)
     atlasworld(options.folder)

@@ -13,10 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.caching.cache import Cache
 from atlaskit.caching.place import default_place
 from atlaskit.errors import DamagedVideo, FrameError, VideoError
-from atlaskit.video.activity import Activity, cached_activity, read_activity, remembered_activity
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.names import no_such_file
 from atlaskit.video.readers import Pixels
@@ -50,8 +49,8 @@ class VideoFile(Video):
         reader: Which library decodes the file.
         fingerprint: Identifies the content where it is known by other means, such as the script
             that a synthetic video was rendered from; None to hash the file.
-        cache: Where the video stream of a file without a reliable index is copied, and where its
-            activity is stored; None for the default one.
+        cache: Where the video stream of a file without a reliable index is copied; None for the
+            default one.
         facts: What is known of the video without its file.
         subtitles_track: Which track "embedded" reads: its number from 0, or its title.
         language: The language of the track that "embedded" reads.
@@ -157,13 +156,6 @@ class VideoFile(Video):
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
         self.check_time(time_s)
         return self._reader.keyframes_around(time_s, until_s)
-
-    def activity(self, cache: Cache | None = None) -> Activity | None:
-        """Return how much changes over time. See `Video.activity`."""
-        cache = cache or self._cache or default_cache()
-        if self._opened is None and self._is_missing:
-            return cached_activity(self.fingerprint, self.duration_s, cache)
-        return remembered_activity(self.fingerprint, self.duration_s, cache, lambda: read_activity(self._reader))
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""

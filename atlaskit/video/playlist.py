@@ -11,9 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 from typing import TypeAlias
 
-from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, InputError
-from atlaskit.video.activity import Activity, PartActivity, joined
 from atlaskit.video.fingerprint import playlist_fingerprint
 from atlaskit.video.readers import TIME_STEP_S, Pixels, letterboxed
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
@@ -92,17 +90,6 @@ class Playlist(Video):
             return float(start + Fraction(before_s)), float(start + Fraction(after_s))
         next_start_s = float(self._part_starts[index + 1]) if index + 1 < len(self.parts) else self.duration_s
         return float(start + Fraction(before_s)), next_start_s if next_start_s < until_s else None
-
-    def activity(self, cache: Cache | None = None) -> Activity | None:
-        """Return how much changes over time: see `Video.activity`.
-
-        Each distinct file is read once. The start of each further part is a cut.
-        """
-        found = {part.fingerprint: part for part in self.parts}
-        known = {fingerprint: part.activity(cache) for fingerprint, part in found.items()}
-        placed = zip(self._part_starts, self.parts, strict=True)
-        parts = [PartActivity(float(start), part.duration_s, known[part.fingerprint]) for start, part in placed]
-        return joined(parts, self.duration_s)
 
     def _locate(self, time_s: float) -> tuple[int, float]:
         """Return the index of the part that has the frame at a time, and the second in that part.

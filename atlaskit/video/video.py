@@ -1,9 +1,8 @@
-"""`Video`: the interface of every video: duration, frame rate, size, `frame(t)`, `frames`,
-`moment`, `activity`, lines.
+"""`Video`: the interface of every video: duration, frame rate, size, `frame(t)`, `frames`, lines.
 
 `frame(t)` is the frame that playing the video from its start shows at second t; second 0 is the
 first frame. How a file is decoded is the business of its reader. This module knows nothing of
-grids or agents, and of caches only that activity may be in one.
+grids, agents or caches.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 
 from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.video.activity import Activity, cached_activity
 from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.salient import LONG_CELL_GOPS, THUMBNAIL, candidates, most_salient, nearest_keyframe
 from atlaskit.video.sound import Sound
@@ -27,7 +25,6 @@ from atlaskit.video.tracks import Track
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-    from atlaskit.caching.cache import Cache
 
 Sampling = Literal["midpoint", "keyframe", "auto", "salient"]
 """Which frame represents an interval: see `Video.moment`."""
@@ -186,25 +183,6 @@ class Video(ABC):
             most_salient(own, near, (start_s + end_s) / 2, seen)
             for (start_s, end_s), own, near in zip(intervals, own_s, near_s, strict=True)
         ]
-
-    def activity(self, cache: Cache | None = None) -> Activity | None:
-        """Return how much changes over time, and where the video cuts, without decoding anything.
-
-        It is worked out from the sizes of the packets of its files. The sample table of an MP4 or
-        MOV file tells them; others are read through once. The result is cached.
-
-        Args:
-            cache: Where it is read from and stored; None for the cache that the video was opened
-                with, or the default one.
-
-        Returns:
-            The activity; None if the video has no file, unless the cache knows it, or if its file
-            cannot be read this time.
-
-        Raises:
-            VideoError: The file is another video than the one that the cache knows.
-        """
-        return None if cache is None else cached_activity(self.fingerprint, self.duration_s, cache)
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the video's file. Nothing is decoded yet.

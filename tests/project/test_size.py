@@ -18,7 +18,7 @@ import size
 
 NOT_YET = {
     "top": 212,
-    "video": 4609,
+    "video": 4360,
     "models": 4438,
     "environment": 1472,
     "runs": 1066,
@@ -26,7 +26,7 @@ NOT_YET = {
     "benchmarks": 4319,
     "evaluation": 1853,
     "experiments": 641,
-    "viz": 4218,
+    "viz": 4179,
     "cli": 1991,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
@@ -34,7 +34,7 @@ MODULES_ENTERED = {"paper": 39, "best": 40}
 """In how many modules of atlaskit a function runs while an oracle is asked one question, in a new
 process: 40 is the plan. Whoever brings a number down lowers it here."""
 
-WORDS = 31_940
+WORDS = 31_916
 """The most words of docs; 35,000 is the plan. Whoever makes a page shorter lowers it."""
 
 

@@ -14,7 +14,6 @@ from atlaskit.errors import VideoError
 from atlaskit.video.readers.codecs import packet_of
 from atlaskit.video.readers.index import BEHIND_HOLE, CODEC_SHIFT, DAMAGED, HIDDEN, KEYFRAME, MadeIndex
 from atlaskit.video.readers.orientation import Orientation
-from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.sources import PacketSource
 from atlaskit.video.readers.steps import Step
 
@@ -67,13 +66,6 @@ class MadeSource(PacketSource):
                 return
             self._next = index + 1
             yield self._packet(index)
-
-    def sizes(self) -> PacketSizes:
-        """Return the sizes of all packets, with times in ticks: the table holds them."""
-        rows = self._index.table[int(self._keyframes[0]) :]
-        rows = rows[(rows["flags"] & HIDDEN) == 0]
-        are_keyframes = (rows["flags"] & KEYFRAME).astype(bool)
-        return PacketSizes(rows["pts"].astype(float), rows["size"].astype(np.int64), are_keyframes)
 
     def _packet(self, index: int) -> Step:
         pts, dts, duration, offset, size, flags = self._index.table[index].item()

@@ -22,7 +22,6 @@ from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
 from atlaskit.video.readers.decoder import DecodeError, Decoder
 from atlaskit.video.readers.opening import open_source
-from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.steps import Targets
 
 ASSUMED_GOP_S = 2.0
@@ -112,21 +111,6 @@ class PyAVReader:
                     DecodeError(reason(error), is_lasting=not is_transient(error)), time_s
                 ) from error
         return source.seconds(before), None if after is None else source.seconds(after)
-
-    def packet_sizes(self) -> PacketSizes:
-        """Return the size of each packet, with times in seconds. Decodes nothing.
-
-        Raises:
-            VideoError: The file could not be read this time.
-        """
-        source = self._source
-        with self._lock:
-            self._open()
-            try:
-                found = source.sizes()
-            except DECODE_ERRORS as error:
-                raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
-        return found._replace(times=(found.times - source.origin) * float(source.tick))
 
     def frame_times(self) -> list[float]:
         """Return the second of every frame, in order. Reads the file, and decodes nothing."""

@@ -23,7 +23,6 @@ from atlaskit.video.readers import TIME_STEP_S
 from atlaskit.video.readers.codecs import Codec
 from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.orientation import Orientation
-from atlaskit.video.readers.sizes import PacketSizes
 from atlaskit.video.readers.steps import PacketId, Step, StepPlan, Targets
 
 KEYFRAME_REACH_S = 60.0
@@ -148,14 +147,6 @@ class PacketSource(ABC):
     @abstractmethod
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
-
-    @abstractmethod
-    def sizes(self) -> PacketSizes:
-        """Return the sizes of all packets, with times in ticks.
-
-        Raises:
-            Exception: One of DECODE_ERRORS if the file cannot be read this time.
-        """
 
     def steps(
         self, targets: Targets, *, after: PacketId | None = None, tail: int = 0, is_earlier: bool = False

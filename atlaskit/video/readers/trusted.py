@@ -18,13 +18,11 @@ from atlaskit.video.readers.container import (
     container_kind,
     open_container,
     tick_length,
-    watched,
 )
 from atlaskit.video.readers.duration import checked_rate, earliest_start, first_frame, measured_end
 from atlaskit.video.readers.elements import Holes
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.picture import shown_size
-from atlaskit.video.readers.sizes import PacketSizes, sizes_in_table, sizes_of
 from atlaskit.video.readers.sources import PacketSource
 from atlaskit.video.readers.steps import Step
 
@@ -109,17 +107,6 @@ class TrustedSource(PacketSource):
         for packet in self._container.demux(self._stream):
             if packet.size:
                 yield Step(packet, self.codec, self._is_shown(packet), packet.is_corrupt)
-
-    def sizes(self) -> PacketSizes:
-        """Return the sizes of all packets, with times in ticks.
-
-        The sample table of an MP4 or MOV file tells them; other files are read through.
-        """
-        table = sizes_in_table(self._stream, self._index_delay) if self.kind == "mov" else None
-        if table is not None:
-            return table
-        steps, what = self.packets_from(self.origin), "the sizes of its packets are read"
-        return sizes_of(watched(steps, self._container, what, lambda step: step.packet.pos))
 
     def _seek(self, ticks: int) -> bool:
         """Move to a keyframe near a tick; return False if the file cannot seek."""

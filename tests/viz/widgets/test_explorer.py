@@ -59,7 +59,7 @@ class FakePage:
 
     def last(self) -> dict[str, Any]:
         """Return the last message, once all requests are done."""
-        for jobs in ("_jobs", "_prefetch_jobs", "_clip_jobs", "_file_jobs", "_lane_jobs"):
+        for jobs in ("_jobs", "_prefetch_jobs", "_clip_jobs", "_file_jobs"):
             assert getattr(self.explorer, jobs).wait(60)
         return self.sent[-1][0]
 

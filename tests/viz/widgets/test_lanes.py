@@ -1,22 +1,27 @@
-"""The lanes of the ruler: what happens stands where it happens."""
+"""The lanes of the ruler: what is said stands where it is said."""
 
 from __future__ import annotations
 
-import pytest
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.video.activity import Activity
-from atlaskit.viz.widgets.explorer.lanes import MAX_BINS, _levels
+from atlaskit.viz.widgets.explorer.lanes import MARKS, lane
+
+DURATION_S = 36_000.0
+SECONDS = st.floats(0, DURATION_S, allow_nan=False)
 
 
-@given(st.integers(1, 2000), st.data())
-def test_a_peak_stands_at_its_time_however_many_steps_there_are(steps: int, data: st.DataObject) -> None:
-    peak = data.draw(st.integers(0, steps - 1))
-    activity = Activity(0.5, tuple(2.0 if step == peak else 1.0 for step in range(steps)), ())
-    marks = _levels(activity)
-    assert len(marks) <= MAX_BINS and marks[0][0] == 0 and marks[-1][1] == 1
-    assert [end for _, end, _ in marks[:-1]] == [start for start, _, _ in marks[1:]]
-    (highest,) = [(start, end) for start, end, level in marks if level > 0.5]
-    assert highest[0] <= peak / steps < (peak + 1) / steps <= highest[1] + 1e-12
-    assert highest[1] - highest[0] == pytest.approx(1 / len(marks), abs=1 / steps)
+@given(st.lists(st.tuples(SECONDS, SECONDS).map(lambda pair: (min(pair), max(pair))), max_size=30))
+def test_a_lane_has_the_parts_that_spans_overlap_and_no_others(spans_s: list[tuple[float, float]]) -> None:
+    parts = lane(spans_s, DURATION_S)
+    assert all(end < start for (_, end), (start, _) in pairwise(parts))
+    wide, near = [(start / DURATION_S, end / DURATION_S) for start, end in spans_s], 1 / MARKS + 1e-9
+    for start, end in wide:
+        middle = (start + end) / 2
+        assert any(low - 1e-9 <= middle <= high + 1e-9 for low, high in parts)
+    for low, high in parts:
+        assert 0 <= low < high <= 1
+        for tick in range(round(low * MARKS), round(high * MARKS)):
+            assert any(start - near < (tick + 0.5) / MARKS < end + near for start, end in wide)

@@ -19,7 +19,7 @@ from atlaskit.video.video import Video
 from atlaskit.viz.live import thread
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
-from atlaskit.viz.widgets.explorer.search_panel import LANE_MARKS, SearchPanel
+from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 
 
 class FakePage:
@@ -84,7 +84,7 @@ def test_words_are_found_and_marked(cache: Cache) -> None:
         *(["What a ", False], ["Goal", True], [", what ", False], ["goal", True], ["s", False])
     ]
     assert found["spans"] == [[0.0, 1.0], [2.0, 3.0]]
-    assert found["lane"] == [[0.0, 1 / LANE_MARKS], [50 / LANE_MARKS, 51 / LANE_MARKS]]
+    assert found["lane"] == [[0.0, 1 / 16], [2 / 16, 3 / 16]]
 
 
 def test_hostile_lines_are_sent_as_printable_text(cache: Cache) -> None:

@@ -3,7 +3,7 @@
 explorer    GridExplorer, the widget
 navigation  Location: the places that a video has, and how one leads to another
 describe    what the page shows beside the image of a place
-lanes       what the ruler shows of the whole video: cuts, activity, speech
+lanes       where the video's lines lie, for the ruler
 clips       a few seconds as a muted film
 
 What else the page can do are panels, each with a part in Python and one in the page: `search_panel`

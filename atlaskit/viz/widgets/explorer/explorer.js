@@ -168,12 +168,11 @@ class Explorer {
       picture: () => this.receiveImage(message, buffers[0]),
       marks: () => this.drawMarks(message),
       drawing: () => clearTimeout(this.replyTimer),
-      lane: () => this.ruler.setLane(message.name, message.spans, message.words),
+      speech: () => this.ruler.setLane("speech", message.spans, message.words),
       clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
       png: () => { saveFile(buffers[0], "image/png", message.name); this.deliver(`Saved as ${message.name}.`); },
       "no clip": () => this.deliver(message.words),
       "no png": () => this.deliver(message.words),
-      "no lanes": () => this.deliver(message.words),
       trouble: () => this.refuse(message.words),
     };
     if (Object.hasOwn(act, message.is)) act[message.is]();
@@ -209,7 +208,7 @@ class Explorer {
   appear() {
     this.root.hidden = false;
     this.showStatic = hideStaticPicture(this.el);
-    this.send({ want: "lanes" });
+    this.send({ want: "speech" });
   }
 
   draw(message) {

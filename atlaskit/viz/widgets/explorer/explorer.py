@@ -28,7 +28,7 @@ from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
 from atlaskit.viz.widgets.explorer.clips import make_clip
 from atlaskit.viz.widgets.explorer.describe import Marks, describe
 from atlaskit.viz.widgets.explorer.files import png_of, unreadable_note
-from atlaskit.viz.widgets.explorer.lanes import lanes
+from atlaskit.viz.widgets.explorer.lanes import lane
 from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, make_atlas, moved, show
 from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 from atlaskit.viz.widgets.explorer.static import static_picture
@@ -115,7 +115,7 @@ class GridExplorer(PageOwner):
         self.place = self._requested = Location()
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
-        self._lane_jobs, self._mark_jobs = Debouncer("explorer-lanes"), Debouncer("explorer-marks")
+        self._mark_jobs = Debouncer("explorer-marks")
         self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self)
 
     @property
@@ -206,8 +206,8 @@ class GridExplorer(PageOwner):
 
     def _handle(self, message: dict[str, Any]) -> None:
         """Handle a message of the page itself; raise AtlasError if it makes no sense."""
-        if message.get("want") == "lanes":
-            return self._lane_jobs.submit(lambda _: self._send_lanes())
+        if message.get("want") == "speech":
+            return self._send_speech()
         location = self._location_in(message)
         match message.get("want"):
             case "ahead":
@@ -272,13 +272,12 @@ class GridExplorer(PageOwner):
         except (AtlasError, OSError):
             return  # the page shows the error if the location is requested
 
-    def _send_lanes(self) -> None:
-        """Send the lanes of the ruler; a video whose packets cannot be read has fewer."""
-        try:
-            for lane in lanes(self.atlas.video, self.atlas.cache):
-                self.send({"is": "lane", "name": lane.name, "spans": lane.marks, "words": lane.words})
-        except Exception as error:
-            self.send({"is": "no lanes", "words": _words("The ruler lacks activity and cuts", error)})
+    def _send_speech(self) -> None:
+        """Send where the video has subtitle lines, if it has any."""
+        video = self.atlas.video
+        if lines := video.subtitles.lines:
+            spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
+            self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
 
     def _send_clip(self, location: Location, is_latest: IsLatest) -> None:
         """Send a clip of what is shown at a location, or of its cell."""

@@ -1,6 +1,5 @@
 // The ruler of the explorer: the whole video as a slider, with marks, and lanes below it.
 const DRAG_MS = 120; // between two requests while the pointer drags
-const NARROWEST = 0.001; // share of the video that a mark of a lane is wide, at least
 
 function cssPercent(share) {
   return `${(100 * share).toFixed(3)}%`;
@@ -12,17 +11,6 @@ function rulerMark([from, to], name) {
   made.style.left = cssPercent(from);
   made.style.width = cssPercent(to - from);
   return made;
-}
-
-// One element for a whole lane, of which boxes are left: one for each span, as high as its level.
-function laneDrawing(spans) {
-  const corners = spans.flatMap(([from, to, level = 1]) => {
-    const [left, right] = [from, Math.max(to, from + NARROWEST)].map(cssPercent), top = cssPercent(1 - level);
-    return [`${left} 100%`, `${left} ${top}`, `${right} ${top}`, `${right} 100%`];
-  });
-  const drawn = element("div", { class: "marks" });
-  drawn.style.clipPath = spans.length ? `polygon(${corners.join()})` : "inset(100%)";
-  return element("div", { class: "track" }, drawn);
 }
 
 class Ruler {
@@ -66,10 +54,10 @@ class Ruler {
       this.tip);
   }
 
-  // Draws a lane of spans, each [from, to] in shares of the video or [from, to, level].
+  // Draws a lane of spans, each [from, to] in shares of the video.
   setLane(name, spans, words = `${name}: ${spans.length}`) {
     const row = element("div", { class: "lane", role: "img", "aria-label": words, title: words },
-      element("span", { class: "name", "aria-hidden": "true" }, name), laneDrawing(spans));
+      element("span", { class: "name", "aria-hidden": "true" }, name), element("div", { class: "track" }, ...spans.map((span) => rulerMark(span, "mark"))));
     row.dataset.lane = name;
     if (this.lanes.has(name)) this.lanes.get(name).replaceWith(row);
     else this.rows.append(row);

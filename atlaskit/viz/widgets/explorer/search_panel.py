@@ -11,14 +11,13 @@ from atlaskit.video.subtitles.finding import FoundLine, find_words
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
+from atlaskit.viz.widgets.explorer.lanes import lane
 
 MAX_QUERY_CHARS = 200
 MAX_HITS = 200
 """Most lines that the page lists; the count is of all."""
 MAX_SPANS = 5_000
 """Most lines whose cells are marked."""
-LANE_MARKS = 400
-"""Most marks on the ruler: further ones would share pixels with them."""
 MAX_CHARS, CHARS_BEFORE = 240, 60
 """Characters of a line that are shown, and those before its first marked word."""
 NO_SUBTITLES = (
@@ -64,13 +63,12 @@ class SearchPanel:
             self._send({"panel": "search", "words": query, "note": note, **self._described(found)})
 
     def _described(self, found: Sequence[FoundLine]) -> dict[str, Any]:
-        duration_s = self._video.duration_s
-        marks = dict.fromkeys(int(each.line.start_s / duration_s * LANE_MARKS) for each in found)
+        spans_s = [[each.line.start_s, each.line.end_s] for each in found]
         return {
             "count": len(found),
             "hits": [_hit(each) for each in found[:MAX_HITS]],
-            "spans": [[each.line.start_s, each.line.end_s] for each in found[:MAX_SPANS]],
-            "lane": [[mark / LANE_MARKS, min(1.0, (mark + 1) / LANE_MARKS)] for mark in marks],
+            "spans": spans_s[:MAX_SPANS],
+            "lane": lane(spans_s, self._video.duration_s),
         }
 
 
