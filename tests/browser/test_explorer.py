@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from PIL import Image
@@ -106,7 +107,7 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, refe
     assert location(book) == "() grid None" and len(book.cells()) == 2, "JupyterLab handled none of the keys"
 
 
-def test_it_works_while_another_cell_runs(notebooks: Notebooks, setup: str) -> None:
+def test_it_works_while_another_cell_runs(notebooks: Notebooks, setup: str, tmp_path: Path) -> None:
     """JupyterLab sends what widgets say to a subshell of the kernel, which is a thread."""
     book = notebooks(setup, EXPLORER)
     explorer = explorer_in(book)
@@ -114,19 +115,24 @@ def test_it_works_while_another_cell_runs(notebooks: Notebooks, setup: str) -> N
     wait_for(explorer, "depth 1")
     book.evaluate("explorer.back()")  # the last message of the kernel to the page belongs to a cell
     wait_for(explorer, "depth 0")
-    book.page.evaluate("""() => {
-      const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
-      window.isDone = false;
-      kernel.requestExecute({ code: "import time; time.sleep(20)" }).done.then(() => { window.isDone = true; });
-    }""")
+    seen = tmp_path / "seen"
+    book.page.evaluate(
+        """(code) => {
+          const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+          window.isDone = false;
+          kernel.requestExecute({ code }).done.then(() => { window.isDone = true; });
+        }""",
+        f"import pathlib, time\nwhile not pathlib.Path({str(seen)!r}).exists(): time.sleep(0.1)",
+    )
     book.page.wait_for_function(
         "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'busy'"
     )
     explorer.get_by_role("gridcell").nth(12).click()
-    expect(explorer.locator(".caption")).to_contain_text("depth 1", timeout=10_000)
+    expect(explorer.locator(".caption")).to_contain_text("depth 1")
     explorer.get_by_role("button", name="full frame").click()
-    expect(explorer.locator(".caption")).to_contain_text("at full resolution", timeout=10_000)
+    expect(explorer.locator(".caption")).to_contain_text("at full resolution")
     assert book.page.evaluate("() => window.isDone") is False, "the other cell still runs"
+    seen.touch()
     book.page.wait_for_function("() => window.isDone")
 
 
