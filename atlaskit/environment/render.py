@@ -142,8 +142,8 @@ class View(LazyImage):
 
     @property
     def unreadable(self) -> frozenset[int]:
-        """Indices of the cells whose frame cannot be decoded. Reading it renders the image."""
-        return frozenset(self._note().get("unreadable", ()))
+        """Indices of the cells whose frame cannot be decoded; of a file, reading it renders the image."""
+        return frozenset() if self.video.is_drawn else frozenset(self._note().get("unreadable", ()))
 
     def expand(self, index: int) -> View:
         """Return the view of one cell's grid, one depth further down, without dead cells."""
