@@ -55,8 +55,7 @@ result = ak.ask(video, ATTACK, ["a circle", ATTACK[:-1]], vlm=Spiteful(5), searc
     "result.trace",
     "result.evidence",
     "pd.DataFrame(item.to_json() for item in result.evidence)",
-    "ak.plots.trace_log(result).figure",
-    "ak.plots.scratchpad(result).figure",
+    "ak.plots.path(result).figure",
     "for item in result.evidence.surest(1): raise ValueError(item.description + ATTACK)",
 )
 

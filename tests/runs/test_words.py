@@ -20,7 +20,6 @@ from atlaskit.evaluation.baselines import METHODS
 from atlaskit.runs.events import Decision, Report
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, choices_in_words, in_words, verdict
 from atlaskit.runs.trace import Trace
-from atlaskit.viz.plots.appendix import _ending
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.summary import summarize
@@ -62,10 +61,6 @@ def in_walk(result: Result) -> str:
     return str(summarize(open_run(result), Pictures())["answer"])
 
 
-def in_log(result: Result) -> str:
-    return "\n".join(_ending(result))
-
-
 def without_evidence(result: Result, choice: int | None) -> Result:
     """Return a run that collected no evidence and chose otherwise; None has no decision."""
     events = [replace(each, kept=()) if isinstance(each, Report) else each for each in result.trace]
@@ -76,7 +71,7 @@ def without_evidence(result: Result, choice: int | None) -> Result:
 
 
 @pytest.mark.family
-@pytest.mark.parametrize("shown", [in_print, in_html, in_walk, in_log])
+@pytest.mark.parametrize("shown", [in_print, in_html, in_walk])
 def test_every_display_says_answer_and_truth_and_marks_missing_evidence(
     shown: Callable[[Result], str], answered: Result
 ) -> None:

@@ -52,7 +52,7 @@ def result(answered: Result) -> Result:
 
 
 @pytest.mark.family
-@pytest.mark.parametrize("name", ["path", "before_after", "trace_log", "scratchpad"])
+@pytest.mark.parametrize("name", ["path", "before_after"])
 def test_figures_of_a_run_are_legible_on_a_page(name: str, result: Result, world: World, shared_cache: Cache) -> None:
     """No text is smaller than 7 points, and none stands outside the figure."""
     question = next(question for question in world.questions if question.category == "SSS")
@@ -85,21 +85,10 @@ def strings_in(svg: Path) -> str:
     return " ".join(ElementTree.parse(svg).getroot().itertext()).replace("\u00a0", " ")
 
 
-def test_trace_log_has_every_round_visit_and_evidence_label(result: Result, tmp_path: Path) -> None:
-    _, svg = plots.save(plots.trace_log(result), tmp_path, "log")
-    text = strings_in(svg)
-    assert all(f"round {number}" in text for number in range(1, result.rounds + 1))
-    assert text.count("worker ") == len(result.trace.of("report")) and "→ Finished" in text
-    assert (
-        all(f"[{item.label}]" in text for item in result.evidence) and f"answer      {result.answer_in_words}" in text
-    )
-    assert f"{result.total.calls:,} calls" in text
-
-
 @pytest.mark.long
-def test_hostile_text_stays_text_in_the_appendix(cache: Cache, tmp_path: Path) -> None:
+def test_hostile_text_stays_text_in_figures_of_a_run(cache: Cache, tmp_path: Path) -> None:
     hostile = run(ScriptedAttackVideo(), Spiteful(5), cache, Question(ATTACK, ("a circle", ATTACK[:-1])), **FORTY_CALLS)
-    for name in ("before_after", "trace_log", "scratchpad"):
+    for name in ("path", "before_after"):
         png, svg = plots.save(getattr(plots, name)(hostile), tmp_path, name)
         text, source = strings_in(svg), svg.read_text(encoding="utf-8")
         assert (

@@ -1,12 +1,11 @@
 """Figures made from results and tables. None calls a model; only figures of frames decode any."""
 
-from atlaskit.viz.plots.appendix import before_after, scratchpad, trace_log
 from atlaskit.viz.plots.costs import failure_modes, tokens_by_role
 from atlaskit.viz.plots.depths import depth_budget
 from atlaskit.viz.plots.episodes import rewards
 from atlaskit.viz.plots.fronts import pareto
 from atlaskit.viz.plots.geometry import resolutions
-from atlaskit.viz.plots.runs import path
+from atlaskit.viz.plots.runs import before_after, path
 from atlaskit.viz.plots.style import save
 from atlaskit.viz.plots.tables import against_duration, against_spread
 from atlaskit.viz.plots.workers import worker_scaling
@@ -22,9 +21,7 @@ __all__ = [
     "resolutions",
     "rewards",
     "save",
-    "scratchpad",
     "tokens_by_role",
-    "trace_log",
     "worker_scaling",
 ]
 

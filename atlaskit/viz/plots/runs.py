@@ -1,4 +1,7 @@
-"""`path`: where a run looked, with each visit's actions in short, and what was explored."""
+"""`path` and `before_after`: where a run looked, and its root grid before and after it.
+
+Frames come from the cache; one that is no longer there is decoded again.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,13 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from atlaskit.environment.grid import clock
+from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.render import View, with_look
 from atlaskit.errors import printable
+from atlaskit.runs import replay
 from atlaskit.runs.events import Report, Step
 from atlaskit.runs.result import Result
 from atlaskit.viz.html.timeline import tick_times
@@ -19,7 +27,11 @@ if TYPE_CHECKING:
     from matplotlib.patches import Patch
 
 WIDTH_IN = 7.2
-"""Width of the figure, in inches."""
+"""Width of a figure, in inches."""
+VIEW_PX, GAP = 840, 0.04
+"""Largest side of a drawn view in pixels; the gap between two views, as a fraction of one."""
+MAX_NUMBERED_K = 8
+"""Largest K for which the cells of a view are numbered."""
 MAX_ACTIONS = 5
 """Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_LABELLED_ROWS = 24
@@ -65,7 +77,37 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def steps_of(report: Report, result: Result) -> list[Step]:
+def before_after(result: Result, ax: Axes | None = None) -> Axes:
+    """Draw the root grid before the run, and beside it after the run, with dead cells black.
+
+    Raises:
+        InputError: The result is that of a baseline, which explores no grid.
+
+    Examples:
+        >>> paths = ak.plots.save(ak.plots.before_after(result), "figures", "before_after")
+    """
+    atlas = replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache)
+    zones = DeadZones(), result.dead_zones
+    # The figure has labels of its own, which are larger.
+    before, after = (with_look(atlas.view(atlas.start(dead_zones=each)), labels="none") for each in zones)
+    rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
+    captions = (
+        f"(a) Before: {before.grid.size} cells of {before.grid.resolution_s:.3g} s",
+        f"(b) After {rounds}: {len(after.dead)} cells black",
+    )
+    height = before.size[1] / before.size[0]
+    with styled_axes(ax, (WIDTH_IN, 3.95 - WIDTH_IN / (2 + GAP) * (1 - height))) as ax:
+        for index, (view, caption) in enumerate(zip((before, after), captions, strict=True)):
+            left = index * (1 + GAP)
+            _draw_view(ax, view, left, height)
+            ax.text(left, height + 0.02, caption, fontsize=9, va="bottom")
+        ax.set(xlim=(0, 2 + GAP), ylim=(0, height + 0.08), aspect="equal")
+        ax.set_axis_off()
+        set_title(ax, printable(result.question.text, 300))
+    return ax
+
+
+def _steps_of(report: Report, result: Result) -> list[Step]:
     """Return the steps of a visit, which is given by its report."""
     return [step for step in result.trace.of(Step) if (step.round, step.worker) == (report.round, report.worker)]
 
@@ -130,7 +172,7 @@ def _action_summary(actions: Sequence[str]) -> str:
 def _draw_visit(ax: Axes, row: int, report: Report, result: Result, has_text: bool) -> None:
     """Draw one row of `path`: the region, its evidence frames, and the worker's actions."""
     start_s, end_s = report.interval_s
-    steps = steps_of(report, result)
+    steps = _steps_of(report, result)
     ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=beside_truth(report.worker or 0))
     for item in (item for step in steps for item in step.found):
         ax.plot(item.timestamp_s, row, "o", ms=3.5, color="black")
@@ -147,3 +189,14 @@ def _draw_visit(ax: Axes, row: int, report: Report, result: Result, has_text: bo
         va="center",
         fontsize=SMALL_PT,
     )
+
+
+def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
+    """Draw a view from x = `left` to `left` + 1 and from y = 0 to `height`, its cells numbered."""
+    k = view.grid.k
+    ax.imshow(np.asarray(view.small((VIEW_PX, VIEW_PX))), extent=(left, left + 1, 0, height), aspect="auto")
+    for cell in view.grid.cells if k <= MAX_NUMBERED_K else ():
+        row, column = divmod(cell.index, k)
+        box = {"boxstyle": "square,pad=0.1", "facecolor": INK, "edgecolor": "none", "alpha": 0.75}
+        corner = (left + (column + 0.06) / k, height * (1 - (row + 0.06) / k))
+        ax.text(*corner, str(cell.index), fontsize=SMALL_PT, color="white", ha="left", va="top", bbox=box)
