@@ -10,14 +10,7 @@ from atlaskit.errors import InputError
 from atlaskit.evaluation.diagnosis import MODES
 from atlaskit.evaluation.statistics import accuracy, compute
 from atlaskit.viz.palette import INK, categorical
-from atlaskit.viz.plots.series import (
-    check_rows,
-    interval_note,
-    interval_over,
-    models_in,
-    only_model,
-    short_count,
-)
+from atlaskit.viz.plots.series import check_rows, interval_note, interval_over, models_in, only_model, short_count
 from atlaskit.viz.plots.style import BESIDE, duration_label, sample, set_note, styled_axes
 
 if TYPE_CHECKING:

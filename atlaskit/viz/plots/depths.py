@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.viz.palette import REFERENCE_LINE
-from atlaskit.viz.plots.series import check_rows, interval_note, interval_over, label_values, only_model, with_series
+from atlaskit.viz.plots.series import check_rows, draw_means, interval_note, label_values, only_model, with_series
 from atlaskit.viz.plots.style import BESIDE, NOTE_PT, duration_label, figure_style, fit_ticks, sample, set_note
 
 if TYPE_CHECKING:
@@ -19,8 +19,6 @@ HEIGHT_IN = 4.6
 """Height of the figure, in inches."""
 PANELS = ("score", "tokens")
 """The columns that the panels show, from the top."""
-DODGE = 0.1
-"""How far apart the models at one depth stand, in depths."""
 
 
 def depth_budget(
@@ -57,12 +55,10 @@ def depth_budget(
     rows, looks = with_series(rows)
     means = accuracy(rows, ["series", "max_depth"])
     depths, is_split = sorted(rows["max_depth"].unique()), len(looks["hue_order"]) > 1
-    shared: dict[str, Any] = {"x": "max_depth", "native_scale": True, "dodge": is_split and DODGE, **looks}
     with figure_style():
         pair = axes or plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
         for ax, column in zip(pair, PANELS, strict=True):
-            over_videos, has_legend = interval_over(rows["video"], column), is_split and ax is pair[0]
-            sns.pointplot(rows, y=column, errorbar=over_videos, legend=has_legend, ax=ax, **shared)
+            draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=is_split and ax is pair[0])
             label_values(ax, column, is_log=False)
         _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
         below = pair[1]

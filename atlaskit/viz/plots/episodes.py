@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.evaluation.grouping import check_columns
+from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import TRUTH, beside_truth
+from atlaskit.viz.plots.runs import draw_lanes
 from atlaskit.viz.plots.series import interval_over
 from atlaskit.viz.plots.style import MARKERS, NOTE_PT, SMALL_PT, figure_style, sample, set_note, set_title
 
@@ -25,8 +26,6 @@ SIZE_IN = (7.2, 3.7)
 """Width and height of the figure in inches."""
 VIEW_PX = 840
 """Largest side of the drawn view in pixels."""
-SHORTEST = 0.004
-"""Length of the shortest mark that can be seen on the axis of time, as a share of the axis."""
 
 
 def rewards(rows: pd.DataFrame, view: View) -> Axes:
@@ -91,20 +90,12 @@ def _draw_view(ax: Axes, view: View, truth: Collection[Span]) -> None:
 
 def _draw_times(ax: Axes, view: View, shown: pd.DataFrame, policies: list[str]) -> None:
     """Draw a line for the truth and for each policy, with the intervals on an axis of time."""
-    duration_s = view.video.duration_s
-    lines = [("truth", shown["truth"].iloc[0], TRUTH)]
     kept = [shown.loc[shown["policy"] == each, "kept"].iloc[0] for each in policies]
-    lines += [
-        (each, spans, beside_truth(index)) for index, (each, spans) in enumerate(zip(policies, kept, strict=True))
-    ]
-    for place, (_, spans, colour) in enumerate(lines):
-        bars = [(start_s, max(end_s - start_s, SHORTEST * duration_s)) for start_s, end_s in spans]
-        ax.broken_barh(bars, (place - 0.35, 0.7), facecolors=colour)
-    ax.set(xlim=(0, duration_s), ylim=(len(lines) - 0.5, -0.5))
-    ax.set_yticks(range(len(lines)), [name for name, _, _ in lines], fontsize=SMALL_PT)
-    ticks_s = (0, duration_s / 2, duration_s)
-    ax.set_xticks(ticks_s, [clock(tick_s).removesuffix(".0") for tick_s in ticks_s])
-    ax.grid(visible=False)
+    lanes = [Lane("truth", shown["truth"].iloc[0], colour=TRUTH)]
+    for index, (name, spans) in enumerate(zip(policies, kept, strict=True)):
+        lanes.append(Lane(name, spans, colour=beside_truth(index)))
+    draw_lanes(ax, lanes, view.video.duration_s, most_ticks=4)
+    ax.tick_params(axis="y", labelsize=SMALL_PT)
 
 
 def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:

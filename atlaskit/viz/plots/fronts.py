@@ -10,7 +10,7 @@ from atlaskit.benchmarks.published import Published
 from atlaskit.errors import InputError
 from atlaskit.evaluation.grouping import check_columns
 from atlaskit.viz.palette import INK, MUTED, REFERENCE_LINE
-from atlaskit.viz.plots.series import COLUMN_LABELS, method_look, short_count
+from atlaskit.viz.plots.series import COLUMN_LABELS, count_decades, method_look, short_count
 from atlaskit.viz.plots.style import BESIDE, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
@@ -117,14 +117,10 @@ def _scale(ax: Axes, costs: pd.Series) -> None:
     if low > 0:
         ax.set_xscale("log")
         ax.set_xlim(low / MARGIN, high * MARGIN)
+        count_decades(ax.xaxis, is_fine=high / low < 30)
     else:
+        ax.xaxis.set_major_formatter(short_count)
         ax.set_xlim(-0.05 * high, 1.1 * high or 1.0)
-    ax.xaxis.set_major_formatter(short_count)
-    if low > 0 and high / low < 30:
-        from matplotlib.ticker import LogLocator, NullFormatter
-
-        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _sources_note(sources: Sequence[str]) -> str:

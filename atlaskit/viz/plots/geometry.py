@@ -12,7 +12,6 @@ from atlaskit.viz.palette import GRID_LINE, REFERENCE_LINE
 from atlaskit.viz.plots.style import BESIDE, duration_label, fit_ticks, styled_axes
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 SIZE_IN = (7.2, 4.2)
@@ -24,7 +23,7 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
 
     Both axes are logarithmic and in seconds. There is a line for each depth, with a marker at each
     of `durations_s`. In the grey area, cells are shorter than a frame, so neighbours show the same
-    one, and the line is dotted. D_max, the depth at which any single frame is reached, is written
+    one. D_max, the depth at which any single frame is reached, is written
     below each duration. A dashed line marks one second, and rings mark the first depth below it,
     which `max_depth="auto"` selects (§4.4).
 
@@ -43,6 +42,7 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
         >>> ax.get_xscale()
         'log'
     """
+    import pandas as pd
     import seaborn as sns
 
     if not (fps > 0 and math.isfinite(fps)):
@@ -52,13 +52,13 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
         raise InputError(f"durations_s must hold two or more different positive numbers of seconds; got {marked_s}.")
     auto_depths = [sub_second_depth(duration_s, k) for duration_s in marked_s]
     finest_s = [resolution_s(duration_s, k, depth) for duration_s, depth in zip(marked_s, auto_depths, strict=True)]
-    points = _points(marked_s, k, fps, max(deepest(marked_s[-1], fps, k), auto_depths[-1] + 1))
-    at_marks = points[points["duration_s"].isin(marked_s)].drop_duplicates(["depth", "duration_s"])
-    shared = {"x": "duration_s", "y": "cell_s", "hue": "depth"}
+    depths = range(max(deepest(marked_s[-1], fps, k), auto_depths[-1] + 1))
+    names = {depth: f"depth {depth}" if depth else "depth 0, the root" for depth in depths}
+    points = [(names[depth], each, resolution_s(each, k, depth)) for depth in depths for each in marked_s]
+    table = pd.DataFrame(points, columns=["depth", "duration_s", "cell_s"])
     with styled_axes(ax, SIZE_IN) as ax:
-        part: dict[str, Any] = {"style": "below", "dashes": {False: "", True: (1, 1.2)}, "legend": False}
-        sns.lineplot(points, **shared, **part, estimator=None, linewidth=1.8, ax=ax)
-        sns.scatterplot(at_marks, **shared, style="depth", s=40, ax=ax)
+        shared: dict[str, Any] = {"hue": "depth", "style": "depth", "dashes": False, "markers": True}
+        sns.lineplot(table, x="duration_s", y="cell_s", **shared, estimator=None, linewidth=1.8, ax=ax)
         ring: dict[str, Any] = {"ms": 11, "mfc": "none", "mec": "black", "mew": 1, "zorder": 4, "clip_on": False}
         ax.plot(marked_s, finest_s, "o", ls="none", label='first below 1 s:\nmax_depth="auto"', **ring)
         ax.axhline(SUB_SECOND, color=REFERENCE_LINE, lw=1, ls="--", label="1 s")
@@ -74,28 +74,3 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
         ax.legend(**BESIDE)
         fit_ticks(ax)
     return ax
-
-
-def _points(marked_s: Sequence[float], k: int, fps: float, depths: int) -> pd.DataFrame:
-    """Return the points of the lines, each depth from the shortest video that uses it.
-
-    A line has two parts: `below` are cells that are shorter than a frame.
-    """
-    import pandas as pd
-
-    rows, last_s = [], marked_s[-1]
-    for depth in range(depths):
-        first_s = _duration_with_cells(min(SUB_SECOND, 1 / fps), depth - 1, k) if depth else 0.0
-        first_s, one_frame_s = max(marked_s[0], first_s), _duration_with_cells(1 / fps, depth, k)
-        parts = (False, max(first_s, one_frame_s), last_s), (True, first_s, min(one_frame_s, last_s))
-        for is_below, from_s, to_s in parts:
-            inner_s = [duration_s for duration_s in marked_s if from_s < duration_s < to_s]
-            for duration_s in sorted({from_s, *inner_s, to_s}) if from_s <= to_s else ():
-                name = f"depth {depth}" if depth else "depth 0, the root"
-                rows.append((name, is_below, duration_s, resolution_s(duration_s, k, depth)))
-    return pd.DataFrame(rows, columns=["depth", "below", "duration_s", "cell_s"])
-
-
-def _duration_with_cells(cell_s: float, depth: int, k: int) -> float:
-    """Return the duration, in seconds, of the video whose cells at a depth span `cell_s`."""
-    return cell_s / resolution_s(1.0, k, depth)

@@ -18,7 +18,8 @@ from atlaskit.errors import printable
 from atlaskit.runs import replay
 from atlaskit.runs.events import Report, Step
 from atlaskit.runs.result import Result
-from atlaskit.viz.html.timeline import tick_times
+from atlaskit.viz.html.reprs.result import round_lanes
+from atlaskit.viz.html.timeline import Lane, tick_times
 from atlaskit.viz.palette import DEAD, INK, TRUTH, beside_truth
 from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
 
@@ -34,8 +35,10 @@ MAX_NUMBERED_K = 8
 """Largest K for which the cells of a view are numbered."""
 MAX_ACTIONS = 5
 """Most actions of a worker that are listed one by one; of more, only their counts are."""
-MAX_LABELLED_ROWS = 24
-"""Most rows of a figure in full size; with more, rows are lower and carry no text of their own."""
+MAX_VISITS = 24
+"""Most visits that have a row each."""
+SHORTEST = 0.004
+"""Length of the shortest bar that can be seen on the axis of time, as a share of the axis."""
 MAX_COLUMNS = 5
 """Most columns of a legend."""
 
@@ -44,37 +47,47 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     """Draw where a run looked: a row for each visit of a worker, over the time of the video.
 
     The bar of a row is the region, its dots are evidence frames, its text lists the worker's
-    actions. With many visits, a row has those of one round: colours tell the workers. The top row
-    has the evidence by label; the ground truth, where known, is green, and the intervals that
-    answer a when-question are hatched. The bottom row has the dead zones.
+    actions. With many visits, a row has those of a round or of several, filled where they added
+    evidence. The top row has the evidence by label; the ground truth, where known, is green, and
+    the intervals that answer a when-question are hatched. The bottom row has the dead zones.
 
     Examples:
         >>> ax = ak.plots.path(result)
         >>> paths = ak.plots.save(ax, "figures", "path")
     """
     reports, duration_s = result.trace.of(Report), result.sheet.video.duration_s
-    is_by_visit = len(reports) <= MAX_LABELLED_ROWS
-    visits = [f"round {r.round}, worker {r.worker}" if is_by_visit else f"round {r.round}" for r in reports]
-    names = ["evidence", *dict.fromkeys(visits), "dead zones"]
-    row_in = 0.3 if is_by_visit else 0.2 if len(names) <= MAX_LABELLED_ROWS else 0.14
-    with styled_axes(ax, (WIDTH_IN, 1.1 + row_in * len(names))) as ax:
-        marks = _draw_intervals(ax, result)
-        workers = [] if is_by_visit else sorted({report.worker or 0 for report in reports})
-        _legend_below(ax, [*marks, *_worker_patches(workers)])
-        evidence = ((item.timestamp_s, item.label) for item in result.evidence)
-        for times_s, label in _merge_close_labels(evidence, min_gap_s=0.02 * duration_s):
-            ax.plot(times_s, [0] * len(times_s), "o", ms=5, color="black")
-            middle_s = sum(times_s) / len(times_s)
-            ax.annotate(label, (middle_s, 0), (0, 5), textcoords="offset points", ha="center", fontsize=8)
-        for visit, report in zip(visits, reports, strict=True):
-            _draw_visit(ax, names.index(visit), report, result, is_by_visit)
-        for start_s, end_s in result.dead_zones.intervals:
-            ax.barh(len(names) - 1, end_s - start_s, left=start_s, height=0.6, color=DEAD)
-        ax.set_yticks(range(len(names)), names, fontsize=8 if is_by_visit else SMALL_PT)
-        ax.set_ylim(len(names) - 0.4, -0.9)
-        _draw_time_axis(ax, duration_s)
+    is_by_visit = len(reports) <= MAX_VISITS
+    steps = [_steps_of(report, result) for report in reports]
+    visits = [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else round_lanes(result)
+    evidence = Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])
+    lanes = [evidence, *visits, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
+    with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
+        _legend_below(ax, _draw_intervals(ax, result))
+        draw_lanes(ax, lanes, duration_s)
+        for row, (report, taken) in enumerate(zip(reports, steps, strict=True) if is_by_visit else (), start=1):
+            _write_actions(ax, row, report, taken, duration_s)
+        filled = "" if is_by_visit else " · filled: evidence was added"
+        ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}")
         set_title(ax, printable(result.question.text, 300))
     return ax
+
+
+def draw_lanes(ax: Axes, lanes: Sequence[Lane], duration_s: float, most_ticks: int = 12) -> None:
+    """Draw lanes as rows over the time of a video, the first on top."""
+    for row, lane in enumerate(lanes):
+        for spans, fill in ((lane.filled, lane.colour), (lane.outlined, "none")):
+            for start_s, end_s in spans:
+                length_s = max(end_s - start_s, SHORTEST * duration_s)
+                ax.barh(row, length_s, left=start_s, height=0.6, facecolor=fill, edgecolor=lane.colour)
+        for times_s, label in _merge_close_labels(lane.moments, min_gap_s=0.02 * duration_s):
+            ax.plot(times_s, [row] * len(times_s), "o", ms=4, color="black")
+            middle_s = sum(times_s) / len(times_s)
+            ax.annotate(label, (middle_s, row), (0, 5), textcoords="offset points", ha="center", fontsize=8)
+    ax.set_yticks(range(len(lanes)), [lane.name for lane in lanes], fontsize=8)
+    ax.set(xlim=(0, duration_s), ylim=(len(lanes) - 0.4, -0.9))
+    ticks = tick_times(duration_s, most_ticks)
+    ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
+    ax.grid(axis="y", visible=False)
 
 
 def before_after(result: Result, ax: Axes | None = None) -> Axes:
@@ -124,14 +137,6 @@ def _merge_close_labels(labels: Iterable[tuple[float, str]], min_gap_s: float) -
     return groups
 
 
-def _draw_time_axis(ax: Axes, duration_s: float) -> None:
-    ax.set_xlim(0, duration_s)
-    ticks = tick_times(duration_s, 12)
-    ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
-    ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s)")
-    ax.grid(axis="y", visible=False)
-
-
 def _legend_below(ax: Axes, handles: Sequence[Patch]) -> None:
     """Add a legend below the axis of time, if there is something to explain."""
     from matplotlib.transforms import offset_copy
@@ -140,12 +145,6 @@ def _legend_below(ax: Axes, handles: Sequence[Patch]) -> None:
         below = offset_copy(ax.transAxes, figure_of(ax), y=-0.42)
         at: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
         ax.legend(handles=handles, ncols=MAX_COLUMNS, columnspacing=1.2, handlelength=1.4, **at)
-
-
-def _worker_patches(workers: Iterable[int]) -> list[Patch]:
-    from matplotlib.patches import Patch
-
-    return [Patch(color=beside_truth(worker), label=f"worker {worker}") for worker in workers]
 
 
 def _draw_intervals(ax: Axes, result: Result) -> list[Patch]:
@@ -169,19 +168,18 @@ def _action_summary(actions: Sequence[str]) -> str:
     return f"{', '.join(f'{count} {name}' for name, count in counts.items())} → {actions[-1]}"
 
 
-def _draw_visit(ax: Axes, row: int, report: Report, result: Result, has_text: bool) -> None:
-    """Draw one row of `path`: the region, its evidence frames, and the worker's actions."""
+def _visit_lane(report: Report, steps: Sequence[Step]) -> Lane:
+    found = [(item.timestamp_s, "") for step in steps for item in step.found]
+    name, colour = f"round {report.round}, worker {report.worker}", beside_truth(report.worker or 0)
+    return Lane(name, filled=[report.interval_s], moments=found, colour=colour)
+
+
+def _write_actions(ax: Axes, row: int, report: Report, steps: Sequence[Step], duration_s: float) -> None:
+    """Write the actions of a visit beside its region."""
     start_s, end_s = report.interval_s
-    steps = _steps_of(report, result)
-    ax.barh(row, end_s - start_s, left=start_s, height=0.6, color=beside_truth(report.worker or 0))
-    for item in (item for step in steps for item in step.found):
-        ax.plot(item.timestamp_s, row, "o", ms=3.5, color="black")
-    if not has_text:
-        return
-    summary = _action_summary([step.action.name for step in steps]) or report.stop
-    is_late = start_s > 0.55 * result.sheet.video.duration_s  # then there is more room on the left
+    is_late = start_s > 0.55 * duration_s  # then there is more room on the left
     ax.annotate(
-        summary,
+        _action_summary([step.action.name for step in steps]) or report.stop,
         (start_s if is_late else end_s, row),
         (-4 if is_late else 4, 0),
         textcoords="offset points",

@@ -20,6 +20,7 @@ from atlaskit.viz.plots.style import MARKERS
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 MODEL_COLOURS = (0, 5, 2, 3, 4, 7)
 """Indices of the colours of models: nano blue, a model beside it vermilion."""
@@ -108,6 +109,27 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
     }
 
 
+def draw_means(
+    ax: Axes, rows: pd.DataFrame, axes: tuple[str, str], looks: dict[str, Any], *, apart: float = 0.3, **options: Any
+) -> None:
+    """Draw the means of a table of `with_series` with their intervals; series stand side by side.
+
+    Args:
+        ax: Axes to draw on.
+        rows: The table.
+        axes: The columns of x and of y.
+        looks: How series are drawn.
+        apart: How far apart series stand, as a share of the least distance of places on x.
+        **options: Further arguments of `seaborn.pointplot`.
+    """
+    import seaborn as sns
+
+    x, y = axes
+    dodge = len(looks["hue_order"]) > 1 and apart
+    bars = interval_over(rows["video"], y)
+    sns.pointplot(rows, x=x, y=y, errorbar=bars, native_scale=True, dodge=dodge, ax=ax, **looks, **options)
+
+
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:
     """Return what seaborn takes as `errorbar`: the interval by a bootstrap over clusters.
 
@@ -173,8 +195,6 @@ def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
         column: The column that the y axis shows.
         is_log: Whether tokens are on a logarithmic axis; ignored where the data reach 0.
     """
-    from matplotlib.ticker import LogLocator, NullFormatter
-
     ax.set_ylabel(COLUMN_LABELS.get(column, column))
     if column == "score":
         ax.set_ylim(-0.03, 1.03)
@@ -187,6 +207,13 @@ def label_values(ax: Axes, column: str, *, is_log: bool = True) -> None:
     low, high = ax.get_ylim()
     wider = max(1.0, LEAST_SPAN * low / high) ** 0.5
     ax.set_ylim(low / wider, high * wider)
-    ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high / low < 200 else (1,)))
-    ax.yaxis.set_major_formatter(short_count)
-    ax.yaxis.set_minor_formatter(NullFormatter())
+    count_decades(ax.yaxis, is_fine=high / low < 200)
+
+
+def count_decades(axis: Axis, *, is_fine: bool = True) -> None:
+    """Label a logarithmic axis in short numbers: at 1, 2 and 5 of each decade, or at 1 alone."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if is_fine else (1,)))
+    axis.set_major_formatter(short_count)
+    axis.set_minor_formatter(NullFormatter())

@@ -12,6 +12,7 @@ from atlaskit.viz.palette import INK
 from atlaskit.viz.plots.series import (
     check_rows,
     cluster_of,
+    draw_means,
     interval_note,
     interval_over,
     label_values,
@@ -25,9 +26,6 @@ from atlaskit.viz.plots.style import BESIDE, duration_label, fit_ticks, sample, 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-DODGE = 0.3
-"""How far apart the series at one duration stand, as a share of the least distance of durations."""
 
 
 def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None = None) -> Axes:
@@ -61,18 +59,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     names, durations = looks["hue_order"], sorted(rows["duration_s"].unique())
     has_growth = "tokens" in column and len(durations) > 1
     with styled_axes(ax) as ax:
-        sns.pointplot(
-            rows,
-            x="duration_s",
-            y=column,
-            errorbar=interval_over(rows["video"], column),
-            native_scale=True,
-            log_scale=(True, False),
-            dodge=len(names) > 1 and DODGE,
-            ax=ax,
-            legend=True,
-            **looks,
-        )
+        draw_means(ax, rows, ("duration_s", column), looks, log_scale=(True, False), legend=True)
         ax.set_xticks(durations, [duration_label(each) for each in durations])
         ax.minorticks_off()
         ax.set_xlabel("video duration")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from atlaskit.evaluation.speedups import amdahl, speedup
-from atlaskit.viz.plots.series import interval_note, interval_over, with_series
+from atlaskit.viz.plots.series import count_decades, interval_note, interval_over, with_series
 from atlaskit.viz.plots.style import BESIDE, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """
     import pandas as pd
     import seaborn as sns
-    from matplotlib.ticker import LogLocator, NullFormatter
 
     means = speedup(table)
     rows, looks = with_series(table.drop(columns="method", errors="ignore"))
@@ -56,9 +55,7 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         counts = sorted(means["workers"].unique())
         ax.set_xticks(counts, [str(count) for count in counts])
         ax.minorticks_off()
-        ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        ax.yaxis.set_major_formatter("{x:g}")
-        ax.yaxis.set_minor_formatter(NullFormatter())
+        count_decades(ax.yaxis)
         ax.set(xlabel="workers", ylabel="seconds per question")
         named = list(dict.fromkeys(means["model"])) if "model" in means else order
         labels = [f"{name}\n{_scores(of_model)}" for name, of_model in zip(named, by_model, strict=True)]

@@ -8,16 +8,7 @@ from atlaskit.environment.grid import Grid, clock, listed
 from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import Still, View
 from atlaskit.runs.narrate import span_text
-from atlaskit.viz.html.markup import (
-    MAX_WIDTH_PX,
-    SMALL_WIDTH_PX,
-    Html,
-    card,
-    guarded,
-    jpeg_image,
-    paragraph,
-    untrusted,
-)
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, SMALL_WIDTH_PX, Html, card, guarded, jpeg_image, paragraph, untrusted
 from atlaskit.viz.html.phrases import duration_text
 
 

@@ -9,7 +9,7 @@ from itertools import islice
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.render import Sheet
-from atlaskit.runs.narrate import MAX_LISTED, counted, percent, span_text, spans_text
+from atlaskit.runs.narrate import MAX_LISTED, counted, percent, span_text
 from atlaskit.viz.html import timeline
 from atlaskit.viz.html.markup import (
     SMALL_WIDTH_PX,
@@ -25,7 +25,6 @@ from atlaskit.viz.html.markup import (
 )
 from atlaskit.viz.html.phrases import duration_text, omitted, title
 from atlaskit.viz.html.timeline import Lane
-from atlaskit.viz.palette import DEAD
 
 MAX_ITEMS = 64
 """Most evidence frames in one display: those with the highest confidence."""
@@ -44,20 +43,16 @@ def scratchpad(scratchpad: Scratchpad) -> Html:
 
 
 def dead_zones(zones: DeadZones) -> Html:
-    """Show dead zones as a timeline, which ends with the last one, and a table."""
+    """Show dead zones as a table."""
     if not zones.intervals:
         return card(title("Dead zones", "none"))
     total = duration_text(sum(b - a for a, b in zones.intervals))
-    lane = Lane("dead zones", zones.intervals, colour=DEAD)
-    alt = f"Dead zones: {spans_text(zones.intervals)}."
     rows = [
         (number, clock(a), clock(b), duration_text(b - a))
         for number, (a, b) in enumerate(zones.intervals[:MAX_SPANS], 1)
     ]
     return card(
         title("Dead zones", f"{counted(len(zones.intervals), 'interval')}, {total} in total"),
-        guarded("The timeline", lambda: timeline_image([lane], zones.intervals[-1][1], alt)),
-        paragraph("The timeline ends with the last dead zone: the duration of the video is not known here."),
         guarded("The table", lambda: table("Dead zones", ("", "from", "to", "length"), rows)),
         omitted(len(zones.intervals) - len(rows), "interval"),
     )

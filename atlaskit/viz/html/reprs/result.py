@@ -104,14 +104,20 @@ def _path_timeline(result: Result) -> Html:
 
 
 def _path_lanes(result: Result) -> list[Lane]:
-    reports, truth = result.trace.of(Report), result.question.evidence_s
-    rounds = max((event.round for event in reports), default=0)
-    rounds_per_lane = max(1, -(-rounds // MAX_ROUND_LANES))
+    truth = result.question.evidence_s
     lanes = [Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])]
     if result.intervals:
         lanes.append(Lane("answer", outlined=result.intervals))
     if truth:
         lanes.append(Lane("ground truth", truth, colour=TRUTH))
+    return [*lanes, *round_lanes(result), Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
+
+
+def round_lanes(result: Result) -> list[Lane]:
+    """Return the regions that workers explored, a lane for each round or for a few of them."""
+    reports, lanes = result.trace.of(Report), list[Lane]()
+    rounds = max((event.round for event in reports), default=0)
+    rounds_per_lane = max(1, -(-rounds // MAX_ROUND_LANES))
     for first in range(1, rounds + 1, rounds_per_lane):
         last = min(first + rounds_per_lane - 1, rounds)
         visits = [event for event in reports if first <= event.round <= last]
@@ -123,7 +129,7 @@ def _path_lanes(result: Result) -> list[Lane]:
                 colour=FOUND,
             )
         )
-    return [*lanes, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
+    return lanes
 
 
 def _cost_table(result: Result) -> Html:

@@ -8,16 +8,7 @@ from atlaskit.environment.render import View
 from atlaskit.environment.render import view as make_view
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import Video
-from atlaskit.viz.html.markup import (
-    SMALL_WIDTH_PX,
-    Html,
-    card,
-    fact_table,
-    guarded,
-    jpeg_image,
-    paragraph,
-    untrusted,
-)
+from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, fact_table, guarded, jpeg_image, paragraph, untrusted
 from atlaskit.viz.html.phrases import title
 from atlaskit.viz.html.reprs.images import view_caption, view_description
 
