@@ -1,4 +1,4 @@
-"""The exported page, and two runs side by side, in a browser: map, outlines, axes, regions."""
+"""The exported page in a browser: map, outlines, address, policy; axe in both schemes and sizes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 from support.asking import ask
+from support.axe import SIZES, overflowing, violations
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -21,13 +22,13 @@ pytestmark = pytest.mark.browser
 
 
 @pytest.fixture(scope="module")
-def runs(world: World, shared_cache: Cache) -> tuple[Result, Result]:
-    """Two runs of one question: the second overlooks more."""
+def result(world: World, shared_cache: Cache) -> Result:
+    """A run that overlooks events, and counts wrongly."""
     question = next(question for question in world.questions if question.category == "COUNT")
     limits: dict[str, Any] = {"k": 4, "cell": 96, "workers": 3, "budget": Budget(calls=60), "cache": shared_cache}
-    one, other = (ask(world.drawn, question, vlm=Oracle(world, miss=miss, seed=2), **limits) for miss in (0.3, 0.7))
-    assert one.is_right is False
-    return one, other
+    run = ask(world.drawn, question, vlm=Oracle(world, miss=0.3, seed=2), **limits)
+    assert run.is_right is False
+    return run
 
 
 @pytest.fixture
@@ -41,22 +42,22 @@ def page(browser: Browser) -> Iterator[Page]:
     assert not faults
 
 
-def step_of(page: Page, pane: int = 0) -> int:
-    found = re.match(r"Step (\d+) ", page.locator(".heading").nth(pane).inner_text())
+def step_of(page: Page) -> int:
+    found = re.match(r"Step (\d+) ", page.locator(".heading").inner_text())
     assert found
     return int(found[1])
 
 
 @pytest.fixture
-def exported(page: Page, runs: tuple[Result, Result], tmp_path: Path) -> Page:
-    """The exported page of the first run."""
-    walk.save(runs[0], tmp_path / "run.html")
+def exported(page: Page, result: Result, tmp_path: Path) -> Page:
+    """The exported page of the run."""
+    walk.save(result, tmp_path / "run.html")
     page.goto((tmp_path / "run.html").as_uri())
     return page
 
 
-def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, runs: tuple[Result, Result]) -> None:
-    result, last = runs[0], len(runs[0].trace) - 1
+def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, result: Result) -> None:
+    last = len(result.trace) - 1
     assert step_of(exported) == 0
     caption = exported.locator(".saw figcaption")
     expect(caption).to_contain_text("The map: the whole video at this step. Evidence: none. Ruled out (black): 0 %.")
@@ -69,8 +70,7 @@ def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, runs: tuple[
     expect(exported.locator(".saw figure")).to_have_count(2)
     expect(exported.locator(".saw img").first).to_have_attribute("alt", "The evidence at the end of the run.")
     said = exported.locator(".said")
-    expect(said).to_contain_text(f"truth{result.truth_in_words}")
-    expect(said).to_contain_text(f"answer{result.answer_in_words}, which is wrong")
+    expect(said).to_contain_text(f"{result.answer_in_words}, which is wrong (truth: {result.truth_in_words})")
     labels = [f"[{label}]" for label in result.evidence.labels]
     assert sorted(exported.locator(".saw .mark.found").all_inner_texts()) == sorted(labels), "in cells of their own"
     whole = [
@@ -84,3 +84,32 @@ def test_it_opens_on_the_map_and_ends_on_the_answer(exported: Page, runs: tuple[
     assert not settings.locator("dl").is_visible()
     settings.locator("summary").click()
     expect(settings).to_contain_text("cells in a row and in a column (k)4")
+
+
+def test_the_address_names_the_step_and_no_other_script_runs(exported: Page, browser: Browser, result: Result) -> None:
+    exported.locator(".evidence .link").first.click()
+    assert exported.url.endswith(f"#step={step_of(exported)}") and step_of(exported) > 0
+    exported.evaluate("location.hash = '#step=3'")
+    expect(exported.locator(".heading")).to_have_text(re.compile("^Step 3 "))
+    exported.keyboard.press("ArrowLeft")
+    assert step_of(exported) == 2 and exported.url.endswith("#step=2")
+    path = Path(exported.url.removeprefix("file://").partition("#")[0])
+    attack = "<script>document.title = 'run'</script></body>"
+    path.write_text(path.read_text("utf-8").replace("</body>", attack), "utf-8")
+    stranger = browser.new_page()  # whose console tells that the policy refused the script
+    stranger.goto(path.as_uri())
+    expect(stranger).to_have_title(result.question.text)
+    stranger.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("scheme", "size"), [("light", "wide"), ("dark", "narrow")])
+def test_it_bars_nobody(exported: Page, scheme: Any, size: str, tmp_path: Path) -> None:
+    exported.emulate_media(color_scheme=scheme)
+    exported.set_viewport_size(SIZES[size])  # type: ignore[arg-type]
+    for key in ("Home", "End"):
+        exported.keyboard.press(key)
+        exported.screenshot(path=tmp_path / f"walk-{scheme}-{size}-{key}.png", full_page=True)
+        assert not violations(exported)
+        assert exported.evaluate("() => document.documentElement.scrollWidth <= innerWidth"), "nothing sticks out"
+        assert not overflowing(exported, "body")

@@ -8,8 +8,6 @@ are advice, and many of them speak of a whole page, of which a widget is a part.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from axe_playwright_python.base import AXE_SCRIPT
@@ -36,21 +34,10 @@ OVERFLOW = """(selector) => [...document.querySelectorAll(selector)].flatMap((ro
 })"""
 
 
-@dataclass(frozen=True)
-class Violation:
-    """One element that breaks a rule of axe."""
+def violations(page: Page, *within: str) -> list[str]:
+    """Return what axe finds that is grave, in a page or only in the elements that match selectors.
 
-    impact: str
-    rule: str
-    element: str
-    why: str
-
-    def __str__(self) -> str:
-        return f"{self.impact} {self.rule}: {self.element}\n    {self.why}"
-
-
-def violations(page: Page, *within: str, impacts: Iterable[str] = GRAVE) -> list[Violation]:
-    """Return what axe finds in a page, or only in the elements that match selectors.
+    Each begins with its rule.
 
     Raises:
         AssertionError: A selector matches nothing, so nothing would be checked.
@@ -60,16 +47,12 @@ def violations(page: Page, *within: str, impacts: Iterable[str] = GRAVE) -> list
     if not page.evaluate("() => Boolean(window.axe)"):
         page.evaluate(AXE_SCRIPT)
     found: list[dict[str, Any]] = page.evaluate(RUN, list(within))
-    made = [Violation(each["impact"], each["id"], f"{each['target']} {each['html']}", each["why"]) for each in found]
-    return [each for each in made if each.impact in tuple(impacts)]
+    return [
+        f"{each['id']}: {each['target']} {each['html']}\n    {each['why']}" for each in found if each["impact"] in GRAVE
+    ]
 
 
 def overflowing(page: Page, selector: str) -> list[str]:
     """Return the elements that stick out of their part of the page to the right, as HTML."""
     found: list[str] = page.evaluate(OVERFLOW, selector)
     return found
-
-
-def report(found: Iterable[Violation]) -> str:
-    """Return violations as the text of a failed test."""
-    return "\n" + "\n".join(str(each) for each in found)

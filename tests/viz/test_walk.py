@@ -6,8 +6,6 @@ import base64
 import io
 import json
 import re
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,7 @@ import pytest
 from PIL import Image
 from support import stand_ins
 from support.asking import ask
-from support.stand_ins import ALL_HOSTILE, HOSTILE, strings, with_hostile_text
+from support.stand_ins import ALL_HOSTILE, strings
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -36,8 +34,6 @@ from atlaskit.viz.walk.steps import steps
 from atlaskit.viz.walk.summary import summarize
 from atlaskit.viz.walk.truth import truth_rows
 
-CHROMIUM = shutil.which("chromium")
-needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not on the PATH")
 SVG_NAME = "http://www.w3.org/2000/svg"
 """The name of the namespace of drawings, which a browser does not load."""
 
@@ -89,21 +85,6 @@ def image_keys(event: Event) -> list[str]:
     return [image.key for what in ("view", "shown", "sheet") if (image := getattr(event, what, None))]
 
 
-@pytest.fixture(scope="module")
-def hostile(eventful: Result) -> Result:
-    """A run in which every text of a model, and the question, is hostile markup."""
-    events = map(with_hostile_text, eventful.trace)
-    question = replace(eventful.question, text=ALL_HOSTILE[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL_HOSTILE[:-1]))
-    return replace(
-        eventful,
-        question=question,
-        reasoning=ALL_HOSTILE,
-        failure=ALL_HOSTILE,
-        stop=ALL_HOSTILE,
-        trace=Trace(tuple(events)),
-    )
-
-
 def test_a_page_has_a_step_for_every_event(answered: Result, tmp_path: Path) -> None:
     walk.save(answered, tmp_path / "run.html")
     html, decoded = (tmp_path / "run.html").read_text(encoding="utf-8"), answered.sheet.video.frames_decoded
@@ -149,7 +130,7 @@ def test_a_result_without_evidence_answer_or_images(world: World, answered: Resu
     blind = ask(world.drawn, answered.question, vlm=Oracle(world, miss=1), **few)
     page = read(walk.html(blind)).run
     assert page["run"]["evidence"] == []
-    assert ["evidence", "none: the answer names no frame that supports it", None] in page["steps"][-1]["said"]
+    assert "Evidence: none: the answer names no frame that supports it." in page["run"]["notes"]
     none = read(walk.html(replace(answered, prediction=None, trace=Trace())))
     assert "No answer" in none.text and not (none.run["steps"] or none.run["pictures"])
     assert "Images are missing: The trace of a run" in none.text
@@ -161,66 +142,6 @@ def test_a_path_that_cannot_be_written_is_an_error(answered: Result, tmp_path: P
     for path in (tmp_path, tmp_path / "gone" / "run.html", tmp_path / "nul\0"):
         with pytest.raises(InputError, match=r"cannot be written: [^\n]+\.$"):
             walk.save(answered, path)
-
-
-def dumped(page: Path, fragment: str = "") -> str:
-    """Return the DOM of a page in a headless browser after two seconds."""
-    options = ["--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={page.parent / 'profile'}"]
-    dump = [str(CHROMIUM), *options, "--dump-dom", "--virtual-time-budget=2000", page.as_uri() + fragment]
-    return subprocess.run(dump, capture_output=True, timeout=120, check=True).stdout.decode("utf-8")
-
-
-PRESSES = """
-const at = (of) => document.querySelector(of), seen = [], slider = at("input[type=range]");
-const [agent, action, memory] = at("[aria-label=Filters]").querySelectorAll("select");
-const note = () => seen.push(/^Step (\\d+)/.exec(at(".heading").textContent)[1]);
-const press = (key, from = document.body) => {
-  from.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true }));
-  note();
-};
-const pick = (select, value) => { select.value = value; select.dispatchEvent(new Event("change")); note(); };
-note();
-press("ArrowLeft"); press("ArrowRight"); press("ArrowRight"); press("ArrowLeft"); press("End"); press("ArrowRight");
-press("Home", slider); press("Home"); at(".next").click(); note(); at(".previous").click(); note();
-slider.value = 3; slider.dispatchEvent(new Event("input")); note();
-pick(agent, "Master");
-press("Home"); press("ArrowRight"); press("End");
-location.hash = "#step=0";
-setTimeout(() => {
-  note();
-  seen.push("any", agent.value);
-  pick(agent, "");
-  pick(memory, "finds evidence");
-  press("End");
-  pick(memory, "");
-  at(".evidence .link").click(); note();
-  document.querySelectorAll(".regions .link")[1].click(); note();
-  seen.push(at(".regions [aria-current=true]").textContent);
-  document.title = [seen.join(" "), location.hash].join("|");
-}, 500);
-"""
-
-
-@needs_browser
-def test_keys_buttons_slider_and_filters_move_between_steps(answered: Result, tmp_path: Path) -> None:
-    html = walk.html(answered)
-    unbound = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", html)
-    (tmp_path / "run.html").write_text(unbound.replace("</body>", f"<script>{PRESSES}</script></body>"), "utf-8")
-    title = re.search("<title>(.*?)</title>", dumped(tmp_path / "run.html"))
-    page_steps, last = read(html).run["steps"], len(answered.trace) - 1
-    masters = [place for place, step in enumerate(page_steps) if step["who"] == "Master"]
-    finding = [place for place, step in enumerate(page_steps) if "finds evidence" in step["touches"]]
-    filtered = [next(place for place in masters if place >= 3), masters[0], masters[1], masters[-1]]
-    found = read(html).run["run"]["evidence"][0][1]
-    region = read(html).run["run"]["regions"][1]
-    inside = [place for place, step in enumerate(page_steps) if step["path"] == region["path"]]
-    visited = next((place for place in inside if place > found), inside[0])
-    expected = [0, 0, 1, 2, 1, last, last, last, 0, 1, 0, 3, *filtered, 0, "any", "", 0]
-    expected += [finding[0], finding[-1], finding[-1], found, visited]
-    assert title and title[1].startswith(" ".join(map(str, expected)))
-    assert region["told"] in title[1] and title[1].endswith(f"|#step={visited}")
-    (tmp_path / "bound.html").write_text(html.replace("</body>", f"<script>{PRESSES}</script></body>"), "utf-8")
-    assert f"<title>{answered.question.text[:20]}" in dumped(tmp_path / "bound.html"), "the policy blocks other scripts"
 
 
 @pytest.fixture(scope="module")
@@ -283,15 +204,9 @@ def test_a_run_ends_on_answer_truth_and_evidence(wrong: Result, answered: Result
     for result in (wrong, answered):
         run = open_run(result)
         summary, found = summary_of(result), pictures(run)
-        first, *_, last = list(steps(run, found))
-        said = {name: text for name, text, _ in last["said"]}
-        verdict = "right" if result.is_right else "wrong"
-        assert said["answer"] == f"{result.answer_in_words}, which is {verdict}"
-        assert said["truth"] == result.truth_in_words
-        assert all(f"[{item.label}]" in said["evidence"] for item in result.evidence)
-        assert (f"(truth: {result.truth_in_words})" in summary["answer"]) == (not result.is_right)
-        assert first["spans"] == []
-        assert found.map is not None and found.sheet is not None
-        root = View(result.sheet.video, replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache).root)
-        assert found.images[found.map].size and root.grid.depth == 0
+        *_, last = steps(run, found)
+        verdict = "right" if result.is_right else f"wrong (truth: {result.truth_in_words})"
+        assert f"{result.answer_in_words}, which is {verdict}; stopped by" in summary["answer"]
+        assert last["said"][0] == ("result", summary["answer"], None)
+        assert found.map is not None and found.sheet is not None and found.images[found.map].size
         assert found.images[found.sheet].draw() == result.sheet.jpeg()

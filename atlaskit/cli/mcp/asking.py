@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -23,7 +22,7 @@ from atlaskit.models.stopping import StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
-from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.viz.live.progress import counts_text, max_calls, run_so_far, usage_of
 
 PROGRESS_S = 0.5
 """Seconds between two reports of progress."""
@@ -42,8 +41,7 @@ class Asking:
     budget: Budget
     cache: Cache
     search: Callable[[Model], Search]
-    _snapshot: Snapshot = field(default_factory=Snapshot, init=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
+    _events: list[Event] = field(default_factory=list, init=False)
     _model: StoppableModel | None = field(default=None, init=False)
     _is_cancelled: bool = field(default=False, init=False)
 
@@ -78,11 +76,11 @@ class Asking:
         told: str | None = None
         while True:
             await anyio.sleep(PROGRESS_S)
-            snapshot = self._snapshot
-            text = snapshot.counts_text(self.video.duration_s)
-            if snapshot.start is not None and text != told:
+            run = run_so_far(self._events, self.video, self.cache)
+            text = counts_text(run)
+            if self._events and text != told:
                 told = text
-                await report(float(snapshot.calls), snapshot.max_calls, text)
+                await report(float(usage_of(run).calls), max_calls(run), text)
 
     def _run(self, model: Model) -> Sight:
         self._model = vlm = StoppableModel(model)
@@ -99,8 +97,7 @@ class Asking:
     def _on_event(self, event: Event) -> None:
         if self._is_cancelled:
             raise Stopped
-        with self._lock:
-            self._snapshot = self._snapshot.after_event(event)
+        self._events.append(event)
 
 
 def sight_of(result: Result) -> Sight:

@@ -27,10 +27,11 @@ def open_display(video: Video, cache: Cache) -> DrawingThread:
         cache: The cache that frames of the root grid are read from and written to.
     """
     if not _is_kernel():
-        return DrawingThread(StatusLine(), is_timed=sys.stderr.isatty())  # a log need not hold every second
+        # A log need not hold every second.
+        return DrawingThread(StatusLine(), video, cache, is_timed=sys.stderr.isatty())
     from atlaskit.viz.live.notebook import NotebookOutput  # imports IPython, which only notebooks need
 
-    return DrawingThread(NotebookOutput(video, cache))
+    return DrawingThread(NotebookOutput(), video, cache)
 
 
 def _is_kernel() -> bool:

@@ -9,7 +9,8 @@ from atlaskit.environment.grid import clock
 from atlaskit.models.protocol import is_stopped, now_s
 from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import Result
-from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.viz.live.progress import pending, progress_text
+from atlaskit.viz.walk.source import RunSource
 
 
 class StatusLine:
@@ -22,15 +23,15 @@ class StatusLine:
     def __init__(self) -> None:
         self._began_s, self._shown = now_s(), ""
 
-    def draw(self, snapshot: Snapshot) -> None:
+    def draw(self, run: RunSource) -> None:
         """Update the line."""
-        found = counted(len(snapshot.evidence) + snapshot.pending, "frame")
+        found = counted(len(run.evidence) + pending(run), "frame")
         seconds = clock(now_s() - self._began_s).partition(".")[0]
-        self._show("" if is_stopped() else f"{snapshot.progress_text} · {found} found · {seconds}")
+        self._show("" if is_stopped() else f"{progress_text(run)} · {found} found · {seconds}")
 
-    def finish(self, snapshot: Snapshot, result: Result | None) -> None:
+    def finish(self, run: RunSource, result: Result | None) -> None:
         """Remove the line; `ask` returns the result, so it is not printed."""
-        self.draw(snapshot)
+        self.draw(run)
         self._show("")
 
     def _show(self, text: str) -> None:

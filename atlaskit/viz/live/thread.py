@@ -13,9 +13,12 @@ from contextvars import copy_context
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
+from atlaskit.caching.cache import Cache
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.video.video import Video
+from atlaskit.viz.live.progress import run_so_far
+from atlaskit.viz.walk.source import RunSource
 
 FIRST_S, INTERVAL_S = 0.25, 0.4
 """Seconds before the first drawing, and between two drawings at least."""
@@ -31,33 +34,36 @@ class Surface(Protocol):
     One thread calls it at a time, except that `finish` may be called while a drawing hangs.
     """
 
-    def draw(self, snapshot: Snapshot) -> None:
-        """Replace the drawing by that of a newer snapshot."""
+    def draw(self, run: RunSource) -> None:
+        """Replace the drawing by that of the run so far."""
 
-    def finish(self, snapshot: Snapshot, result: Result | None) -> None:
+    def finish(self, run: RunSource, result: Result | None) -> None:
         """Show what remains after the run; the result is None if an error ended the run."""
 
 
 class DrawingThread:
     """A `RunDisplay` that draws on a surface from a thread of its own."""
 
-    def __init__(self, surface: Surface, *, is_timed: bool = False) -> None:
+    def __init__(self, surface: Surface, video: Video, cache: Cache, *, is_timed: bool = False) -> None:
         """Prepare the drawing.
 
         Args:
             surface: What is drawn on.
+            video: The video that the run searches.
+            cache: The cache that its images are read from and written to.
             is_timed: Whether the drawing changes with the time, and not only with the events.
         """
         self._surface, self._is_timed = surface, is_timed
-        self._events: SimpleQueue[Event] = SimpleQueue()
-        self._snapshot = Snapshot()
+        self._video, self._cache = video, cache
+        self._queued: SimpleQueue[Event] = SimpleQueue()
+        self._events = list[Event]()
         self._is_over = threading.Event()
         self._thread: threading.Thread | None = None
         self._error: Exception | None = None
 
     def on_event(self, event: Event) -> None:
         """Queue an event; the first one, which precedes all workers, starts the thread."""
-        self._events.put(event)
+        self._queued.put(event)
         if self._thread is None:
             # A kernel finds the cell of an output in the context; a new thread has an empty one.
             self._thread = threading.Thread(target=copy_context().run, args=(self._draw,), daemon=True, name="drawing")
@@ -77,9 +83,9 @@ class DrawingThread:
             return  # the run failed before its first event
         self._thread.join(FAILED_WAIT_S if result is None else FINISHED_WAIT_S)
         try:
-            self._apply_events()
+            self._take_events()
         finally:
-            self._surface.finish(self._snapshot, result)
+            self._surface.finish(self._run, result)
         if self._error is not None:
             raise self._error
 
@@ -88,17 +94,21 @@ class DrawingThread:
         try:
             while not self._is_over.wait(wait_s):
                 started_s = time.monotonic()
-                if self._apply_events() or self._is_timed:
-                    self._surface.draw(self._snapshot)
+                if self._take_events() or self._is_timed:
+                    self._surface.draw(self._run)
                 wait_s = max(INTERVAL_S, (time.monotonic() - started_s) / MAX_SHARE)
         except Exception as error:  # `on_end` raises it at the end of the run
             self._error = error
 
-    def _apply_events(self) -> bool:
-        """Apply all queued events to the snapshot; return whether there were any."""
-        before = self._snapshot
+    @property
+    def _run(self) -> RunSource:
+        return run_so_far(self._events, self._video, self._cache)
+
+    def _take_events(self) -> bool:
+        """Take all queued events; return whether there were any."""
+        before = len(self._events)
         while True:
             try:
-                self._snapshot = self._snapshot.after_event(self._events.get_nowait())
+                self._events.append(self._queued.get_nowait())
             except Empty:
-                return self._snapshot is not before
+                return len(self._events) > before

@@ -10,16 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from atlaskit.environment.render import squared
-from atlaskit.runs.events import (
-    Cite,
-    Decision,
-    Event,
-    Probe,
-    Review,
-    SheetRecord,
-    Step,
-    Vote,
-)
+from atlaskit.runs.events import Cite, Decision, Event, Probe, Review, SheetRecord, Step, Vote
 from atlaskit.runs.narrate import cited_labels
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps

@@ -9,33 +9,23 @@ from atlaskit.runs.narrate import value_text
 from atlaskit.viz.html.markup import plain_text
 
 NAMES = {
-    "method": "method",
-    "model": "model",
-    "parameters": "parameters of the model",
     "k": "cells in a row and in a column (k)",
     "cell": "longer side of a cell in pixels (cell)",
     "fit": "how a frame fills its cell (fit)",
     "patch": "side of an image token in pixels (patch)",
     "cells": "cells that are drawn (cells)",
     "sampling": "frame that stands for a cell (sampling)",
-    "subtitles": "subtitles are given to the model",
     "max_depth": "deepest grid (max_depth)",
     "traversal": "order of the search (traversal)",
-    "workers": "workers in parallel",
     "steps": "most steps of a worker in one visit (steps)",
     "plateau": "steps without a finding after which a worker stops (plateau)",
-    "min_rounds": "fewest rounds",
-    "max_rounds": "most rounds",
     "look_ahead": "the next round is scored while workers explore (look_ahead)",
     "scouts": "scouts that say where to look first",
     "votes": "votes on the answer",
     "second_look": "looks again between the frames seen (second_look)",
     "thrift": "measures that save tokens (thrift)",
-    "budget": "limits (budget)",
-    "sample": "number of the sample",
-    "video": "fingerprint of the video",
 }
-"""Plain names of settings, in the order in which they are shown; others follow under their own."""
+"""Plain names of settings, in the order in which they are shown. Others follow under their own."""
 MAX_SETTINGS = 64
 
 

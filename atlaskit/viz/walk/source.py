@@ -19,7 +19,7 @@ from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.events import Decision, Report, Start, Step, Stop
-from atlaskit.runs.result import Result, in_words, searched, trace_of
+from atlaskit.runs.result import Result, in_words, searched, trace_of, verdict
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
@@ -78,6 +78,14 @@ class RunSource:
         if self.question is None or self.question.answer is None:
             return None
         return self.question.is_right(self.prediction)
+
+    @property
+    def answer_line(self) -> str:
+        """The answer in words, whether it is right, and what stopped the run."""
+        stop = f"; stopped by: {self.stop}" if self.stop else ""
+        if self.answer is None:
+            return f"No answer{f' (truth: {self.truth})' if self.truth else ''}{stop}."
+        return f"Answer: {self.answer}{verdict(self.is_right, self.truth, has_evidence=bool(self.evidence))}{stop}"
 
     @cached_property
     def stop(self) -> str:

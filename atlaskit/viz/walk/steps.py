@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from atlaskit.environment.grid import clock
 from atlaskit.runs.events import (
     Assign,
     Call,
@@ -17,6 +16,7 @@ from atlaskit.runs.events import (
     Decision,
     Event,
     Failure,
+    Probe,
     Reopen,
     Report,
     Review,
@@ -39,13 +39,11 @@ from atlaskit.runs.narrate import (
     spans_text,
     summary,
 )
-from atlaskit.runs.result import rests_on, verdict
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps, merged_in
-from atlaskit.viz.walk.lateness import older_than
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.regions import path_of
-from atlaskit.viz.walk.schedule import schedule
+from atlaskit.viz.walk.schedule import places
 from atlaskit.viz.walk.source import RunSource
 
 Row = tuple[str, str, int | None]
@@ -74,23 +72,24 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
     trace = run.trace
     max_chars = max(MIN_CHARS, min(MAX_CHARS, TOTAL_CHARS // max(1, len(trace))))
     findings = FindingSteps(trace)
-    task, times, older = _search_task(run), schedule(run).times, older_than(run)
-    for index, (event, (start, end)) in enumerate(zip(trace.events[:max_steps], times, strict=False)):
-        told = [("summary", summary(event)), *details(event, run.question)]
-        ending = ending_rows(run) if isinstance(event, Stop) else []
+    task = _search_task(run)
+    for index, (event, place) in enumerate(zip(trace.events[:max_steps], places(trace), strict=False)):
+        ending = [("result", run.answer_line)] if isinstance(event, Stop) else []
+        told = [*ending, ("summary", summary(event)), *details(event, run.question)]
         yield {
             "round": event.round,
             "who": agent(event),
             **_action(event),
             "path": path_of(event),
-            "time": [round(start, 3), round(end, 3)],
+            "place": place,
             "tokens": event.usage.tokens if isinstance(event, Call | Failure) else 0,
             "spans": _rounded(_spans(event)),
-            "older": older.get(index, ""),
+            # The Master scores ahead what it saw before the reports that stand above in the trace.
+            "older": "before the workers of this round reported" if isinstance(event, Probe) and event.ahead else "",
             "change": _change(event),
             "touches": _memory_tags(event, findings),
             "asked": plain_text(request(event, task), max_chars),
-            "said": _bounded([*ending, *((name, text, None) for name, text in told)], max_chars),
+            "said": _bounded([(name, text, None) for name, text in told], max_chars),
             "memory": _bounded([*memory_changes(event, findings)], max_chars),
             "cost": _cost(event),
             "saw": found.by_event[index],
@@ -191,15 +190,3 @@ def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
         yield "ruled out now", spans_text(event.dead_s), None
     if isinstance(event, Reopen):
         yield "open again", f"{counted(len(event.paths), 'region')} that had been ruled out", None
-
-
-def ending_rows(run: RunSource) -> list[Row]:
-    """Return how a run ended: answer and truth in words, and the evidence or what it rests on."""
-    in_time = sorted(run.evidence, key=lambda item: item.timestamp_s)[:MAX_ROWS]
-    labels = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in in_time)
-    nothing = "none" if run.answer is None else rests_on(run.settings.get("method"))
-    return [
-        ("answer", f"{'none' if run.answer is None else run.answer}{verdict(run.is_right)}", None),
-        ("truth", run.truth, None),
-        ("evidence", labels or nothing, None),
-    ]

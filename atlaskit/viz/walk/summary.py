@@ -6,16 +6,17 @@ The values are plain JSON; text in them is one line, and only shown.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import Any
 
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
-from atlaskit.runs.result import rests_on, verdict
+from atlaskit.runs.result import rests_on
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.regions import regions
-from atlaskit.viz.walk.schedule import schedule
+from atlaskit.viz.walk.schedule import places
 from atlaskit.viz.walk.settings import setting_rows
 from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.steps import MAX_STEPS
@@ -31,7 +32,7 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
     omitted = len(run.trace) - count
     findings = FindingSteps(run.trace)
     evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
-    times, truth = schedule(run), truth_rows(run, findings)
+    truth = truth_rows(run, findings)
     notes = [plain_text(f"Images are missing: {found.problem}", 600)] if found.problem else []
     if omitted:
         notes.append(f"The last {omitted:,} events are not shown.")
@@ -43,7 +44,7 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
         "count": count,
         "name": plain_text(_name(run.settings), 200),
         "question": plain_text("" if run.question is None else run.question.text, 2_000),
-        "answer": plain_text(answer_line(run), 2_000),
+        "answer": plain_text(run.answer_line, 2_000),
         "notes": notes,
         "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]],
         "moments": [list(moment) for moment in moments_of(run)],
@@ -52,7 +53,7 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
         "k": run.k,
         "within": None if run.within is None else list(run.within),
         "scope": f"whole {run.scope}",
-        "clock": {"end": round(times.end_of(count), 3), "isInSeconds": times.is_in_seconds},
+        "end": max(islice(places(run.trace), count), default=0) + 1,
         "regions": regions(run),
         "map": found.map,
         "sheet": found.sheet,
@@ -65,14 +66,6 @@ def _name(settings: Mapping[str, Any]) -> str:
     parameters = settings.get("parameters")
     parts += [f"{name} {value}" for name, value in parameters.items()] if isinstance(parameters, dict) else []
     return " · ".join(parts) or "unknown method"
-
-
-def answer_line(run: RunSource) -> str:
-    """Return the answer of a run in words, whether it is right, and what stopped the run."""
-    stop = f"; stopped by: {run.stop}" if run.stop else ""
-    if run.answer is None:
-        return f"No answer{f' (truth: {run.truth})' if run.truth else ''}{stop}."
-    return f"Answer: {run.answer}{verdict(run.is_right, run.truth, has_evidence=bool(run.evidence))}{stop}"
 
 
 def _link(item: Evidence, step: int | None, count: int) -> tuple[str, int | None]:

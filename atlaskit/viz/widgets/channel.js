@@ -120,7 +120,7 @@ class Walker {
   }
 
   close() {
-    for (const each of this.shown?.panes ?? []) each.play(false);
+    for (const each of this.panes ?? []) each.play(false);
     this.channel.close();
     this.root.remove();
   }
@@ -139,7 +139,8 @@ class Walker {
       return this.runs.length > 1 ? { ...summary, title: `Run ${side + 1}: ${summary.name}` } : summary;
     });
     const sources = this.runs.map((each) => this.channel.source(each));
-    this.shown = heads.length === 2 ? beside(heads, sources) : alone(heads[0], sources[0]);
+    this.shown = heads.length === 2 ? new SideBySide(heads, sources) : new Pane(heads[0], sources[0]);
+    this.panes = this.shown.panes ?? [this.shown];
     this.status.textContent = "";
     this.root.append(element("p", { class: "question" }, heads[0].question), this.shown.box);
     for (const message of this.early) this.addSteps(message);
@@ -151,14 +152,7 @@ class Walker {
     if (!this.shown) this.early.push(message);
     else if (message.first === this.counts.get(message.run)) {
       this.counts.set(message.run, message.first + message.steps.length);
-      this.shown.add(this.runs.indexOf(message.run), message.steps, message.last);
+      this.panes[this.runs.indexOf(message.run)].add(message.steps, message.last);
     }
   }
-}
-
-// One run, with the methods that two side by side have.
-function alone(run, source) {
-  const only = pane(run, source);
-  const add = (_, more, isLast) => only.add(more, isLast);
-  return { box: only.box, panes: [only], add, key: (event) => only.key(event) };
 }

@@ -68,18 +68,18 @@ class StepView {
     const figure = element("figure", {}, outlined(image, marks), caption);
     const address = this.source.picture(number);
     if (typeof address === "string") image.src = address;
-    else this.load(address, image, figure, caption);
+    else this.load(address, image, figure, caption, isMap);
     return figure;
   }
 
   // Shows an image once its address arrives, or the reason why there is none.
-  load(address, image, figure, caption) {
+  load(address, image, figure, caption, isMap) {
     const { loading } = this;
     loading.add(image);
     figure.setAttribute("aria-busy", "true");
     address.then((arrived) => { image.src = arrived; }, (reason) => {
       figure.classList.add("missing");
-      image.remove();
+      image.replaceWith(...(isMap ? [this.map.plain()] : []));
       caption.textContent += `. It cannot be shown: ${reason}`;
     }).finally(() => {
       loading.delete(image);

@@ -24,9 +24,18 @@ function chooser(label, options, onChange) {
   return { box: element("label", {}, `${label} `, select), select };
 }
 
-// Adds an option unless the select has it.
+// Compares names with numbers by their numbers: round 10 after 9. Labels count [Z], [AA] by their length.
+function inOrder(one, other) {
+  const lengths = one.startsWith("[") && other.startsWith("[") ? one.length - other.length : 0;
+  return lengths || one.localeCompare(other, "en", { numeric: true });
+}
+
+// Adds an option unless the select has it, and keeps all but the first, which selects all, in order.
 function offer(select, value, label) {
-  if (![...select.options].some((option) => option.value === value)) select.append(element("option", { value }, label));
+  const [, ...others] = select.options;
+  if (others.some((option) => option.value === value)) return;
+  const next = others.find((each) => inOrder(label, each.label) < 0);
+  select.insertBefore(element("option", { value }, label), next ?? null);
 }
 
 // Seconds as a clock shows them, cut to a tenth: 1:26.3 or 1:02:03.5.

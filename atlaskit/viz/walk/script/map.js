@@ -59,9 +59,9 @@ class RunMap {
   // The map at a step: a description, and what is outlined.
   at(step, data) {
     const { evidence, dead } = this.memory.at(step), { labels, ruledOut } = this.totals(step);
-    const marks = [...this.deadMarks(dead), ...this.marksOver(this.run.moments.map((span) => [...span, ""]), "true"),
-      ...this.evidenceMarks(evidence)];
-    const sent = data.change.sent ?? data.spans.map((span) => [...span, ""]);
+    const marks = [...this.deadMarks(dead), ...this.marksOver(this.run.moments, "true"),
+      ...this.marksOver([...evidence].map(([label, time]) => [time, time, `[${label}]`]), "found")];
+    const sent = data.change.sent?.map(([from, to, worker]) => [from, to, `worker ${worker}`]) ?? data.spans;
     marks.push(...this.marksOver(sent.slice(0, this.cells), "acted"));
     const text = `The map: the ${this.run.scope} at this step. Evidence: ${labels}. Ruled out (black): ${ruledOut}.`;
     return { text, marks };
@@ -100,19 +100,8 @@ class RunMap {
         texts.set(cell, [...(texts.get(cell) ?? []), text].filter(Boolean));
       }
     }
-    const named = (all) => all.slice(0, MAX_NAMED).map((text) => `worker ${text}`).join(", ");
-    return [...texts].map(([cell, all]) => this.box(cell, named(all), why));
-  }
-
-  evidenceMarks(evidence) {
-    const labels = new Map();
-    for (const [label, time] of evidence) {
-      labels.set(this.cellOf(time), [...(labels.get(this.cellOf(time)) ?? []), label]);
-    }
-    return [...labels].map(([cell, all]) => {
-      const more = all.length > MAX_NAMED ? ` +${all.length - MAX_NAMED}` : "";
-      return this.box(cell, `[${all.slice(0, MAX_NAMED).join("] [")}]${more}`, "found");
-    });
+    const more = (all) => (all.length > MAX_NAMED ? ` +${all.length - MAX_NAMED}` : "");
+    return [...texts].map(([cell, all]) => this.box(cell, all.slice(0, MAX_NAMED).join(" ") + more(all), why));
   }
 
   // Whole cells that are ruled out are black; of a part there is a bar at the lower edge.

@@ -5,7 +5,7 @@
   if (!steps.length) return;
   const walker = document.getElementById("walker");
   const source = { picture: (number) => pictures[number] || Promise.reject(missing[number]), look: () => {} };
-  const shown = pane({ ...run, answer: "", truth: "", notes: [] }, source, { onMove: (step) => {
+  const shown = new Pane({ ...run, answer: "", truth: "", notes: [] }, source, { onMove: (step) => {
     try {
       history.replaceState(null, "", `#step=${step}`);
     } catch {
@@ -28,7 +28,7 @@
   });
   window.addEventListener("hashchange", () => {
     const step = stepInAddress();
-    if (step === null || step === shown.now()) return;
+    if (step === null || step === shown.current) return;
     shown.show(step);
     walker.scrollIntoView();
   });

@@ -1,6 +1,6 @@
 // The steps of one run. `source.picture(number)` returns the address of an image or a promise of it;
 // `source.look(now, next)` receives the images that are shown, and those likely to be shown next.
-const SPEEDS = [["1600", "×1"], ["800", "×2"], ["400", "×4"], ["3200", "×½"]]; // milliseconds per step
+const STEP_MS = 1600; // for each step while they are played
 const MOMENTS_OPEN = 8; // a longer list of moments is folded
 const RETRY_MS = 200; // until a step whose images have not arrived is checked again
 
@@ -10,7 +10,6 @@ class Pane {
     this.steps = []; // all steps that have arrived
     this.shown = []; // the indices of those that match the filters
     this.current = 0;
-    this.awaited = null; // the place of a step that keys went to before it arrived
     this.isComplete = false;
     this.timer = null;
     this.filters = new Filters(() => this.applyFilters());
@@ -32,7 +31,6 @@ class Pane {
   }
 
   makeControls() {
-    this.speed = chooser("Speed:", SPEEDS, () => {});
     this.previous = button("← previous", { class: "previous" }, () => this.go(-1));
     this.next = button("next →", { class: "next" }, () => this.go(1));
     this.player = button("▶ play", { class: "play" }, () => this.play(this.timer === null));
@@ -52,11 +50,11 @@ class Pane {
     return element("section", { class: "pane", "aria-label": title || "Steps of the run" },
       title ? element("h2", { class: "title" }, title) : null,
       element("p", { class: "answer", hidden: !run.answer }, run.answer),
-      ...run.notes.map((note) => element("p", { class: "note" }, note)),
+      element("div", {}, ...run.notes.map((note) => element("p", { class: "note" }, note))),
       this.folded("moments", "Where the answer lies, and whether it was found", this.list(run.found, ""),
         run.found.length <= MOMENTS_OPEN),
       element("div", { class: "controls", role: "group", "aria-label": "Steps" },
-        this.previous, this.player, this.slider, this.next, this.speed.box, this.larger, this.truth),
+        this.previous, this.player, this.slider, this.next, this.larger, this.truth),
       this.filters.box, this.time.box, this.video.box, this.heading, this.view.box,
       this.folded("regions", "Explored regions by depth", this.regions.box, run.regions.length > 1),
       this.folded("evidence", "Evidence and the steps that found it",
@@ -86,10 +84,6 @@ class Pane {
     return button(label, { class: "link", "data-step": step }, () => this.show(step, true));
   }
 
-  now() {
-    return this.current;
-  }
-
   // Adds the next steps as they arrive; `isLast` says that no more follow.
   add(more, isLast) {
     const isFirst = !this.steps.length;
@@ -101,11 +95,7 @@ class Pane {
     this.isComplete = isLast;
     if (isLast || this.steps.length >= 2 * this.time.drawn) this.time.draw(); // not at each of many batches
     this.selectSteps();
-    const { awaited } = this;
     if (isFirst) this.show(0);
-    const isHere = awaited !== null && (isLast || awaited < this.shown.length);
-    this.awaited = isHere ? null : awaited;
-    if (isHere) this.showAt(awaited);
   }
 
   // Selects the steps that match the filters, and shows the first of them from the current one on.
@@ -113,7 +103,6 @@ class Pane {
     this.selectSteps();
     const after = this.shown.findIndex((step) => step >= this.current);
     if (this.shown.length) this.show(this.shown[after < 0 ? this.shown.length - 1 : after]);
-    else this.filters.reportNone();
   }
 
   selectSteps() {
@@ -138,7 +127,6 @@ class Pane {
   show(step, scrolls = false) {
     if (!this.steps.length) return;
     this.current = Math.min(step, this.steps.length - 1);
-    this.awaited = null;
     if (!this.shown.includes(this.current)) {
       this.filters.clear();
       this.selectSteps();
@@ -160,11 +148,8 @@ class Pane {
     if (this.shown.length) this.show(this.shown[Math.max(0, Math.min(this.shown.length - 1, index))]);
   }
 
-  // Goes forward or back; a step that has not arrived yet is shown when it arrives.
   go(by) {
-    const index = (this.awaited ?? Math.max(0, this.shown.indexOf(this.current))) + by;
-    this.showAt(index);
-    this.awaited = index >= this.shown.length && !this.isComplete ? index : null;
+    this.showAt(Math.max(0, this.shown.indexOf(this.current)) + by);
   }
 
   // Shows the next step of a region: one that matches the filters, else any, else one of a region below.
@@ -178,15 +163,15 @@ class Pane {
   play(isOn) {
     clearTimeout(this.timer);
     this.timer = null;
-    const isOver = () => this.isComplete && this.shown.indexOf(this.current) === this.shown.length - 1;
+    const isAtEnd = () => this.shown.indexOf(this.current) === this.shown.length - 1;
     const turn = () => {
-      if (!this.box.isConnected || isOver()) return this.play(false);
-      const isWaiting = this.view.isLoading || this.awaited !== null;
+      if (!this.box.isConnected || (this.isComplete && isAtEnd())) return this.play(false);
+      const isWaiting = this.view.isLoading || isAtEnd();
       if (!isWaiting) this.go(1);
-      this.timer = setTimeout(turn, isWaiting ? RETRY_MS : Number(this.speed.select.value));
+      this.timer = setTimeout(turn, isWaiting ? RETRY_MS : STEP_MS);
     };
-    if (isOn && isOver()) this.showAt(0);
-    if (isOn) this.timer = setTimeout(turn, Number(this.speed.select.value));
+    if (isOn && isAtEnd()) this.showAt(0);
+    if (isOn) this.timer = setTimeout(turn, STEP_MS);
     this.player.textContent = isOn ? "❚❚ pause" : "▶ play";
   }
 
@@ -198,8 +183,4 @@ class Pane {
     this.keys[event.key]();
     return true;
   }
-}
-
-function pane(run, source, options) {
-  return new Pane(run, source, options);
 }

@@ -19,7 +19,7 @@ class RegionList {
     const node = step.path && this.byKey.get(keyOf(step.path));
     if (!node) return;
     node.steps.push(index);
-    node.agents.add(step.round ? `${step.who} in round ${step.round}` : step.who);
+    node.agents.add(step.who);
   }
 
   // Shows how many selected steps each region has, and whose; those without any, inside or below, are hidden.

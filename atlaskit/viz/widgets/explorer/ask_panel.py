@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any, ClassVar, Protocol
 
 from atlaskit.benchmarks.atlasworld import Oracle
@@ -23,16 +22,15 @@ from atlaskit.models.stopping import Stopped
 from atlaskit.runs.narrate import agent, summary
 from atlaskit.runs.result import Result
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.viz.live.progress import counts_text
 from atlaskit.viz.walk.source import RunSource, open_run
-from atlaskit.viz.walk.summary import answer_line
 from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
 from atlaskit.viz.widgets.explorer.drafts import Draft, expression_of
 
-MAX_EVIDENCE = 60
-"""Most evidence frames that are listed."""
+MAX_EVIDENCE, MAX_STEPS = 60, 12
+"""Most evidence frames that are listed, and most steps: the latest."""
 MAX_CHARS = 1_000
 """Characters of one text of a run."""
 MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
@@ -153,7 +151,7 @@ class AskPanel:
             self._explorer.results.append(run.result)
             self._mark(Marks(run.result.evidence, run.result.dead_zones))
         else:
-            self._mark(Marks(run.snapshot.evidence, run.snapshot.memory.dead_zones))
+            self._mark(Marks(run.so_far.evidence, run.so_far.memory.dead_zones))
         self._send_state()
 
     def _mark(self, marks: Marks) -> None:
@@ -170,28 +168,22 @@ class AskPanel:
         state: dict[str, Any] = {"is": "state", "phase": "idle", "hint": hint}
         if run is not None and not run.is_over:
             state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(run.seconds)}
-            state |= {"question": run.draft.text, **self._progress(run.snapshot)}
+            state |= {"question": run.draft.text, **_progress(run.so_far)}
         elif run is not None and run.result is None:
             is_stopped = isinstance(run.error, Stopped)
             failure = f"The run failed: {reason(run.error)}" if run.error is not None else ""
             words = "You stopped the run; what it had found stays marked." if is_stopped else failure
             state |= {"phase": "stopped" if is_stopped else "failed", "words": plain_text(words, MAX_CHARS)}
-            state |= {"question": run.draft.text, **self._progress(run.snapshot)}
+            state |= {"question": run.draft.text, **_progress(run.so_far)}
         elif last is not None:
             rests_on = f"Evidence: {last.without_evidence}." if last.without_evidence else ""
             reasoning = plain_text(" ".join(filter(None, (last.reasoning, rests_on))), MAX_CHARS)
-            words = " ".join(filter(None, (answer_line(open_run(last)), last.failure)))
+            told = self._open_run(len(self._explorer.results) - 1)
+            words = " ".join(filter(None, (told.answer_line, last.failure)))
             state |= {"phase": "answered", "words": plain_text(words, MAX_CHARS), "reasoning": reasoning}
-            state |= self._progress(reduce(Snapshot.after_event, last.trace, Snapshot()))
+            state |= _progress(told)
             state |= {"run": len(self._explorer.results) - 1, "question": last.question.text}
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
-
-    def _progress(self, snapshot: Snapshot) -> dict[str, Any]:
-        return {
-            "counts": snapshot.counts_text(self._explorer.atlas.video.duration_s),
-            "steps": [[agent(event), plain_text(summary(event), MAX_CHARS)] for event in snapshot.latest],
-            "evidence": [_evidence(item) for item in [*snapshot.evidence][-MAX_EVIDENCE:]],
-        }
 
     def _open_run(self, number: int) -> RunSource:
         if not 0 <= number < len(self._explorer.results):
@@ -209,6 +201,14 @@ class AskPanel:
 def attach(ask: Ask) -> None:
     """Register `ak.ask` as what answers the questions of the page."""
     AskPanel.ask = staticmethod(ask)
+
+
+def _progress(run: RunSource) -> dict[str, Any]:
+    return {
+        "counts": counts_text(run),
+        "steps": [[agent(event), plain_text(summary(event), MAX_CHARS)] for event in run.trace.events[-MAX_STEPS:]],
+        "evidence": [_evidence(item) for item in [*run.evidence][-MAX_EVIDENCE:]],
+    }
 
 
 def _evidence(item: Evidence) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 
 from atlaskit.caching.cache import Cache
 from atlaskit.models.named import as_model
@@ -12,8 +13,9 @@ from atlaskit.models.stopping import StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
-from atlaskit.viz.live.snapshots import Snapshot
+from atlaskit.viz.live.progress import run_so_far
 from atlaskit.viz.live.thread import DrawingThread
+from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.widgets.explorer.drafts import Draft
 
 Ask = Callable[..., Result]
@@ -25,7 +27,7 @@ class AskedRun:
 
     Attributes:
         draft: What is asked.
-        snapshot: The state of the run, as drawn last.
+        so_far: The run so far, as drawn last.
         result: What `ask` returned; None while the run goes on, or if it has no result.
         error: Why it has no result; None while it goes on, or if it has one.
         is_stopping: Whether it has been told to stop.
@@ -48,16 +50,16 @@ class AskedRun:
             vlm: The model, or the words that name it.
             video: The video.
             cache: Where replies and images are stored.
-            on_change: Called with the run when `snapshot` has changed, and once after the end.
+            on_change: Called with the run when `so_far` has changed, and once after the end.
         """
-        self.draft, self.snapshot = draft, Snapshot()
+        self.draft, self.so_far = draft, run_so_far((), video, cache)
         self.result: Result | None = None
         self.error: BaseException | None = None
         self.is_stopping, self.is_over = False, False
         self._ask, self._vlm, self._video, self._cache, self._on_change = ask, vlm, video, cache, on_change
         self._model: StoppableModel | None = None
         self._started_s = now_s()
-        self._display = DrawingThread(self)
+        self._display = DrawingThread(self, video, cache)
         self._thread = threading.Thread(target=self._run, daemon=True, name="atlaskit-ask")
         self._thread.start()
 
@@ -96,11 +98,9 @@ class AskedRun:
         self._end(result, error)
 
     def _end(self, result: Result | None, error: BaseException | None) -> None:
-        try:
+        with suppress(Exception):  # a drawing that failed does not hide the result, or the run's own error
             self._display.on_end(result)  # draws the last events, while the run counts as going on
-        except Exception as caught:
-            error = error or caught
-        self.result, self.error, self.is_over = result, None if result else error, True
+        self.result, self.error, self.is_over = result, error, True
         self._on_change(self)
 
     def _follow(self, event: Event) -> None:
@@ -112,11 +112,11 @@ class AskedRun:
         if self.is_stopping:
             raise Stopped
 
-    def draw(self, snapshot: Snapshot) -> None:
-        """Keep a newer snapshot; called by the thread that follows the events."""
-        self.snapshot = snapshot
+    def draw(self, run: RunSource) -> None:
+        """Keep the run so far; called by the thread that follows the events."""
+        self.so_far = run
         self._on_change(self)
 
-    def finish(self, snapshot: Snapshot, result: Result | None) -> None:
-        """Keep the last snapshot."""
-        self.draw(snapshot)
+    def finish(self, run: RunSource, result: Result | None) -> None:
+        """Keep the whole run."""
+        self.draw(run)
