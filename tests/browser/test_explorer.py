@@ -1,4 +1,4 @@
-"""The explorer in a real JupyterLab: mouse, keys, images, restarts, and hostile text."""
+"""The explorer in a real JupyterLab: mouse, keys, images, a busy kernel."""
 
 from __future__ import annotations
 
@@ -55,14 +55,8 @@ cache = ak.Cache({str(shared_cache.directory)!r})
 """
 
 
-@pytest.fixture
-def reference(world: World, shared_cache: Cache) -> GridExplorer:
-    """The same explorer, in the process of the test."""
-    return GridExplorer(world.drawn, cache=shared_cache)
-
-
-def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, reference: GridExplorer) -> None:
-    book = notebooks(setup, EXPLORER)
+def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, world: World, shared_cache: Cache) -> None:
+    book, reference = notebooks(setup, EXPLORER), GridExplorer(world.drawn, cache=shared_cache)
     explorer, keys = explorer_in(book), book.page.keyboard
     root, inner = reference.picture.image, reference.open(12).picture.image
     check_image(explorer, root, inner)
@@ -81,20 +75,12 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, refe
     keys.press("f")
     wait_for(explorer, "The frame of cell 9 at full resolution")
     assert explorer.locator(".status").inner_text() == status
-    frame = reference.frame(9).picture.image
-    check_image(explorer, frame, Image.new("RGB", frame.size, "white"))
-    keys.press("Escape")
-    wait_for(explorer, "depth 1")
-    keys.press("ArrowRight")
-    keys.press("b")
-    wait_for(explorer, "just before cell 10")
-    check_image(explorer, reference.before(10).picture.image, root)
     keys.press("a")
-    wait_for(explorer, "just after cell 10")
-    assert location(book) == "(12,) after 10"
+    wait_for(explorer, "just after cell 9")
+    assert location(book) == "(12,) after 9"
     keys.press("Escape")
     wait_for(explorer, "depth 1")
-    expect(explorer.get_by_role("gridcell").nth(10)).to_be_focused()
+    expect(explorer.get_by_role("gridcell").nth(9)).to_be_focused()
     keys.press("Backspace")
     wait_for(explorer, "depth 0")
     expect(explorer.get_by_role("gridcell").nth(12)).to_be_focused()
@@ -134,48 +120,3 @@ def test_it_works_while_another_cell_runs(notebooks: Notebooks, setup: str, tmp_
     assert book.page.evaluate("() => window.isDone") is False, "the other cell still runs"
     seen.touch()
     book.page.wait_for_function("() => window.isDone")
-
-
-HOSTILE = """
-import sys, tempfile, pathlib, atlaskit as ak
-from atlaskit.video.subtitles import Line, Subtitles
-folder = pathlib.Path(tempfile.mkdtemp())
-attack = "<img src=x onerror=\\"document.title='run'\\"></script><script>document.title='run'</script>"
-attack += "\\u202etxt.exe\\x1b[31m"
-world = ak.benchmarks.atlasworld(seed=3, duration_s=120, questions=1, size=(114, 64), directory=folder)
-video = world.drawn
-video.name = attack + ".mp4"
-video.subtitles = Subtitles(tuple(Line(float(s), s + 1.0, attack) for s in range(120)))
-"""
-ATTACK = "<img src=x onerror=\"document.title='run'\">"
-
-
-def test_hostile_text_runs_no_script(notebooks: Notebooks) -> None:
-    book = notebooks(
-        HOSTILE,
-        "explorer = ak.widgets.GridExplorer(video, cell=32, cache=ak.Cache(None))\nexplorer",
-        "from IPython.display import HTML\nHTML(explorer._repr_html_())",
-    )
-    explorer = explorer_in(book)
-    assert "<img src=x onerror=" in explorer.locator(".status").inner_text()
-    assert "<img src=x onerror=" in explorer.locator(".caption").inner_text()
-    explorer.get_by_role("gridcell").nth(5).click()
-    wait_for(explorer, "5×5 cells")
-    book.page.keyboard.press("f")
-    wait_for(explorer, "at full resolution")
-    book.evaluate("explorer._send_error(ValueError(attack))")
-    expect(explorer.locator(".trouble")).to_contain_text("<img src=x onerror=")
-    assert book.page.locator("img[src=x]").count() == 0 and book.page.title() != "run"
-    for part in (explorer, book.output(2)):
-        assert not re.search("[\u202e\x1b]", part.inner_text()) and "script" not in [
-            tag.lower() for tag in part.evaluate("(el) => [...el.querySelectorAll('*')].map((each) => each.tagName)")
-        ]
-    page = book.exported()
-    assert page.locator("img[alt^='A contact sheet']").first.evaluate(
-        "(image) => image.decode().then(() => image.naturalWidth)"
-    )
-    assert "<img src=x onerror=" in page.locator("body").inner_text()
-    assert page.locator("img[src=x]").count() == 0 and page.title() != "run"
-    book.page.evaluate("(words) => { document.createElement('div').innerHTML = words; }", ATTACK)
-    book.page.wait_for_function("() => document.title === 'run'")
-    book.tab.errors.clear()  # as markup the attack runs, so the title would have changed

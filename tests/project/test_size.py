@@ -26,15 +26,15 @@ NOT_YET = {
     "benchmarks": 4319,
     "evaluation": 1853,
     "experiments": 641,
-    "viz": 4179,
-    "cli": 1991,
+    "viz": 3858,
+    "cli": 1988,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
 MODULES_ENTERED = {"paper": 39, "best": 40}
 """In how many modules of atlaskit a function runs while an oracle is asked one question, in a new
 process: 40 is the plan. Whoever brings a number down lowers it here."""
 
-WORDS = 31_916
+WORDS = 31_890
 """The most words of docs; 35,000 is the plan. Whoever makes a page shorter lowers it."""
 
 

@@ -34,9 +34,8 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
-from nbconvert import HTMLExporter
 from PIL import Image
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Route, expect, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Locator, Route, expect, sync_playwright
 
 from atlaskit.models.serving import supervisor
 from support.notebooks import write_notebook
@@ -192,7 +191,6 @@ class Book:
 
     def __init__(self, tab: Tab, path: Path) -> None:
         self.tab, self.lab, self.path, self.page = tab, tab.lab, path, tab.page
-        self._exported: list[Page] = []
         self.open()
 
     def open(self) -> None:
@@ -272,37 +270,12 @@ class Book:
         saved: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8"))
         return saved
 
-    def exported(self) -> Page:
-        """Open the saved notebook as nbconvert's HTML in a new tab, without a kernel or a network.
-
-        The requests of nbconvert's page for formulas and widgets are blocked and not recorded.
-        """
-        self.save()
-        html, _ = HTMLExporter().from_filename(str(self.path))
-        self.path.with_suffix(".html").write_text(html, encoding="utf-8")
-        page, recorded = self.tab.context.new_page(), len(self.tab.strangers)
-        self._exported.append(page)
-        page.goto(f"http://127.0.0.1:{self.lab.port}/files/{self.path.stem}.html?token={self.lab.token}")
-        del self.tab.strangers[recorded:]
-        return page
-
-    def restart(self) -> None:
-        """Restart the kernel by the menu, and wait for the new process."""
-        old_pid = self.evaluate("import os; print(os.getpid())")
-        self.page.evaluate("() => { window.jupyterapp.commands.execute('kernelmenu:restart'); }")
-        self.page.locator(".jp-Dialog .jp-mod-accept").click()
-        self.page.locator(".jp-Dialog").wait_for(state="detached")
-        self.idle()
-        assert self.evaluate("import os; print(os.getpid())") != old_pid
-
     def output(self, cell: int) -> Locator:
         """Return the output area of a code cell; 0 is the first cell."""
         return self.page.locator(".jp-NotebookPanel .jp-CodeCell").nth(cell).locator(".jp-Cell-outputArea")
 
     def close(self) -> None:
-        """Close the notebook and its exported pages, and reset the kernel."""
-        for page in self._exported:
-            page.close()
+        """Close the notebook, and reset the kernel."""
         self.evaluate(RESET_KERNEL)
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
 

@@ -27,7 +27,7 @@ Send = Callable[..., None]
 
 STATIC_CLASS = "atlaskit-still"
 """CSS class of the static picture, by which the page below finds it."""
-_EXPLORER = ("ruler", "cells", "help", "tools", "search_panel", "ask_panel", "panels", "explorer")
+_EXPLORER = ("ruler", "cells", "help", "tools", "search_panel", "ask_panel", "explorer")
 PARTS = {"explorer": tuple(f"explorer/{part}" for part in _EXPLORER)}
 """The files of a page that has several; each uses those before it."""
 _FOLDER = Path(__file__).parent
@@ -134,11 +134,9 @@ def page(name: str) -> tuple[str, str]:
         name: The name of the page.
     """
     parts = ("page", "channel", *PARTS.get(name, (name,)))
-    script, style = ("".join(_text(f"{part}.{form}") for part in parts) for form in ("js", "css"))
+    files = [_FOLDER / f"{part}.{form}" for part in parts for form in ("js", "css")]
+    script, style = (
+        "".join(file.read_text("utf-8") for file in files if file.match(f"*.{form}") and file.is_file())
+        for form in ("js", "css")
+    )
     return assets.script(*assets.PANES) + script, assets.style("walk") + style
-
-
-def _text(name: str) -> str:
-    """Return a file of this folder; empty for a style that does not exist."""
-    file = _FOLDER / name
-    return file.read_text(encoding="utf-8") if file.suffix != ".css" or file.is_file() else ""

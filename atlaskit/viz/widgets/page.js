@@ -17,17 +17,10 @@ function saveFile(bytes, type, name) {
   setTimeout(() => URL.revokeObjectURL(address), 60_000); // the browser reads it after the click
 }
 
-// The static picture above a widget, in an output of its own; null if there is none.
-function staticPictureAbove(el) {
-  const above = el.closest(".jp-OutputArea-child")?.previousElementSibling;
-  return above?.querySelector(".atlaskit-still") ? above : null;
-}
-
-// Hides the static picture while the widget works; returns a function that shows it again.
+// Hides the static picture, in an output of its own above a widget that works; returns a function that shows it again.
 function hideStaticPicture(el) {
-  const picture = staticPictureAbove(el);
-  if (picture) picture.style.display = "none";
-  return () => {
-    if (picture) picture.style.display = "";
-  };
+  const above = el.closest(".jp-OutputArea-child")?.previousElementSibling;
+  if (!above?.querySelector(".atlaskit-still")) return () => {};
+  above.style.display = "none";
+  return () => { above.style.display = ""; };
 }

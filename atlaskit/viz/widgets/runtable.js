@@ -4,11 +4,6 @@ const PAUSE_MS = 150; // after the last change of a filter, before the means are
 const NEWS_MS = 2000; // from one look at a file that is followed to the next
 const NO_KERNEL = "The kernel has stopped: run this cell again.";
 const WIDTHS = { question: "wide", choices: "wide", truth: "words", answer: "words", failure: "words" };
-const ARROWS = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -1, ArrowRight: 1 };
-// The chosen columns by the columns of the table, so that a cell that runs again keeps them.
-const chosenColumns = (globalThis.atlaskitChosenColumns ??= new Map());
-
-const ALPHABET = new Intl.Collator("en", { numeric: true });
 
 // Compares numbers by size and text by the alphabet, numbers before text; missing values are last in
 // both directions. A number and a text are never compared by their characters: 0.25 < 0.3, yet as
@@ -17,20 +12,13 @@ function compare(one, other, direction) {
   const isMissing = (value) => value === null || value === "", isText = (value) => typeof value === "string";
   if (isMissing(one) || isMissing(other)) return isMissing(one) - isMissing(other);
   if (isText(one) !== isText(other)) return direction * (isText(one) - isText(other));
-  return direction * (isText(one) ? ALPHABET.compare(one, other) : one - other);
+  return direction * (isText(one) ? inOrder(one, other) : one - other);
 }
 
 function valueText(value) {
   if (value === null) return "–";
   if (typeof value === "boolean") return value ? "yes" : "no";
   return typeof value === "number" ? value.toLocaleString("en", { maximumFractionDigits: 3 }) : value;
-}
-
-// The place that a key moves to in a line of `count` controls, or null; `less` and `more` are its arrows.
-function moved(key, from, count, less, more) {
-  if (key === "Home") return 0;
-  if (key === "End") return count - 1;
-  return key === less || key === more ? Math.min(Math.max(from + ARROWS[key], 0), count - 1) : null;
 }
 
 class Table {
@@ -68,7 +56,6 @@ class Table {
     if (message.is === "table") this.take(message);
     if (message.is === "means" && (message.ask === this.asked || !message.ask)) this.report(message.words);
     if (message.is === "csv") saveFile(buffers[0], "text/csv", "rows.csv");
-    if (message.is === "head" && this.toReveal) requestAnimationFrame(() => this.reveal()); // once it is drawn
     if (message.is !== "rows" || message.first !== this.rows.length) return;
     this.rows.push(...message.rows);
     for (const { select, column } of this.filters) {
@@ -98,15 +85,17 @@ class Table {
     this.order = { column: null, direction: 1 };
     this.makeFilters();
     this.words.value = words;
-    this.makeColumns();
+    this.isAll = element("input", { type: "checkbox" });
+    this.isAll.addEventListener("change", () => this.chooseColumns());
     this.head = element("tr");
     this.body = element("tbody");
     this.more = button("show more rows", { class: "more" }, () => {
       this.maxRows += PAGE_ROWS;
       this.draw();
     });
-    this.head.addEventListener("keydown", (event) => this.moveInHead(event));
-    this.body.addEventListener("keydown", (event) => this.moveInRows(event));
+    this.head.addEventListener("keydown", (event) => this.moveAlong(event, this.headButtons(), "ArrowLeft", "ArrowRight"));
+    this.head.addEventListener("focusin", (event) => this.onHeadFocus(event));
+    this.body.addEventListener("keydown", (event) => this.moveAlong(event, this.rowButtons(), "ArrowUp", "ArrowDown"));
     this.body.addEventListener("focusin", (event) => this.onRowFocus(event));
     this.caption = element("caption", {}, about.note);
     this.scroller = element("div", { class: "rows" }, element("table", {}, this.caption,
@@ -114,10 +103,11 @@ class Table {
     this.root.append(
       element("div", { class: "controls", role: "group", "aria-label": "Filters" },
         element("label", {}, "Search: ", this.words), ...this.filters.map(({ box }) => box), this.count),
-      element("div", { class: "controls" }, button("download CSV", {}, () => this.requestCsv()), this.menu),
+      element("div", { class: "controls" }, button("download CSV", {}, () => this.requestCsv()),
+        element("label", {}, this.isAll, ` all ${about.columns.length} columns`)),
       this.means, this.scroller, this.more);
     this.root.hidden = false;
-    this.choose(chosenColumns.get(this.key) ?? about.shown);
+    this.chooseColumns();
     if (!isFirst) return;
     this.showStatic = hideStaticPicture(this.el);
     if (about.follows) this.news = setInterval(() => { if (!this.isLost) this.model.send({ want: "news" }); }, NEWS_MS);
@@ -137,33 +127,11 @@ class Table {
     this.means = element("p", { class: "means", "aria-live": "polite" });
   }
 
-  // The menu of the columns.
-  makeColumns() {
+  // Shows the columns that matter most, or all of them.
+  chooseColumns() {
     const { columns, shown } = this.about;
-    this.key = JSON.stringify([columns, shown]);
-    this.boxes = columns.map(() => {
-      const box = element("input", { type: "checkbox" });
-      box.addEventListener("change", () => this.choose(columns.filter((_, column) => this.boxes[column].checked)));
-      return box;
-    });
-    const labels = columns.map((name, column) => element("label", {}, this.boxes[column], ` ${name}`));
-    this.chosen = element("summary");
-    this.menu = element("details", { class: "columns" }, this.chosen,
-      element("div", { class: "controls", role: "group", "aria-label": "Columns" },
-        button("none", {}, () => this.choose([])), button("all", {}, () => this.choose(columns)),
-        button("as at first", {}, () => this.choose(shown)), ...labels));
-  }
-
-  // Shows columns, given by their names, in the table's order.
-  choose(names) {
-    const { columns, shown } = this.about;
-    chosenColumns.set(this.key, names);
-    const order = [...shown, ...columns].filter((name, place, all) => all.indexOf(name) === place);
-    this.visible = order.filter((name) => names.includes(name)).map((name) => columns.indexOf(name));
-    this.chosen.textContent = `Columns (${this.visible.length} of ${columns.length})`;
-    this.root.classList.toggle("no-outcome", !names.includes("outcome")); // the score is then beside the run
+    this.visible = (this.isAll.checked ? columns : shown).map((name) => columns.indexOf(name));
     if (!this.visible.includes(this.order.column)) this.order = { column: null, direction: 1 };
-    columns.forEach((name, column) => { this.boxes[column].checked = this.visible.includes(column); });
     this.heads = new Map(this.visible.map((column) => [column,
       element("th", { scope: "col", class: this.classOf(column) },
         button(columns[column], { "data-column": column }, () => this.sort(column)))]));
@@ -283,22 +251,18 @@ class Table {
     mark([...this.body.querySelectorAll("button")], "row", this.atRow);
   }
 
-  moveInHead(event) {
-    const buttons = this.headButtons(), at = buttons.indexOf(event.target);
-    const place = moved(event.key, at, buttons.length, "ArrowLeft", "ArrowRight");
-    if (at < 0 || place === null || event.altKey || event.ctrlKey || event.metaKey) return;
+  // Moves the focus along a line of buttons.
+  moveAlong(event, buttons, less, more) {
+    const steps = { [less]: -1, [more]: 1, Home: -buttons.length, End: buttons.length };
+    const at = buttons.findIndex((each) => each.parentElement.contains(event.target));
+    if (at < 0 || !Object.hasOwn(steps, event.key) || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
-    this.atHead = Number(buttons[place].dataset.column);
-    this.markStops();
-    buttons[place].focus();
+    buttons[Math.max(0, Math.min(at + steps[event.key], buttons.length - 1))].focus();
   }
 
-  moveInRows(event) {
-    const buttons = this.rowButtons(), at = buttons.findIndex((each) => each.dataset.row === event.target.dataset.row);
-    const place = moved(event.key, at, buttons.length, "ArrowUp", "ArrowDown");
-    if (at < 0 || place === null || event.altKey || event.ctrlKey || event.metaKey) return;
-    event.preventDefault();
-    buttons[place].focus();
+  onHeadFocus({ target }) {
+    this.atHead = Number(target.dataset.column);
+    this.markStops();
   }
 
   // A row that keys lead to is shown from its start: question, truth and answer.
@@ -338,15 +302,11 @@ class Table {
       button("close", { "aria-label": `close ${name.toLowerCase()}` }, () => this.open([]))));
     this.walker.root.setAttribute("aria-label", `run of row ${indices.join(", and of row ")}`);
     this.walker.root.focus({ preventScroll: true });
-    this.toReveal = true;
+    // It was empty when it was opened, with nothing to scroll to. A reader who went back to the table stays there.
+    this.walker.onShown = () => {
+      if (!this.root.contains(document.activeElement)) this.below.scrollIntoView({ block: "start" });
+    };
     return this.below.scrollIntoView({ block: "start" });
-  }
-
-  // The run was empty when it was opened, so there was nothing yet to scroll to. A reader who went
-  // back to the table stays there.
-  reveal() {
-    this.toReveal = false;
-    if (this.opened.length && !this.root.contains(document.activeElement)) this.below.scrollIntoView({ block: "start" });
   }
 
   // Back to the row of a run that was closed; to the search if the filters leave it out.

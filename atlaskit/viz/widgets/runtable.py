@@ -53,7 +53,7 @@ class RunTable(PageOwner):
     """The rows of an evaluation in a notebook: `RunTable(rows)` as the last line of a cell.
 
     The headings sort the rows; filters select them by outcome, stop, category, method, and words. A
-    line has the accuracy of the selected rows with its interval. A menu chooses the columns, and a
+    line has the accuracy of the selected rows with its interval. A box shows all columns, and a
     button downloads what is shown as CSV. A row opens its run below the table (`TraceViewer`), and
     beside it a second run of the same question. This needs the traces of the runs, which
     `ak.evaluate(…, traces="FOLDER")` saves.

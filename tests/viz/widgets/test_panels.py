@@ -8,7 +8,8 @@ from typing import Any, Unpack
 
 import pytest
 from support.model_doubles import ATTACK, Counting, Spiteful
-from support.stand_ins import Flat
+from support.stand_ins import Flat, strings
+from support.widget_pages import FakePage
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -19,44 +20,35 @@ from atlaskit.video.video import Video
 from atlaskit.viz.live import thread
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
-from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 
 
-class FakePage:
-    """Replaces the page: it records the messages that it receives."""
-
-    def __init__(self, explorer: GridExplorer) -> None:
-        self.explorer, self.sent = explorer, list[tuple[dict[str, Any], Sequence[bytes]]]()
-        self.receive = explorer.attach(lambda message, buffers=(): self.sent.append((message, buffers)))
-
-    def of(self, panel: str) -> list[dict[str, Any]]:
-        """Return the messages of a panel, in order."""
-        return [message for message, _ in list(self.sent) if message.get("panel") == panel]
-
-    def panel(self, kind: type) -> Any:
-        return next(panel for panel in self.explorer._panels if isinstance(panel, kind))
+class PanelPage(FakePage):
+    """A page of the explorer that uses its panels."""
 
     def find(self, words: str) -> dict[str, Any]:
         """Search for words; return what was found."""
-        self.receive({"panel": "search", "want": "find", "words": words})
-        assert self.panel(SearchPanel)._jobs.wait(60)
+        self.request(panel="search", want="find", words=words)
         return self.of("search")[-1]
 
-    def request(self, want: str, **message: Any) -> dict[str, Any]:
-        """Send a message to the panel that asks; return the last reply."""
+    def wait(self) -> None:
+        """Wait for the run that goes on."""
+        next(panel for panel in self.widget._panels if isinstance(panel, AskPanel)).wait(120)
+
+    def tell(self, want: str, **message: Any) -> dict[str, Any]:
+        """Send a message to the panel that asks; return its last reply."""
         self.receive({"panel": "ask", "want": want, **message})
         return self.of("ask")[-1]
 
-    def ask(self, question: str, choices: Sequence[str] = (), within: Any = None) -> dict[str, Any]:
+    def put(self, question: str, choices: Sequence[str] = (), within: Any = None) -> dict[str, Any]:
         """Ask a question; return the state at the end of the run."""
-        self.request("ask", question=question, choices=[*choices], within=within)
-        self.panel(AskPanel).wait(120)
-        assert self.explorer._mark_jobs.wait(60)
+        self.tell("ask", question=question, choices=[*choices], within=within)
+        self.wait()
+        assert self.widget._mark_jobs.wait(60)
         return self.of("ask")[-1]
 
 
-def page_of(video: Video, cache: Cache, **options: Any) -> FakePage:
-    return FakePage(GridExplorer(video, k=4, cell=32, cache=cache, **options))
+def page_of(video: Video, cache: Cache, **options: Any) -> PanelPage:
+    return PanelPage(GridExplorer(video, k=4, cell=32, cache=cache, **options))
 
 
 def spoken(*texts: str) -> Video:
@@ -87,12 +79,6 @@ def test_words_are_found_and_marked(cache: Cache) -> None:
     assert found["lane"] == [[0.0, 1 / 16], [2 / 16, 3 / 16]]
 
 
-def test_hostile_lines_are_sent_as_printable_text(cache: Cache) -> None:
-    (hit,) = page_of(spoken(ATTACK), cache).find("onerror")["hits"]
-    text = "".join(text for text, _ in hit["parts"])
-    assert text.isprintable() and "<img src=x" in text and ["onerror", True] in hit["parts"]
-
-
 # --- the line of code
 
 
@@ -107,7 +93,7 @@ def test_hostile_lines_are_sent_as_printable_text(cache: Cache) -> None:
 def test_the_line_is_code_that_asks_just_that(
     cache: Cache, question: str, choices: tuple[str, ...], within: tuple[float, float] | None
 ) -> None:
-    sent = page_of(Flat(), cache).request(
+    sent = page_of(Flat(), cache).tell(
         "line", question=question, choices=[*choices], within=None if within is None else [*within]
     )
     assert sent["is"] == "line" and sent["line"].isprintable()
@@ -134,30 +120,28 @@ def test_the_line_is_code_that_asks_just_that(
         ({"question": "Who?", "choices": ["one"], "within": None}, "at least two choices"),
         ({"question": "Who?", "choices": [], "within": [4.0, 3.0]}, "a start before its end"),
         ({"question": "Who?", "choices": [], "within": [float("nan"), 3.0]}, "a start before its end"),
-        ({"question": "Who?", "choices": [], "within": ["a", 3.0]}, "a start before its end"),
         ({"question": "Who?", "choices": [], "within": [99.0, 100.0]}, "both in the video"),
-        ({"question": 3, "choices": [], "within": None}, "needs a text"),
         ({"question": "Who?", "choices": [3], "within": None}, "needs a text"),
     ],
 )
 def test_a_wrong_question_gets_a_sentence_and_starts_no_run(cache: Cache, message: dict[str, Any], words: str) -> None:
     page = page_of(Flat(), cache, vlm=Counting(Spiteful()))
-    reply = page.request("ask", **message)
+    reply = page.tell("ask", **message)
     assert reply["is"] == "problem" and words in reply["words"]
-    assert page.request("here")["phase"] == "idle" and page.explorer.results == []
+    assert page.tell("here")["phase"] == "idle" and page.widget.results == []
 
 
 def test_the_questions_of_a_world_are_offered_where_no_others_can_be_answered(world: World, cache: Cache) -> None:
-    page = FakePage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
-    page.request("here")
+    page = PanelPage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
+    page.tell("here")
     (offered,) = [message["questions"] for message in page.of("ask") if message["is"] == "questions"]
     askable = [question for question in world.questions if question.kind in ("choice", "open")]
     assert [(each["question"], tuple(each["choices"])) for each in offered] == [(q.text, q.choices) for q in askable]
     assert 0 < len(offered) < len(world.questions), "the page cannot ask for an interval"
-    assert page.ask(offered[-1]["question"], offered[-1]["choices"])["phase"] == "answered"
+    assert page.put(offered[-1]["question"], offered[-1]["choices"])["phase"] == "answered"
     for vlm in (None, "nano", Spiteful()):
-        page.explorer.vlm = vlm
-        page.request("here")
+        page.widget.vlm = vlm
+        page.tell("here")
         assert [message for message in page.of("ask") if message["is"] == "questions"][-1]["questions"] == []
 
 
@@ -166,15 +150,15 @@ def test_the_questions_of_a_world_are_offered_where_no_others_can_be_answered(wo
 
 def test_a_question_is_asked_and_its_evidence_is_marked(world: World, cache: Cache, draws_often: None) -> None:
     asked = next(question for question in world.questions if question.category == "SSS")
-    page = FakePage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
-    state = page.ask(asked.text, asked.choices)
-    result = page.explorer.result
-    assert result is not None and page.explorer.results == [result] and len(result.evidence)
+    page = PanelPage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
+    state = page.put(asked.text, asked.choices)
+    result = page.widget.result
+    assert result is not None and page.widget.results == [result] and len(result.evidence)
     assert (state["phase"], state["run"], state["question"]) == ("answered", 0, asked.text)
     assert state["words"] == f"Answer: {result.answer_in_words}; stopped by: {result.stop}"
     assert [item["label"] for item in state["evidence"]] == [*result.evidence.labels]
     assert [item["time_s"] for item in state["evidence"]] == [item.timestamp_s for item in result.evidence]
-    assert page.explorer.marks.evidence == result.evidence and page.explorer.marks.dead_zones == result.dead_zones
+    assert page.widget.marks.evidence == result.evidence and page.widget.marks.dead_zones == result.dead_zones
     marked = [message for message, _ in page.sent if message.get("is") == "marks"]
     assert len(marked) > 1, "evidence is marked as it arrives"
     assert {label for cell in marked[-1]["cells"] for label in cell["found"]} == set(result.evidence.labels)
@@ -201,16 +185,16 @@ class Waiting:
 def test_a_run_can_be_stopped_at_once_and_another_asked(cache: Cache) -> None:
     model = Waiting()
     page = page_of(Flat(), cache, vlm=model)
-    assert page.request("ask", question="Who?", choices=[], within=None)["phase"] == "running"
+    assert page.tell("ask", question="Who?", choices=[], within=None)["phase"] == "running"
     assert model.begun.wait(60)
-    assert page.request("ask", question="And who else?", choices=[], within=None)["question"] == "Who?"
-    page.request("stop")
-    page.panel(AskPanel).wait(60)
+    assert page.tell("ask", question="And who else?", choices=[], within=None)["question"] == "Who?"
+    page.tell("stop")
+    page.wait()
     state = page.of("ask")[-1]
     assert state["phase"] == "stopped" and "You stopped the run" in state["words"]
-    assert model.calls == 1 and page.explorer.result is None
-    page.explorer.vlm = Spiteful()
-    assert page.ask("Who?")["phase"] == "answered"
+    assert model.calls == 1 and page.widget.result is None
+    page.widget.vlm = Spiteful()
+    assert page.put("Who?")["phase"] == "answered"
 
 
 def test_a_stop_that_comes_after_a_failure_does_not_hide_it(cache: Cache) -> None:
@@ -219,36 +203,15 @@ def test_a_stop_that_comes_after_a_failure_does_not_hide_it(cache: Cache) -> Non
             raise OSError("the disk is full")
 
     page = page_of(Flat(), cache, vlm=Broken())
-    page.request("ask", question="Who?", choices=[], within=None)
-    page.panel(AskPanel).wait(60)
-    for state in (page.request("here"), page.request("stop")):
+    page.tell("ask", question="Who?", choices=[], within=None)
+    page.wait()
+    for state in (page.tell("here"), page.tell("stop")):
         assert state["phase"] == "failed" and "the disk is full" in state["words"]
 
 
-def test_hostile_replies_are_sent_as_printable_text(cache: Cache, draws_often: None) -> None:
-    page = page_of(Flat(), cache, vlm=Spiteful())
-    state = page.ask(ATTACK)
-
-    def check(value: Any) -> None:
-        if isinstance(value, str):
-            assert value.isprintable(), value
-        for each in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
-            check(each)
-
-    for message in page.of("ask"):
-        check(message)
-    assert "<script>" in state["question"]
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        *({"panel": "ask"}, {"panel": "ask", "want": 3}, {"panel": "ask", "want": "stop"}),
-        *({"panel": "ask", "want": "line"}, {"panel": "search", "want": "find", "words": 3}),
-        *({"panel": "steps", "want": "run"}, {"panel": "steps", "want": "run", "run": -1}),
-    ],
-)
-def test_malformed_messages_harm_nothing(cache: Cache, message: dict[str, Any]) -> None:
-    page = page_of(Flat(), cache)
-    page.receive(message)
-    assert page.request("here")["phase"] == "idle"
+def test_hostile_lines_and_replies_are_sent_as_printable_text(cache: Cache, draws_often: None) -> None:
+    page = page_of(spoken(ATTACK), cache, vlm=Spiteful())
+    assert ["onerror", True] in page.find("onerror")["hits"][0]["parts"]
+    assert "<script>" in page.put(ATTACK)["question"]
+    texts = strings([message for message, _ in page.sent])
+    assert all(text.isprintable() for text in texts) and any("<img src=x" in text for text in texts)

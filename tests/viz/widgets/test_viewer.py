@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,14 +13,14 @@ from typing import Any
 import pandas as pd
 import pytest
 from support.asking import ask, evaluate
-from support.stand_ins import ALL_HOSTILE, HOSTILE, checked_html, strings, with_hostile_text
+from support.stand_ins import ALL_HOSTILE, checked_html, strings
+from support.widget_pages import FakePage
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import baselines
-from atlaskit.runs.events import Start
 from atlaskit.runs.replay import pictures
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
@@ -31,26 +30,8 @@ from atlaskit.viz.widgets import RunTable, TraceViewer
 from atlaskit.viz.widgets.channel import MAX_RUNS
 
 
-class FakePage:
-    """Replaces the page: it records the messages that it receives."""
-
-    def __init__(self, widget: TraceViewer | RunTable) -> None:
-        self.widget, self.sent, self.jpegs = widget, list[dict[str, Any]](), dict[tuple[int, int], bytes]()
-        vars(widget)["widget"] = self
-
-    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-        self.sent.append(json.loads(json.dumps(message)))
-        if message["is"] == "picture":
-            self.jpegs[message["run"], message["picture"]] = buffers[0]
-
-    def request(self, **message: Any) -> list[dict[str, Any]]:
-        """Send a request, and return all messages that it causes."""
-        before = len(self.sent)
-        self.widget._receive(message)
-        channel = self.widget._channel
-        for jobs in (*channel._step_jobs.values(), channel._image_jobs):
-            assert jobs.wait(60)
-        return self.sent[before:]
+class RunPage(FakePage):
+    """A page that shows runs."""
 
     def steps(self, number: int = 0) -> list[dict[str, Any]]:
         """Request a run, and return its steps, joined from batches as a page joins them."""
@@ -59,16 +40,16 @@ class FakePage:
             if message["is"] == "steps":
                 assert message["first"] == len(steps)
                 steps += message["steps"]
-        assert self.sent[-1]["last"]
+        assert self.sent[-1][0]["last"]
         return steps
 
     def head(self) -> dict[str, Any]:
-        return next(message["head"] for message in reversed(self.sent) if message["is"] == "head")
+        return next(message["head"] for message, _ in reversed(self.sent) if message["is"] == "head")
 
 
 def test_a_page_receives_all_steps_and_only_requested_images(eventful: Result) -> None:
     empty = Cache(None)
-    page = FakePage(TraceViewer(eventful, cache=empty))
+    page = RunPage(TraceViewer(eventful, cache=empty))
     assert page.request(want="runs") == [{"is": "runs", "runs": [0]}]
     decoded = eventful.sheet.video.frames_decoded
     steps, head = page.steps(), page.head()
@@ -82,11 +63,9 @@ def test_a_page_receives_all_steps_and_only_requested_images(eventful: Result) -
     listed = [(index, image) for index, step in enumerate(steps) for image, *_ in step["saw"]]
     assert len(listed) == len(drawn) > 10
     for (index, image), each in list(zip(listed, drawn, strict=True))[:6]:
-        (reply,) = [
-            message for message in page.request(want="pictures", wanted=[[0, image]]) if message["is"] == "picture"
-        ]
+        reply, (jpeg,) = page.ask(want="pictures", wanted=[[0, image]])
         assert reply == {"is": "picture", "run": 0, "picture": image} and index == each.place
-        assert page.jpegs[0, image] == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
+        assert jpeg == shrink_jpeg(each.picture.jpeg(), MAX_WIDTH_PX, 500_000)
 
 
 def test_a_trace_cannot_make_the_viewer_read_other_cache_entries(answered: Result) -> None:
@@ -95,18 +74,17 @@ def test_a_trace_cannot_make_the_viewer_read_other_cache_entries(answered: Resul
     cache.put("view:2:" + "1" * 64, b"no jpeg")
     for key in ("reply:5:" + "0" * 64, "view:2:" + "1" * 64, "no key", ""):
         events = [replace(step, view=replace(step.view, key=key)) for step in answered.trace.of("step")]
-        page = FakePage(TraceViewer(Trace(tuple(events)), cache=cache))
+        page = RunPage(TraceViewer(Trace(tuple(events)), cache=cache))
         assert len(page.steps()) == len(events)
         (missing,) = page.request(want="pictures", wanted=[[0, 0]])
         assert missing["is"] == "missing" and "secret" not in missing["words"]
 
 
 def test_invalid_messages_are_ignored(answered: Result) -> None:
-    page = FakePage(TraceViewer(answered))
+    page = RunPage(TraceViewer(answered))
     count = len(page.steps())
     for message in (
         *({}, {"want": "run"}, {"want": "run", "run": 1}, {"want": "run", "run": -1}, {"want": "run", "run": "0"}),
-        {"want": "pictures", "wanted": "all"},
         {"want": "pictures", "wanted": [[0], [0, 10_000], [7, 0], [0, -1], ["0", 0], [0, 0.5], None]},
         {"want": ALL_HOSTILE},
     ):
@@ -114,38 +92,21 @@ def test_invalid_messages_are_ignored(answered: Result) -> None:
     assert len(page.steps()) == count, "its threads still run"
 
 
-INVALID_RUNS: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "nothing": (lambda path: path / "gone.json", "cannot be read: No such file"),
-    "picture": (lambda path: write_run(path, b"\xff\xd8\xff\xe0"), "is not valid JSON"),
-    "version": (lambda path: write_run(path, b'{"atlaskit_trace":99}\n'), "of version 99"),
-    "result": (lambda path: write_run(path, b'{"atlaskit_result":4,"trace":7}'), "has no valid trace"),
-    "event": (
-        lambda path: write_run(path, b'{"atlaskit_trace":3}\n{"kind":"<b>"}\n'),
-        "is no event that this atlaskit knows",
-    ),
-    "table": (lambda path: pd.DataFrame(), "A run must be a Result, a Trace, or the path"),
-}
-
-
-def write_run(folder: Path, data: bytes) -> Path:
-    (folder / "run.json").write_bytes(data)
-    return folder / "run.json"
-
-
-@pytest.mark.parametrize("case", INVALID_RUNS)
-def test_an_invalid_run_raises_one_sentence(case: str, tmp_path: Path) -> None:
-    make, message = INVALID_RUNS[case]
-    with pytest.raises(InputError, match=message) as raised:
-        TraceViewer(make(tmp_path))
-    assert "\n" not in str(raised.value) and str(raised.value).endswith(".")
+def test_what_is_no_run_raises_one_sentence(tmp_path: Path) -> None:
+    for run, words in (
+        (tmp_path / "gone.json", "cannot be read: No such file"),
+        (pd.DataFrame, "A run must be a Result"),
+    ):
+        with pytest.raises(InputError, match=rf"^[^\n]*{words}[^\n]*\.$"):
+            TraceViewer(run)  # type: ignore[arg-type]
 
 
 def test_two_runs_of_one_question_are_shown_side_by_side(world: World, answered: Result, shared_cache: Cache) -> None:
     uniform = baselines.uniform(world.drawn, answered.question, vlm=Oracle(world), cache=shared_cache)
-    page = FakePage(TraceViewer(answered, uniform))
+    page = RunPage(TraceViewer(answered, uniform))
     assert page.request(want="runs") == [{"is": "runs", "runs": [0, 1]}]
     assert [len(page.steps(number)) for number in (0, 1)] == [len(answered.trace), len(uniform.trace)]
-    names = [message["head"]["name"] for message in page.sent if message["is"] == "head"]
+    names = [message["head"]["name"] for message, _ in page.sent if message["is"] == "head"]
     assert names[0].startswith("video-rlm · oracle") and names[1].startswith("uniform · oracle")
     assert checked_html(page.widget).text.count(answered.question.text) == 2
     other = ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=shared_cache, cell=48)
@@ -153,28 +114,13 @@ def test_two_runs_of_one_question_are_shown_side_by_side(world: World, answered:
         TraceViewer(answered, other)
 
 
-@pytest.fixture
-def hostile(eventful: Result, tmp_path: Path) -> Result:
-    """A run whose texts are all hostile."""
-    events = [with_hostile_text(event) for event in eventful.trace]
-    question = replace(eventful.question, text=ALL_HOSTILE[:-1], choices=(HOSTILE[0], HOSTILE[1], ALL_HOSTILE[:-1]))
-    settings = {**eventful.settings, "model": ALL_HOSTILE, "parameters": {ALL_HOSTILE: ALL_HOSTILE}}
-    events[0] = Start(question=question.to_json(), settings=settings)
-    return replace(
-        eventful,
-        question=question,
-        reasoning=ALL_HOSTILE,
-        failure=ALL_HOSTILE,
-        stop=ALL_HOSTILE,
-        trace=Trace(tuple(events)),
-    )
-
-
 def test_hostile_text_stays_text(hostile: Result) -> None:
     for given in (hostile, hostile.trace):
-        page = FakePage(TraceViewer(given, cache=hostile.sheet.cache))
+        page = RunPage(TraceViewer(given, cache=hostile.sheet.cache))
         steps = page.steps()
-        assert all(character.isprintable() for text in strings(page.sent) for character in text)
+        assert all(
+            character.isprintable() for text in strings([message for message, _ in page.sent]) for character in text
+        )
         assert any("<script>alert(1)</script>" in text for text in strings(steps)), "markup is shown as text"
         assert "<script>alert(1)</script>" in checked_html(page.widget).text
 
@@ -196,7 +142,7 @@ def rows(world: World, shared_cache: Cache, tmp_path_factory: pytest.TempPathFac
 
 def sent_table(table: RunTable) -> tuple[dict[str, Any], pd.DataFrame]:
     """Return the first message to the page, and the rows of the others."""
-    head, *batches = FakePage(table).request(want="rows")
+    head, *batches = RunPage(table).request(want="rows")
     values = [row for batch in batches for row in batch["rows"]]
     return head, pd.DataFrame(values, columns=head["columns"])
 
@@ -217,10 +163,9 @@ def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) 
     attack = '=HYPERLINK("http://x","a")'
     texts = [attack, "+1", "-2 and more", "@sum", "\t=1", "  =1", "＝1", 'a "quoted", cell\nof two lines']
     hostile = rows.assign(question=texts, tokens=[-1.5, *rows["tokens"][1:]], **{"=1+1": "x" * 900})
-    table, sent = RunTable(hostile), list[bytes]()
-    FakePage(table).send = lambda message, buffers=(): sent.extend(buffers)  # type: ignore[method-assign]
+    page = RunPage(RunTable(hostile))
     columns = ["tokens", "question", "=1+1", "trace", "none", 3]
-    table._receive({"want": "csv", "rows": [7, 0, 1, 2, 3, 4, 5, 6, 99], "columns": columns})
+    _, sent = page.ask(want="csv", rows=[7, 0, 1, 2, 3, 4, 5, 6, 99], columns=columns)
     read = pd.read_csv(io.BytesIO(sent[0]))
     assert list(read.columns) == ["run", "tokens", "question", "'=1+1"] and read["'=1+1"][0] == "x" * 900, "whole texts"
     assert read["run"].tolist() == [7, 0, 1, 2, 3, 4, 5, 6], "the numbers by which the page names the runs"
@@ -230,13 +175,13 @@ def test_the_csv_is_what_is_shown_and_safe_in_a_spreadsheet(rows: pd.DataFrame) 
 
 
 def test_a_row_opens_its_run(world: World, rows: pd.DataFrame, shared_cache: Cache) -> None:
-    page = FakePage(RunTable(rows, cache=shared_cache))
+    page = RunPage(RunTable(rows, cache=shared_cache))
     for number, path in enumerate(rows["trace"][:7]):
         saved = json.loads(Path(path).read_text(encoding="utf-8"))
         assert len(page.steps(number)) == len(saved["trace"]) and page.head()["question"] == rows["question"][number]
     assert len(page.widget._channel._pictures) == MAX_RUNS, "the images of the oldest run are released"
     table = RunTable(rows, cases=world.cases(drawn=True), cache=Cache(None))
-    page = FakePage(table)
+    page = RunPage(table)
     image = next(step["saw"][0][0] for step in page.steps(0) if step["saw"])
     assert page.request(want="pictures", wanted=[[0, image]])[0]["is"] == "picture", "drawn from the case's video"
     assert [run.question.text for run in table.open(0, 4).runs] == [rows["question"][0]] * 2  # type: ignore[union-attr]

@@ -57,13 +57,14 @@ class AskPanel {
     this.hint = element("p", { class: "note" });
     this.asked = element("p", { class: "asked" });
     this.outcome = element("p", { class: "outcome", role: "status" });
+    this.elapsed = element("p", { class: "note", "aria-hidden": "true" });
     this.reasoning = element("p", { class: "note" });
     this.counts = element("p", { class: "note" });
     this.latest = element("ul", { class: "latest", "aria-label": "latest steps" });
     this.evidence = element("ul", { class: "evidence", "aria-label": "evidence" });
     this.toSteps = button("steps", { "aria-expanded": "false" }, () => this.toggleSteps());
     this.run = element("div", {}, element("div", { class: "fields" }, this.ask, this.stop), this.hint, this.problem,
-      element("div", { class: "run" }, this.asked, this.outcome, this.reasoning, this.evidence, this.counts,
+      element("div", { class: "run" }, this.asked, this.outcome, this.elapsed, this.reasoning, this.evidence, this.counts,
         this.latest, this.toSteps));
   }
 
@@ -128,21 +129,13 @@ class AskPanel {
 
   receive(message) {
     if (message.panel !== "ask") return message.panel === "steps"; // which the walker receives
-    if (message.is === "line") this.showLine(message);
+    if (message.is === "line") [this.line.value, this.note.textContent] = [message.line, message.note];
     else if (message.is === "questions") this.offerQuestions(message.questions);
-    else if (message.is === "problem") this.refuse(message.words);
-    else this.draw(message);
+    else if (message.is === "problem") {
+      this.problem.textContent = message.words;
+      this.reveal(this.problem);
+    } else this.draw(message);
     return true;
-  }
-
-  showLine({ line, note }) {
-    this.line.value = line;
-    this.note.textContent = note;
-  }
-
-  refuse(words) {
-    this.problem.textContent = words;
-    this.reveal(this.problem);
   }
 
   // Scrolls what became of "Ask" into view, once.
@@ -168,7 +161,7 @@ class AskPanel {
     this.toSteps.hidden = state.run === undefined;
     if (state.run !== this.state.run) this.closeSteps();
     this.state = state;
-    this.count(isRunning ? state.seconds : null);
+    this.tell(isRunning);
     if (state.phase !== "idle") this.reveal(this.outcome);
   }
 
@@ -183,20 +176,15 @@ class AskPanel {
     }));
   }
 
-  // Says how long a run has lasted, or how it ended.
-  count(seconds) {
+  // Says that a run goes on, and for how long, or how it ended.
+  tell(isRunning) {
+    const { phase, words = "", seconds } = this.state, begun = Date.now() - 1000 * seconds;
+    const outcome = isRunning ? `${phase === "stopping" ? "Stopping" : "Running"}…` : words;
+    if (this.outcome.textContent !== outcome) this.outcome.textContent = outcome; // else it would be read out again
+    const tick = () => { this.elapsed.textContent = isRunning ? `${Math.round((Date.now() - begun) / 1000)} s` : ""; };
     clearInterval(this.clock);
-    if (seconds === null) {
-      this.outcome.textContent = this.state.words ?? "";
-      return;
-    }
-    const begun = Date.now() - 1000 * seconds, verb = this.state.phase === "stopping" ? "Stopping" : "Running";
-    const tick = () => { this.elapsed.textContent = `${Math.round((Date.now() - begun) / 1000)} s`; };
-    this.elapsed = element("span", { "aria-hidden": "true" });
-    if (this.outcome.firstChild?.textContent !== `${verb}… `) this.outcome.replaceChildren(`${verb}… `, this.elapsed);
-    else this.outcome.lastChild.replaceWith(this.elapsed);
     tick();
-    this.clock = setInterval(tick, 1000);
+    if (isRunning) this.clock = setInterval(tick, 1000);
   }
 
   // --- its steps

@@ -17,7 +17,6 @@ from atlaskit.errors import FrameError, InputError
 from atlaskit.runs.narrate import span_text
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
-from atlaskit.viz.html.phrases import duration_text
 
 SHORTEST_S, LONGEST_S = 2.0, 10.0
 """Length of a clip: a shorter one is over before one sees it; a longer one takes long to make."""
@@ -97,13 +96,9 @@ def make_clip(video: Video, span_s: Span, around_s: float, cache: Cache) -> tupl
     lowest_s, highest_s = (span_s[0], span_s[1]) if length_s > shown_s else (0.0, video.duration_s)
     start_s = max(lowest_s, min(centre_s - shown_s / 2, highest_s - shown_s))
     end_s = min(start_s + shown_s, video.duration_s)
-    words = f"Plays {span_text((start_s, end_s))}, without sound"
-    if length_s > shown_s:
-        words += f": {shown_s:g} s around the frame shown, since a clip has at most {LONGEST_S:g} s"
-        words += f" and this takes {duration_text(length_s)}"
-    elif length_s < shown_s - 1e-6:
-        words += f": {shown_s:g} s around {span_text(span_s)}"
-    return Clip(video, start_s, end_s, cache), f"{words}."
+    limit = f"; a clip has at most {LONGEST_S:g} s" if length_s > shown_s else ""
+    words = f"Plays {span_text((start_s, end_s))}, without sound{limit}."
+    return Clip(video, start_s, end_s, cache), words
 
 
 def encode_webm(frames: Sequence[Pixels], fps: float) -> bytes:

@@ -25,37 +25,56 @@ class Explorer {
     this.clip = new ClipPlayer(() => this.focusStage());
     this.stage = element("div", { class: "stage", tabindex: -1 }, this.picture, this.cells, this.clip.box);
     this.ruler = new Ruler((seconds) => this.goToTime(seconds));
-    this.help = new Help();
     this.time = new TimeField((text) => this.goToTyped(text));
     this.caption = element("p", { class: "caption", "aria-live": "polite" });
     this.status = element("p", { class: "status" });
     this.notice = element("p", { class: "notice", role: "status" });
     this.trouble = element("p", { class: "trouble", role: "alert" });
+    this.panels = [new SearchPanel(this), new AskPanel(this)];
+    this.actions = this.makeActions(...this.panels);
+    this.help = new Help(this.actions);
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
       "data-lm-suppress-shortcuts": "true", hidden: true },
       element("nav", { "aria-label": "breadcrumbs" }, this.crumbs), this.controls(), this.ruler.box, this.stage,
-      this.status, this.trouble, this.notice, this.caption, this.help.box);
-    this.panels = makePanels(this);
-    this.root.append(...this.panels.map((panel) => panel.box));
+      this.status, this.trouble, this.notice, this.caption, this.help.box, ...this.panels.map((panel) => panel.box));
     this.el = el;
     el.append(this.root);
   }
 
+  // What single keys do, and those buttons that do the same.
+  makeActions(search, ask) {
+    const actions = [
+      ["Backspace", "go back, as Escape does", () => this.goBack(), "← back"],
+      ["b", "show the time just before the cell", () => this.look("before"), "time before"],
+      ["a", "show the time just after the cell", () => this.look("after"), "time after"],
+      ["f", "show the cell's frame at full resolution", () => this.look("frame"), "full frame"],
+      ["p", "play a clip of the cell; Escape closes it", 
+        () => this.order({ want: "clip", ...oneFrame(this.shown, this.focus) }, "Making a clip…"), "play clip"],
+      ["c", "copy the time", () => this.copyTime(), "copy time"],
+      ["s", "save the picture as PNG; with Shift, the cell's frame", (isShifted) => this.save(isShifted), "save sheet"],
+      ["m", "show or hide the marks of the run", () => this.toggleMarks(), "marks"],
+      ["t", "go to a time that you type: 65, 1:05, 1:02:03.5 or 1m5s", () => this.time.focus()],
+      ["/", "search words in the subtitles", () => search.open()],
+      ["n", "go to the next line that was found; with Shift, to the one before", (isShifted) => search.step(isShifted ? -1 : 1)],
+      ["q", "ask a question about the shown region", () => ask.open()],
+      ["?", "show this list", () => this.help.toggle(), "keys"],
+    ];
+    return actions.map(([key, words, act, label]) => ({ key, words, act,
+      button: label && button(label, { "aria-keyshortcuts": key, title: words }, () => act(false)) }));
+  }
+
+  buttonOf(key) {
+    return this.actions.find((action) => action.key === key).button;
+  }
+
   controls() {
-    const make = (label, key, onClick) => button(label, { "aria-keyshortcuts": key }, onClick);
-    this.back = make("← back", "Backspace", () => this.goBack());
-    this.frame = make("full frame", "F", () => this.look("frame"));
-    this.before = make("time before", "B", () => this.look("before"));
-    this.after = make("time after", "A", () => this.look("after"));
-    this.saveSheet = make("save sheet", "S", () => this.save(false));
-    this.marks = make("marks", "M", () => this.toggleMarks());
+    const frame = button("save frame", { "aria-keyshortcuts": "Shift+s" }, () => this.save(true));
     this.facts = element("span", { class: "facts" });
-    const all = [this.back, this.before, this.after, this.frame, make("play clip", "P", () => this.play()),
-      make("copy time", "C", () => this.copyTime()), this.saveSheet,
-      make("save frame", "Shift+S", () => this.save(true)), this.marks];
-    const keys = button("?", { "aria-keyshortcuts": "?", "aria-label": "keys", title: "all keys" },
-      () => this.help.toggle());
-    return element("div", { class: "controls" }, ...all, this.time.box, keys, this.facts);
+    const made = element("div", { class: "controls" }, ...this.actions.map((action) => action.button).filter(Boolean),
+      this.facts);
+    this.buttonOf("s").after(frame);
+    this.buttonOf("?").before(this.time.box);
+    return made;
   }
 
   listen() {
@@ -171,8 +190,7 @@ class Explorer {
       speech: () => this.ruler.setLane("speech", message.spans, message.words),
       clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
       png: () => { saveFile(buffers[0], "image/png", message.name); this.deliver(`Saved as ${message.name}.`); },
-      "no clip": () => this.deliver(message.words),
-      "no png": () => this.deliver(message.words),
+      notice: () => this.deliver(message.words),
       trouble: () => this.refuse(message.words),
     };
     if (Object.hasOwn(act, message.is)) act[message.is]();
@@ -226,12 +244,17 @@ class Explorer {
     this.caption.textContent = message.words;
     this.facts.textContent = `${message.depth} · ${message.resolution}`;
     this.crumbs.replaceChildren(...message.crumbs.map((crumb) => this.crumb(crumb)));
-    this.drawCells();
-    this.ruler.draw(message.ruler);
-    this.updateButtons();
+    this.drawPlace(hadFocus);
     this.describe(this.focus);
+  }
+
+  // Draws what lies over the picture and beside it.
+  drawPlace(hadFocus) {
+    this.drawCells();
+    this.ruler.draw(this.shown.ruler);
+    this.updateButtons();
     if (hadFocus) this.focusStage();
-    for (const panel of this.panels) panel.onShown(message);
+    for (const panel of this.panels) panel.onShown(this.shown);
   }
 
   // Draws the marks of the shown place again; the image, the focus and a clip stay.
@@ -239,11 +262,7 @@ class Explorer {
     if (JSON.stringify(message.place) !== JSON.stringify(this.shown?.place)) return;
     const hadFocus = this.cells.contains(document.activeElement);
     this.shown = message;
-    this.drawCells();
-    this.ruler.draw(message.ruler);
-    this.updateButtons();
-    if (hadFocus) this.focusStage();
-    for (const panel of this.panels) panel.onShown(message);
+    this.drawPlace(hadFocus);
   }
 
   focusStage(how) {
@@ -265,11 +284,11 @@ class Explorer {
 
   updateButtons() {
     const { path, look } = this.shown.place;
-    this.back.disabled = look === "grid" && !path.length;
-    this.frame.disabled = look === "frame";
-    this.saveSheet.hidden = look === "frame";
-    this.marks.hidden = !this.shown.ruler.dead.length && !this.shown.ruler.found.length;
-    this.marks.setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
+    this.buttonOf("Backspace").disabled = look === "grid" && !path.length;
+    this.buttonOf("f").disabled = look === "frame";
+    this.buttonOf("s").hidden = look === "frame";
+    this.buttonOf("m").hidden = !this.shown.ruler.dead.length && !this.shown.ruler.found.length;
+    this.buttonOf("m").setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
   }
 
   // Describes a shown cell, or the one that is shown in more detail.
@@ -327,10 +346,6 @@ class Explorer {
     this.onRest(event);
   }
 
-  play() {
-    this.order({ want: "clip", ...oneFrame(this.shown, this.focus) }, "Making a clip…");
-  }
-
   // Saves the shown picture, or the frame of the cell that has the focus.
   save(isFrame) {
     const what = isFrame ? oneFrame(this.shown, this.focus) : { place: this.shown.place };
@@ -348,9 +363,9 @@ class Explorer {
   }
 
   onKey(event) {
-    if (!this.shown || event.altKey || event.ctrlKey || event.metaKey) return;
+    if (event.altKey || event.ctrlKey || event.metaKey) return;
     event.stopPropagation(); // else JupyterLab handles it
-    const act = this.actionOf(event);
+    const act = this.shown && this.actionOf(event);
     if (!act) return;
     event.preventDefault();
     act();
@@ -360,15 +375,15 @@ class Explorer {
   actionOf({ key: pressed, shiftKey, target }) {
     const key = pressed.length === 1 ? pressed.toLowerCase() : pressed;
     if (this.help.isOpen) return key === "?" ? () => this.help.toggle() : null;
-    if (target.closest("input, textarea, select")) return key === "Escape" ? () => this.focusStage() : null;
+    const isTyped = target.closest("input:not([type=checkbox], [type=range]), textarea, select") !== null;
+    const isControl = target.closest(".panel, input") !== null;
+    if (isTyped || (isControl && key === "Escape")) return key === "Escape" ? () => this.focusStage() : null;
     if (key === "Escape" && this.clip.isOpen) return () => this.clip.close();
     if (target.closest("video")) return null;
-    if (key === "Enter" || key === " ") return target.closest("button") ? null : () => this.open(this.focus);
-    const letters = { f: () => this.look("frame"), b: () => this.look("before"), a: () => this.look("after"),
-      m: () => this.toggleMarks(), t: () => this.time.focus(), p: () => this.play(), c: () => this.copyTime(),
-      s: () => this.save(shiftKey), "?": () => this.help.toggle(), Backspace: () => this.goBack(),
-      Escape: () => this.goBack() };
-    return Object.hasOwn(letters, key) ? letters[key] : this.motionOf(key, shiftKey);
+    const action = this.actions.find((each) => each.key === (key === "Escape" ? "Backspace" : key));
+    if (action) return () => action.act(shiftKey);
+    if (isControl || ((key === "Enter" || key === " ") && target.closest("button"))) return null;
+    return key === "Enter" || key === " " ? () => this.open(this.focus) : this.motionOf(key, shiftKey);
   }
 
   // The action of a key that moves: between cells, by frames, or to a neighbouring cell's time.

@@ -8,6 +8,8 @@ the ruler) has threads of its own.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache, cache_in_use
@@ -213,9 +215,10 @@ class GridExplorer(PageOwner):
             case "ahead":
                 self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
             case "clip":
-                self._clip_jobs.submit(lambda is_latest: self._send_clip(location, is_latest))
+                send = partial(self._send_clip, location)
+                self._submit_order(self._clip_jobs, "The clip cannot be played", send)
             case "png":
-                self._file_jobs.submit(lambda _: self._send_png(location))
+                self._submit_order(self._file_jobs, "The picture cannot be saved", lambda _: self._send_png(location))
             case _:
                 self._requested = location
                 self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
@@ -279,26 +282,30 @@ class GridExplorer(PageOwner):
             spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
             self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
 
+    def _submit_order(self, jobs: Debouncer, what: str, send: Callable[[IsLatest], None]) -> None:
+        """Send by a thread what is no picture of a place; where that fails, a notice says why."""
+
+        def job(is_latest: IsLatest) -> None:
+            try:
+                send(is_latest)
+            except Exception as error:
+                self.send({"is": "notice", "words": _words(what, error)})
+
+        jobs.submit(job)
+
     def _send_clip(self, location: Location, is_latest: IsLatest) -> None:
         """Send a clip of what is shown at a location, or of its cell."""
-        try:
-            shown = show(self.atlas, location)
-            middle_s = shown.time_s if shown.time_s is not None else sum(shown.span_s) / 2
-            clip, words = make_clip(self.atlas.video, shown.span_s, middle_s, self.atlas.cache)
-            webm = clip.webm()
-        except Exception as error:
-            return self.send({"is": "no clip", "words": _words("The clip cannot be played", error)})
+        shown = show(self.atlas, location)
+        middle_s = shown.time_s if shown.time_s is not None else sum(shown.span_s) / 2
+        clip, words = make_clip(self.atlas.video, shown.span_s, middle_s, self.atlas.cache)
+        webm = clip.webm()
         if is_latest():
             self.send({"is": "clip", "words": words}, [webm])
-        return None
 
     def _send_png(self, location: Location) -> None:
         """Send a PNG of what is shown at a location."""
-        try:
-            png, name = png_of(self.atlas, show(self.atlas, location))
-        except Exception as error:
-            return self.send({"is": "no png", "words": _words("The picture cannot be saved", error)})
-        return self.send({"is": "png", "name": name}, [png])
+        png, name = png_of(self.atlas, show(self.atlas, location))
+        self.send({"is": "png", "name": name}, [png])
 
     def _send_error(self, error: Exception) -> None:
         self._requested = self.place

@@ -7,10 +7,7 @@ function cssPercent(share) {
 
 // A mark on the ruler; `from` and `to` are shares of the video.
 function rulerMark([from, to], name) {
-  const made = element("span", { class: name });
-  made.style.left = cssPercent(from);
-  made.style.width = cssPercent(to - from);
-  return made;
+  return element("span", { class: name, style: `left:${cssPercent(from)};width:${cssPercent(to - from)}` });
 }
 
 class Ruler {
@@ -18,40 +15,40 @@ class Ruler {
     this.onSeek = onSeek;
     this.duration = 0;
     this.lanes = new Map(); // by name, in the order in which they came
-    this.line = element("div", { class: "line", role: "slider", tabindex: 0, "aria-label": "time in the video",
-      "aria-valuemin": 0 });
+    this.marks = element("div", { "aria-hidden": "true" });
+    // The browser's own slider lies unseen over the marks: it is dragged, and has the keys.
+    this.slider = element("input", { type: "range", min: 0, step: "any", "aria-label": "time in the video" });
+    this.tip = element("span", { class: "tip", "aria-hidden": "true", hidden: true });
     this.start = element("span", { class: "end" });
     this.end = element("span", { class: "end" });
-    this.tip = element("span", { class: "tip", "aria-hidden": "true", hidden: true });
     this.rows = element("div", { class: "lanes" });
-    this.box = element("div", { class: "ruler" }, element("div", { class: "scale" }, this.start, this.line, this.end),
-      this.rows);
+    this.box = element("div", { class: "ruler" }, element("div", { class: "scale" }, this.start,
+      element("div", { class: "line" }, this.marks, this.slider, this.tip), this.end), this.rows);
     this.listen();
   }
 
   listen() {
-    this.line.addEventListener("pointerdown", (event) => this.onPointer(event));
-    this.line.addEventListener("pointermove", (event) => this.onPointer(event));
-    this.line.addEventListener("pointerup", (event) => this.onPointer(event));
-    this.line.addEventListener("pointercancel", () => this.release());
-    this.line.addEventListener("pointerleave", () => { this.tip.hidden = true; });
-    this.line.addEventListener("keydown", (event) => this.onKey(event));
+    this.slider.addEventListener("pointerdown", () => { this.isDragging = true; });
+    this.slider.addEventListener("pointermove", (event) => this.point(event));
+    this.slider.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    this.slider.addEventListener("input", () => this.seek(false));
+    for (const end of ["change", "pointerup", "pointercancel"]) {
+      this.slider.addEventListener(end, () => {
+        this.isDragging = false;
+        this.seek(true);
+      });
+    }
   }
 
   draw({ duration_s: duration, ends, here, words, dead, found }) {
     this.duration = duration;
     [this.start.textContent, this.end.textContent] = ends;
-    const labels = found.map(([share, label]) => {
-      const made = element("span", { class: "found" }, label);
-      made.style.left = cssPercent(share);
-      return made;
-    });
-    this.here = here[0];
-    this.line.setAttribute("aria-valuemax", Math.round(duration));
-    this.line.setAttribute("aria-valuenow", Math.round(here[0] * duration));
-    this.line.setAttribute("aria-valuetext", words);
-    this.line.replaceChildren(...dead.map((zone) => rulerMark(zone, "zone")), rulerMark(here, "here"), ...labels,
-      this.tip);
+    const labels = found.map(([share, label]) =>
+      element("span", { class: "found", style: `left:${cssPercent(share)}` }, label));
+    this.slider.max = duration;
+    if (!this.isDragging) this.slider.value = this.sought = here[0] * duration;
+    this.slider.setAttribute("aria-valuetext", words);
+    this.marks.replaceChildren(...dead.map((zone) => rulerMark(zone, "zone")), rulerMark(here, "here"), ...labels);
   }
 
   // Draws a lane of spans, each [from, to] in shares of the video.
@@ -64,50 +61,20 @@ class Ruler {
     this.lanes.set(name, row);
   }
 
-  onPointer(event) {
-    const { left, width } = this.line.getBoundingClientRect();
-    const seconds = this.clamp((event.clientX - left) / width * this.duration);
+  // Shows the time below the pointer.
+  point(event) {
+    const { left, width } = this.slider.getBoundingClientRect();
+    const share = Math.max(0, Math.min(1, (event.clientX - left) / width));
     this.tip.hidden = false;
-    this.tip.textContent = clockText(seconds);
-    this.tip.style.left = cssPercent(seconds / this.duration);
-    if (event.type === "pointerdown" && event.button === 0) {
-      this.isDragging = true;
-      this.sentAt = 0;
-      this.line.setPointerCapture(event.pointerId);
-    }
-    if (!this.isDragging) return;
-    const isLast = event.type === "pointerup", now = performance.now();
-    if (isLast) this.release();
-    if (!isLast && now - this.sentAt < DRAG_MS) return;
-    if (seconds === this.sought) return;
-    this.sentAt = now;
-    this.seek(seconds);
+    this.tip.textContent = clockText(share * this.duration);
+    this.tip.style.left = cssPercent(share);
   }
 
-  release() {
-    this.isDragging = false;
-    setTimeout(() => { this.sought = null; }); // so that a click at the same place seeks again
-  }
-
-  onKey(event) {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    const now = this.here * this.duration, small = event.shiftKey ? 1 : this.duration / 100;
-    const to = { ArrowLeft: now - small, ArrowDown: now - small, ArrowRight: now + small, ArrowUp: now + small,
-      PageDown: now - this.duration / 10, PageUp: now + this.duration / 10, Home: 0, End: this.duration };
-    if (!Object.hasOwn(to, event.key)) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const seconds = this.clamp(to[event.key]);
-    this.here = seconds / this.duration; // so that the next key, before the reply, goes on from here
-    this.seek(seconds);
-  }
-
-  clamp(seconds) {
-    return Math.max(0, Math.min(seconds, this.duration - 0.001)); // the end itself has no frame
-  }
-
-  seek(seconds) {
-    this.sought = seconds;
-    this.onSeek(seconds);
+  // Goes to the slider's time; while the pointer drags, only now and then.
+  seek(isLast) {
+    const seconds = Number(this.slider.value), now = performance.now();
+    if (seconds === this.sought || (!isLast && now - (this.sentAt ?? 0) < DRAG_MS)) return;
+    Object.assign(this, { sought: seconds, sentAt: now });
+    this.onSeek(Math.min(seconds, this.duration - 0.001)); // the end itself has no frame
   }
 }

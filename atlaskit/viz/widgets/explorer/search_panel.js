@@ -17,7 +17,10 @@ class SearchPanel {
     this.box = element("details", { class: "panel search" }, element("summary", {}, "Search the subtitles (/)"),
       element("div", { class: "fields" }, element("label", {}, "Words: ", this.words), this.last, this.next, this.count),
       this.note, this.list);
-    this.words.addEventListener("input", () => this.searchSoon());
+    this.words.addEventListener("input", () => {
+      clearTimeout(this.timer);
+      this.timer = setTimeout(() => this.search(), SEARCH_MS);
+    });
     this.words.addEventListener("keydown", (event) => event.key === "Enter" && this.step(event.shiftKey ? -1 : 1));
     this.box.addEventListener("toggle", () => {
       if (!this.box.open) return;
@@ -31,11 +34,6 @@ class SearchPanel {
     this.box.open = true;
     this.words.focus();
     this.words.select();
-  }
-
-  searchSoon() {
-    clearTimeout(this.timer);
-    this.timer = setTimeout(() => this.search(), SEARCH_MS);
   }
 
   search() {

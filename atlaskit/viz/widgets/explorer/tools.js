@@ -51,12 +51,7 @@ class TimeField {
       if (this.field.value.trim()) onTime(this.field.value);
     });
     this.field.addEventListener("input", () => this.accept());
-    // What is typed next replaces what stands there. A click places the cursor after the focus, so it selects too.
-    this.field.addEventListener("focus", () => this.field.select());
-    this.field.addEventListener("pointerdown", () => { this.isEntered = document.activeElement !== this.field; });
-    this.field.addEventListener("click", () => {
-      if (this.isEntered && this.field.selectionStart === this.field.selectionEnd) this.field.select();
-    });
+    this.field.addEventListener("focus", () => this.field.select()); // what is typed next replaces what stands there
   }
 
   focus() {
