@@ -51,7 +51,8 @@ class TimeField {
       if (this.field.value.trim()) onTime(this.field.value);
     });
     this.field.addEventListener("input", () => this.accept());
-    this.field.addEventListener("focus", () => this.field.select()); // what is typed next replaces what stands there
+    // What is typed next replaces what stands there. A click places the cursor after the focus, so it selects later.
+    this.field.addEventListener("focus", () => setTimeout(() => this.field.select()));
   }
 
   focus() {
