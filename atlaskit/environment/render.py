@@ -142,7 +142,7 @@ class View(LazyImage):
 
     @property
     def unreadable(self) -> frozenset[int]:
-        """Indices of the cells whose frame cannot be decoded; of a file, reading it renders the image."""
+        """Indices of the cells whose frame cannot be decoded; reading it may render the image."""
         return frozenset() if self.video.is_drawn else frozenset(self._note().get("unreadable", ()))
 
     def expand(self, index: int) -> View:
