@@ -197,7 +197,7 @@ ACTIONS = {
         "or rules out, and how sure you are.", "- kept {kept}",
         "adds evidence from {cells}", "adds evidence", "Kept: {cells}."),
     "finished": ActionKind(Finished, "nothing", lambda state: True, "the stretch is searched, or holds nothing.",
-        "- finished", "leaves its region", "leaves its region"),
+        "- finished", "finishes its region", "finishes its region"),
 }
 # fmt: on
 """The kinds of action by their names in JSON, in the order in which they are listed."""
