@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -66,7 +67,7 @@ def as_model(
     spec = as_spec(model)
     if not spec.is_address:
         server = serve(spec, data_parallel=data_parallel)
-        server.keeps = keep
+        server.keeps = keep and sys.platform == "linux"  # which has a list of processes, to find it
         return server
     key = {} if is_replay else spec.key()
     if spec.name is not None:

@@ -85,7 +85,7 @@ class Lab:
         self.log = folder / "lab.log"
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(
-                [sys.executable, supervisor.__file__, str(os.getpid()), str(home), "", *self._command()],
+                [sys.executable, supervisor.__file__, str(os.getpid()), "", *self._command()],
                 cwd=self.folder,
                 env=self._environment(home),
                 stdout=log,

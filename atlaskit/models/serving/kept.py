@@ -1,77 +1,70 @@
 """`KeptServer`: a server that outlives the command that started it, and how other commands find it.
 
 A command that asks one question leaves its server to the supervisor, which stops it when no request
-has reached it for a while. Until then a file in a folder of this user and host names the server.
-Files are believed only in a folder that nobody else can enter, and only while the process that they
-name lives.
+has reached it for a while. Until then other commands of the user find it in the list of processes:
+the supervisor has what there is to know among its arguments, and tells by its name whether the
+server may be used. So nothing is written, and nothing can be stale. Only Linux has such a list.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-import platform
 import shlex
 import shutil
 import signal
-import stat
+import socket
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from pydantic import BaseModel, ConfigDict, Field, PositiveFloat, PositiveInt
-
-from atlaskit.caching.files import check_writable, write_whole
-from atlaskit.caching.locks import locks_in
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving.process import served_models
 from atlaskit.models.serving.progress import Progress
-from atlaskit.models.serving.supervisor import requests_of
+from atlaskit.models.serving.supervisor import KEPT, requests_of
 
 IDLE_S = 600.0
 """Seconds without a request after which a kept server is stopped."""
 POLL_S = 0.1
 HANGS_S = 30.0
 """Seconds after which a kept server that lists no model counts as one that hangs."""
+TOLD = 4
+"""Which argument of a supervisor tells of its server: `python -I supervisor.py OWNER TOLD …`."""
 
 
-class KeptServer(BaseModel):
-    """A server that is kept, as its entry tells."""
+class KeptServer(NamedTuple):
+    """A server that is kept, or may be once it answers."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, frozen=True)
-
+    keeper: int
+    """Process id of the supervisor."""
     model: str
     """The folder of the weights, or the name on the hub."""
     name: str
     """The name that it is served under, which has a hash of the weights and of vLLM's arguments."""
-    url: str = Field(pattern=r"^http://127\.0\.0\.1:\d{1,5}/v1$")
+    url: str
     log: str
-    keeper: PositiveInt
-    """Process id of the supervisor."""
-    idle_s: PositiveFloat
+    idle_s: float
     """Seconds without a request after which it is stopped."""
-
-    @property
-    def entry(self) -> Path:
-        """The file that names it."""
-        return entry_of(self.name)
+    home: str
+    """The folder of caches (XDG_CACHE_HOME) of who started it; one with another finds it not."""
 
     @property
     def is_alive(self) -> bool:
         """Whether its supervisor runs. Another process may have got its number since."""
-        try:
-            words = Path(f"/proc/{self.keeper}/cmdline").read_bytes().split(b"\0")
-        except OSError:
-            return False
-        return os.fsencode(self.entry) in words
+        return _server_of(Path(f"/proc/{self.keeper}")) == self
 
     @property
     def is_listed(self) -> bool:
-        """Whether others may still find it: it is withdrawn before it stops."""
-        return _read(self.entry) == self
+        """Whether others may use it: it answers, and does not stop just now."""
+        with suppress(OSError):
+            return Path(f"/proc/{self.keeper}/comm").read_text() == f"{KEPT}\n" and self.is_alive
+        return False
 
     def stop(self) -> None:
         """Stop the server, and wait until it has stopped."""
@@ -81,65 +74,49 @@ class KeptServer(BaseModel):
             time.sleep(POLL_S)
 
 
-def folder() -> Path:
-    """Return the folder of the entries. Hosts that share a home have one each."""
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache")
-    with suppress(RuntimeError):  # a user without a home
-        cache = cache.expanduser()
-    return cache.absolute() / "atlaskit" / "servers" / (platform.node() or "unnamed")
-
-
-def entry_of(name: str) -> Path:
-    """Return the file that names the server of a model."""
-    return folder() / f"{hashlib.sha256(name.encode()).hexdigest()[:16]}.json"
+def told_of(model: str, name: str, url: str, log: Path) -> str:
+    """Return what the supervisor of a server that will be kept has among its arguments."""
+    return json.dumps({"model": model, "name": name, "url": url, "log": str(log), "idle_s": IDLE_S, "home": _home()})
 
 
 @contextmanager
 def starting(name: str, cancel: threading.Event | None) -> Iterator[None]:
-    """Hold the start of a server against other commands; wait for theirs until `cancel` is set.
-
-    Raises:
-        OSError: The folder of the entries cannot be made, or others can enter it.
-        CacheError: Files cannot be locked there.
-    """
-    if sys.platform != "linux":
-        raise OSError("only Linux tells which processes run")
-    folder().mkdir(mode=0o700, parents=True, exist_ok=True)
-    if not _is_own(folder()):
-        raise PermissionError("others can enter it")
-    check_writable(folder() / "x")
+    """Hold the start of a server against other commands; wait for theirs until `cancel` is set."""
+    digest = hashlib.sha256(f"{os.getuid()} {_home()} {name}".encode()).hexdigest()
     waits: list[Progress] = []
-
-    def is_given_up() -> bool:
-        if not waits:
-            waits.append(Progress(f"waiting for another command that starts {name}"))
-        return cancel is not None and cancel.is_set()
-
-    with locks_in(folder()).hold([entry_of(name).name], is_given_up):
+    with socket.socket(socket.AF_UNIX) as lock:
+        while cancel is None or not cancel.is_set():
+            try:
+                lock.bind(f"\0atlaskit {digest}")  # a name without a file, free when the socket is closed
+                break
+            except OSError:
+                waits = waits or [Progress(f"waiting for another command that starts {name}")]
+                time.sleep(POLL_S)
         yield
 
 
-def register(server: KeptServer) -> None:
-    """Let others find a server, and its supervisor keep it.
-
-    Raises:
-        OSError: The entry cannot be written.
-    """
-    write_whole(server.entry, server.model_dump_json())
+def keep(supervisor: subprocess.Popen[bytes]) -> KeptServer | None:
+    """Let others find a server that answers, and its supervisor keep it; None if it has died."""
+    supervisor.send_signal(signal.SIGUSR1)
+    while supervisor.poll() is None:
+        if (server := _server_of(Path(f"/proc/{supervisor.pid}"))) and server.is_listed:
+            return server
+        time.sleep(POLL_S)
+    return None
 
 
 def find(name: str) -> KeptServer | None:
-    """Return the kept server of a model, or None; a stale entry is deleted.
+    """Return the kept server of a model, or None.
 
     Raises:
         ServerError: It does not answer.
     """
-    server = _alive(entry_of(name))
+    server = next((each for each in all_kept() if each.name == name), None)
     if server is None:
         return None
     until_s = time.monotonic() + HANGS_S
     while name not in served_models(server.url):
-        if not (server.is_listed and server.is_alive):
+        if not server.is_listed:
             return None  # it stops just now
         if time.monotonic() > until_s:
             raise ServerError(f"The server of {name} at {server.url} hangs: {stop_command(server.model)} stops it.")
@@ -149,8 +126,8 @@ def find(name: str) -> KeptServer | None:
 
 def all_kept() -> Iterator[KeptServer]:
     """Yield this user's kept servers on this host."""
-    for path in sorted(folder().glob("*.json")):
-        if server := _alive(path):
+    for process in Path("/proc").glob("[0-9]*"):
+        if (server := _server_of(process)) and server.is_listed and server.home == _home():
             yield server
 
 
@@ -169,24 +146,14 @@ def stop_command(model: str) -> str:
     return f"{'atlaskit' if is_own else f'{shlex.quote(sys.executable)} -m atlaskit'} serve {shlex.quote(model)} --stop"
 
 
-def _alive(path: Path) -> KeptServer | None:
-    server = _read(path)
-    if server is None or server.is_alive:
-        return server
-    path.unlink(missing_ok=True)
+def _home() -> str:
+    return os.environ.get("XDG_CACHE_HOME", "")
+
+
+def _server_of(process: Path) -> KeptServer | None:
+    """Return the server that a process of this user was started to keep; None for any other."""
+    with suppress(OSError, ValueError, IndexError, TypeError):
+        if process.stat().st_uid == os.getuid():
+            told = json.loads((process / "cmdline").read_bytes().split(b"\0")[TOLD])
+            return KeptServer(int(process.name), **told)
     return None
-
-
-def _read(path: Path) -> KeptServer | None:
-    """Return the server that a file names, None if there is none or it is not to be believed."""
-    try:
-        server = KeptServer.model_validate_json(path.read_bytes()) if _is_own(path.parent) else None
-    except (OSError, ValueError):
-        return None
-    return server if server and server.entry == path else None
-
-
-def _is_own(folder: Path) -> bool:
-    """Return whether a folder is this user's, and nobody else can enter it."""
-    status = folder.lstat()
-    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not status.st_mode & 0o077

@@ -35,7 +35,7 @@ class ServerProcess:
         supervisor: The supervisor's process. It lives as long as the server.
     """
 
-    def __init__(self, model: str, command: list[str], log: Path, environment: dict[str, str], entry: str = "") -> None:
+    def __init__(self, model: str, command: list[str], log: Path, environment: dict[str, str], told: str = "") -> None:
         """Start the server. It may take minutes until it answers: see `wait_until_ready`.
 
         Args:
@@ -43,14 +43,14 @@ class ServerProcess:
             command: The command that starts vLLM.
             log: The file that its output goes to, in a folder of its own.
             environment: Environment variables of the server.
-            entry: The file that will name the server once it is kept, see `kept`.
+            told: What others may know of the server once it is kept, see `kept.told_of`.
 
         Raises:
             OSError: If the process cannot be started.
         """
         self._model, self._log = model, log
         self._is_ready = self._is_stopped = False
-        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), "", entry]
+        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), told]
         with log.open("wb") as output:
             # In a session of its own: Ctrl-C reaches only this process, which stops the server.
             self.supervisor = subprocess.Popen(
@@ -59,7 +59,7 @@ class ServerProcess:
                 stdout=output,
                 stderr=output,
                 env=environment,
-                cwd=log.parent if entry else None,  # a kept server must not hold the user's folder
+                cwd=log.parent if told else None,  # a kept server must not hold the user's folder
                 start_new_session=True,
             )
 

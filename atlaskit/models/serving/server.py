@@ -7,19 +7,18 @@ nothing of prompts.
 
 from __future__ import annotations
 
-import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
 from urllib.parse import urlsplit
 
-from atlaskit.errors import CacheError, InputError, reason
+from atlaskit.errors import InputError, reason
 from atlaskit.models import protocol
 from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.client import VLM
@@ -162,47 +161,13 @@ class Server:
             if self._process is None:  # also if a server was found before: it may be gone by now
                 # The name is computed again: the folder may have been trained on since.
                 self._name, self.kept = "", None
-                with self._start_of_its_own(cancel):
+                with kept.starting(self.name, cancel) if self.keeps else nullcontext():
                     self.vlm = self._find() or self._launch(cancel)
-                    self._leave_to_supervisor(self.vlm)
+                    if self.keeps and self._process and (server := kept.keep(self._process.supervisor)):
+                        self.kept, self._process = server, None
             if (vlm := self.vlm) is None:
                 raise ServerError(f"The server of {self.model} was stopped.")
             return vlm
-
-    def _start_of_its_own(self, cancel: threading.Event | None) -> ExitStack:
-        """Hold the start against other commands that would keep the same server."""
-        stack = ExitStack()
-        if self.keeps and not self.spec.is_address:
-            try:
-                stack.enter_context(kept.starting(self.name, cancel))
-            except (OSError, CacheError) as error:
-                self._cannot_keep(error)
-        return stack
-
-    def _leave_to_supervisor(self, vlm: VLM) -> None:
-        """Let other commands find the server that was started here, and outlive this process."""
-        if not self.keeps or (process := self._process) is None:
-            return
-        server = KeptServer(
-            model=self.model,
-            name=vlm.name,
-            url=vlm.base_url,
-            log=str(self.log),
-            keeper=process.supervisor.pid,
-            idle_s=kept.IDLE_S,
-        )
-        try:
-            kept.register(server)
-        except OSError as error:
-            self._cannot_keep(error)
-        else:
-            self.kept, self._process = server, None
-
-    def _cannot_keep(self, error: OSError | CacheError) -> None:
-        """Say that the server ends with this process."""
-        self.keeps = False
-        told = f"The server of {self.name} ends with this command, since {kept.folder()} cannot be used"
-        print(f"atlaskit: {told} ({reason(error)}).", file=sys.stderr)
 
     def _has_closed_port(self) -> bool:
         """Return whether nothing listens on the port any more. The supervisor may not know yet."""
@@ -256,8 +221,8 @@ class Server:
             in_flight = self._in_flight or DEFAULT_LIMIT
             command = flags.command(python, self.model, self.name, port, build, in_flight)
             variables = environment(build, python, self.name, flags)
-            entry = str(kept.entry_of(self.name)) if self.keeps else ""
-            process = self._process = ServerProcess(self.model, command, log, variables, entry)
+            told = kept.told_of(self.model, self.name, f"{url}/v1", log) if self.keeps else ""
+            process = self._process = ServerProcess(self.model, command, log, variables, told)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
         _register(self)

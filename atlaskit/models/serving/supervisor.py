@@ -1,13 +1,14 @@
 """The supervisor process: runs a command, and stops its whole process group when nobody needs it.
 
-    python -I supervisor.py OWNER_PID FOLDER ENTRY COMMAND…
+    python -I supervisor.py OWNER_PID TOLD COMMAND…
 
-The command runs in a process group of its own. The whole group is stopped and FOLDER is deleted
-when the command ends, when this process receives SIGTERM, SIGINT or SIGHUP, or when the
-owner is gone for whatever reason: an exit, a crash, a killed kernel.
+The command runs in a process group of its own. The whole group is stopped when the command ends,
+when this process receives SIGTERM, SIGINT or SIGHUP, or when the owner is gone for whatever reason:
+an exit, a crash, a killed kernel.
 
-Once the file ENTRY names this process, the owner may go: the command is a server that is kept for
-others (`kept`), and it is stopped when no request has reached it for a while. ENTRY "" never does.
+After SIGUSR1 the owner may go: the command is a server that is kept for others, which find it by
+this process's name and by TOLD, the JSON of `kept.told_of`. It is stopped when no request has
+reached it for a while. TOLD is "" for a command that is never kept.
 
 This file is run as a script on its own, so it imports only the standard library.
 """
@@ -19,7 +20,6 @@ import http.client
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,7 +29,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 POLL_S = 0.2
-PR_SET_PDEATHSIG = 1
+PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
+KEPT, ENDING = "atlaskit-kept", "atlaskit-ending"
+"""Names of this process while others may use its server, and before it stops."""
 GRACE_S = 15.0
 """Seconds the command has to stop after SIGTERM, before SIGKILL."""
 READ_S = 5.0
@@ -39,7 +41,7 @@ LAST_CALL_S = 1.0
 COUNTER = re.compile(rb"^vllm:(num_requests_running|num_requests_waiting|request_success_total)\{.*\} (\S+)$", re.M)
 
 
-class StopFlag:
+class Flag:
     """Set by a signal.
 
     It takes no lock, as a `threading.Event` does: a handler that sets one waits for ever if the
@@ -49,7 +51,7 @@ class StopFlag:
     is_set = False
 
     def set(self, *signal_and_frame: object) -> None:
-        """Tell to stop; a handler of signals."""
+        """Set it; a handler of signals."""
         self.is_set = True
 
     def wait(self, seconds: float) -> bool:
@@ -60,12 +62,12 @@ class StopFlag:
 
 
 class KeptServer:
-    """A server that others may find in ENTRY, and for how long no request has reached it."""
+    """A server that others may use, and for how long no request has reached it."""
 
-    def __init__(self, entry: str, told: dict[str, object]) -> None:
-        self.entry, self.url, self.log = entry, str(told["url"]), Path(str(told["log"]))
-        self.idle_s = float(str(told["idle_s"]))
+    def __init__(self, told: dict[str, object]) -> None:
+        self.url, self.log, self.idle_s = str(told["url"]), Path(str(told["log"])), float(str(told["idle_s"]))
         self._finished, self._active_s, self._read_s = -1.0, time.monotonic(), 0.0
+        _control(PR_SET_NAME, KEPT.encode())
 
     def is_idle(self) -> bool:
         """Return whether no request has reached the server for `idle_s`.
@@ -80,29 +82,18 @@ class KeptServer:
                 self._active_s, self._finished = time.monotonic(), finished
         return now_s - self._active_s > self.idle_s
 
-    def withdraw(self, told_to_stop: StopFlag) -> None:
-        """Delete the entry, unless it names another server by now, and let open requests end."""
-        if kept_by(self.entry, os.getpid()):
-            with suppress(OSError):
-                Path(self.entry).unlink()
-        told_to_stop.wait(LAST_CALL_S)
-        while not told_to_stop.is_set and requests_of(self.url)[0] > 0:
-            told_to_stop.wait(POLL_S)
+    def withdraw(self, stop: Flag) -> None:
+        """Tell others that it may no longer be used, and let open requests end."""
+        _control(PR_SET_NAME, ENDING.encode())
+        stop.wait(LAST_CALL_S)
+        while not stop.is_set and requests_of(self.url)[0] > 0:
+            stop.wait(POLL_S)
 
     def remove_log(self) -> None:
         """Delete the log, and its folder if that is empty then."""
         with suppress(OSError):
             self.log.unlink()
             self.log.parent.rmdir()
-
-
-def kept_by(entry: str, keeper: int) -> dict[str, object] | None:
-    """Return what an entry tells if it names this keeper, or else None."""
-    try:
-        told = json.loads(Path(entry).read_bytes())
-    except (OSError, ValueError):
-        return None
-    return told if isinstance(told, dict) and told.get("keeper") == keeper else None
 
 
 def requests_of(url: str) -> tuple[float, float]:
@@ -124,48 +115,48 @@ def requests_of(url: str) -> tuple[float, float]:
     return counts["open"], counts["finished"]
 
 
-def supervise(owner: int, folder: str, entry: str, command: list[str]) -> int:
+def supervise(owner: int, told: str, command: list[str]) -> int:
     """Run a command until it ends or must stop, then clean up.
 
     Args:
         owner: Process id of the owner, which is this process's parent.
-        folder: Folder to delete at the end; "" for none.
-        entry: The file that names this process once the command is kept; "" for none.
+        told: What others may know of the command once it is kept; "" if it never is.
         command: The program and its arguments.
 
     Returns:
         The command's exit status; negative for the signal that killed it.
     """
-    told_to_stop = StopFlag()
+    stop, keep, kept = Flag(), Flag(), None
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-        signal.signal(name, told_to_stop.set)
-    kept, has_died = None, False
+        signal.signal(name, stop.set)
+    signal.signal(signal.SIGUSR1, keep.set)
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_me)
     try:
-        child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_me)
-        try:
-            while child.poll() is None and not told_to_stop.wait(POLL_S):
-                is_orphan = os.getppid() != owner  # asked first: the owner writes the entry before it goes
-                if kept is None and (told := kept_by(entry, os.getpid())):
-                    kept = KeptServer(entry, told)
-                if is_orphan if kept is None else kept.is_idle():
-                    break
-        finally:
-            has_died = child.poll() is not None
-            if kept is not None:
-                kept.withdraw(told_to_stop)
-            _stop(child)
-        return child.returncode
+        while child.poll() is None and not stop.wait(POLL_S):
+            is_orphan = os.getppid() != owner  # asked first: the owner sends its signal before it goes
+            if kept is None and keep.wait(0):
+                kept = KeptServer(json.loads(told))
+            if is_orphan if kept is None else kept.is_idle():
+                break
     finally:
-        if folder:
-            shutil.rmtree(folder, ignore_errors=True)
+        has_died = child.poll() is not None
+        if kept is not None:
+            kept.withdraw(stop)
+        _stop(child)
         if kept is not None and not has_died:
             kept.remove_log()
+    return child.returncode
 
 
 def _die_with_me() -> None:
-    """Have the kernel stop the command if this process is killed. Only Linux can."""
+    """Have the kernel stop the command if this process is killed."""
+    _control(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _control(option: int, value: int | bytes) -> None:
+    """Set something of this process. Only Linux can."""
     if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        ctypes.CDLL(None).prctl(option, value)
 
 
 def _stop(child: subprocess.Popen[bytes]) -> None:
@@ -195,5 +186,5 @@ def _signal(group: int, number: int) -> bool:
 
 
 if __name__ == "__main__":
-    status = supervise(int(sys.argv[1]), sys.argv[2], sys.argv[3], sys.argv[4:])
+    status = supervise(int(sys.argv[1]), sys.argv[2], sys.argv[3:])
     sys.exit(status if status >= 0 else 128 - status)

@@ -5,7 +5,6 @@ tests/server/test_kept.py keeps a real one.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shlex
@@ -13,7 +12,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,7 +25,6 @@ from atlaskit.models.errors import ServerError
 from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Message, Request
 from atlaskit.models.serving import kept
-from atlaskit.models.serving.kept import KeptServer
 from atlaskit.models.serving.server import Server
 from atlaskit.models.serving.weights import served_name
 
@@ -60,10 +58,6 @@ def wait_for_readings(model: Path, count: int) -> None:
     readings.touch()
     wanted = len(readings.read_text()) + count
     wait_until(lambda: len(readings.read_text()) >= wanted)
-
-
-def entries() -> list[Path]:
-    return list(kept.folder().glob("*.json"))
 
 
 @pytest.fixture
@@ -100,7 +94,7 @@ def test_the_next_question_is_answered_by_the_server_of_the_last_one(
     stop = subprocess.run(shlex.split(said[1]), **given)  # type: ignore[call-overload]
     assert stop.stdout == f"The server of {name} at {url_of(second.stderr)} has stopped.\n"
     wait_until_gone(model)
-    assert not entries() and not any(tmp_path.glob("**/server.log"))
+    assert not any(kept.all_kept()) and not any(tmp_path.glob("**/server.log"))
     cached = subprocess.run(asking(model, "What is red?"), **given)  # type: ignore[call-overload]
     assert cached.returncode == 0 and "paid now  0 calls" in cached.stdout
     assert "stays" not in cached.stderr and pids(model) == before, "what is cached starts nothing"
@@ -122,7 +116,7 @@ def test_an_idle_server_is_stopped_and_leaves_nothing(
     assert server.kept is not None and not server.is_ours
     wait_until_gone(model)
     wait_until(lambda: not Path(server.kept.log).parent.exists())
-    assert not entries() and kept.find(vlm.name) is None
+    assert kept.find(vlm.name) is None
 
 
 @pytest.mark.parametrize("by", ["open request", "requests"])
@@ -137,7 +131,7 @@ def test_a_server_that_is_used_stays(tmp_path: Path, stub: Path, monkeypatch: py
         (model / ".open").unlink()
     for _ in range(6):
         wait_for_readings(model, 2)
-        assert entries() and all(map(is_alive, pids(model)))
+        assert any(kept.all_kept()) and all(map(is_alive, pids(model)))
         if by == "requests":
             vlm.complete(HELLO)
     (model / ".open").unlink(missing_ok=True)
@@ -183,69 +177,42 @@ def test_another_command_gets_a_server_of_its_own(tmp_path: Path, stub: Path) ->
     assert not any(map(is_alive, kept_pids))
 
 
-@pytest.fixture
-def listed(tmp_path: Path, stub: Path) -> Iterator[KeptServer]:
+def test_another_process_that_looks_so_is_no_server(
+    tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of another user, kind or home; or one that may not be used yet, or no more."""
     server = keeper(model_folder(tmp_path), stub)
-    server.start()
-    assert server.kept is not None
-    yield server.kept
-    server.kept.stop()
-
-
-def written(server: KeptServer, **changes: object) -> str:
-    return json.dumps({**dict(server), **changes})
-
-
-def test_only_what_no_one_else_can_have_written_is_believed(listed: KeptServer) -> None:
-    entry, text = listed.entry, written(listed)
-    assert entry.parent.stat().st_mode & 0o777 == 0o700
-
-    def found() -> KeptServer | None:
-        return kept.find(listed.name)
-
-    assert found() == listed
-    for changes in (
-        {"url": "http://192.168.0.1:80/v1"},
-        {"url": "http://127.0.0.1:80/v1@evil.example/v1"},
-        {"url": f"{listed.url}\n"},
-        {"name": "another"},
-        {"keeper": "1"},
-        {"idle_s": -1.0},
-    ):
-        entry.write_text(written(listed, **changes))
-        assert found() is None, changes
-    for text_of_none in ("", "[]", "{", text[:-1] + ',"more":1}', "[" * 200_000):
-        entry.write_text(text_of_none)
-        assert found() is None
-    entry.write_text(text)
-    for others in (0o755, 0o777):
-        entry.parent.chmod(others)
-        assert found() is None, "others could write into the folder, or into a file of it"
-        with pytest.raises(PermissionError, match="others can enter"), kept.starting("another", None):
-            pass
-    entry.parent.chmod(0o700)
-    assert found() == listed
-
-
-def test_a_stale_entry_is_deleted_and_no_other_process_is_stopped(listed: KeptServer, stub: Path) -> None:
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as bystander:
-        listed.entry.write_text(written(listed, keeper=bystander.pid))
-        assert list(kept.all_kept()) == [] and not listed.entry.exists()
-        assert bystander.poll() is None
-        bystander.communicate(b"\n")
-    kept.register(listed)
+    name = server.start().name
+    found = server.kept
+    assert found is not None and kept.find(name) == found
+    told = kept.told_of("m", "m", "http://127.0.0.1:9/v1", Path("log"))
+    for words in ("7", "[]", "{}", "{", told.replace("idle_s", "idle"), told):
+        command = [sys.executable, "-I", "-c", "input()", words]
+        with subprocess.Popen(command, stdin=subprocess.PIPE) as bystander:
+            assert list(kept.all_kept()) == [found], words
+            bystander.communicate(b"\n")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "getuid", lambda: 12345)
+        assert kept.find(name) is None
+    with monkeypatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
+        assert kept.find(name) is None
+    found.stop()
+    assert kept.find(name) is None and not found.is_alive
 
 
 def test_a_server_that_hangs_is_an_error_with_the_way_out(
-    listed: KeptServer, stub: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kept, "HANGS_S", 0.0)
-    os.kill(pids(Path(listed.model))[0], signal.SIGSTOP)
+    model = model_folder(tmp_path)
+    keeper(model, stub).start()
+    os.kill(pids(model)[0], signal.SIGSTOP)
     try:
         with pytest.raises(ServerError, match=r"hangs: .* serve .* --stop stops it"):
-            keeper(Path(listed.model), stub).start()
+            keeper(model, stub).start()
     finally:
-        os.kill(pids(Path(listed.model))[0], signal.SIGCONT)
+        os.kill(pids(model)[0], signal.SIGCONT)
 
 
 @pytest.mark.parametrize("how", ["stopped", "died"])
@@ -263,17 +230,6 @@ def test_a_long_run_gets_a_new_server_if_its_own_is_gone(tmp_path: Path, stub: P
         wait_until(lambda: not first.is_listed)
     server.complete(HELLO)
     assert pids(model) != before and server.kept != first and all(map(is_alive, pids(model)))
-
-
-def test_without_a_folder_for_entries_the_server_ends_with_the_command(
-    tmp_path: Path, asking: Callable[..., list[str]], stub_environment: dict[str, str]
-) -> None:
-    model = model_folder(tmp_path)
-    nowhere = {**stub_environment, "XDG_CACHE_HOME": "/proc/nowhere"}
-    done = subprocess.run(asking(model, "What is red?"), env=nowhere, capture_output=True, text=True)
-    assert done.returncode == 0 and "stays" not in done.stderr
-    assert len(re.findall(r"ends with this command, since /proc/nowhere\S* cannot be used \(", done.stderr)) == 1
-    wait_until_gone(model)
 
 
 def test_an_idle_server_makes_room_on_a_gpu(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,8 +243,7 @@ def test_the_command_line_serves_until_ctrl_c(tmp_path: Path, stub_environment: 
 
 
 def test_the_supervisor_imports_only_the_standard_library() -> None:
-    source = Path(supervisor.__file__ or "").read_text()
-    assert "atlaskit" not in source.partition('"""')[2].partition('"""')[2]
+    assert "from atlaskit" not in Path(supervisor.__file__ or "").read_text()
 
 
 SIGNALS = """
@@ -265,7 +264,7 @@ SIGNALS = """
     for stop_at in range(1, 101):
         lines, is_running = 0, False
         sys.settrace(trace)
-        supervisor.supervise(os.getppid(), "/nowhere", "", [sys.executable, "-c", "import time; time.sleep(600)"])
+        supervisor.supervise(os.getppid(), "", [sys.executable, "-c", "import time; time.sleep(600)"])
         sys.settrace(None)
         stopped += 1
     print(stopped)
