@@ -124,7 +124,7 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
         raise NoAnswer(limits.too_long("it is a text", limits.TEXT))
     sent = json_schema(schema)
     try:
-        spans = list(json_objects(_unquoted(text)))
+        spans = list(json_objects(text))
     except TooMuch as error:
         raise NoAnswer(str(error)) from error
     answers, faults = dict[str, Found](), dict[str, None]()
@@ -143,18 +143,6 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
     if faults:
         raise NoAnswer(f"none of its {len(spans)} JSON objects fits")
     raise NoAnswer(NOTHING if fault.startswith("Invalid JSON") else fault)
-
-
-def _unquoted(text: str) -> str:
-    """Return the text that a text encodes if all of it is a string of JSON."""
-    for _ in range(MOST_WRAPPED):
-        if text.strip()[:1] != '"':
-            break
-        try:
-            text = strict_json(text.strip())
-        except NotJson:
-            break
-    return text
 
 
 def _read(span: Span, schema: Schema, sent: Mapping[str, Any], choices: Sequence[str]) -> Found:

@@ -17,7 +17,7 @@ from itertools import chain
 from typing import Any
 
 from atlaskit import limits
-from atlaskit.models.failures import NESTED, one_line, words_of
+from atlaskit.models.failures import NESTED
 from atlaskit.models.http import HttpFailure, failure_of, parsed
 from atlaskit.models.presets import Family
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
@@ -40,6 +40,7 @@ _THOUGHT_TEXTS = ("text", "thinking", "reasoning", "reasoning_content", "thought
 _PARSED_PARTS = {"tool_use": "input", "json": "json", "output_json": "json"}
 _PART_TEXTS = ("text", "output_text", "content", "value")
 _MOST_NESTED = 8
+NO_COMPLETION = "no chat completion (does the address end in /v1?)"
 
 
 @dataclass(frozen=True)
@@ -69,29 +70,21 @@ def completion_in(page: bytes) -> Completion:
     body: Any = None
     try:
         body = joined(page) if EVENTS.match(page) else parsed(page)
-        if (error := error_in(body)) is not None:
-            raise failure_of(error[0], {}, error[1], is_in_success=True)
         return read_completion(body)
     except ValueError as error:
         is_foreign = not isinstance(body, dict) or "choices" not in body
         raise HttpFailure(f"returned {error}", is_foreign=is_foreign) from error
 
 
-def error_in(body: Any) -> tuple[int, bytes] | None:
-    """Return the code and the JSON of an error in the body of an answer with status 200, or None.
-
-    The code is 0 where the body has none.
-    """
-    holder = body[0] if isinstance(body, list) and body else body
-    if not isinstance(holder, dict) or holder.get("choices"):
-        return None
-    elsewhere = {name: holder[name] for name in NESTED[1:] if holder.get(name)}
-    error = holder.get("error") or (holder.get("object") == "error" and holder) or elsewhere
+def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure | None:
+    """Return the failure of a completion that holds an error in place of an answer, or None."""
+    elsewhere = {} if body.get("choices") else {name: body[name] for name in NESTED[1:] if body.get(name)}
+    error = choice.get("error") or body.get("error") or (body.get("object") == "error" and body) or elsewhere
     if not error:
         return None
-    codes = [each.get(name) for each in (error, holder) if isinstance(each, dict) for name in ("code", "status")]
+    codes = [each.get(name) for each in (error, body) if isinstance(each, dict) for name in ("code", "status")]
     code = next((int(str(each)) for each in codes if str(each).isdecimal() and 400 <= int(str(each)) < 600), 0)
-    return code, json.dumps(body).encode()
+    return failure_of(code, {}, json.dumps(error if choice else body).encode(), is_in_success=True)
 
 
 EVENTS = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?::|(?:data|event|id|retry):)")
@@ -187,11 +180,12 @@ def read_completion(body: Any) -> Completion:
     """Read the parsed body of a chat completion.
 
     Raises:
-        ValueError: If the body is not a chat completion. The message continues the sentence "the
-            server returned …", and quotes the server's own words if it gave any.
+        HttpFailure: If it holds an error in place of an answer, with the server's own words.
+        ValueError: If it is something else. The message continues "the server returned …".
     """
+    body = body[0] if isinstance(body, list) and body else body
     if not isinstance(body, dict):
-        raise ValueError("no chat completion (does the address end in /v1?)")
+        raise ValueError(NO_COMPLETION)
     choices = body.get("choices")
     choice = _object(choices[0] if isinstance(choices, list) and choices else None)
     message = _object(choice.get("message") or choice.get("delta"))
@@ -202,7 +196,10 @@ def read_completion(body: Any) -> Completion:
         split = _split(elsewhere)
     reasoning = "\n".join(filter(None, (split.thought, thought or _reasoning(message))))
     if not split.text.strip() and not reasoning:
-        _check_fault(body, choice)
+        if (failure := error_in(body, choice)) is not None:
+            raise failure
+        if not isinstance(choices, list):
+            raise ValueError(NO_COMPLETION)
     finish_reason = _finish_reason(choice)
     counts = _object(body.get("usage"))
     return Completion(
@@ -307,17 +304,6 @@ def _is_refused(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     return bool(message.get("refusal")) or any(_object(part).get("type") == "refusal" for part in parts)
-
-
-def _check_fault(body: Mapping[str, Any], choice: Mapping[str, Any]) -> None:
-    """Raise ValueError if a completion without an answer is the report of an error."""
-    told = choice.get("error") or body.get("error") or (not choice and body)
-    if words := one_line(words_of(told)):
-        raise ValueError(f"an error in place of an answer: {words}")
-    if body.get("error") or choice.get("error"):
-        raise ValueError("an error in place of an answer, without a reason")
-    if not isinstance(body.get("choices"), list):
-        raise ValueError("no chat completion (does the address end in /v1?)")
 
 
 _PROMPT = ("prompt_tokens", "input_tokens")

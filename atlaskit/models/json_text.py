@@ -22,8 +22,6 @@ MOST_PASSES = 8
 """How often, at most, a text is read over in the search, failed attempts together."""
 MOST_READ = 1_300_000
 """Characters, at most, that are read in failed attempts, however long the text is."""
-MOST_NESTED = 4
-"""How deep JSON is looked for in strings of JSON."""
 MOST_REPAIRED = 100_000
 """Characters of the longest object that is repaired."""
 
@@ -70,8 +68,8 @@ class Span:
 
 
 @dataclass
-class Work:
-    """How much of the search is done. Shared by the texts within a text."""
+class _Work:
+    """How much of a search is done."""
 
     most: int
     """Most characters to read in failed attempts."""
@@ -106,65 +104,46 @@ def strict_json(text: str) -> Any:
         raise NotJson(_reason(error)) from error
 
 
-def json_objects(text: str, work: Work | None = None, depth: int = 0) -> Iterator[Span]:
+def json_objects(text: str) -> Iterator[Span]:
     """Yield the outermost objects of a text in order, each with its place.
 
-    Objects in a string of JSON are yielded for the string. An object that is never closed ends the
-    search: what is in it is no answer of its own.
+    An object that is never closed ends the search: what is in it is no answer of its own.
 
     Raises:
         TooMuch: If the search takes too long.
     """
-    work = work or Work(min(MOST_PASSES * (len(text) + 1_000), MOST_READ))
+    work = _Work(min(MOST_PASSES * (len(text) + 1_000), MOST_READ))
     place = text.find("{")
     while place >= 0:
         work.tried += 1
         work.add(1)
-        start = place
-        found, place = _objects_at(text, place, work, depth)
-        yield from found
-        place = text.find("{", max(place, start + 1))
+        found, end = _object_at(text, place, work)
+        if found:
+            yield found
+        place = text.find("{", end)
 
 
-def _objects_at(text: str, place: int, work: Work, depth: int) -> tuple[list[Span], int]:
-    """Return the objects that begin with a brace, and where to go on."""
+def _object_at(text: str, place: int, work: _Work) -> tuple[Span | None, int]:
+    """Return the object that begins with a brace, if one does, and where to go on."""
     try:
         value, end = _DECODER.raw_decode(text, place)
-        return [Span(place, end, text[place:end], value)], end
+        return Span(place, end, text[place:end], value), end
     except json.JSONDecodeError as error:
         work.add(error.pos - place)
         fault = _reason(error)
     except (ValueError, RecursionError) as error:
         work.add(len(text) - place)
         fault = _reason(error)
-    if place and text[place - 1] == '"' and _ESCAPED.match(text, place) and depth < MOST_NESTED:
-        inner, end = _decoded_string(text, place - 1)
-        if inner is not None:
-            work.add(end - place)
-            return [
-                Span(place - 1, end, span.text, span.value, span.fault) for span in json_objects(inner, work, depth + 1)
-            ], end
     closing = _closing(text, place)
-    work.add((closing or len(text)) - place)
-    if closing is None:
-        is_object = _KEY.match(text, place) is not None
-        return ([Span(place, len(text), text[place:], None, fault)], len(text)) if is_object else ([], place + 1)
-    part, end = text[place:closing], closing
-    value = _repaired(part)
-    if value is not None:
-        return [Span(place, end, part, value)], end
-    if part[1:].lstrip()[:2].removeprefix("\\")[:1] == "{" and part[:-1].rstrip()[-1:] == "}":
-        return [], place + 1  # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}
-    return ([Span(place, end, part, None, fault)] if _KEY.match(part) else []), end
-
-
-def _decoded_string(text: str, place: int) -> tuple[str | None, int]:
-    """Return the string of JSON that begins at a quote, and its end; None if there is none."""
-    try:
-        value, end = _DECODER.raw_decode(text, place)
-    except ValueError:
-        return None, place
-    return value, end
+    end = closing or len(text)
+    work.add(end - place)
+    part = text[place:end]
+    value = _repaired(part) if closing else None
+    if value is None and not _KEY.match(part):
+        # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}, or a brace that is never closed
+        is_wrapper = part[1:].lstrip()[:2].removeprefix("\\")[:1] == "{" and part[:-1].rstrip()[-1:] == "}"
+        return None, place + 1 if is_wrapper or not closing else end
+    return Span(place, end, part, value, fault), end
 
 
 def _closing(text: str, place: int) -> int | None:

@@ -15,38 +15,24 @@ from atlaskit.models.json_text import TooMuch, json_objects
 _NAMES = r"(?:seed:|mm:|ant)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)(?::[\w-]{1,20})?"
 """Names of tags: <think> of most, <think:opensource> (Hunyuan), <seed:think>, <mm:think> (MiniMax),
 <thinking> (Claude), <reasoning>, <analysis>."""
-_OPENING = "|".join(
+_MARKERS = (
+    (rf"<{_NAMES}>", rf"</{_NAMES}>"),
+    (r"<ifm\|think(?:_fast|_faster)?>", r"</ifm\|think(?:_fast|_faster)?>"),  # K2
+    (r"◁think▷", r"◁/think▷"),  # Kimi-VL
+    (r"\[THINK\]", r"\[/THINK\]"),  # Magistral
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),  # Cohere
+    (r"<\|channel>(?:thought\b)?", r"<channel\|>"),  # Gemma 4
+    (r"<\|open\|>\s*think\s*<\|sep\|>", r"<\|close\|>\s*think\s*<\|sep\|>"),  # Kimi-K3
+    (r"<\|content_thinking\|>", r"(?:<\|end_message\|>(?:<\|message_model\|>)?)?<\|content_text\|>"),  # Inkling
     (
-        rf"<{_NAMES}>",
-        r"<ifm\|think(?:_fast|_faster)?>",  # K2
-        r"◁think▷",  # Kimi-VL
-        r"\[THINK\]",  # Magistral
-        r"<\|START_THINKING\|>",  # Cohere
-        r"<\|channel>(?:thought\b)?",  # Gemma 4
-        r"<\|open\|>\s*think\s*<\|sep\|>",  # Kimi-K3
-        r"<\|content_thinking\|>",  # Inkling
-        r"(?:<\|start\|>assistant\s*)?\bto=self<\|message\|>",  # Muse
-        r"\A\s*Here(?: i|')s my thought process:",  # Granite
-        r"<\|(?:begin_of_thought|thinking|think)\|>",
-    )
-)
-_CLOSING = "|".join(
-    (
-        rf"</{_NAMES}>",
-        r"</ifm\|think(?:_fast|_faster)?>",
-        r"◁/think▷",
-        r"\[/THINK\]",
-        r"<\|END_THINKING\|>",
-        r"<channel\|>",
-        r"<\|close\|>\s*think\s*<\|sep\|>",
-        r"(?:<\|end_message\|>(?:<\|message_model\|>)?)?<\|content_text\|>",
+        r"(?:<\|start\|>assistant\s*)?\bto=self<\|message\|>",
         r"<\|eom\|>(?:<\|start\|>assistant\s*)?(?:to=user<\|message\|>)?",
-        r"Here(?: i|')s my response:",
-        r"<\|(?:end_of_thought|/thinking|/think)\|>",
-    )
+    ),  # Muse
+    (r"\A\s*Here(?: i|')s my thought process:", r"Here(?: i|')s my response:"),  # Granite
+    (r"<\|(?:begin_of_thought|thinking|think)\|>", r"<\|(?:end_of_thought|/thinking|/think)\|>"),
 )
-_SIGNS = ("<", "◁", "[T", "[t", "[/", "my thought", "my response", "analysis")
-"""What each marker contains. A text without any of it, as most are, has no marker."""
+"""What begins and what ends a thought, by family; any end ends any thought."""
+_OPENING, _CLOSING = map("|".join, zip(*_MARKERS, strict=True))
 _MARKER = re.compile(f"(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE)
 _CHANNEL = re.compile(
     r"<\|channel\|>\s*+(?P<name>\w++)[^<]{0,200}+(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
@@ -76,8 +62,6 @@ def split_thought(text: str) -> Split:
     A thought whose opening marker is missing, because the prompt has it, begins with the text.
     Where the closing marker is missing, all that follows the opening marker is thought.
     """
-    if not any(sign in text for sign in _SIGNS):
-        return Split(text, "")
     if "<|channel|>" in text and text.lstrip()[:1] != "{" and (channels := list(_CHANNEL.finditer(text))):
         return _of_channels(text[: channels[0].start()], channels)
     if bare := _BARE_CHANNELS.fullmatch(text):

@@ -14,6 +14,7 @@ from support.stand_ins import request
 
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import read_completion
+from atlaskit.models.http import HttpFailure
 
 ANSWER = '{"thought":"t","cell":3}'
 
@@ -163,14 +164,14 @@ def test_an_answer_beside_the_content_is_read(name: str) -> None:
 
 ERRORS: dict[str, tuple[Any, str]] = {
     "nothing": ({}, "no chat completion"),
-    "OpenAI": ({"error": {"message": "Out\nof credit.", "code": 402}}, "an error .*: Out of credit$"),
+    "OpenAI": ({"error": {"message": "Out\nof credit.", "code": 402}}, "an error: Out of credit$"),
     "OpenRouter": (
         {"choices": [{"finish_reason": "error", "error": {"code": 502, "message": "Overloaded"}}]},
-        "an error .*: Overloaded$",
+        "an error: Overloaded$",
     ),
-    "empty choices": ({"choices": [], "error": "Too long."}, "an error .*: Too long$"),
-    "vLLM": ({"object": "error", "message": "No such model.", "code": 404}, "an error .*: No such model$"),
-    "FastAPI": ({"detail": [{"msg": "field required", "loc": ["body"]}]}, "an error .*: field required$"),
+    "empty choices": ({"choices": [], "error": "Too long."}, "an error: Too long$"),
+    "vLLM": ({"object": "error", "message": "No such model.", "code": 404}, "an error: No such model$"),
+    "FastAPI": ({"detail": [{"msg": "field required", "loc": ["body"]}]}, "an error: body: field required$"),
     "no words": ({"error": {}, "choices": [{}], "errors": None}, ""),
 }
 
@@ -181,7 +182,7 @@ def test_an_error_in_place_of_an_answer_is_quoted(name: str) -> None:
     if not words:
         assert read_completion(body).text == ""
         return
-    with pytest.raises(ValueError, match=words) as caught:
+    with pytest.raises((ValueError, HttpFailure), match=words) as caught:
         read_completion(body)
     assert str(caught.value).isprintable()
 
@@ -268,7 +269,7 @@ def test_any_body_is_a_completion_or_one_line(content: Any, other: Any, error: A
     ):
         try:
             found = read_completion(body)
-        except ValueError as fault:
+        except (ValueError, HttpFailure) as fault:
             assert str(fault).isprintable()
         else:
             (found.text + found.reasoning).encode()
