@@ -188,7 +188,7 @@ class Line:
             timeout_s = min(self._timeout_s, state.left_s)
             if timeout_s > 0:
                 state.sent_bytes += len(body)
-                return self.endpoint.post(path, body, headers, timeout_s, state.cancel)
+                return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
         raise HttpFailure("could not be called before the deadline", is_passing=False, is_call=False)
 
     def retried(
@@ -287,7 +287,7 @@ class Line:
     def _names_at(self, path: str) -> list[str] | None:
         """Return the names in a list of models, None if there is no list."""
         try:
-            models = parsed(self.endpoint.get(path)[0])
+            models = parsed(self.endpoint.exchange(path)[0])
         except HttpFailure:
             return None
         is_list = isinstance(models, dict) and "error" not in models  # an error may come with status 200

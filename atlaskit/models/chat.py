@@ -92,8 +92,11 @@ class ChatLine(Line):
 
     def _list(self, state: CallState) -> tuple[Any, Mapping[str, str]]:
         """Return the server's list of models, and the headers that came with it."""
-        page, headers = self.endpoint.get("models", min(CONNECT_S, state.left_s), state.cancel)
+        page, headers = self._read("models", state)
         return parsed(page), headers
+
+    def _read(self, path: str, state: CallState) -> tuple[bytes, Mapping[str, str]]:
+        return self.endpoint.exchange(path, timeout_s=min(CONNECT_S, state.left_s), cancel=state.cancel)
 
     def _told(self, models: Any, headers: Mapping[str, str], model: str, state: CallState) -> Dialect:
         """Return the dialect that a list of models tells, with the number of engines behind it.
@@ -104,7 +107,7 @@ class ChatLine(Line):
         if not dialect.counters:
             return dialect
         try:
-            page, _ = self.endpoint.get(metrics_url(self.endpoint.base_url), min(CONNECT_S, state.left_s), state.cancel)
+            page, _ = self._read(metrics_url(self.endpoint.base_url), state)
         except HttpFailure:
             return dialect
         return replace(dialect, ranks=engines_in(page.decode(errors="replace"), model))

@@ -304,7 +304,7 @@ class VLM:
                 f"{self.base_url} has no counters: its dialect is {self.dialect.name!r}, and only vLLM has them."
             )
         try:
-            page, _ = self._line.endpoint.get(metrics_url(self.base_url))
+            page, _ = self._line.endpoint.exchange(metrics_url(self.base_url))
         except HttpFailure as failure:
             raise self._line.error(failure, CallState()) from failure.__cause__
         try:
@@ -318,7 +318,7 @@ class VLM:
         try:
             found["dialect"] = self.dialect.name
             if self.dialect.counters:
-                page, _ = self._line.endpoint.get(f"{self.base_url.removesuffix('/v1')}/version")
+                page, _ = self._line.endpoint.exchange(f"{self.base_url.removesuffix('/v1')}/version")
                 found["version"] = str(json.loads(page)["version"])[:80]
         except (ModelError, HttpFailure, ValueError, KeyError, TypeError):
             pass  # a proxy may pass on the chat alone

@@ -16,6 +16,8 @@ import threading
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -41,36 +43,26 @@ TLS = {
 """What helps against OpenSSL's reasons."""
 
 
+@dataclass(eq=False)
 class HttpFailure(Exception):
     """An exchange failed. Its message continues a sentence: "<endpoint> returned HTTP 503"."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int = 0,
-        is_passing: bool = True,
-        was_reached: bool = True,
-        is_call: bool = True,
-        is_foreign: bool = False,
-        explanation: Explanation | None = None,
-        cure: str = "",
-    ) -> None:
-        super().__init__(message)
-        self.status = status
-        """HTTP status of the answer; 0 without one."""
-        self.is_passing = is_passing
-        """Whether another attempt may succeed."""
-        self.was_reached = was_reached
-        """Whether a server accepted the connection."""
-        self.is_call = is_call
-        """Whether the attempt counts as a call: the request was sent, or should have been."""
-        self.is_foreign = is_foreign
-        """Whether something answered that does not speak the protocol, such as a web page."""
-        self.explanation = explanation or Explanation()
-        """What the answer says, if it is an error."""
-        self.cure = cure
-        """What to do about it, where the exchange itself tells."""
+    message: str
+    _: KW_ONLY
+    status: int = 0
+    """HTTP status of the answer; 0 without one."""
+    is_passing: bool = True
+    """Whether another attempt may succeed."""
+    was_reached: bool = True
+    """Whether a server accepted the connection."""
+    is_call: bool = True
+    """Whether the attempt counts as a call: the request was sent, or should have been."""
+    is_foreign: bool = False
+    """Whether something answered that does not speak the protocol, such as a web page."""
+    explanation: Explanation = Explanation()
+    """What the answer says, if it is an error."""
+    cure: str = ""
+    """What to do about it, where the exchange itself tells."""
 
 
 class Endpoint:
@@ -107,43 +99,34 @@ class Endpoint:
         self._headers = {"Authorization": f"Bearer {key}"} if key else {}
         self._process, self._pool = os.getpid(), self._new_pool()
 
-    def get(
-        self, path: str, timeout_s: float = CONNECT_S, cancel: threading.Event | None = None
-    ) -> tuple[bytes, Mapping[str, str]]:
-        """Return the body at a path, and the answer's headers with lower-case names. See `post`."""
-        return self._exchange("GET", path, b"", {}, timeout_s, cancel)
-
-    def post(
-        self, path: str, body: bytes, headers: Mapping[str, str], timeout_s: float, cancel: threading.Event | None
-    ) -> bytes:
-        """Send a body and return the body of the answer.
-
-        Args:
-            path: Path below the address, or a full URL.
-            body: What to send.
-            headers: Headers beside the endpoint's own.
-            timeout_s: Most seconds for the whole exchange, from connecting to reading the answer.
-            cancel: Ends the exchange within half a second after it is set.
-
-        Raises:
-            HttpFailure: If there was no answer, or the answer is an error.
-        """
-        return self._exchange("POST", path, body, headers, timeout_s, cancel)[0]
-
     def _new_pool(self) -> httpcore.ConnectionPool:
         from atlaskit.models.transport import connection_pool  # here: `import atlaskit` loads no HTTP client
 
         return connection_pool(_proxy_for(self._parts, self.is_local), KEEP_ALIVE_S)
 
-    def _exchange(
+    def exchange(
         self,
-        method: str,
         path: str,
-        body: bytes,
-        headers: Mapping[str, str],
-        timeout_s: float,
-        cancel: threading.Event | None,
+        body: bytes = b"",
+        headers: Mapping[str, str] = MappingProxyType({}),
+        timeout_s: float = CONNECT_S,
+        cancel: threading.Event | None = None,
     ) -> tuple[bytes, Mapping[str, str]]:
+        """Send a body, or ask for what is at a path; return the answer's body and its headers.
+
+        Args:
+            path: Path below the address, or a full URL.
+            body: What to send (POST); nothing for a GET.
+            headers: Headers beside the endpoint's own.
+            timeout_s: Most seconds for the whole exchange, from connecting to reading the answer.
+            cancel: Ends the exchange within half a second after it is set.
+
+        Returns:
+            The body, and the headers with lower-case names.
+
+        Raises:
+            HttpFailure: If there was no answer, or the answer is an error.
+        """
         from atlaskit.models.transport import deadline
 
         if self._process != os.getpid():  # a forked child must not read its parent's answers
@@ -156,7 +139,7 @@ class Endpoint:
         with (
             _failures_in_words(page, timeout_s, deadline_s),
             deadline(deadline_s, cancel),
-            self._pool.stream(method, url, headers=all_headers, content=body, **options) as response,
+            self._pool.stream("POST" if body else "GET", url, headers=all_headers, content=body, **options) as response,
         ):
             for chunk in response.iter_stream():
                 page += chunk

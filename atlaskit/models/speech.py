@@ -10,12 +10,11 @@ from __future__ import annotations
 import hashlib
 import threading
 from collections.abc import Mapping
-from contextlib import suppress
 from functools import partial
 from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import Kind
+from atlaskit.caching.keys import Kind, is_valid
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.attempts import CallState, Line
 from atlaskit.models.http import HttpFailure, parsed
@@ -181,13 +180,7 @@ def hear(
             raise Unrecorded(f"{cache} does not know what {asr.name} hears in this sound, and a replay asks no model.")
         return transcript_entry(asr.transcribe(wav, cancel=cancel))
 
-    def is_usable(entry: bytes) -> bool:
-        with suppress(ValueError):  # an imported cache may hold anything
-            read_transcript_entry(entry)
-            return True
-        return False
-
-    def is_over() -> bool:
-        return cancel is not None and cancel.is_set()
-
-    return read_transcript_entry(cache.remember(key, make_entry, fits=is_usable, go_on=is_over))
+    entry = cache.remember(
+        key, make_entry, fits=partial(is_valid, key), go_on=lambda: cancel is not None and cancel.is_set()
+    )
+    return read_transcript_entry(entry)

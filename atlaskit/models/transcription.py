@@ -10,8 +10,7 @@ import math
 import re
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 from pydantic import (
     BaseModel,
@@ -19,7 +18,6 @@ from pydantic import (
     ConfigDict,
     Field,
     FiniteFloat,
-    StrictBool,
     TypeAdapter,
     ValidationError,
 )
@@ -70,14 +68,13 @@ class _Body(BaseModel):
     segments: Annotated[list[_Segment], Field(max_length=MOST_SEGMENTS)] | None = None
 
 
-@dataclass(frozen=True)
-class Segment:
+class Segment(NamedTuple):
     """Some words that a speech model heard."""
 
-    start_s: float | None
+    start_s: FiniteFloat | None
     """Second of the file at which they begin; None if the model gives no times."""
-    end_s: float | None
-    text: str
+    end_s: FiniteFloat | None
+    text: Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)]
     """Plain text on one line."""
     is_repetitive: bool = False
     """Whether the text repeats itself so much that the model must have made it up."""
@@ -105,26 +102,12 @@ def read_transcription(body: Any) -> tuple[Segment, ...]:
     return tuple(segment for segment in segments if segment.text)
 
 
-_ENTRY = TypeAdapter(
-    Annotated[
-        list[
-            tuple[
-                FiniteFloat | None,
-                FiniteFloat | None,
-                Annotated[str, Field(min_length=1, max_length=MOST_CHARACTERS)],
-                StrictBool,
-                StrictBool,
-            ]
-        ],
-        Field(max_length=MOST_SEGMENTS),
-    ]
-)
+_ENTRY = TypeAdapter(Annotated[tuple[Segment, ...], Field(max_length=MOST_SEGMENTS)])
 
 
 def transcript_entry(segments: Sequence[Segment]) -> bytes:
     """Return the cache entry of what was heard in a chunk of sound."""
-    rows = [[each.start_s, each.end_s, each.text, each.is_repetitive, each.is_no_speech] for each in segments]
-    return canonical_json(rows).encode()
+    return canonical_json(segments).encode()
 
 
 def read_transcript_entry(entry: bytes) -> tuple[Segment, ...]:
@@ -134,7 +117,7 @@ def read_transcript_entry(entry: bytes) -> tuple[Segment, ...]:
         ValueError: If the entry is not one of `transcript_entry`. An imported cache may hold any
             bytes.
     """
-    return tuple(Segment(*row) for row in _ENTRY.validate_json(entry, strict=True))
+    return _ENTRY.validate_json(entry, strict=True)
 
 
 def _segment(found: _Segment) -> Segment:

@@ -70,16 +70,16 @@ class Unanswered:
 
 @pytest.fixture
 def unanswered(monkeypatch: pytest.MonkeyPatch) -> Unanswered:
-    counts, post = Unanswered(), Endpoint.post
+    counts, exchange = Unanswered(), Endpoint.exchange
 
-    def counting_post(self: Endpoint, *args: Any) -> bytes:
+    def counting(self: Endpoint, *args: Any) -> Any:
         try:
-            return post(self, *args)
+            return exchange(self, *args)
         except HttpFailure as failure:
             counts.count(self.base_url, failure)
             raise
 
-    monkeypatch.setattr(Endpoint, "post", counting_post)
+    monkeypatch.setattr(Endpoint, "exchange", counting)
     return counts
 
 

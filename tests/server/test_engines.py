@@ -73,7 +73,7 @@ def test_all_engines_answer_and_their_counters_are_summed(server: Server, vlm: V
     counted = vlm.counters() - before
     tokens = result.total.tokens + sum(reply.usage.tokens for reply in replies)
     assert counted["prompt_tokens"] + counted["completion_tokens"] == tokens
-    page = Endpoint(vlm.base_url).get(metrics_url(vlm.base_url))[0].decode()
+    page = Endpoint(vlm.base_url).exchange(metrics_url(vlm.base_url))[0].decode()
     assert engines_in(page, vlm.name) == COPIES
     for number in range(COPIES):
         own = "\n".join(line for line in page.splitlines() if f'engine="{number}"' in line)
@@ -86,7 +86,7 @@ def test_a_reply_does_not_depend_on_the_engine(vlm: VLM) -> None:
         asked, vlm.name, replace(vlm.dialect, ranks=1), {"temperature": 0.0, "seed": 0}, (), is_forced=False
     )
     headers = [{**payload.headers, "X-data-parallel-rank": str(number)} for number in range(COPIES)]
-    pages = [Endpoint(vlm.base_url).post("chat/completions", payload.body, each, 60.0, None) for each in headers]
+    pages = [Endpoint(vlm.base_url).exchange("chat/completions", payload.body, each, 60.0)[0] for each in headers]
     assert len({parsed(page)["choices"][0]["message"]["content"] for page in pages}) == 1
 
 

@@ -325,7 +325,7 @@ def posted(vlm: VLM, words: str, fields: Any) -> str:
         "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}},
         **fields,
     }
-    answer = json.loads(Endpoint(vlm.base_url).post("chat/completions", json.dumps(body).encode(), JSON, 120.0, None))
+    answer = json.loads(Endpoint(vlm.base_url).exchange("chat/completions", json.dumps(body).encode(), JSON, 120.0)[0])
     (choice,) = answer["choices"]
     assert choice["finish_reason"] == "stop"
     if choice["message"]["content"] is not None or fields:  # a random model may end inside its thought

@@ -133,7 +133,7 @@ class ServerProcess:
 def served_models(url: str) -> list[str]:
     """Return the names of the models that an endpoint lists; [] if it does not answer."""
     try:
-        return [name for name, _ in entries(parsed(Endpoint(url).get("models", timeout_s=2)[0]))]
+        return [name for name, _ in entries(parsed(Endpoint(url).exchange("models", timeout_s=2)[0]))]
     except HttpFailure:
         return []
 
