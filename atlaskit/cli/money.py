@@ -29,7 +29,7 @@ def add_budget_options(parser: argparse._ActionsContainer, calls: int | None = N
         default = calls if limit == "calls" else None
         told = f"most {limit} that a question may take{f' (default {default})' if default else ''}"
         parser.add_argument(f"--{limit}", type=read, default=default, metavar="N", help=told)
-    told = "prices of a million tokens in USD, or a JSON file with these fields: prompt=0.5,cached=0.05,completion=3"
+    told = "prices of a million tokens in USD: prompt=0.5,cached=0.05,completion=3"
     parser.add_argument("--prices", metavar="PRICES", help=told)
 
 

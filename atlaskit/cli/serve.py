@@ -51,11 +51,7 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
 
 def _copies(word: str) -> Copies:
-    if word == "auto":
-        return "auto"
-    if not word.isdecimal():
-        raise argparse.ArgumentTypeError(f"takes a whole number or auto; got {word!r:.40}")
-    return int(word)
+    return "auto" if word == "auto" else count(word)
 
 
 def _stop(model: str | None) -> int:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import dataclass, fields
-from pathlib import Path
 
-from atlaskit.errors import InputError, printable, reason
+from atlaskit.errors import InputError, printable
 from atlaskit.models.protocol import Usage
 
 A_MILLION = 1_000_000
@@ -74,23 +72,19 @@ class Prices:
 
 
 def read_prices(text: str) -> Prices:
-    """Read prices from a command line: `prompt=0.5,completion=3`, or the name of a JSON file.
+    """Read prices from a command line: `prompt=0.5,completion=3`.
 
     Raises:
-        InputError: If the text is neither, or a price breaks a rule.
+        InputError: If the text holds none, or a price breaks a rule.
     """
     try:
-        if "=" in text and not Path(text).is_file():
-            given = dict(part.split("=", 1) for part in text.split(","))
-            prices = {name.strip(): float(price) for name, price in given.items()}
-        else:
-            prices = json.loads(Path(text).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
+        given = dict(part.split("=", 1) for part in text.split(","))
+        prices = {name.strip(): float(price) for name, price in given.items()}
+    except ValueError as error:
         raise InputError(
-            f"{printable(text, 80)!r} holds no prices ({printable(reason(error), 200)}): write "
-            f"prompt=0.5,cached=0.05,completion=3 in USD per million tokens, or name a JSON file with these fields."
+            f"{printable(text, 80)!r} holds no prices: write prompt=0.5,cached=0.05,completion=3 (USD a million)."
         ) from error
     known = [each.name for each in fields(Prices)]
-    if not isinstance(prices, dict) or not {"prompt", "completion"} <= prices.keys() <= set(known):
+    if not {"prompt", "completion"} <= prices.keys() <= set(known):
         raise InputError(f"Prices have the fields {', '.join(known)}, of which prompt and completion must be given.")
     return Prices(**prices)

@@ -18,12 +18,13 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
 from atlaskit.errors import InputError, check_whole, printable
 from atlaskit.models.dialect import DIALECTS, dialect_named
+from atlaskit.models.payload import checked_extra_body
 
 WITHOUT_SCHEME = re.compile(r"\A(?:[\w.-]+:\d{1,5}(?:/.*)?|[\w-]+(?:\.[\w-]+)+/(?:.*/)?v\d/?)\Z")
 """Addresses whose http:// is missing. A name on the hub has no colon, and no version at its end."""
@@ -152,15 +153,23 @@ def as_spec(model: ModelSpec | str | os.PathLike[str]) -> ModelSpec:
     return ModelSpec.parse(model) if isinstance(model, str) else ModelSpec(os.fspath(model))
 
 
+def _object(text: str) -> dict[str, Any]:
+    """Return a word as an object of JSON, for argparse."""
+    try:
+        return checked_extra_body(json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise argparse.ArgumentTypeError(f"must be a JSON object, such as '{{\"top_k\": 20}}' ({error})") from error
+
+
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--dialect": {"metavar": "NAME", "help": f"what the endpoint accepts: {', '.join(DIALECTS)}, with changes after "
                   "it, as in hosted,seed=true (default: what it declares)"},
     "--key-env": {"metavar": "VARIABLE", "help": "name of the environment variable with the endpoint's key (default "
                   "OPENAI_API_KEY, if it is set)"},
-    "--max-tokens": {"metavar": "N", "help": "tokens of an answer at most, thinking included"},
+    "--max-tokens": {"metavar": "N", "type": int, "help": "tokens of an answer at most, thinking included"},
     "--no-thinking": {"dest": "thinking", "action": "store_const", "const": False, "help": "tell the model not to "
                       "think first"},
-    "--extra-body": {"metavar": "JSON", "help": "further fields of each request, as a JSON object"},
+    "--extra-body": {"metavar": "JSON", "type": _object, "help": "further fields of each request, as a JSON object"},
 }  # fmt: skip
 """The options that may follow a model's name, with what argparse needs of each."""
 
@@ -183,15 +192,8 @@ def spec_of(options: argparse.Namespace) -> ModelSpec:
             f"A model is a name, or an address and a name; got {len(words)} words: a command's other arguments stand "
             f"before --model."
         )
-    return ModelSpec(
-        model=words[0],
-        name=words[1] if len(words) > 1 else None,
-        dialect=options.dialect,
-        key_env=options.key_env,
-        max_tokens=_number(options.max_tokens),
-        thinking=options.thinking,
-        extra_body=_object(options.extra_body),
-    )
+    own = {each.name: getattr(options, each.name) for each in fields(ModelSpec)[2:]}
+    return ModelSpec(words[0], words[1] if len(words) > 1 else None, **own)
 
 
 class _Words(argparse.ArgumentParser):
@@ -206,23 +208,3 @@ def _is_folder(text: str) -> bool:
         return Path(text).expanduser().is_dir()
     except (OSError, RuntimeError, ValueError):  # too long, of no user, or with a zero byte
         return False
-
-
-def _number(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdecimal()):
-        raise InputError(f"--max-tokens is a whole number, at least 1; got {printable(text, 40)!r}.")
-    return int(text)
-
-
-def _object(text: str | None) -> dict[str, Any] | None:
-    if text is None:
-        return None
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"--extra-body must be a JSON object, such as '{{\"top_k\": 20}}' ({error}).") from error
-    if not isinstance(value, dict):
-        raise InputError(f"--extra-body must be a JSON object; got {printable(text, 40)!r}.")
-    return value

@@ -51,7 +51,7 @@ def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
     [
         ("ask", ["--model", "nano", "--dialect", "openai"], "--dialect is for an endpoint, and 'nano' is no address"),
         ("evaluate", ["--model", "http://h/v1", "a", "--key-env", KEY], "never the key itself"),
-        ("experiments", ["--model", "http://h/v1", "a", "--max-tokens", "x"], "--max-tokens is a whole number"),
+        ("experiments", ["--model", "http://h/v1", "a", "--max-tokens", "0"], "--max-tokens is a whole number"),
     ],
     ids=str,
 )

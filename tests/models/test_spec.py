@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 from typing import Any
 
@@ -52,8 +51,8 @@ def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
         (f"{URL} a b", "got 3 words"),
         ("nano --dialect openai", "--dialect is for an endpoint, and 'nano' is no address"),
         (f"{URL} m --dialect klingon", "dialect must be one of"),
-        (f"{URL} m --max-tokens many", "--max-tokens is a whole number, at least 1; got 'many'"),
-        (f"{URL} m --extra-body '[1]'", "must be a JSON object; got '.1.'"),
+        (f"{URL} m --max-tokens many", "--max-tokens: invalid int value: 'many'"),
+        (f"{URL} m --extra-body '[1]'", "must be a JSON object, such as"),
         (f"{URL} m --extra-body '{{'", "must be a JSON object, such as"),
         (f"{URL} 'm", "cannot be split"),
         (f"{URL} m --think", "and no other options"),
@@ -92,7 +91,6 @@ def test_a_named_endpoint_is_not_asked_for_its_name() -> None:
         assert vlm.name == "m" and vlm.dialect.name == "plain"
 
 
-@pytest.mark.skipif("thinking" not in inspect.signature(ak.VLM).parameters, reason="VLM has no such keywords yet")
 @pytest.mark.parametrize("model", ["nano", f"{URL} m"])
 def test_what_replies_depend_on_is_known_without_a_server(model: str) -> None:
     options = {"max_tokens": 7, "thinking": False, "extra_body": {"top_k": 2}}
