@@ -8,11 +8,10 @@ another key, and only replays read it.
 from __future__ import annotations
 
 import hashlib
-import threading
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, Unpack, runtime_checkable
+from typing import Any, Protocol, Unpack, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -73,22 +72,18 @@ class Cached:
         self.cache, self.sample, self.replay = cache, sample, replay
         self._found = Cache(None) if cache.is_refreshing else cache  # of one that refreshes: what was made anew
         self._answering = model if isinstance(model, Answering) else None
-        self._stored_answered = ""
         if self._answering:
-            self._recall_answered(self._answering)
+            key = self._answered_key(self._answering)
+            stored, answered = cache.get_json(key), self._answering.answered
+            if answered is None:  # who answered in an earlier run has the key of its replies
+                self._answering.answered = stored if isinstance(stored, str) else None
+            elif answered != (stored or ""):
+                cache.put_json(key, answered)
 
-    def complete(
-        self,
-        request: Request,
-        *,
-        max_attempts: int = MAX_ATTEMPTS,
-        deadline_s: float | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Reply:
-        """Return the cached reply, or call the model and cache its reply.
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Return the cached reply, or call the model and cache its reply. See `Model.complete`.
 
-        The arguments are those of `Model.complete`. `cancel` and `deadline_s` also end the wait for
-        another thread that makes the same call.
+        `cancel` and `deadline_s` also end the wait for another thread that makes the same call.
 
         Raises:
             ModelError: If the call fails, or in a replay, if it failed when it was recorded.
@@ -97,7 +92,8 @@ class Cached:
         request = replace(request, sample=self.sample + request.sample)
         answered = self._answered()
         key, live_replies, cached_replies = reply_key(self.model, request, answered), list[Reply](), list[Reply]()
-        control: CallControl = {"max_attempts": max_attempts, "deadline_s": deadline_s, "cancel": cancel}
+        max_attempts = control.get("max_attempts", MAX_ATTEMPTS)
+        deadline_s, cancel = control.get("deadline_s"), control.get("cancel")
 
         def make_entry() -> bytes:
             if self.replay:
@@ -114,7 +110,9 @@ class Cached:
 
         def is_usable(entry: bytes) -> bool:
             with suppress(ValueError):  # an imported cache may hold anything
-                cached_replies.append(_cached_reply(entry, request, max_attempts, self.name))
+                reply = read_reply_entry(entry, self.name)
+                answer = request.schema.model_validate_json(reply.text)
+                cached_replies.append(replace(reply, answer=answer, usage=_limited(reply.usage, max_attempts)))
                 return True
             return False
 
@@ -129,28 +127,20 @@ class Cached:
         """Return the model that answers in place of the one that is asked; "" if that one does."""
         return (self._answering.answered or "") if self._answering else ""
 
-    def _recall_answered(self, model: Answering) -> None:
-        """Tell the model who answered in its place in an earlier run: its replies have that key."""
-        stored = self.cache.get_json(ANSWERED.key(address=model.base_url, model=model.name))
-        self._stored_answered = stored if isinstance(stored, str) else ""
-        if model.answered is None and self._stored_answered:
-            model.answered = self._stored_answered
-
-    def _store_answered(self) -> None:
-        """Store who answers in place of the model, if another one does than was stored."""
-        if self._answering and (answered := self._answered()) != self._stored_answered:
-            self.cache.put_json(ANSWERED.key(address=self._answering.base_url, model=self.name), answered)
-            self._stored_answered = answered
+    def _answered_key(self, model: Answering) -> str:
+        return ANSWERED.key(address=model.base_url, model=self.name)
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
-        """Call the model, and cache how the call failed if it does."""
+        """Call the model; cache how the call failed if it does, and who answers if that is new."""
+        before = self._answered()
         try:
             return self.model.complete(request, **control)
         except ModelError as error:
             self.cache.put_json(failure_key(key), failed_entry(error))
             raise
         finally:
-            self._store_answered()
+            if self._answering and (answered := self._answered()) != before:
+                self.cache.put_json(self._answered_key(self._answering), answered)
 
     def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
         """Return the error of a replay without a reply: the recorded failure, or Unrecorded."""
@@ -170,47 +160,27 @@ def _entry(reply: Reply, name: str) -> bytes:
     return canonical_json(parts if reply.model == name else {**parts, "model": reply.model}).encode()
 
 
-def _cached_reply(entry: bytes, request: Request, max_attempts: int, name: str) -> Reply:
-    """Return the reply in an entry; raise ValueError if there is none that fits the schema."""
-    stored = read_reply_entry(entry)
-    answer = request.schema.model_validate_json(stored.text)
-    model = name if stored.model is None else stored.model
-    return Reply(
-        answer,
-        stored.text,
-        _limited(stored.usage, max_attempts),
-        stored.reasoning,
-        live=False,
-        model=model,
-        is_substitute=not is_same_model(name, model),
-    )
-
-
 def _limited(usage: Usage, max_attempts: int) -> Usage:
     """Return the recorded usage with no more calls than this call may make: budgets are hard."""
     return replace(usage, calls=min(usage.calls, max_attempts))
 
 
-class StoredReply(NamedTuple):
-    """What the cache holds of a reply."""
+def read_reply_entry(entry: bytes, name: str = "") -> Reply:
+    """Return the reply in an entry, its answer still to be parsed.
 
-    text: str
-    usage: Usage
-    reasoning: str
-    model: str | None
-    """The model that the reply names; None for the one that was asked."""
-
-
-def read_reply_entry(entry: bytes) -> StoredReply:
-    """Return what an entry holds of a reply.
+    Args:
+        entry: The entry.
+        name: The model that was asked; an entry names its model if that is another one.
 
     Raises:
         ValueError: If the entry is not a reply. An imported cache may hold any bytes.
     """
     match read_json(entry):
         case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if rest.keys() <= {"model"}:
-            if isinstance(model := rest.get("model"), str | None):
-                return StoredReply(text, Usage.from_json(usage), reasoning, model)
+            if isinstance(model := rest.get("model", name), str):
+                other = not is_same_model(name, model)
+                counts = Usage.from_json(usage)
+                return Reply(None, text, counts, reasoning, live=False, model=model, is_substitute=other)
     raise ValueError("the fields are not those of a reply")
 
 

@@ -15,10 +15,9 @@ from support.model_doubles import Babbler, Counting
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import KINDS, Kind, is_outdated
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError, Unrecorded
-from atlaskit.models.cached import REPLY, Cached, reply_key
+from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Refused
 from atlaskit.models.protocol import Message, Request
@@ -100,17 +99,6 @@ def test_a_replay_without_one_reply_of_many_makes_no_call(world: World, tmp_path
             ask(world.drawn, world.questions[0], vlm=model, replay=True, cache=cache, **OPTIONS)
         assert len(model.calls) == calls, number
         cache.put(key, entry)
-
-
-def test_a_key_of_an_older_version_is_outdated(monkeypatch: pytest.MonkeyPatch, cache: Cache) -> None:
-    old = reply_key(Babbler(), request())
-    cache.put(old, b"x")
-    assert not is_outdated(old)
-    monkeypatch.delitem(KINDS, "reply")
-    monkeypatch.setattr("atlaskit.models.cached.REPLY", Kind("reply", REPLY.version + 1))
-    newer = reply_key(Babbler(), request())
-    assert newer != old and is_outdated(old) and not is_outdated(newer)
-    assert not is_outdated("nothing:1:0") and not is_outdated("reply:99:0"), "a newer version may use it"
 
 
 def test_a_cached_reply_counts_no_more_calls_than_are_left(loop: Loop, cache: Cache) -> None:
