@@ -19,7 +19,7 @@ from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question, Span, without_article
 from atlaskit.environment.render import Sheet, Still, View, with_look
 from atlaskit.errors import InputError
-from atlaskit.models.named import as_model_or_maker
+from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
@@ -150,7 +150,7 @@ def failures(
         >>> [failure.result.is_right for failure in found]
         [False, False, False, False]
     """
-    vlm, wrong = as_model_or_maker(vlm, cache), []
+    vlm, wrong = as_model(vlm, cache) if isinstance(vlm, str) else vlm, []
     for case in cases:
         result = ask(case.opened(), case.question, vlm=model_for(vlm, case), cache=cache, **settings)
         if not result.is_right:

@@ -12,7 +12,7 @@ from typing import Any, Unpack, cast
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.errors import InputError
-from atlaskit.models.named import as_model_or_maker
+from atlaskit.models.named import as_model
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 
 
@@ -72,7 +72,7 @@ def delayed(vlm: Model | str | Callable[[World], Model], latency_s: float) -> Mo
         >>> ak.ask(video, question, vlm=slow, cache=ak.Cache(None)).is_right
         True
     """
-    vlm = as_model_or_maker(vlm)
+    vlm = as_model(vlm) if isinstance(vlm, str) else vlm
     if not isinstance(vlm, type) and hasattr(vlm, "complete"):
         return Delayed(cast(Model, vlm), latency_s)
     return partial(_delayed_for_world, cast(Callable[[World], Model], vlm), latency_s)

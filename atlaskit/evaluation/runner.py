@@ -29,7 +29,7 @@ from atlaskit.evaluation.spending import Spending
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
 from atlaskit.models.client import VLM
-from atlaskit.models.named import as_model_or_maker, copies_for
+from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model, now_s
 from atlaskit.runs.result import Result
@@ -141,7 +141,7 @@ def evaluate(
     if answer is METHODS["video-rlm"]:
         settings = {"search": "best", **settings}  # the table says what it was
     cache, is_replay = cache or default_cache(), settings.get("replay") is True
-    vlm = as_model_or_maker(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
+    vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel)) if isinstance(vlm, str) else vlm
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
     job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices)

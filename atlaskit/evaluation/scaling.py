@@ -33,7 +33,7 @@ from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
 from atlaskit.models.cached import Call
-from atlaskit.models.named import as_model_or_maker
+from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model, now_s
 from atlaskit.models.serving.hardware import cpuinfo
 from atlaskit.runs.trace import save_timings_manifest
@@ -148,7 +148,7 @@ def by_workers(
     check_cases(in_order)
     check_settings("by_workers", ask, settings, RESERVED)
     settings = {"search": "paper", **settings}
-    vlm = as_model_or_maker(vlm, cache)
+    vlm = as_model(vlm, cache) if isinstance(vlm, str) else vlm
     models = [model_for(vlm, case) for case in in_order]
     cache = (cache or default_cache()).watched()
 

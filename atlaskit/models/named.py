@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind
@@ -20,9 +18,6 @@ LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 """Where `atlaskit serve` serves a model if it is not told otherwise."""
 SERVED = Kind("served", 1)
 """The name of the model that an address last served."""
-
-
-Maker = TypeVar("Maker", bound=Callable[[Any], Model])
 
 
 def copies_for(in_flight: int) -> Copies:
@@ -70,44 +65,18 @@ def as_model(
         server.keeps = keep and sys.platform == "linux"  # which has a list of processes, to find it
         return server
     key = {} if is_replay else spec.key()
+    address, settings = spec.model, spec.settings | key
     if spec.name is not None:
-        return VLM(spec.model, spec.name, **key, **spec.settings)
-    return served_model(spec.model, cache, is_replay=is_replay, **key, **spec.settings)
-
-
-def as_model_or_maker(
-    vlm: Model | Maker | str,
-    cache: Cache | None = None,
-    *,
-    is_replay: bool = False,
-    data_parallel: Copies = 1,
-) -> Model | Maker:
-    """Return the model that a caller named, as `as_model` does; anything else as it is."""
-    return as_model(vlm, cache, is_replay=is_replay, data_parallel=data_parallel) if isinstance(vlm, str) else vlm
-
-
-def served_model(address: str, cache: Cache | None = None, *, is_replay: bool = False, **client: Any) -> VLM:
-    """Return the first model of a server, or the one that it served last if it does not answer.
-
-    Args:
-        address: The address of the server.
-        cache: Remembers the model.
-        is_replay: Whether to take the model that is remembered, without asking the server.
-        **client: Keywords of `VLM`.
-
-    Raises:
-        InputError: It is not an address.
-        Unreachable: The server does not answer, and no model is remembered.
-    """
-    key = SERVED.key(address=address)
-    last = None if cache is None else cache.get_json(key)
+        return VLM(address, spec.name, **settings)
+    entry = SERVED.key(address=address)
+    last = None if cache is None else cache.get_json(entry)
     known = last if isinstance(last, str) and last else None
     try:
-        vlm = VLM(address, known if is_replay else None, **client)
+        vlm = VLM(address, known if is_replay else None, **settings)
     except Unreachable:
         if known is None:
             raise
-        return VLM(address, known, **client)
+        return VLM(address, known, **settings)
     if cache is not None and vlm.name != known:
-        cache.put_json(key, vlm.name)
+        cache.put_json(entry, vlm.name)
     return vlm
