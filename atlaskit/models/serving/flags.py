@@ -42,11 +42,9 @@ class ServerFlags:
     """More arguments of vLLM. They override the kit's."""
 
     def __post_init__(self) -> None:
-        for name in ("tensor_parallel", "data_parallel"):
-            value = getattr(self, name)
-            if name == "data_parallel" and value == "auto":
-                continue
-            check_whole(name, value)
+        check_whole("tensor_parallel", self.tensor_parallel)
+        if self.data_parallel != "auto":
+            check_whole("data_parallel", self.data_parallel)
         for argument in self.arguments:
             if argument.partition("=")[0] in RESERVED:
                 raise InputError(f"{argument} must not be passed: atlaskit sets it, to reach the server.")

@@ -26,6 +26,8 @@ from atlaskit.models.serving.log import failure_reason
 from atlaskit.models.serving.progress import Progress
 
 POLL_S = 0.25
+START_S = 3600.0
+"""Most seconds that a start may take: a large model is downloaded first."""
 
 
 class ServerProcess:
@@ -68,15 +70,12 @@ class ServerProcess:
         """Whether the server has neither ended nor been stopped."""
         return self.supervisor.poll() is None
 
-    def wait_until_ready(
-        self, url: str, name: str, start_s: float, progress: Progress, cancel: threading.Event | None = None
-    ) -> None:
+    def wait_until_ready(self, url: str, name: str, progress: Progress, cancel: threading.Event | None = None) -> None:
         """Wait until the server lists its model.
 
         Args:
             url: Address of the server, without /v1.
             name: The name the model is served under.
-            start_s: Most seconds to wait.
             progress: Where the stages of the start are shown.
             cancel: Set by a caller that no longer needs the server.
 
@@ -84,14 +83,14 @@ class ServerProcess:
             ServerError: If the server ends or is stopped before, takes too long, is cancelled, or
                 another server answers in its place.
         """
-        deadline_s = time.monotonic() + start_s
+        deadline_s = time.monotonic() + START_S
         while True:
             if not self.is_alive:
                 raise self.failure("was stopped" if self._is_stopped else "did not start")
             if cancel is not None and cancel.is_set():
                 raise ServerError(f"The start of {self._model} was cancelled.")
             if time.monotonic() > deadline_s:
-                raise self.failure(f"was not ready within {start_s:g} s")
+                raise self.failure(f"was not ready within {START_S:g} s")
             progress.update("starting", last_line(self._log).rpartition("] ")[2])
             if not (names := served_models(f"{url}/v1")):
                 time.sleep(POLL_S)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -35,8 +35,6 @@ from atlaskit.models.spec import ModelSpec, as_spec
 
 USUAL_PORT = 8000
 """Port of `make serve`. A server that already runs there is used."""
-START_S = 3600.0
-"""Most seconds that a start may take: a large model is downloaded first."""
 
 
 class Server:
@@ -81,8 +79,7 @@ class Server:
         self._python, self._in_flight = python, in_flight
         self._name = ""
         self._process: ServerProcess | None = None
-        self._starting = threading.Lock()  # one thread starts the server at a time
-        self._state = threading.Lock()  # guards all that follows, `vlm` and `_process`
+        self._starting = threading.Lock()  # one thread starts the server, or enters or leaves a block, at a time
         self._blocks = 0  # `with` blocks that use the server now
         self._outlives_blocks = False
 
@@ -134,8 +131,7 @@ class Server:
 
     def stop(self) -> None:
         """Stop the server and all its processes, if it was started here."""
-        with self._state:
-            self._outlives_blocks = False
+        self._outlives_blocks = False
         self._end(keep_log=False)
 
     def wait(self) -> None:
@@ -154,7 +150,7 @@ class Server:
             self.vlm = None  # it was idle for too long, or someone has stopped it
         return self.vlm or self.start(cancel)
 
-    def _ensure_running(self, cancel: threading.Event | None = None) -> VLM:
+    def _ensure_running(self, cancel: threading.Event | None = None, *, blocks: int = 0) -> VLM:
         with protocol.stopped(), self._starting:
             if self._process is not None and (not self.is_ours or self._has_closed_port()):
                 self._end(keep_log=True)
@@ -167,6 +163,7 @@ class Server:
                         self.kept, self._process = server, None
             if (vlm := self.vlm) is None:
                 raise ServerError(f"The server of {self.model} was stopped.")
+            self._blocks += blocks
             return vlm
 
     def _has_closed_port(self) -> bool:
@@ -178,7 +175,7 @@ class Server:
         """Return the client of a server of this model that runs already, or None."""
         if self.spec.is_address:
             return self._new_client(self.model, self.spec.name, **self.spec.key())
-        if (shared := self._running_elsewhere()) is not None:
+        if (shared := next((twin.vlm for twin in _twins(self) if twin.vlm), None)) is not None:
             return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
         if self.keeps and (server := kept.find(self.name)):
             self.kept = server
@@ -194,11 +191,6 @@ class Server:
             problem = f"serves {', '.join(names)}" if names else "is taken"
             raise InputError(f"Port {self.port} {problem}: pass another port, or none to use a free one.")
         return None
-
-    def _running_elsewhere(self) -> VLM | None:
-        """Return the client of a server of the same model, started here with another client."""
-        same = (other for other in _servers if other.is_ours and other.is_like(self))
-        return next((other.vlm for other in same if other.vlm and other.vlm.name == self.name), None)
 
     def is_like(self, other: Server) -> bool:
         """Return whether one process may serve both. Replies do not depend on the copies."""
@@ -225,10 +217,10 @@ class Server:
             process = self._process = ServerProcess(self.model, command, log, variables, told)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
-        _register(self)
+        _servers[:] = [*(other for other in _servers if other.is_ours and other is not self), self]
         try:
             progress = Progress(f"starting vLLM with {self.name}")
-            process.wait_until_ready(url, self.name, START_S, progress, cancel)
+            process.wait_until_ready(url, self.name, progress, cancel)
         except BaseException:
             self._end(keep_log=True)
             raise
@@ -239,29 +231,20 @@ class Server:
         return VLM(url, name, in_flight=self._in_flight, **{**self.spec.settings, **own})
 
     def _end(self, *, keep_log: bool) -> None:
-        with self._state:
-            process, self._process, self.vlm = self._process, None, None
+        process, self._process, self.vlm = self._process, None, None
         if process is not None:
             process.stop(keep_log=keep_log)
 
     def __enter__(self) -> VLM:
-        with self._state:
-            self._blocks += 1
-        try:
-            return self._ensure_running()
-        except BaseException:
-            with self._state:
-                self._blocks -= 1
-            raise
+        return self._ensure_running(blocks=1)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._state:
+        with self._starting:
             self._blocks -= 1
-            is_last = not self._blocks and not self._outlives_blocks
-        if is_last:
-            self._end(keep_log=error is not None)
+            if not self._blocks and not self._outlives_blocks:
+                self._end(keep_log=error is not None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the client. The server starts if it does not run, and stays in this process."""
@@ -275,8 +258,12 @@ _servers: list[Server] = []
 """The servers that this process started. A notebook cell that is run twice gets the same one."""
 
 
-def _register(server: Server) -> None:
-    _servers[:] = [other for other in _servers if other.is_ours and other is not server] + [server]
+def _twins(server: Server) -> Iterator[Server]:
+    """Yield the servers that run here and would answer as another one: of the same weights, too.
+
+    A folder may have been trained on since its server started.
+    """
+    return (other for other in _servers if other.is_ours and other.is_like(server) and other.name == server.name)
 
 
 def serve(
@@ -322,9 +309,4 @@ def serve(
     spec = as_spec(model)
     flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))
     new = Server(spec, flags, port=port, python=python, in_flight=in_flight)
-    for server in _servers:
-        is_same = server.is_like(new) and server.spec.settings == new.spec.settings
-        # The folder may have been trained on since the server started.
-        if is_same and server.is_ours and server.name == served_name(new.model, flags.arguments):
-            return server
-    return new
+    return next((twin for twin in _twins(new) if twin.spec.settings == new.spec.settings), new)

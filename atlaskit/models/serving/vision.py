@@ -40,7 +40,7 @@ def image_processing(python: str) -> Path | None:
     return folder if folder.is_dir() else None
 
 
-def add_image_processing(folder: Path, progress: Progress) -> bool:
+def add_image_processing(folder: Path, progress: Progress) -> None:
     """Install torchvision's Python part into an environment, beside its other packages.
 
     Models that do not need it can be served without it, so a failure is shown and not raised.
@@ -48,9 +48,6 @@ def add_image_processing(folder: Path, progress: Progress) -> bool:
     Args:
         folder: The environment.
         progress: Where the stages are shown.
-
-    Returns:
-        Whether it was installed and can be imported.
     """
     log = folder / "install.log"
     partial = Path(tempfile.mkdtemp(dir=folder, prefix=f".{FOLDER}-"))
@@ -62,11 +59,10 @@ def add_image_processing(folder: Path, progress: Progress) -> bool:
         if succeeds(trial, log, progress, "checking the image processors"):
             partial.chmod(0o755)
             partial.replace(folder / FOLDER)
-            return True
+            return
         problem = f"it cannot be imported. The log is {log}"
     except NotInstalled as error:
         problem = str(error)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     progress.show(f"without torchvision, so families whose image processors need it cannot be served: {problem}")
-    return False
