@@ -10,13 +10,13 @@ import os
 import random
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 from atlaskit.errors import check_positive
+from atlaskit.models.dialect import Dialect
 from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.failures import CURES, FINAL
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
@@ -124,34 +124,17 @@ def slots_of(address: str) -> threading.Semaphore:
     return _slots.setdefault((os.getpid(), address, limit), threading.Semaphore(limit))
 
 
-@contextmanager
-def admitted(slots: threading.Semaphore, state: CallState) -> Iterator[None]:
-    """Hold a slot for the length of a block, and wait for one first; the state counts the wait.
-
-    Raises:
-        TimeoutError: If none came free before the call's deadline, or the call is cancelled.
-    """
-    began_s = time.monotonic()
-    try:
-        while not slots.acquire(timeout=min(ADMISSION_POLL_S, max(0.0, state.left_s))):
-            if state.left_s <= 0 or (state.cancel is not None and state.cancel.is_set()):
-                raise TimeoutError
-    finally:
-        state.queue_s += time.monotonic() - began_s
-    try:
-        yield
-    finally:
-        slots.release()
-
-
 class Line:
     """A model at an endpoint, and what all calls to it share. Threads share a line.
 
     Attributes:
         name: Name of the model.
         endpoint: Where it is.
+        dialect: What the endpoint accepts; None until it is known, or where it does not matter.
         settings: The keywords that make the same line elsewhere.
     """
+
+    dialect: Dialect | None = None
 
     def __init__(
         self, base_url: str, name: str, *, api_key: str | None, timeout_s: float, in_flight: int | None
@@ -167,11 +150,6 @@ class Line:
         if in_flight is not None:
             _limits[self.endpoint.base_url] = in_flight
 
-    @property
-    def dialect_name(self) -> str:
-        """Name of the dialect that is spoken; "" where there are none."""
-        return ""
-
     def post(self, path: str, body: bytes, headers: Mapping[str, str], state: CallState) -> bytes:
         """Send a body once the address has a slot for it, and return the body of the answer.
 
@@ -184,11 +162,18 @@ class Line:
         Raises:
             HttpFailure: If the exchange failed, or could not begin before the deadline.
         """
-        with suppress(TimeoutError), admitted(slots_of(self.endpoint.base_url), state):
+        slots, began_s, is_admitted = slots_of(self.endpoint.base_url), time.monotonic(), False
+        try:
+            while not is_admitted and state.left_s > 0 and not (state.cancel and state.cancel.is_set()):
+                is_admitted = slots.acquire(timeout=min(ADMISSION_POLL_S, max(0.0, state.left_s)))
+            state.queue_s += time.monotonic() - began_s
             timeout_s = min(self._timeout_s, state.left_s)
-            if timeout_s > 0:
+            if is_admitted and timeout_s > 0:
                 state.sent_bytes += len(body)
                 return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
+        finally:
+            if is_admitted:
+                slots.release()
         raise HttpFailure("could not be called before the deadline", is_passing=False, is_call=False)
 
     def retried(
@@ -236,14 +221,11 @@ class Line:
         is_long = wait_s is not None and wait_s > MAX_REQUESTED_PAUSE_S
         attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
         cure = f"it asks to wait for {wait_s:.0f} s, so try again then" if is_long else self.cure(failure)
-        message = f"{self.name} at {base_url} {failure}{attempts}{f': {cure}' if cure else ''}."
+        message = f"{self.name or 'The list of models'} at {base_url} {failure}{attempts}{f': {cure}' if cure else ''}."
+        message += "" if self.name else " Or pass the name of one as model=."
         kind = ModelError if failure.is_passing or not failure.is_call else Refused
-        is_final = is_long or self.is_final(failure)
+        is_final = is_long or failure.explanation.kind in FINAL  # of every other call too
         return kind(message, state.usage, state.transit, status=failure.status, is_final=is_final)
-
-    def is_final(self, failure: HttpFailure) -> bool:
-        """Return whether every other call to the endpoint would fail in the same way."""
-        return 300 <= failure.status < 400 or failure.explanation.kind in FINAL
 
     def cure(self, failure: HttpFailure) -> str:
         """Return what to do about a failed call, to end a sentence with; "" where nothing is known.
@@ -253,15 +235,13 @@ class Line:
                 list of models.
         """
         kind = failure.explanation.kind
-        if 300 <= failure.status < 400:
-            return "pass the address that it redirects to"
         if kind in ("model", "place") or (not kind and failure.is_foreign):
             return self._cure_of_place(kind or "place")
         if kind == "key":
             if self.endpoint.key:
                 return "check its key: api_key=… (--key-env VARIABLE), or the environment's OPENAI_API_KEY"
             return "it wants a key: pass api_key=… (--key-env VARIABLE)"
-        dialect = self.dialect_name
+        dialect = self.dialect.name if self.dialect else ""
         if not kind and failure.status in (400, 415, 422, 501) and dialect not in ("", "plain"):
             return 'try dialect="plain" (--dialect plain), which sends the least'
         return CURES.get(kind, "").format(

@@ -35,7 +35,6 @@ class ChatLine(Line):
     """The chat completions of a model at an endpoint. Shared by threads.
 
     Attributes:
-        dialect: The server's dialect; None until it is known. It changes when the server refuses.
         known_images: Keys of the images that the server has.
     """
 
@@ -45,11 +44,6 @@ class ChatLine(Line):
         self.dialect = dialect or dialect_of_host(self.endpoint.host)
         self.known_images: set[str] = set()
         self._adapting = threading.Lock()
-
-    @property
-    def dialect_name(self) -> str:
-        """Name of the dialect; "" until it is known."""
-        return self.dialect.name if self.dialect else ""
 
     def first_model(self) -> str:
         """Return the first model of the server's list that chats, and note the server's dialect.
@@ -61,11 +55,7 @@ class ChatLine(Line):
         try:
             models, headers = self._list(state)
         except HttpFailure as failure:
-            error = self.error(failure, state)
-            if failure.was_reached:
-                told = f"The list of models{error} Or pass the name of one as model=."
-                error = ModelError(told, status=error.status, is_final=error.is_final)
-            raise error from failure
+            raise self.error(failure, state) from failure
         name = first_chat_model(models, self.endpoint.base_url)
         if name is None:
             raise ModelError(f"{self.endpoint.base_url} lists no models: pass the name of the one to load as model=.")

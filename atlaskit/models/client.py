@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Unpack
 
 from atlaskit.errors import InputError, check_whole, printable
 from atlaskit.models.answers import NoAnswer, find_answer
@@ -27,13 +27,10 @@ from atlaskit.models.identity import is_generic, is_same_model
 from atlaskit.models.metrics import metrics_url, read_metrics
 from atlaskit.models.payload import Payload, build_payload, checked_extra_body, merged, sampling_parameters
 from atlaskit.models.presets import family_of, preset_for
-from atlaskit.models.protocol import MAX_ATTEMPTS, Message, Reply, Request, Usage, is_out_of_bounds
+from atlaskit.models.protocol import CallControl, Message, Reply, Request, Usage, is_out_of_bounds
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
 """What replies depend on beside the model, by default."""
-HITS_AFTER, FEW_HITS = 50, 0.3
-"""After how many calls the share of prompt tokens from the server's cache is judged, and what is
-little: a run with Qwen3-VL finds 55 %, one with Qwen3.5 14 % (tiny models, vLLM 0.32)."""
 
 
 class VLM:
@@ -118,7 +115,7 @@ class VLM:
         check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
         self.answered: str | None = None
-        declared, self._comparing, self._counted = self._line.dialect, threading.Lock(), Usage()
+        declared, self._comparing = self._line.dialect, threading.Lock()
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
             "seed": seed,
@@ -150,22 +147,13 @@ class VLM:
         except HttpFailure as failure:
             raise self._line.error(failure, state) from failure.__cause__
 
-    def complete(
-        self,
-        request: Request,
-        *,
-        max_attempts: int = MAX_ATTEMPTS,
-        deadline_s: float | None = None,
-        cancel: threading.Event | None = None,
-    ) -> Reply:
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Make one call: send the request, retry if needed, return one validated reply.
 
         Args:
             request: What to send.
-            max_attempts: Most attempts, the first one and the correction included.
-            deadline_s: When the last attempt must end, by `now_s`.
-            cancel: The caller sets it when it no longer needs the reply. The connection is then
-                closed within half a second.
+            **control: `max_attempts`, the first one and the correction included; `deadline_s`, by
+                `now_s`; `cancel`, after which the connection is closed within half a second.
 
         Raises:
             Unreachable: If no server answers at the address.
@@ -173,7 +161,7 @@ class VLM:
             BadReply: If the answer does not fit the schema, even after one correction.
             ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
         """
-        state, is_corrected = CallState(max_attempts, deadline_s, cancel), False
+        state, is_corrected = CallState(**control), False
         while True:
             completion = self._line.retried(
                 partial(self._line.attempt, partial(self._payload, request), state),
@@ -189,7 +177,6 @@ class VLM:
             except NoAnswer as complaint:
                 problem = complaint
             else:
-                self._count_hits(state.usage)
                 return Reply(
                     found.answer,
                     found.text,
@@ -265,18 +252,6 @@ class VLM:
         if answered != (before or "") and not is_generic(self.name):
             other = f"is answered by {printable(answered, 200)}: its replies are kept apart in the cache"
             self._line.warn(other if answered else "answers under its own name again")
-
-    def _count_hits(self, usage: Usage) -> None:
-        """Warn once if a server whose model finds prefixes in large blocks alone found few."""
-        with self._comparing:
-            before, self._counted = self._counted, self._counted + usage
-            now = self._counted
-        share = now.cached_tokens / max(1, now.prompt_tokens)
-        if self._family.linear_attention and before.calls < HITS_AFTER <= now.calls and share < FEW_HITS:
-            self._line.warn(
-                f"took {share:.0%} of {now.prompt_tokens:,} prompt tokens from its prefix cache: with linear attention "
-                "it finds long prefixes alone. Larger cells help, and Qwen3-VL finds about half of them"
-            )
 
     def _corrected(self, request: Request, completion: Completion, problem: str) -> Request:
         """Return the request, continued by the model's answer and what is wrong with it.

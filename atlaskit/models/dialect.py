@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import Any, Literal
+
+from pydantic import TypeAdapter
 
 from atlaskit.errors import InputError, printable
 from atlaskit.models.identity import entries
@@ -98,17 +100,12 @@ class Dialect:
             return self.no_thinking if family.thinks or family.name == "other" else {}
         return family.no_thinking or (NO_THINKING if family.name == "other" else {})
 
-    @property
-    def accepts_llguidance(self) -> bool:
-        """Whether the server decodes by a grammar of llguidance: vLLM, which alone has counters."""
-        return self.schema == "grammar" and self.counters
 
-
-OPTIONAL: Mapping[str, type] = {
-    "schema": str, "seed": bool, "length": str, "most_tokens": int, "thinks": bool,
-    "words_too": bool, "omits": tuple, "stream": bool, "image_names": bool,
-}  # fmt: skip
-"""The fields that words may set, and the types of their values."""
+OPTIONAL = frozenset({
+    "schema", "seed", "length", "most_tokens", "thinks", "words_too", "omits", "stream", "image_names",
+})  # fmt: skip
+"""The fields that words may set."""
+_DIALECT = TypeAdapter(Dialect)
 VLLM = Dialect("vllm", seed=True, image_names=True, counters=True)
 OPENAI = Dialect(
     "openai", schema="strict", seed=True, length="max_completion_tokens", no_thinking={"reasoning_effort": "minimal"}
@@ -168,8 +165,6 @@ HEADERS = {
     "anthropic-organization-id": "anthropic",
 }
 """Dialects by the header that only one server sends."""
-SERVERS = {"llama.cpp": "llamacpp"}
-"""Dialects by the value of the header `server`."""
 
 
 def dialect_named(words: str) -> Dialect:
@@ -183,21 +178,18 @@ def dialect_named(words: str) -> Dialect:
         raise InputError(
             f"dialect must be one of {', '.join(DIALECTS)}, or an ak.Dialect; got {printable(name, 80)!r}."
         )
-    values: dict[str, Any] = {}
-    for change in changes:
-        field_name, _, text = change.partition("=")
-        try:
-            value = json.loads(text)
-        except ValueError:
-            value = text
-        value = tuple(text.split("+")) if field_name == "omits" else value
-        is_right = field_name in OPTIONAL and isinstance(value, OPTIONAL[field_name])
-        if not is_right or (field_name == "schema" and value not in ("grammar", "strict", "words")):
-            raise InputError(
-                f"A dialect's {printable(change, 80)!r} is no field with a value; the fields are {', '.join(OPTIONAL)}."
-            )
-        values[field_name] = value
-    return replace(DIALECTS[name], **values)
+    values: dict[str, Any] = dict(change.partition("=")[::2] for change in changes)
+    if "omits" in values:
+        values["omits"] = tuple(values["omits"].split("+"))
+    try:
+        if unknown := values.keys() - OPTIONAL:
+            raise ValueError(f"no field {', '.join(unknown)}")
+        return _DIALECT.validate_python(vars(DIALECTS[name]) | values)
+    except ValueError as error:
+        raise InputError(
+            f"{printable(','.join(changes), 80)!r} gives a field of a dialect no value that it takes; the fields are "
+            f"{', '.join(sorted(OPTIONAL))}."
+        ) from error
 
 
 def check_thinking(thinking: bool | None, family: Family, name: str) -> None:
@@ -228,8 +220,6 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
     for name, dialect in HEADERS.items():
         if name in headers:
             return DIALECTS[dialect]
-    if headers.get("server", "").lower() in SERVERS:
-        return DIALECTS[SERVERS[headers["server"].lower()]]
     listed = list(entries(models))
     entry = next((each for name, each in listed if name == model), listed[0][1] if listed else {})
     owner = entry.get("owned_by")

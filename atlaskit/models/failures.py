@@ -96,8 +96,8 @@ RULES = (
     Rule("gateway", frozenset({504}), "", "raise the gateway's time-out, which is shorter than the model's answer"),
 )  # fmt: skip
 PATTERNS = {rule: re.compile(rule.pattern, re.IGNORECASE) for rule in RULES}
-CURES = {rule.kind: rule.cure for rule in RULES}
-FINAL = frozenset(rule.kind for rule in RULES if rule.is_final)
+CURES = {rule.kind: rule.cure for rule in RULES} | {"redirect": "pass the address that it redirects to"}
+FINAL = frozenset({"redirect", *(rule.kind for rule in RULES if rule.is_final)})
 BUSY = re.compile(
     r"\bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|overload|rate.?limit|too many requests|try again"
     r"|capacity|\bbusy\b|resource.?exhausted|starting up|cold start",

@@ -33,8 +33,6 @@ CONNECT_S = 10.0
 """Most seconds to connect. A model may think for minutes, but a running server accepts at once."""
 SHORTEST_KEY = 16
 """Characters of a key that is hidden where an endpoint repeats it; shorter ones fill a field in."""
-KEEP_ALIVE_S = 3.0
-"""Seconds an idle connection is kept. vLLM closes it after five, then perhaps during a request."""
 AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
 TLS = {
     "CERTIFICATE_VERIFY_FAILED": "let SSL_CERT_FILE name the file of its certificate, or of its authority",
@@ -102,7 +100,7 @@ class Endpoint:
     def _new_pool(self) -> httpcore.ConnectionPool:
         from atlaskit.models.transport import connection_pool  # here: `import atlaskit` loads no HTTP client
 
-        return connection_pool(_proxy_for(self._parts, self.is_local), KEEP_ALIVE_S)
+        return connection_pool(_proxy_for(self._parts, self.is_local))
 
     def exchange(
         self,
@@ -213,17 +211,13 @@ def _proxy_for(parts: SplitResult, is_local: bool) -> str | None:
 def _is_loopback(host: str) -> bool:
     """Return whether a host is this machine, under any of its usual names."""
     host = host.rstrip(".")
-    if host == "localhost" or host.endswith(".localhost"):
-        return True
-    try:
+    with contextlib.suppress(OSError):
+        host = socket.inet_ntoa(socket.inet_aton(host))  # of short forms such as 127.1
+    with contextlib.suppress(ValueError):  # of a name
         address = ipaddress.ip_address(host)
-    except ValueError:
-        try:
-            address = ipaddress.ip_address(socket.inet_aton(host))  # short forms such as 127.1
-        except (OSError, ValueError):
-            return False
-    address = getattr(address, "ipv4_mapped", None) or address
-    return address.is_loopback or address.is_unspecified
+        address = getattr(address, "ipv4_mapped", None) or address
+        return address.is_loopback or address.is_unspecified
+    return host == "localhost" or host.endswith(".localhost")
 
 
 @contextlib.contextmanager
@@ -279,7 +273,8 @@ def _body(status: int, headers: Mapping[str, str], page: bytes, key: str) -> byt
         return page
     if status < 400:
         target = printable(headers.get("location", "") or "an address that it does not tell", 200)
-        raise HttpFailure(f"returned HTTP {status}, a redirect to {target}", status=status, is_passing=False)
+        told = f"returned HTTP {status}, a redirect to {target}"
+        raise HttpFailure(told, status=status, is_passing=False, explanation=Explanation(kind="redirect"))
     raise failure_of(status, headers, page)
 
 

@@ -166,17 +166,13 @@ def _says_it_chats(entry: Mapping[str, Any]) -> bool | None:
             return all("text" in each for each in modalities if isinstance(each, list))
     if isinstance(capabilities, Mapping) and isinstance(capabilities.get("completion_chat"), bool):  # Mistral
         return bool(capabilities["completion_chat"])
-    kinds = [entry.get(key) for key in ("type", "task", "pipeline_tag", "model_type")]
-    words = [kind.lower() for kind in kinds if isinstance(kind, str)]
-    words += [
-        word.lower() for kind in kinds if isinstance(kind, Mapping) for word in kind if isinstance(word, str)
-    ]  # TEI
-    able = [word.lower() for word in capabilities if isinstance(word, str)] if isinstance(capabilities, list) else []
-    if CHATS.intersection(words) or CHATS.intersection(able):
+    words = list[str]()
+    for kind in (entry.get(key) for key in ("type", "task", "pipeline_tag", "model_type", "capabilities")):
+        found = [word for word, value in kind.items() if value] if isinstance(kind, Mapping) else kind  # TEI
+        words += [word.lower() for word in (found if isinstance(found, list) else [found]) if isinstance(word, str)]
+    if CHATS.intersection(words):  # it may be able to hear and to speak as well
         return True
-    # A chat model may be able to hear and to speak as well, but not to embed.
-    is_other = any(map(OTHER_KINDS.search, words)) or any("embed" in word or "rerank" in word for word in able)
-    return False if is_other else None
+    return False if any(map(OTHER_KINDS.search, words)) else None
 
 
 def _says_it_is_blind(entry: Mapping[str, Any]) -> bool:

@@ -67,26 +67,6 @@ class Span:
     """Why it cannot be read."""
 
 
-@dataclass
-class _Work:
-    """How much of a search is done."""
-
-    most: int
-    """Most characters to read in failed attempts."""
-    read: int = 0
-    tried: int = 0
-
-    def add(self, characters: int) -> None:
-        """Count characters that were read.
-
-        Raises:
-            TooMuch: If this is more than the text is worth.
-        """
-        self.read += max(characters, 1)
-        if self.read > self.most or self.tried > MOST_TRIED:
-            raise TooMuch("it has too many braces to be searched for a JSON object")
-
-
 def strict_json(text: str) -> Any:
     """Parse JSON, raw control characters in its strings included.
 
@@ -112,38 +92,36 @@ def json_objects(text: str) -> Iterator[Span]:
     Raises:
         TooMuch: If the search takes too long.
     """
-    work = _Work(min(MOST_PASSES * (len(text) + 1_000), MOST_READ))
+    most, read, tried = min(MOST_PASSES * (len(text) + 1_000), MOST_READ), 0, 0
     place = text.find("{")
     while place >= 0:
-        work.tried += 1
-        work.add(1)
-        found, end = _object_at(text, place, work)
+        found, end, failed = _object_at(text, place)
+        read, tried = read + failed + 1, tried + 1
+        if read > most or tried > MOST_TRIED:
+            raise TooMuch("it has too many braces to be searched for a JSON object")
         if found:
             yield found
         place = text.find("{", end)
 
 
-def _object_at(text: str, place: int, work: _Work) -> tuple[Span | None, int]:
-    """Return the object that begins with a brace, if one does, and where to go on."""
+def _object_at(text: str, place: int) -> tuple[Span | None, int, int]:
+    """Return the object that begins with a brace; where to go on; characters read in vain."""
     try:
         value, end = _DECODER.raw_decode(text, place)
-        return Span(place, end, text[place:end], value), end
-    except json.JSONDecodeError as error:
-        work.add(error.pos - place)
-        fault = _reason(error)
+        return Span(place, end, text[place:end], value), end, 0
     except (ValueError, RecursionError) as error:
-        work.add(len(text) - place)
+        failed = (error.pos if isinstance(error, json.JSONDecodeError) else len(text)) - place
         fault = _reason(error)
     closing = _closing(text, place)
     end = closing or len(text)
-    work.add(end - place)
+    failed += end - place
     part = text[place:end]
     value = _repaired(part) if closing else None
     if value is None and not _KEY.match(part):
         # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}, or a brace that is never closed
         is_wrapper = part[1:].lstrip()[:2].removeprefix("\\")[:1] == "{" and part[:-1].rstrip()[-1:] == "}"
-        return None, place + 1 if is_wrapper or not closing else end
-    return Span(place, end, part, value, fault), end
+        return None, place + 1 if is_wrapper or not closing else end, failed
+    return Span(place, end, part, value, fault), end, failed
 
 
 def _closing(text: str, place: int) -> int | None:

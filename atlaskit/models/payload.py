@@ -146,7 +146,7 @@ def _schema_fields(request: Request, dialect: Dialect, is_forced: bool) -> dict[
         return {}
     if dialect.schema == "strict":
         schema_format = {"name": request.step, "strict": True, "schema": _without_bounds(schema)}
-    elif dialect.accepts_llguidance and not is_forced:
+    elif dialect.counters and not is_forced:  # vLLM, which alone has counters, knows llguidance
         return {"structured_outputs": {"grammar": _unforced_grammar(schema)}}
     else:
         schema_format = {"name": request.step, "schema": schema}
@@ -173,20 +173,18 @@ def _unforced_grammar(schema: dict[str, Any]) -> str:
 
 def _without_bounds(schema: Any) -> Any:
     """Return a schema without the keywords that strict decoding does not accept."""
-    match schema:
-        case dict():
-            # The keys below "properties" and "$defs" are names of ours, which may equal a keyword.
-            return {
-                name: {each: _without_bounds(part) for each, part in value.items()}
-                if name in ("properties", "$defs")
-                else _without_bounds(value)
-                for name, value in schema.items()
-                if name not in BOUNDS
-            }
-        case list():
-            return [_without_bounds(part) for part in schema]
-        case _:
-            return schema
+    if isinstance(schema, list):
+        return [_without_bounds(part) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # The keys below "properties" and "$defs" are names of ours, which may equal a keyword.
+    return {
+        name: {each: _without_bounds(part) for each, part in value.items()}
+        if name in ("properties", "$defs")
+        else _without_bounds(value)
+        for name, value in schema.items()
+        if name not in BOUNDS
+    }
 
 
 def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:

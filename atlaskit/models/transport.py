@@ -11,7 +11,7 @@ import math
 import ssl
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -26,7 +26,18 @@ POLL_S = 0.5
 """How often a read checks the cancel event, in seconds."""
 CHUNK_BYTES = 64 * 1024
 """Bytes of one write."""
-_exchange = threading.local()  # the deadline and the cancel event of this thread's exchange
+KEEP_ALIVE_S = 3.0
+"""Seconds an idle connection is kept. vLLM closes it after five, then perhaps during a request."""
+
+
+class _Exchange(threading.local):
+    """The exchange of each thread."""
+
+    deadline_s = math.inf
+    cancel: threading.Event | None = None
+
+
+_exchange = _Exchange()
 
 
 @contextmanager
@@ -46,12 +57,11 @@ def deadline(deadline_s: float, cancel: threading.Event | None = None) -> Iterat
         _exchange.deadline_s, _exchange.cancel = math.inf, None
 
 
-def connection_pool(proxy: str | None, keep_alive_s: float) -> httpcore.ConnectionPool:
+def connection_pool(proxy: str | None) -> httpcore.ConnectionPool:
     """Return a pool of connections that threads share.
 
     Args:
         proxy: URL of the proxy to connect through, or None.
-        keep_alive_s: Seconds an idle connection is kept.
 
     Raises:
         InputError: If the proxy's URL cannot be used.
@@ -59,7 +69,7 @@ def connection_pool(proxy: str | None, keep_alive_s: float) -> httpcore.Connecti
     return httpcore.ConnectionPool(
         max_connections=None,
         max_keepalive_connections=64,
-        keepalive_expiry=keep_alive_s,
+        keepalive_expiry=KEEP_ALIVE_S,
         network_backend=_Backend(),
         proxy=_proxy(proxy) if proxy else None,
     )
@@ -78,15 +88,10 @@ def _proxy(address: str) -> httpcore.Proxy:
 
 def _remaining_s(timeout_s: float | None) -> float:
     """Return the seconds that an operation may take: its time-out, or what is left if less."""
-    left_s = getattr(_exchange, "deadline_s", math.inf) - time.monotonic()
-    if left_s <= 0 or _is_cancelled():
+    left_s = _exchange.deadline_s - time.monotonic()
+    if left_s <= 0 or (_exchange.cancel and _exchange.cancel.is_set()):
         raise httpcore.ReadTimeout("the deadline has passed")
     return min(left_s, math.inf if timeout_s is None else timeout_s, LONGEST_S)
-
-
-def _is_cancelled() -> bool:
-    cancel: threading.Event | None = getattr(_exchange, "cancel", None)
-    return cancel is not None and cancel.is_set()
 
 
 class _Backend(httpcore.NetworkBackend):
@@ -95,15 +100,8 @@ class _Backend(httpcore.NetworkBackend):
     def __init__(self) -> None:
         self._tcp = httpcore.SyncBackend()
 
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        return _Stream(self._tcp.connect_tcp(host, port, _remaining_s(timeout), local_address, socket_options))
+    def connect_tcp(self, *place: Any, **how: Any) -> httpcore.NetworkStream:
+        return _Stream(self._tcp.connect_tcp(*place, **how | {"timeout": _remaining_s(how.get("timeout"))}))
 
 
 class _Stream(httpcore.NetworkStream):
