@@ -73,15 +73,12 @@ def js(value: object) -> str:
 
 
 READABLE: dict[str, tuple[str, Schema, Any]] = {
-    "as it is": (Z, STEP, ZOOM),
     "a byte-order mark": (f"\ufeff{Z}", STEP, ZOOM),
-    "a fence after prose, prose after it": (f"I zoom in.\n```json\n{Z}\n```\nThis shows cell 3.", STEP, ZOOM),
     "prose with braces": (f"The set {{a, b}} is \\frac{{1}}{{2}}. {Z}", STEP, ZOOM),
     "twice the same, once with more fields": (f"{Z}\n{js({**ZOOM, 'note': 1})}", STEP, ZOOM),
     "a draft that does not fit": (f"First {Z.replace('3', '9')}, but no: {Z}", STEP, ZOOM),
     "Hunyuan: tags with a suffix": (f"<think:opensource>Hm.</think:opensource>{Z}", STEP, ZOOM),
     "ERNIE: response tags": (f"Hm.\n</think>\n\n<response>\n{Z}\n</response>\n", STEP, ZOOM),
-    "LaTeX: a box whose braces are the object's": (f"\\boxed{Z}", STEP, ZOOM),
     "LaTeX: escaped braces": (f"$\\boxed{{{Z.replace('{', chr(92) + '{').replace('}', chr(92) + '}')}}}$", STEP, ZOOM),
     "Mistral: a tool call": (f'[TOOL_CALLS][{{"name": "step", "arguments": {Z}}}]', STEP, ZOOM),
     "Mistral: a tool call by name": (f"[TOOL_CALLS]step[ARGS]{Z}", STEP, ZOOM),
@@ -98,7 +95,6 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
     "escaped quotes": (Z.replace('"', '\\"'), STEP, ZOOM),
     "HTML in prose": (f"<p>Here: {html.escape(Z)}</p>", STEP, ZOOM),
     "curly quotes": ("{“thought”: “Hm”, “action”: {“action”: “backtrack”}}", STEP, None),
-    "Python's constants": (repr(REVIEWED), REVIEW, REVIEWED),
     "a comment after the last comma": (Z.replace("3}", "3, // of 15\n}"), STEP, ZOOM),
     "JavaScript": ('{thought: "Hm", action: {action: "zoom", cell: 3}}', STEP, {**ZOOM, "thought": "Hm"}),
     "two braces, as in a template": (f"{{{Z}}}", STEP, ZOOM),
@@ -108,7 +104,6 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
         {"search_task": 'A "red" {card}'},
     ),
     "a lone surrogate": ('{"search_task":"a\\ud800"}', schemas.TaskAnswer, {"search_task": "a?"}),
-    "a wrapper by the schema's name": (js({"StepAnswer": ZOOM}), STEP, ZOOM),
     "a wrapper with a list of one": (js({"answers": [ZOOM]}), STEP, ZOOM),
     "a wrapper in a wrapper": (js({"data": {"result": ZOOM}}), STEP, ZOOM),
     "the schema, filled in": (js({"type": "object", "properties": ZOOM, "required": ["thought"]}), STEP, ZOOM),

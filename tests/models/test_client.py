@@ -69,13 +69,6 @@ def test_no_retry_is_made_past_the_deadline(loop: Loop) -> None:
     assert caught.value.usage.calls == 1  # the requested pause of 8 s does not fit
 
 
-def test_a_rejected_request_is_not_retried(loop: Loop) -> None:
-    loop.faults = [failing(400)]
-    with pytest.raises(ModelError, match="returned HTTP 400: no, not now") as caught:
-        VLM(loop.url, "loop").complete(request())
-    assert caught.value.usage.calls == 1 and len(loop.bodies) == 1
-
-
 MISFITS: dict[str, Fault] = {
     "prose": saying("I would pick cell 3."),
     "an invisible cell": saying('{"thought":"","cell":4}'),

@@ -205,32 +205,23 @@ def test_each_server_says_in_its_way_that_an_answer_is_withheld(reason: str) -> 
     assert read_completion(body_of([{"type": "refusal", "refusal": "No."}])).is_withheld
 
 
+def counted(prompt: int | None, completion: int | None, thought: int | None = None, **more: int) -> dict[str, Any]:
+    counts = {"prompt_tokens": prompt, "completion_tokens": completion, **more}
+    return {**counts, "completion_tokens_details": {"reasoning_tokens": thought}}
+
+
 USAGES: dict[str, tuple[Any, tuple[int, int, int]]] = {
-    "OpenAI": (
-        {"prompt_tokens": 9, "completion_tokens": 30, "completion_tokens_details": {"reasoning_tokens": 20}},
-        (9, 30, 20),
-    ),
-    "more than possible": (
-        {"prompt_tokens": 9, "completion_tokens": 30, "completion_tokens_details": {"reasoning_tokens": 99}},
-        (9, 30, 30),
-    ),
-    "Grok: beside": (
-        {
-            "prompt_tokens": 9,
-            "completion_tokens": 10,
-            "total_tokens": 39,
-            "completion_tokens_details": {"reasoning_tokens": 20},
-        },
-        (9, 30, 20),
-    ),
-    "Gemini: in the total alone": ({"prompt_tokens": 9, "completion_tokens": 10, "total_tokens": 39}, (9, 30, 20)),
-    "Gemini: nothing but thought": ({"prompt_tokens": 9, "total_tokens": 39}, (9, 30, 30)),
+    "OpenAI": (counted(9, 30, 20), (9, 30, 20)),
+    "more than possible": (counted(9, 30, 99), (9, 30, 30)),
+    "Grok: beside": (counted(9, 10, 20, total_tokens=39), (9, 30, 20)),
+    "Gemini: in the total alone": (counted(9, 10, total_tokens=39), (9, 30, 20)),
+    "Gemini: nothing but thought": (counted(9, None, total_tokens=39), (9, 30, 30)),
     "other names": (
         {"input_tokens": 9, "output_tokens": 30, "output_tokens_details": {"reasoning_tokens": 20}},
         (9, 30, 20),
     ),
-    "a total that is too small": ({"prompt_tokens": 9, "completion_tokens": 30, "total_tokens": 5}, (9, 30, 0)),
-    "only a total": ({"total_tokens": 39}, (0, 0, 0)),
+    "a total that is too small": (counted(9, 30, total_tokens=5), (9, 30, 0)),
+    "only a total": (counted(None, None, total_tokens=39), (0, 0, 0)),
 }
 
 

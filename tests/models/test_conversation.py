@@ -135,25 +135,6 @@ def with_subtitles(observation: Observation, *lines: Line) -> Observation:
     return replace(observation, subtitles=lines)
 
 
-def test_the_compact_form_lists_only_cells_with_subtitles_or_dead(world: World, shared_cache: Cache) -> None:
-    silent = with_subtitles(observed(world, shared_cache))
-    assert cell_lines(silent) == ["Nothing is said, or there are no subtitles."]
-    dead = with_subtitles(observed(world, shared_cache, DeadZones().add(0, 75).add(150, 187.5)))
-    assert cell_lines(dead)[0] == "Searched without findings, hatched and without a number: 0–1, 4."
-    long = with_subtitles(silent, Line(30.0, 80.0, "Long."), Line(599.0, 599.5, "Late."))
-    assert cell_lines(long) == [
-        "Said in this time, each line after the number of its first cell:",
-        '0: "Long." [30.0–80.0 s]',
-        '15: "Late." [599.0–599.5 s]',
-    ]
-    assert cell_lines(with_subtitles(dead, Line(30.0, 80.0, "Long.")))[2] == '2: "Long." [30.0–80.0 s]', (
-        "the line is listed at the first cell that is not dead"
-    )
-    assert "Short" not in "\n".join(cell_lines(with_subtitles(dead, Line(1.0, 2.0, "Short.")))), (
-        "all of the line lies in dead zones"
-    )
-
-
 @given(times=st.lists(st.tuples(st.floats(0, 599.9), st.floats(0, 90)), max_size=12), dead=st.sets(st.integers(0, 15)))
 def test_no_subtitle_line_is_lost(
     world: World, shared_cache: Cache, times: list[tuple[float, float]], dead: set[int]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,10 +21,8 @@ from typing import Any, Literal
 
 import pytest
 from pydantic import BaseModel, ConfigDict
-from support.asking import ask
 from support.faults import (
     CHUNKED,
-    PATIENCE_S,
     Fault,
     completion,
     dripping,
@@ -33,21 +30,17 @@ from support.faults import (
     flooding,
     resetting,
     saying,
-    send,
     staying_silent,
     without_end,
 )
 from support.loopback import FaultPlan, Loop, loopback
 from support.parallel import run_all
 
-from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.caching.cache import Cache
-from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.models.attempts import slots_of
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Unreachable
+from atlaskit.models.failures import explain
 from atlaskit.models.protocol import Message, Request, Usage, now_s
 
 
@@ -214,16 +207,9 @@ def test_a_rate_limit_is_waited_for_a_minute_if_no_delay_is_told(loop: Loop, clo
     assert sum(clock_s) * 0.5 / 0.004 == pytest.approx(65)
 
 
-def test_a_delay_is_a_date_or_stands_in_the_body(loop: Loop, clock: Clock) -> None:
-    def limited(body: object, **headers: str) -> Fault:
-        return lambda handler: send(handler, 429, body, **headers)
-
+def test_a_delay_may_be_a_date() -> None:
     until = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    told = {"error": {"message": "Rate limit reached. Please try again in 1.5s."}}
-    gemini = [{"error": {"code": 429, "message": "Slow down.", "details": [{"retryDelay": "34s"}]}}]
-    loop.faults = [limited({}, Retry_After=until), limited(told), limited(gemini)]
-    assert VLM(loop.url, "loop").complete(pick()).usage.calls == 4
-    assert clock.slept[0] == pytest.approx(30, abs=2) and clock.slept[1:] == [1.5, 34.0]
+    assert explain(429, {"retry-after": until}, b"{}").wait_s == pytest.approx(30, abs=2)
 
 
 def test_a_reset_is_retried(loop: Loop) -> None:
@@ -249,22 +235,15 @@ def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pyte
         assert (len(loop.bodies), len(proxy.bodies)) == (2, 1)
 
 
-def test_a_call_whose_deadline_passes_in_the_queue_costs_nothing(loop: Loop) -> None:
-    vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
-    is_held, is_over = threading.Event(), threading.Event()
-
-    def hold() -> None:
-        with slots_of(vlm.base_url):
-            is_held.set()
-            is_over.wait(PATIENCE_S)
-
-    with ThreadPoolExecutor(1) as pool:
-        pool.submit(hold)
-        assert is_held.wait(PATIENCE_S)
+@pytest.mark.parametrize("how", ["deadline", "cancel"])
+def test_a_call_that_ends_in_the_queue_costs_nothing(loop: Loop, how: str) -> None:
+    vlm, cancel = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
+    with slots_of(vlm.base_url):
+        threading.Timer(0.1, cancel.set).start()
+        limits: Any = {"deadline_s": now_s() + 0.05} if how == "deadline" else {"cancel": cancel}
         with pytest.raises(ModelError, match="before the deadline") as caught:
-            vlm.complete(pick(), deadline_s=now_s() + 0.05)
+            vlm.complete(pick(), **limits)
         assert not slots_of(vlm.base_url).acquire(blocking=False), "the call gave up before the slot came free"
-        is_over.set()
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
     assert vlm.complete(pick(), deadline_s=now_s() + 60).usage.calls == 1
 
@@ -292,36 +271,8 @@ def test_a_server_that_hardly_reads_is_left_at_the_timeout() -> None:
         assert 0 < received[0] < 5_000_000
 
 
-@pytest.mark.long
-def test_parallel_searches_respect_the_limit_and_get_the_same_results(
-    world: World, warm: Cache, tmp_path: Path
-) -> None:
-    questions = [Question(f"What is it that comes {number} times?", ("a circle", "a star")) for number in range(4)]
-
-    def results(name: str, threads: int, **settings: Any) -> tuple[list[str], int]:
-        cache = Cache(shutil.copytree(warm.directory, tmp_path / name))
-        plan = FaultPlan(seed=7, think_s=0.005)
-        with loopback() as loop:
-
-            def result_of(question: Question) -> str:
-                vlm = VLM(loop.url_of(plan), "loop", dialect="vllm", **settings)
-                options: dict[str, Any] = {"workers": 4, "max_depth": 1, "steps": 4, "budget": Budget(calls=10)}
-                return ask(world.drawn, question, vlm=vlm, k=4, cell=48, cache=cache, **options).to_json()
-
-            texts = run_all([lambda each=each: result_of(each) for each in questions], threads)
-        return texts, plan.most_in_flight
-
-    alone, _ = results("alone", 1)
-    together, most_in_flight = results("together", 4, in_flight=3)
-    assert together == alone and len(set(alone)) == 4
-    assert most_in_flight == 3
-
-
-def test_a_cancelled_call_leaves_the_queue(loop: Loop) -> None:
-    vlm, cancel = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
-    with slots_of(vlm.base_url):
-        threading.Timer(0.1, cancel.set).start()
-        with pytest.raises(ModelError) as caught:
-            vlm.complete(pick(), cancel=cancel)
-        assert not slots_of(vlm.base_url).acquire(blocking=False)
-    assert (caught.value.usage, loop.bodies) == (Usage(), [])
+def test_threads_share_the_limit_of_an_address(loop: Loop) -> None:
+    plan = FaultPlan(seed=7, think_s=0.02)
+    vlms = [VLM(loop.url_of(plan), name, dialect="vllm", in_flight=3) for name in ("a", "b")]
+    run_all([lambda n=n: vlms[n % 2].complete(pick(text=f"Number {n}.")) for n in range(24)], 8)
+    assert plan.received == 24 and plan.most_in_flight == 3

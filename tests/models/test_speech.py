@@ -78,9 +78,6 @@ def test_the_form_holds_the_file_and_all_that_was_set(echo: Echo) -> None:
 
 
 PASSING = {
-    "500": failing(500),
-    "429": failing(429, Retry_After="0"),
-    "HTML": answering_bytes(b"<html>Bad gateway</html>"),
     "list": answering([GOOD]),
     "error with 200": answering({"error": {"message": "busy"}}),
     "NaN": answering_bytes(b'{"text": "", "segments": [{"start": NaN, "end": 1, "text": "x"}]}'),

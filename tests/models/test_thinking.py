@@ -180,13 +180,8 @@ def test_a_reply_key_covers_the_shape_and_the_values() -> None:
         schemas.step_schema(LegalSet({"expand": fewer, "add_to_scratchpad": cells, "finished": ()})),
         schemas.review_schema(2, 600.0, ("A", "B"), cells),
         schemas.review_schema(2, 600.0, ("A",), cells),
-        schemas.review_schema(2, 60.0, ("A",), cells),
-        schemas.review_schema(2, 600.0, ("A",), ()),
-        schemas.decision_schema("when", 0, 600.0, cells),
         schemas.decision_schema("when", 0, 600.0, ("0", "1")),
         schemas.decision_schema("when", 0, 600.0, ()),
-        schemas.decision_schema("when", 0, 600.0, cells, has_several=True),
-        schemas.decision_schema("when", 0, 600.0, (), has_several=True),
         schemas.TaskAnswer,
     ]
     message = (Message("user", ("Which?",)),)

@@ -19,7 +19,7 @@ import size
 NOT_YET = {
     "top": 212,
     "video": 4360,
-    "models": 4438,
+    "models": 4149,
     "environment": 1472,
     "runs": 1066,
     "agents": 2478,
@@ -27,14 +27,14 @@ NOT_YET = {
     "evaluation": 1853,
     "experiments": 641,
     "viz": 3858,
-    "cli": 1988,
+    "cli": 1984,
 }
 """Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
 MODULES_ENTERED = {"paper": 39, "best": 40}
 """In how many modules of atlaskit a function runs while an oracle is asked one question, in a new
 process: 40 is the plan. Whoever brings a number down lowers it here."""
 
-WORDS = 31_890
+WORDS = 31_880
 """The most words of docs; 35,000 is the plan. Whoever makes a page shorter lowers it."""
 
 

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -22,10 +22,9 @@ from support.tiny_families import IN_CI, TinyFamily, chosen, make_families
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
-from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import BadReply
 from atlaskit.models.http import Endpoint
@@ -35,7 +34,6 @@ from atlaskit.models.serving import install
 from atlaskit.models.serving.plan import config_of, sizes_of
 from atlaskit.models.serving.server import _servers, serve
 from atlaskit.models.serving.weights import has_linear_attention
-from atlaskit.runs.result import Result
 
 pytestmark = pytest.mark.server
 
@@ -152,108 +150,10 @@ def request(*parts: object) -> Request:
     return Request("worker", "step", (Message("user", parts),), TaskAnswer, max_tokens=800)  # type: ignore[arg-type]
 
 
-@dataclass
-class Guided(ModelWrapper):
-    """Asks the server, which counts the tokens, and returns what the oracle replies."""
-
-    guide: Oracle
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        paid = self.model.complete(request, **control)
-        return replace(self.guide.complete(request), usage=paid.usage)
-
-
-@pytest.mark.long
-def test_native_cells_cost_less(vlm: VLM, family: TinyFamily, world: World) -> None:
-    """The same actions on ten minutes at K = 8, on square and on native cells: 9/16 and the strips.
-
-    Above each row of frames stands a strip for numbers and times, as high on both.
-    """
-    if family.folder != "qwen3-vl":
-        pytest.skip("it is the same with every model whose image tokens follow the image's size")
-    given: dict[str, Any] = {"k": 8, "cell": 320, "vlm": Guided(vlm, Oracle(world, 0.1)), "budget": Budget(calls=24)}
-    square, native = (
-        ask(world.drawn, world.questions[0], cache=Cache(None), fit=fit, **given) for fit in ("contain", "native")
-    )
-    actions = [[event.action for event in result.trace.of("step")] for result in (square, native)]
-    assert actions[0] == actions[1] != []
-    assert native.total.image_tokens <= 0.66 * square.total.image_tokens
-    assert native.total.prompt_tokens <= 0.72 * square.total.prompt_tokens
-
-
-QUICK: dict[str, dict[str, Any]] = {
-    "uniform": {"frames": 16},
-    "captions": {"clip_s": 20.0, "per_clip": 4},
-    "retrieval": {"top": 4, "search": "paraphrases"},
-    "dvd": {"turns": 3, "frames": 32, "top": 6},
-    "videoarm": {"turns": 3, "frames": 32},
-    "videotree": {"clusters": 2, "most_clusters": 4, "branches": 2},
-    "videoagent": {"frames": 2, "rounds": 2, "segments": 2},
-    "worldmm": {"rounds": 2, "top": 4},
-}
-"""Settings with which a method takes few calls."""
-FEW = Budget(calls=24)
-ONE_BY_ONE = sorted(METHODS.keys() - {"video-rlm", "composite"})
-
-
-def answered_by(name: str, minute: World, vlm: VLM, cache: Cache) -> Result:
-    """Ask a question about a minute of video by a method, within FEW."""
-    given = {**({"size": 64} if "size" in (settings_of(METHODS[name]) or ()) else {}), **QUICK.get(name, {})}
-    return METHODS[name](minute.drawn, minute.questions[0], vlm=vlm, cache=cache, budget=FEW, **given)
-
-
-@dataclass(frozen=True)
-class Answers:
-    """What all methods have answered, on one cache."""
-
-    minute: World
-    cache: Cache
-    results: dict[str, Result]
-
-
-@pytest.fixture(scope="module")
-def answers(vlm: VLM, family: TinyFamily, tmp_path_factory: pytest.TempPathFactory) -> Answers:
-    """Each method's answer; several are asked at once, so that the server has full batches."""
-    if family.folder != "qwen3-vl":
-        pytest.skip("one model that babbles is enough")
-    minute, cache = atlasworld(3, 60, questions=8, size=(160, 90)), Cache(tmp_path_factory.mktemp("methods"))
-    assert minute.drawn.subtitles.lines
-    before = vlm.counters()
-    with ThreadPoolExecutor(4) as pool:
-        found = pool.map(lambda name: answered_by(name, minute, vlm, cache), ONE_BY_ONE)
-        results = dict(zip(ONE_BY_ONE, found, strict=True))
-    counted = vlm.counters() - before
-    assert counted["prompt_tokens"] + counted["completion_tokens"] == sum(
-        each.spent.tokens for each in results.values()
-    )
-    return Answers(minute, cache, results)
-
-
-@pytest.mark.long  # a family of calls on this server; tests/methods has their runs
-@pytest.mark.parametrize("name", ONE_BY_ONE)
-def test_a_method_ends_with_a_result_whatever_the_model_writes(name: str, vlm: VLM, answers: Answers) -> None:
-    """The model is untrained: its words fit the schemas, and mean nothing."""
-    result, question = answers.results[name], answers.minute.questions[0]
-    assert result.stop in ("answered", "calls", "model") and result.trace.of("stop")
-    assert (result.prediction in range(len(question.choices))) or (result.prediction is None and result.failure)
-    check_books(result, FEW)
-    assert not result.total.estimated and all(call.usage.tokens > 0 for call in result.calls if not call.failure)
-    assert any(call.usage.image_tokens > 0 for call in result.calls) == any(call.views for call in result.calls)
-    for turn in result.trace.of("turn"):
-        assert all(0 <= start_s < end_s <= 60 for start_s, end_s in turn.intervals_s)
-
-    before = vlm.counters()
-    again = answered_by(name, answers.minute, vlm, answers.cache)
-    assert again.spent.calls == again.spent.tokens == 0 and again.to_json() == result.to_json()
-    assert vlm.counters()["prompt_tokens"] == before["prompt_tokens"]
-
-
 def test_the_servers_grammar_enforces_the_schema_of_every_call_of_a_method(
     vlm: VLM, family: TinyFamily, cache: Cache
 ) -> None:
-    """Also of those that no method came to make above, where the model chose what to do.
-
-    A model that babbles need not end a list before its tokens end, and may give an interval two
+    """A model that babbles need not end a list before its tokens end, and may give an interval two
     equal ends, which no grammar can forbid.
     """
     if family.folder != "qwen3-vl":
