@@ -165,6 +165,8 @@ HEADERS = {
     "anthropic-organization-id": "anthropic",
 }
 """Dialects by the header that only one server sends."""
+SERVERS = {"llama.cpp": "llamacpp"}
+"""Dialects by the value of the header `server`."""
 
 
 def dialect_named(words: str) -> Dialect:
@@ -187,8 +189,8 @@ def dialect_named(words: str) -> Dialect:
         return _DIALECT.validate_python(vars(DIALECTS[name]) | values)
     except ValueError as error:
         raise InputError(
-            f"{printable(','.join(changes), 80)!r} gives a field of a dialect no value that it takes; the fields are "
-            f"{', '.join(sorted(OPTIONAL))}."
+            f"No field of a dialect, or no value that it takes: {printable(','.join(changes), 80)!r}; the fields "
+            f"are {', '.join(sorted(OPTIONAL))}."
         ) from error
 
 
@@ -220,6 +222,8 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
     for name, dialect in HEADERS.items():
         if name in headers:
             return DIALECTS[dialect]
+    if headers.get("server", "").lower() in SERVERS:
+        return DIALECTS[SERVERS[headers["server"].lower()]]
     listed = list(entries(models))
     entry = next((each for name, each in listed if name == model), listed[0][1] if listed else {})
     owner = entry.get("owned_by")

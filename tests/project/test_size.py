@@ -19,7 +19,7 @@ import size
 NOT_YET = {
     "top": 212,
     "video": 4360,
-    "models": 4149,
+    "models": 4165,
     "environment": 1472,
     "runs": 1066,
     "agents": 2478,

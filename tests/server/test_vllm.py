@@ -15,7 +15,7 @@ from typing import Unpack
 import pytest
 from support.asking import ask
 from support.benchmark_page import run_page
-from support.invariants import check_books
+from support.invariants import check_books, check_grounded
 from support.servers import children, members
 
 from atlaskit.agents.budget import Budget
@@ -47,6 +47,37 @@ def vlm(tiny: Path, small_and_offline: None) -> Iterator[VLM]:
 def run(world: World, question: Question, vlm: VLM, cache: Cache, **options: object) -> Result:
     given = {"cell": 64, "budget": BUDGET, "workers": 2, **options}
     return ask(world.drawn, question, vlm=vlm, cache=cache, **given)  # type: ignore[arg-type]
+
+
+def test_a_run_agrees_with_the_servers_counters(vlm: VLM, world: World, cache: Cache) -> None:
+    """Every reply fits its schema, no action is illegal, usage equals the count of the server."""
+    before = vlm.counters()
+    result = run(world, world.questions[0], vlm, cache)
+    server = vlm.counters() - before
+    assert vlm.server()["dialect"] == "vllm" and vlm.server()["version"][0].isdigit()
+    assert result.prediction is not None and result.total.calls > 6
+    check_grounded(result)
+    check_books(result, BUDGET)
+    steps = result.trace.of("step")
+    assert len(steps) > 3 and not any(event.problem for event in steps)
+    assert result.trace.of("failure") == () and all(call.retries == 0 for call in result.calls)
+
+    total = result.total
+    assert (server["prompt_tokens"], server["completion_tokens"]) == (total.prompt_tokens, total.completion_tokens)
+    assert (server["prefix_queries"], server["prefix_hits"]) == (total.prompt_tokens, total.cached_tokens)
+    assert server["image_queries"] == sum(len(call.views) for call in result.calls)
+    assert 0 < server["prefix_hits"] < server["prefix_queries"] and server["image_hits"] > 0
+    assert 0 < total.image_tokens < total.prompt_tokens and not total.estimated
+    by_role = {
+        role: sum(call.usage.prompt_tokens for call in result.calls if call.role == role) for role in result.usage
+    }
+    assert by_role == {role: usage.prompt_tokens for role, usage in result.usage.items()}
+    assert all(call.wall_s > 0 and call.sent_bytes > 0 for call in result.calls)
+
+    again = run(world, world.questions[0], vlm, cache)
+    assert again.to_json() == result.to_json() and again.spent.calls == 0
+    assert vlm.counters()["prompt_tokens"] == before["prompt_tokens"] + server["prompt_tokens"]
+    assert all(call.wall_s == 0 and not call.live for call in again.calls)
 
 
 def shape_of(request: Request) -> type:
@@ -90,7 +121,6 @@ def test_parallel_runs_count_their_own_usage(vlm: VLM, world: World, tmp_path_fa
     with ThreadPoolExecutor(2) as pool:
         results = list(pool.map(lambda i: run(world, world.questions[2 + i], vlm, caches[i]), range(2)))
     server = vlm.counters() - before
-    assert vlm.server()["dialect"] == "vllm" and vlm.server()["version"][0].isdigit()
     for result in results:
         check_books(result, BUDGET)
         assert sum(call.usage.calls for call in result.calls) == result.total.calls

@@ -45,10 +45,11 @@ class FaultPlan:
     think_s: float = 0.0
     """Seconds an answer takes."""
     received: int = 0
+    received_bytes: int = 0
     resent: int = 0
     """Requests that came again with all images, after an error to one that only named some."""
     rejected: set[str] = field(default_factory=set)
-    """Such errors that no other request followed so far."""
+    """Such errors that were not followed by another request."""
     outlasted: list[str] = field(default_factory=list)
     """Faults that a client waited out."""
     met: Counter[str] = field(default_factory=Counter)
@@ -62,7 +63,6 @@ class FaultPlan:
         """Answer a request, well or by a fault."""
         key, is_naming = identity(body), names_images(body)
         with self.lock:
-            self.received += 1
             if has_hung_up(handler, 0):
                 return  # read too late: the server may have answered its repetition already
             self.seen[key] += 1
@@ -173,6 +173,10 @@ def loopback() -> Iterator[Loop]:
 
         def do_POST(self) -> None:
             plan, length = loop.plans.get(self.path.split("/")[1]), int(self.headers["Content-Length"])
+            if plan is not None:
+                with plan.lock:
+                    plan.received += 1
+                    plan.received_bytes += length
             page = self.rfile.read(length)
             if len(page) < length:
                 return  # the client has hung up

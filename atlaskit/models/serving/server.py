@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Unpack
@@ -95,7 +96,7 @@ class Server:
             self._name = served_name(self.model, self.flags.arguments)
         return self._name
 
-    @property
+    @cached_property
     def parameters(self) -> Mapping[str, Any]:
         """What the replies depend on beside the model."""
         address = self.model if self.spec.is_address else f"http://127.0.0.1:{USUAL_PORT}/v1"

@@ -105,6 +105,11 @@ def test_the_parameters_follow_from_the_configuration(name: str) -> None:
     assert sizes_of(published()[name], name).parameters == pytest.approx(PARAMETERS[name], rel=0.005)
 
 
+def test_sixteen_images_of_an_8b_are_eight_and_a_half_gb() -> None:
+    sizes = sizes_of(published()["Qwen/Qwen3-VL-8B-Instruct"])
+    assert 16 * 3600 * sizes.cache_per_token == pytest.approx(8.5e9, rel=0.01)
+
+
 @pytest.mark.parametrize("name", published())
 def test_a_larger_card_never_does_less(name: str) -> None:
     before = (0, 0)
@@ -125,6 +130,11 @@ def test_a_card_that_is_too_small_gets_a_smaller_grid_then_another_model() -> No
     with pytest.raises(InputError, match="Serve Qwen/Qwen3-VL-2B-Instruct"):
         plan("Qwen/Qwen3-VL-30B-A3B-Instruct", 12)
     assert [each.gb for each in best_of_cards()] == [141, 80, 48, 24, 12]
+
+
+def test_the_papers_model_fits_one_card_of_80_gb_in_8_bits() -> None:
+    found = plan("Qwen/Qwen3.5-35B-A3B", 80)
+    assert found.is_fp8 and found.arguments == ("--max-model-len", "74752", "--quantization", "fp8")
 
 
 def test_a_plan_of_a_folder_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
