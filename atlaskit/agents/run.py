@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.prompts import Call
-from atlaskit.agents.settings import warn_if_unsuitable
+from atlaskit.agents.settings import caution
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import Answered, Kind, Question, Span, as_question
@@ -91,7 +91,7 @@ class Run:
         store = cache or default_cache()
         self.vlm = as_model(vlm, store, is_replay=replay)
         self.video = as_video(video, store)
-        warn_if_unsuitable(self.vlm, self.video, self.question)
+        self._caution = caution(self.vlm, self.video, self.question)
         self.sample, self.is_replay, self.cache = sample, replay, store.watched()
         self.model = CallLog(Cached(self.vlm, self.cache, sample=sample, replay=replay))
         remember_video(self.video, self.cache)
@@ -122,6 +122,7 @@ class Run:
             "video": self.video.fingerprint,
             **settings,
             **({} if self.budget is None else {"budget": self.budget.to_json()}),
+            **({"caution": self._caution} if self._caution else {}),
         }
         self.log(Start(question=self.question.to_json(), settings=self.settings))
 

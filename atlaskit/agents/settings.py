@@ -293,10 +293,11 @@ def is_atlasworld(video: Video) -> bool:
     return bool(is_marked) or (video.size, round(video.fps, 3)) == USUAL_FORMAT
 
 
-def warn_if_unsuitable(model: Model, video: Video, question: Question) -> None:
-    """Warn, once for each line of code that asks, if the model was not taught what it is asked.
+def caution(model: Model, video: Video, question: Question) -> str:
+    """Return why an answer means little, as the model was not taught what it is asked; mostly "".
 
-    That is another kind of video, or an answer of several intervals.
+    That is another kind of video, or an answer of several intervals. Each line of code that asks is
+    warned of it once.
     """
     preset = preset_for(model)
     faults = {
@@ -305,10 +306,11 @@ def warn_if_unsuitable(model: Model, video: Video, question: Question) -> None:
         "was taught to answer with one interval, and is asked for several: its answers mean little. Name another "
         "model, or ask for one interval.": preset.only_one_interval and question.several,
     }
-    for fault in (fault for fault, is_there in faults.items() if is_there):
+    found = [f"{printable(model.name, 60)} {fault}" for fault, is_there in faults.items() if is_there]
+    for message in found:
         are_ours = [each.frame.f_globals.get("__name__", "").startswith("atlaskit.") for each in inspect.stack(0)]
-        message = f"{printable(model.name, 60)} {fault}"
         warnings.warn(message, ModelWarning, stacklevel=1 + are_ours.index(False))
+    return " ".join(found)
 
 
 def check_writes_freely(model: Model, method: str) -> None:

@@ -300,6 +300,7 @@ class Result:
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
             *([f"  workers   {visits}"] if visits else []),
+            *([f"  caution   {printable(str(self.settings['caution']))}"] if "caution" in self.settings else []),
         ]
         return "\n".join(lines)
 

@@ -228,9 +228,13 @@ def test_nano_on_another_video_warns_once(method: str, world: World, shared_cach
     answer = ak.baselines.METHODS[method]
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default", ModelWarning)
-        for name in ("m@1", "nano@1", "nano@1"):
-            answer(Flat(), "What?", vlm=named(name), cache=shared_cache)
+        meant, unmeant, _ = [
+            answer(Flat(), "What?", vlm=named(name), cache=shared_cache) for name in ("m@1", "nano@1", "nano@1")
+        ]
         answer(world.drawn, "What?", vlm=named("nano@1"), cache=shared_cache)
     (warning,) = (each for each in caught if each.category is ModelWarning)
     assert str(warning.message).startswith("nano@1 knows only AtlasWorlds")
     assert warning.filename == __file__, "it names the line that asks"
+    for told in (unmeant.to_json(), str(unmeant), unmeant._repr_html_(), ak.walk.html(unmeant)):
+        assert "its answers mean nothing there" in told
+    assert "caution" not in meant.to_json() + str(meant)

@@ -34,6 +34,8 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
     evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
     truth = truth_rows(run, findings)
     notes = [plain_text(f"Images are missing: {found.problem}", 600)] if found.problem else []
+    if "caution" in run.settings:
+        notes.insert(0, plain_text(str(run.settings["caution"]), 600))
     if omitted:
         notes.append(f"The last {omitted:,} events are not shown.")
     if run.answer is not None and not run.evidence:

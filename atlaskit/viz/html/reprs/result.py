@@ -48,6 +48,8 @@ def _answer_rows(result: Result) -> list[tuple[str, object]]:
     cited = _cited_by_decision(result.trace)
     if cited and not result.question.choices:
         rows.append(("cited evidence", untrusted(cited)))
+    if "caution" in result.settings:
+        rows.insert(1, ("caution", untrusted(str(result.settings["caution"]), 2_000)))
     stop = f"{result.stop}: {result.failure}" if result.failure else result.stop
     rows.append(("stopped by", untrusted(f"{stop}, after {counted(result.rounds, 'round')}")))
     return rows
