@@ -39,16 +39,20 @@ def lazy_image(shown: LazyImage, max_width_px: int = SMALL_WIDTH_PX) -> Html:
     return jpeg_image(shown.jpeg, "The requested image.", max_width_px)
 
 
+FRAMES = {"midpoint": "", "keyframe": "keyframes", "auto": "keyframes of long cells", "salient": "salient frames"}
+"""What the cells of a view show, by its sampling; nothing of the paper's rule."""
+
+
 def view_caption(view: View) -> str:
     """Return a sentence that describes a view, for its alt text."""
     return f"A contact sheet of {view.video.name}: {view_description(view)}."
 
 
 def view_description(view: View) -> str:
-    """Return a view's cells, interval, depth and dead cells."""
-    grid = view.grid
+    """Return a view's cells, interval, depth, dead cells, and frames if not the middle ones."""
+    grid, frames = view.grid, FRAMES[view.look.sampling]
     has_depth = (grid.root_start_s, grid.root_end_s) == (0.0, view.video.duration_s)  # a context scan has none
-    return grid_description(grid, view.dead, has_depth=has_depth)
+    return f"{grid_description(grid, view.dead, has_depth=has_depth)}{f' · {frames}' if frames else ''}"
 
 
 def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True) -> str:
