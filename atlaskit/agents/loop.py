@@ -323,7 +323,7 @@ class Loop:
     def review(self) -> None:
         """Judge the evidence; erase what does not belong, and queue what to explore next (§3.2).
 
-        If the call fails, the evidence does not suffice until the next review; nothing else changes.
+        If the call fails, the evidence does not suffice until the next one; nothing else changes.
         """
         root, atlas, pad = self.root(), self.atlas, self.scratchpad
         sheet = atlas.sheet(pad)
