@@ -196,7 +196,7 @@ ACTIONS = {
         "keep frames that you see as evidence, by their numbers; say of each what it shows, which answer that supports "
         "or rules out, and how sure you are.", "- kept {kept}",
         "adds evidence from {cells}", "adds evidence", "Kept: {cells}."),
-    "finished": ActionKind(Finished, "nothing", lambda state: True, "the stretch is searched, or holds nothing.",
+    "finished": ActionKind(Finished, "nothing", lambda state: True, "what is wanted is kept, or it is not here.",
         "- finished", "finishes its region", "finishes its region"),
 }
 # fmt: on
