@@ -173,7 +173,7 @@ def _answer_rows(memory: Memory, observation: Observation) -> Floats:
     rows[:count, 1] = backed.max(axis=0)
     rows[:count, 2] = backed[kept].max(axis=0, initial=0.0)
     rows[:count, 3] = memory.support.max(axis=0)
-    rows[:count, 4] = rows[:count, 1] / max(1e-3, rows[:count, 1].sum())
+    rows[:count, 4] = rows[:count, 1] / max(1e-3, float(rows[:count, 1].sum()))
     first_s = np.array([_first_s(memory, choice) for choice in range(count)])
     rows[:count, 5] = np.minimum(first_s / memory.duration_s, 1.0)
     rows[int(first_s.argmin()), 6] = np.isfinite(first_s.min())
@@ -208,7 +208,7 @@ def _nearness(memory: Memory, choice: int, found_s: float) -> float:
 def _shares_of_runs(memory: Memory) -> Floats:
     """Return the share of the frames that show a choice, for each choice, among all that do."""
     counts = (memory.support > IS_SHOWN).sum(axis=0)
-    shares: Floats = (counts / max(1, counts.sum())).astype(np.float32)
+    shares: Floats = (counts / max(1, int(counts.sum()))).astype(np.float32)
     return shares
 
 

@@ -169,10 +169,21 @@ def container_kind(container: InputContainer) -> str:
 
 def tick_length(stream: VideoStream) -> Fraction:
     """Return the length in seconds of one tick of a stream's clock."""
-    return Fraction(stream.time_base or Fraction(1, 1000))
+    return as_fraction(stream.time_base or Fraction(1, 1000))
 
 
 def frame_length(stream: VideoStream) -> Fraction:
     """Return the mean duration in seconds of one frame."""
     rate = stream.average_rate or stream.guessed_rate
-    return 1 / Fraction(rate) if rate else Fraction(1, 25)
+    return 1 / as_fraction(rate) if rate else Fraction(1, 25)
+
+
+def aspect_of(source: Any) -> Fraction | None:
+    """Return the width over the height of the pixels of a stream or a decoder; None if unknown."""
+    ratio = source.sample_aspect_ratio
+    return as_fraction(ratio) if ratio and ratio.denominator else None
+
+
+def as_fraction(ratio: Any) -> Fraction:
+    """Return a ratio of PyAV, which has a type of its own since version 19, as a fraction."""
+    return Fraction(ratio.numerator, ratio.denominator)

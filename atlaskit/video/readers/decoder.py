@@ -13,7 +13,7 @@ from av.video.frame import VideoFrame
 from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_decoder
-from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
+from atlaskit.video.readers.container import DECODE_ERRORS, aspect_of, is_transient
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import PacketSource
 from atlaskit.video.readers.steps import PacketId, Step, Targets, packet_id
@@ -154,4 +154,4 @@ class Decoder:
         """Return the shape of a frame's pixels; None if it is as usual, or unknown."""
         size, context = (frame.width, frame.height), self._context
         is_other = self._codec is not self._first or size != self._coded
-        return context.sample_aspect_ratio if is_other and (context.width, context.height) == size else None
+        return aspect_of(context) if is_other and (context.width, context.height) == size else None

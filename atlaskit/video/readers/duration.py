@@ -18,6 +18,7 @@ from atlaskit.video.readers.codecs import VideoPacket
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     Distrust,
+    as_fraction,
     container_kind,
     frame_length,
     tick_length,
@@ -86,7 +87,7 @@ def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
     """
     if container_kind(container) != "mov" or not stream.duration or stream.time_base is None:
         return None
-    return ((stream.start_time or 0) + stream.duration) * Fraction(stream.time_base)
+    return ((stream.start_time or 0) + stream.duration) * as_fraction(stream.time_base)
 
 
 class Promise(NamedTuple):

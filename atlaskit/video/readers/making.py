@@ -32,6 +32,8 @@ from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packe
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     NO_TIMESTAMPS,
+    as_fraction,
+    aspect_of,
     codec_of,
     container_kind,
     frame_length,
@@ -139,7 +141,7 @@ class _Packets:
         # FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
         self._is_raw = bool(container.format.flags & NO_TIMESTAMPS)
         rate = stream.guessed_rate if self._is_raw else None
-        length = 1 / Fraction(rate) if rate else frame_length(stream)
+        length = 1 / as_fraction(rate) if rate else frame_length(stream)
         self._frame_ticks = max(1, round(length / self.tick))
         self._is_in_place = self.kind == "mov"
         self._source = path.open("rb") if self._is_in_place else writer.file
@@ -147,7 +149,7 @@ class _Packets:
         self.codecs: list[Codec] = [codec_of(stream)]
         self._codec, self._is_behind_hole = 0, False
         # FFmpeg takes the shape of pixels from the track's size and the last of several codecs.
-        self._aspects = stream.sample_aspect_ratio, stream.codec_context.sample_aspect_ratio
+        self._aspects = aspect_of(stream), aspect_of(stream.codec_context)
         self._times, self._durations, self._sounds = array("q"), array("q"), dict[int, SoundClock]()
         self._offsets, self.sizes, self.flags, self._positions = array("q"), array("i"), array("i"), array("q")
 

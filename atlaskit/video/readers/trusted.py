@@ -14,6 +14,7 @@ from atlaskit.errors import VideoError, reason
 from atlaskit.video.readers.codecs import VideoPacket
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
+    aspect_of,
     codec_of,
     container_kind,
     open_container,
@@ -48,9 +49,7 @@ class TrustedSource(PacketSource):
         self.kind = container_kind(self._container)
         self.codec = codec_of(stream)
         self.orientation = orientation_of(path, self.kind, stream, [*head, None])
-        self.size = shown_size(
-            self.orientation.cropped(self.codec.coded_size), stream.sample_aspect_ratio, self.orientation
-        )
+        self.size = shown_size(self.orientation.cropped(self.codec.coded_size), aspect_of(stream), self.orientation)
         self.tick = tick_length(stream)
         rate = checked_rate(self.kind, stream, head)
         self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
