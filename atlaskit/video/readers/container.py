@@ -172,9 +172,12 @@ def tick_length(stream: VideoStream) -> Fraction:
     return as_fraction(stream.time_base or Fraction(1, 1000))
 
 
-def frame_length(stream: VideoStream) -> Fraction:
-    """Return the mean duration in seconds of one frame."""
-    rate = stream.average_rate or stream.guessed_rate
+def frame_length(stream: VideoStream, *, is_raw: bool = False) -> Fraction:
+    """Return the mean duration in seconds of one frame.
+
+    FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
+    """
+    rate = (stream.guessed_rate if is_raw else None) or stream.average_rate or stream.guessed_rate
     return 1 / as_fraction(rate) if rate else Fraction(1, 25)
 
 

@@ -32,7 +32,6 @@ from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packe
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     NO_TIMESTAMPS,
-    as_fraction,
     aspect_of,
     codec_of,
     container_kind,
@@ -138,11 +137,8 @@ class _Packets:
     def __init__(self, container: InputContainer, stream: VideoStream, path: Path, writer: IndexWriter) -> None:
         self._container, self._stream, self._path, self._writer = container, stream, path, writer
         self.kind, self.tick = container_kind(container), tick_length(stream)
-        # FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
         self._is_raw = bool(container.format.flags & NO_TIMESTAMPS)
-        rate = stream.guessed_rate if self._is_raw else None
-        length = 1 / as_fraction(rate) if rate else frame_length(stream)
-        self._frame_ticks = max(1, round(length / self.tick))
+        self._frame_ticks = max(1, round(frame_length(stream, is_raw=self._is_raw) / self.tick))
         self._is_in_place = self.kind == "mov"
         self._source = path.open("rb") if self._is_in_place else writer.file
         self._start = earliest_start(container)
