@@ -45,8 +45,8 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
         card = json.dumps({**rows.attrs, TEXT: texts}, indent=1, ensure_ascii=False)
         write_whole(target.with_name(f"{target.name}.json"), card + "\n")
         write_whole(target.with_name(f"{target.name}.txt"), card_text(rows.attrs) + "\n")
+        partial = so_far(target)
         for suffix in ("", ".json", ".txt"):
-            partial = so_far(target)
             partial.with_name(f"{partial.name}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error

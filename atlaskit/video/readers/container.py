@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +21,7 @@ from atlaskit.video.media import open_media, tags_of
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
 from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, what_it_is
 
-T = TypeVar("T")
+P = TypeVar("P", bound="Packet[Any]")
 SHORT_S, BAR_PACKETS = 2, 4096
 """A pass that takes less shows no bar; the bar moves every so many packets."""
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
@@ -109,23 +109,22 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     return stream
 
 
-def watched(items: Iterable[T], container: InputContainer, what: str, pos: Callable[[T], int | None]) -> Iterator[T]:
-    """Yield what is read from a file, and show how much of it is read.
+def watched(packets: Iterable[P], container: InputContainer, what: str) -> Iterator[P]:
+    """Yield packets that are read from a file, and show how much of it is read.
 
     Args:
-        items: What is read.
+        packets: What is read.
         container: The file.
         what: What is done; continues a sentence that begins with the file's name.
-        pos: The byte at which an item lies.
     """
     from tqdm import tqdm  # here, so that `import atlaskit` stays light
 
     told = f"{Path(container.name).name}: {what}, once"
     with tqdm(total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S) as bar:
-        for number, item in enumerate(items):
-            at = pos(item) if number % BAR_PACKETS == 0 else None
+        for number, packet in enumerate(packets):
+            at = packet.pos if number % BAR_PACKETS == 0 else None
             bar.update(0 if at is None else at - bar.n)
-            yield item
+            yield packet
         bar.update((bar.total or bar.n) - bar.n)  # what follows need not be read
 
 

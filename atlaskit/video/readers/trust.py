@@ -116,7 +116,7 @@ def _check_all(container: InputContainer, stream: VideoStream) -> None:
     """Read packets up to the first that is damaged, or whose time is not in order."""
     discard_others(container, stream)
     longest, wraps = LONGEST_STEP_S / tick_length(stream), container_kind(container) == "mpegts"
-    demuxed = watched(container.demux(stream), container, "its clock is read", lambda packet: packet.pos)
+    demuxed = watched(container.demux(stream), container, "its clock is read")
     packets = (packet for packet in demuxed if packet.size)
     last: int | None = None
     codec, parameters = codec_of(stream), set[bytes]()
