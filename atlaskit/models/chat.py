@@ -1,4 +1,5 @@
-"""`ChatLine`: the chat completions of one model: its server's dialect, and one attempt of a call.
+"""`ChatLine`: the chat completions of one model: its server's dialect and counters, and one attempt
+of a call.
 
 An attempt builds a payload in the dialect, sends it and reads the completion; what the server
 refuses is changed and sent again at once. Retries are the line's, corrections the client's.
@@ -6,12 +7,15 @@ refuses is changed and sent again at once. Retries are the line's, corrections t
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from atlaskit import limits
 from atlaskit.errors import ModelWarning, printable
 from atlaskit.models.attempts import CallState, Line
 from atlaskit.models.completion import Completion, completion_in
@@ -19,7 +23,6 @@ from atlaskit.models.dialect import HOSTED, Dialect, dialect_of, dialect_of_host
 from atlaskit.models.errors import ModelError
 from atlaskit.models.http import CONNECT_S, HttpFailure, parsed
 from atlaskit.models.identity import first_chat_model
-from atlaskit.models.metrics import engines_in, metrics_url
 from atlaskit.models.payload import Payload
 
 UNKNOWN_IMAGE = frozenset({400, 404, 422, 500})
@@ -29,6 +32,18 @@ MOST_ADAPTED = 8
 Payloads = Callable[[Dialect, set[str], int | None], Payload]
 """Makes the payload of a request in a dialect, for the images that the server has, and the most
 tokens of an answer beside this prompt, if the server has said."""
+
+COUNTERS = {
+    "vllm:prompt_tokens_total": "prompt_tokens",
+    "vllm:generation_tokens_total": "completion_tokens",
+    "vllm:prefix_cache_queries_total": "prefix_queries",  # prompt tokens that were looked up
+    "vllm:prefix_cache_hits_total": "prefix_hits",
+    "vllm:mm_cache_queries_total": "image_queries",  # images that were looked up
+    "vllm:mm_cache_hits_total": "image_hits",
+    "vllm:request_success_total": "requests",
+}
+"""The name of each counter of vLLM's here, by its own for Prometheus."""
+ENGINE = re.compile(r'engine="(\d{1,6})"')
 
 
 class ChatLine(Line):
@@ -156,3 +171,48 @@ class ChatLine(Line):
         """Warn of something that the model does. The words continue its name and address."""
         told = f"{printable(self.name, 200)} at {self.endpoint.base_url} {words}."
         warnings.warn(told, ModelWarning, stacklevel=5)
+
+
+def metrics_url(base_url: str) -> str:
+    """Return where a vLLM server publishes its counters, by the address of its API."""
+    return f"{base_url.removesuffix('/v1')}/metrics"
+
+
+def engines_in(page: str, model: str) -> int:
+    """Return how many engines of a model a server's /metrics page counts, at least 1.
+
+    Engines count only if they are numbered from 0: a request names its engine by the number.
+    """
+    label = _label(model)
+    rows = [labels for field, labels, _ in _rows(page) if field == "prompt_tokens" and label in labels]
+    found = {number for labels in rows for number in ENGINE.findall(labels)}
+    return len(found) if found == set(map(str, range(len(found)))) and found else 1
+
+
+def read_metrics(page: str, model: str) -> Counter[str]:
+    """Read a model's counters from a server's /metrics page, summed over its engines.
+
+    Raises:
+        ValueError: If the page has no counters of this model.
+    """
+    label, totals = _label(model), Counter[str]()
+    for field, labels, value in _rows(page):
+        if label in labels:
+            totals[field] += round(float(value))
+    if not totals:
+        raise ValueError(f"no counters of {model}")
+    return totals
+
+
+def _rows(page: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the field, the labels and the value of each line of a page that counts a field."""
+    for line in page[: limits.JSON].split("\n"):
+        name, _, rest = line.partition("{")
+        labels, is_counter, value = rest.rpartition("} ")
+        if is_counter and name in COUNTERS:
+            yield COUNTERS[name], labels, value
+
+
+def _label(model: str) -> str:
+    """Return the label of a model's lines, as Prometheus writes it."""
+    return 'model_name="{}"'.format(model.replace("\\", r"\\").replace('"', r"\""))

@@ -18,13 +18,12 @@ from typing import Any, Unpack
 from atlaskit.errors import InputError, check_whole, printable
 from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.attempts import CallState
-from atlaskit.models.chat import ChatLine
+from atlaskit.models.chat import ChatLine, metrics_url, read_metrics
 from atlaskit.models.completion import Completion, estimated_usage
 from atlaskit.models.dialect import HOSTED, Dialect, check_thinking, dialect_named
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.identity import is_generic, is_same_model
-from atlaskit.models.metrics import metrics_url, read_metrics
 from atlaskit.models.payload import Payload, build_payload, checked_extra_body, merged, sampling_parameters
 from atlaskit.models.presets import family_of, preset_for
 from atlaskit.models.protocol import CallControl, Message, Reply, Request, Usage, is_out_of_bounds
@@ -282,7 +281,7 @@ class VLM:
         return replace(request, messages=(*request.messages, Message("assistant", (said,)), Message("user", (told,))))
 
     def counters(self) -> Counter[str]:
-        """Return the server's own counters by their names (`metrics.FIELDS`), since it started.
+        """Return the server's own counters by their names (`chat.COUNTERS`), since it started.
 
         They are of all its clients: subtract an earlier reading from a later one.
 

@@ -3,25 +3,26 @@ deviations.
 
 Servers deviate from the protocol in many ways, so nothing in the body is taken for granted: a field
 that is missing or has another type counts as empty. Each deviation that is repaired has a function
-of its own here. Knows nothing of retries and the schema of the answer.
+of its own here. A thought that a server left in the text is split off by the markers of any family.
+Knows nothing of retries and the schema of the answer.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 from atlaskit import limits
 from atlaskit.models.failures import NESTED
-from atlaskit.models.http import HttpFailure, failure_of, parsed
+from atlaskit.models.http import HttpFailure, failure_of, json_of, object_of, parsed, storable
+from atlaskit.models.json_text import TooMuch, json_objects
 from atlaskit.models.presets import Family
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
-from atlaskit.models.thoughts import Split, split_thought
+from atlaskit.models.streams import EVENTS, joined
 
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thought")
 """Fields of a message that may hold reasoning, in order of precedence. vLLM uses the first now."""
@@ -87,75 +88,6 @@ def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure 
     return failure_of(code, {}, json.dumps(error if choice else body).encode(), is_in_success=True)
 
 
-EVENTS = re.compile(rb"\A(?:\xef\xbb\xbf)?\s*(?::|(?:data|event|id|retry):)")
-"""The beginning of a stream of server-sent events; no JSON begins so."""
-
-
-def joined(page: bytes) -> Any:
-    """Return the chat completion whose parts a stream sends; an error in it as it is.
-
-    Raises:
-        ValueError: If an event is not JSON, or nested too deeply; if there is too much of it.
-    """
-    whole, message = dict[str, Any](), dict[str, Any]()
-    texts: dict[str, list[str]] = {}  # joined once: adding each part to the text so far takes time that grows squared
-    tools: dict[Any, tuple[dict[str, Any], list[str]]] = {}
-    choice: dict[str, Any] = {"index": 0, "message": message}
-    for number, text in enumerate(_events(page)):
-        if len(text) > limits.JSON:
-            raise ValueError(limits.too_long("an event", limits.JSON))
-        if number == limits.EVENTS:
-            raise ValueError(f"a stream of more than {limits.EVENTS:,} events")
-        try:
-            event = json.loads(text)
-        except RecursionError as error:
-            raise ValueError("an event that is nested too deeply") from error
-        if not isinstance(event, dict) or event.get("error"):
-            return event
-        choices = event.get("choices")
-        part = _object(choices[0] if isinstance(choices, list) and choices else None)
-        for name, value in _object(part.get("delta") or part.get("message")).items():
-            if name == "tool_calls" and isinstance(value, list):
-                _add_tools(tools, value)
-            elif isinstance(value, str) and name != "role":
-                texts.setdefault(name, []).append(value)
-            elif value is not None or name not in message:
-                message[name] = value
-        choice["finish_reason"] = part.get("finish_reason") or choice.get("finish_reason")
-        whole.update({name: value for name, value in event.items() if name != "choices" and value is not None})
-    message.update({name: "".join(parts) for name, parts in texts.items()})
-    if tools:
-        message["tool_calls"] = [{**call, "function": {"arguments": "".join(parts)}} for call, parts in tools.values()]
-    return {**whole, "choices": [choice]}
-
-
-def _events(page: bytes) -> Iterator[str]:
-    """Yield the data of each event of a stream, as the standard writes it.
-
-    Lines end in CR, LF or both, after a byte order mark perhaps. The lines `data:` up to a blank
-    one are an event; all others say nothing of the answer. Some gateways leave the blank line out,
-    or send their comments as data.
-    """
-    data = list[str]()
-    lines = page.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    for line in chain(io.BytesIO(lines), (b"\n",)):  # one after the other: millions at once take much memory
-        if line.startswith(b"data:"):
-            data.append(line[5:].decode(errors="replace").strip())
-        elif line == b"\n" and data:
-            texts = data if all(each[:1] in ("{", ":", "[", "") for each in data) else ["\n".join(data)]
-            yield from (text for text in texts if text not in ("", "[DONE]") and not text.startswith(":"))
-            data = []
-
-
-def _add_tools(tools: dict[Any, tuple[dict[str, Any], list[str]]], parts: list[Any]) -> None:
-    """Add parts of tool calls to those so far, by their index."""
-    for number, part in enumerate(map(_object, parts)):
-        index = part.get("index")
-        _, arguments = tools.setdefault(index if isinstance(index, int) else number, (part, []))
-        text = _object(part.get("function")).get("arguments")
-        arguments.append(text if isinstance(text, str) else _json(text))
-
-
 def estimated_usage(request: Request, completion: Completion, family: Family) -> Usage:
     """Return the estimated usage of an attempt whose tokens the endpoint did not count.
 
@@ -187,8 +119,8 @@ def read_completion(body: Any) -> Completion:
     if not isinstance(body, dict):
         raise ValueError(NO_COMPLETION)
     choices = body.get("choices")
-    choice = _object(choices[0] if isinstance(choices, list) and choices else None)
-    message = _object(choice.get("message") or choice.get("delta"))
+    choice = object_of(choices[0] if isinstance(choices, list) and choices else None)
+    message = object_of(choice.get("message") or choice.get("delta"))
     text, thought = _content(message.get("content"))
     split = _split(text)
     if not split.text.strip() and (elsewhere := _text_elsewhere(choice, message)):
@@ -201,14 +133,14 @@ def read_completion(body: Any) -> Completion:
         if not isinstance(choices, list):
             raise ValueError(NO_COMPLETION)
     finish_reason = _finish_reason(choice)
-    counts = _object(body.get("usage"))
+    counts = object_of(body.get("usage"))
     return Completion(
         split.text,
         reasoning,
         _usage(counts),
         is_cut_off=finish_reason in CUT_OFF or (split.is_open and finish_reason not in ("stop", "eos", "end_turn")),
         is_withheld=finish_reason in WITHHELD or _is_refused(message),
-        model=_clean(body.get("model"))[: limits.NAME],
+        model=storable(body.get("model"))[: limits.NAME],
         has_usage=any(_count(counts, *names) for names in (_PROMPT, _COMPLETION)),
     )
 
@@ -220,20 +152,11 @@ def _split(text: str) -> Split:
     return split_thought(text)
 
 
-def _object(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _clean(text: object) -> str:
-    """Return text that can be stored: without lone surrogates, and "" for what is not text."""
-    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
-
-
 def _content(content: Any) -> tuple[str, str]:
     """Return the text and the thought in a message's content: a string, parts, or an object."""
     is_part = isinstance(content, dict) and isinstance(content.get("type"), str)
     if isinstance(content, dict) and not (is_part and content.keys() & {*_PART_TEXTS, *_THOUGHT_TEXTS}):
-        return _json(content), ""  # parsed already
+        return json_of(content), ""  # parsed already
     found = list(_texts(content))
     texts, thoughts = ([text for is_thought, text in found if is_thought is wanted] for wanted in (False, True))
     return "".join(texts), "\n".join(thoughts)
@@ -245,7 +168,7 @@ def _texts(value: Any, is_thought: bool = False, depth: int = 0) -> Iterator[tup
     An object without a type is an answer that the server has parsed.
     """
     if isinstance(value, str):
-        yield is_thought, _clean(value)
+        yield is_thought, storable(value)
     elif isinstance(value, list) and depth < _MOST_NESTED:
         for part in value:
             yield from _texts(part, is_thought, depth + 1)
@@ -253,21 +176,11 @@ def _texts(value: Any, is_thought: bool = False, depth: int = 0) -> Iterator[tup
         kind = str(value.get("type"))
         is_thought = is_thought or kind in _THOUGHT_PARTS or value.get("thought") is True
         if not is_thought and (kind in _PARSED_PARTS or not value.keys() & {"type", "text"}):
-            yield False, _json(value.get(_PARSED_PARTS[kind]) if kind in _PARSED_PARTS else value)
+            yield False, json_of(value.get(_PARSED_PARTS[kind]) if kind in _PARSED_PARTS else value)
             return
         held = next((value[name] for name in (_THOUGHT_TEXTS if is_thought else _PART_TEXTS) if value.get(name)), None)
         held = held.get("value") if isinstance(held, dict) and not is_thought else held
         yield from _texts(held, is_thought, depth + 1)
-
-
-def _json(value: Any) -> str:
-    """Return a value that a server parsed as the JSON it was; a string as it is."""
-    if isinstance(value, str) or value is None:
-        return _clean(value)
-    try:
-        return _clean(json.dumps(value, ensure_ascii=False))
-    except RecursionError:
-        return ""
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
@@ -278,16 +191,16 @@ def _reasoning(message: Mapping[str, Any]) -> str:
 
 def _text_elsewhere(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
     """Return the text of a choice whose message has no content."""
-    return _tool_arguments(message) or _clean(choice.get("text")) or _clean(choice.get("message"))
+    return _tool_arguments(message) or storable(choice.get("text")) or storable(choice.get("message"))
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str:
     """Return the arguments of the tools that a message calls: a model may answer in this way."""
     calls = message.get("tool_calls")
-    functions = [_object(call).get("function") or call for call in calls] if isinstance(calls, list) else []
+    functions = [object_of(call).get("function") or call for call in calls] if isinstance(calls, list) else []
     functions.append(message.get("function_call"))
-    found = (_object(function).get("arguments") or _object(function).get("input") for function in functions)
-    return "\n".join(text for arguments in found if (text := _json(arguments)))
+    found = (object_of(function).get("arguments") or object_of(function).get("input") for function in functions)
+    return "\n".join(text for arguments in found if (text := json_of(arguments)))
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> str:
@@ -303,7 +216,7 @@ def _finish_reason(choice: Mapping[str, Any]) -> str:
 def _is_refused(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
-    return bool(message.get("refusal")) or any(_object(part).get("type") == "refusal" for part in parts)
+    return bool(message.get("refusal")) or any(object_of(part).get("type") == "refusal" for part in parts)
 
 
 _PROMPT = ("prompt_tokens", "input_tokens")
@@ -313,7 +226,7 @@ _THOUGHTS = ("reasoning_tokens", "thinking_tokens", "thoughts_token_count")
 
 def _usage(counts: Mapping[str, Any]) -> Usage:
     """Return the usage of a completion. A count that cannot be right is reduced, or counts as 0."""
-    details = _object(counts.get("prompt_tokens_details") or counts.get("input_tokens_details"))
+    details = object_of(counts.get("prompt_tokens_details") or counts.get("input_tokens_details"))
     by_modality = details.get("multimodal_tokens")
     prompt = _count(counts, *_PROMPT)
     images = by_modality if isinstance(by_modality, dict) else details
@@ -336,7 +249,7 @@ def _generated(counts: Mapping[str, Any], prompt: int) -> tuple[int, int]:
     them: then their total is larger than prompt and completion together, and the difference is
     thought.
     """
-    details = _object(counts.get("completion_tokens_details") or counts.get("output_tokens_details"))
+    details = object_of(counts.get("completion_tokens_details") or counts.get("output_tokens_details"))
     completion = _count(counts, *_COMPLETION)
     thought = _count(details, *_THOUGHTS) or _count(counts, *_THOUGHTS)
     beside = _count(counts, "total_tokens") - prompt - completion
@@ -349,3 +262,109 @@ def _count(counts: Mapping[str, Any], *names: str) -> int:
     """Return the first plausible count under one of the names, or 0."""
     found = (counts.get(name) for name in names)
     return next((count for count in found if type(count) is int and 0 < count < 2**40), 0)
+
+
+_NAMES = r"(?:seed:|mm:|ant)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)(?::[\w-]{1,20})?"
+"""Names of tags: <think> of most, <think:opensource> (Hunyuan), <seed:think>, <mm:think> (MiniMax),
+<thinking> (Claude), <reasoning>, <analysis>."""
+_MARKERS = (
+    (rf"<{_NAMES}>", rf"</{_NAMES}>"),
+    (r"<ifm\|think(?:_fast|_faster)?>", r"</ifm\|think(?:_fast|_faster)?>"),  # K2
+    (r"◁think▷", r"◁/think▷"),  # Kimi-VL
+    (r"\[THINK\]", r"\[/THINK\]"),  # Magistral
+    (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),  # Cohere
+    (r"<\|channel>(?:thought\b)?", r"<channel\|>"),  # Gemma 4
+    (r"<\|open\|>\s*think\s*<\|sep\|>", r"<\|close\|>\s*think\s*<\|sep\|>"),  # Kimi-K3
+    (r"<\|content_thinking\|>", r"(?:<\|end_message\|>(?:<\|message_model\|>)?)?<\|content_text\|>"),  # Inkling
+    (
+        r"(?:<\|start\|>assistant\s*)?\bto=self<\|message\|>",
+        r"<\|eom\|>(?:<\|start\|>assistant\s*)?(?:to=user<\|message\|>)?",
+    ),  # Muse
+    (r"\A\s*Here(?: i|')s my thought process:", r"Here(?: i|')s my response:"),  # Granite
+    (r"<\|(?:begin_of_thought|thinking|think)\|>", r"<\|(?:end_of_thought|/thinking|/think)\|>"),
+)
+"""What begins and what ends a thought, by family; any end ends any thought."""
+_OPENING, _CLOSING = map("|".join, zip(*_MARKERS, strict=True))
+_MARKER = re.compile(f"(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE)
+_CHANNEL = re.compile(
+    r"<\|channel\|>\s*+(?P<name>\w++)[^<]{0,200}+(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
+    r"(?P<text>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
+    re.DOTALL,
+)
+"""A channel of harmony, gpt-oss's format."""
+_BARE_CHANNELS = re.compile(r"\A\s*analysis(?P<thought>.*?)assistant\s*final(?P<text>.*)", re.DOTALL)
+"""The channels of harmony without their markers, as servers that skip special tokens send them."""
+_END = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|?>|<[\w|]{1,20}\|>|</?s>|<eos>|<end_of_turn>)++")
+
+
+@dataclass(frozen=True)
+class Split:
+    """A text, split."""
+
+    text: str
+    """What is outside of the thought."""
+    thought: str
+    is_open: bool = False
+    """Whether the thought has no end: the model was cut off, or stopped, in it."""
+
+
+def split_thought(text: str) -> Split:
+    """Split a text. Markers within a JSON object are part of its strings.
+
+    A thought whose opening marker is missing, because the prompt has it, begins with the text.
+    Where the closing marker is missing, all that follows the opening marker is thought.
+    """
+    if "<|channel|>" in text and text.lstrip()[:1] != "{" and (channels := list(_CHANNEL.finditer(text))):
+        return _of_channels(text[: channels[0].start()], channels)
+    if bare := _BARE_CHANNELS.fullmatch(text):
+        return Split(bare["text"], bare["thought"].strip())
+    markers = _markers(text)
+    outside, thoughts, place, is_open = list[str](), list[str](), 0, False
+    for marker in markers:
+        is_closing = marker["closing"] is not None
+        if not is_open:
+            outside.append(text[place : marker.start()])
+            if is_closing:  # its opening marker is missing
+                thoughts.extend(outside)
+                outside.clear()
+            place = marker.end()
+        elif is_closing:
+            thoughts.append(text[place : marker.start()])
+            place = marker.end()
+        is_open = not is_closing
+    (thoughts if is_open else outside).append(text[place:])
+    rest = "".join(outside)
+    if _END.fullmatch(rest):
+        rest = ""
+    return Split(rest, "\n".join(each for part in thoughts if (each := part.strip())), is_open)
+
+
+def _of_channels(before: str, channels: list[re.Match[str]]) -> Split:
+    """Split harmony: the channel "final" is the answer; without one, "commentary" is."""
+    texts = [("", before), *((channel["name"].lower(), channel["text"]) for channel in channels)]
+    names = {name for name, _ in texts}
+    answer = next((name for name in ("final", "commentary") if name in names), "")
+    thoughts = [text.strip().removeprefix("<|start|>assistant").strip() for name, text in texts if name != answer]
+    found = [text for name, text in texts if name == answer and answer]
+    return Split("".join(found), "\n".join(filter(None, thoughts)), is_open=not answer)
+
+
+def _markers(text: str) -> list[re.Match[str]]:
+    """Return the markers in a text that are not part of a JSON object in it."""
+    markers = list(_MARKER.finditer(text))
+    if not markers or "{" not in text:
+        return markers
+    try:
+        spans = list(json_objects(text))
+    except TooMuch:
+        return markers
+    if spans and spans[0].value is None and not text[: spans[0].start].strip():
+        return []  # an answer that is not whole: a marker in it may be part of a string
+    whole = [span for span in spans if span.value is not None]
+    starts = [span.start for span in whole]
+
+    def is_inside(place: int) -> bool:
+        found = bisect_left(starts, place)
+        return found > 0 and place < whole[found - 1].end
+
+    return [marker for marker in markers if not is_inside(marker.start())]

@@ -22,7 +22,7 @@ from atlaskit.errors import InputError, Unrecorded, printable, reason
 from atlaskit.models.attempts import CallState, Line
 from atlaskit.models.cached import failed_entry, failure_key, recorded_failure
 from atlaskit.models.errors import ModelError
-from atlaskit.models.http import HttpFailure, parsed
+from atlaskit.models.http import HttpFailure, parsed, storable
 from atlaskit.models.identity import is_same_model
 
 Vectors = NDArray[np.float32]
@@ -187,7 +187,7 @@ def embed(
     """
     found: list[bytes] = []
     for start in range(0, len(texts), MOST_TEXTS):  # what was paid for is stored, should a later call fail
-        some = [_storable(text) for text in texts[start : start + MOST_TEXTS]]
+        some = [storable(text) for text in texts[start : start + MOST_TEXTS]]
         keys = [EMBEDDING.key(text=text, model=embedder.name) for text in some]
 
         def make_entries(missing: list[int], some: Sequence[str] = some, keys: Sequence[str] = keys) -> list[bytes]:
@@ -217,8 +217,3 @@ def _is_vector(entry: bytes) -> bool:
     """Return whether an entry is a vector: an imported cache may hold anything."""
     has_length = 0 < len(entry) <= 4 * LONGEST_VECTOR and len(entry) % 4 == 0
     return has_length and bool(np.isfinite(np.frombuffer(entry, "<f4")).all())
-
-
-def _storable(text: str) -> str:
-    """Replace lone surrogates, which a model may write and UTF-8 cannot hold."""
-    return text.encode("utf-8", "replace").decode()

@@ -260,6 +260,26 @@ def parsed(page: bytes) -> Any:
         raise HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page) from error
 
 
+def object_of(value: Any) -> dict[str, Any]:
+    """Return a part of an answer that should be an object; {} if it is none."""
+    return value if isinstance(value, dict) else {}
+
+
+def storable(text: object) -> str:
+    """Return a text without lone surrogates, which UTF-8 cannot hold; "" for what is no text."""
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else ""
+
+
+def json_of(value: Any) -> str:
+    """Return a value that a server parsed as the JSON it was; a string as it is."""
+    if isinstance(value, str) or value is None:
+        return storable(value)
+    try:
+        return storable(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        return ""
+
+
 def _body(status: int, headers: Mapping[str, str], page: bytes, key: str) -> bytes:
     """Return the body of an answer without a key in it; raise HttpFailure if it is an error."""
     encoding = headers.get("content-encoding", "").lower() or "identity"

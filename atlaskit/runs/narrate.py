@@ -196,7 +196,7 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             yield from (("found", item_text(item)) for item in event.found)
             yield "marked", f"{counted(len(event.marked), 'region')} as promising" if event.marked else ""
             yield "hints", _hints_text(event.hints)
-            yield "then", "the worker leaves its region" if event.then else ""
+            yield "then", "the worker finishes its region" if event.then else ""
         case Report():
             yield "it ended because", STOPS[event.stop]
             yield "region", "not explored to the end" if event.is_open else "explored to the end"

@@ -18,13 +18,13 @@ from atlaskit import limits
 from atlaskit.models import (
     adapting,
     answers,
+    chat,
     completion,
     dialect,
     embedding,
     failures,
     identity,
-    metrics,
-    transcription,
+    speech,
 )
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import HOSTED
@@ -88,9 +88,9 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "events": lambda text: answer_in(f"data: {text}".encode()),
     "list of one": lambda text: listed([text]),
     "list of many": lambda text: listed([text[at : at + 40] for at in range(0, len(text), 400)]),
-    "counters": lambda text: metrics.read_metrics(text, "m"),
-    "counter": lambda text: metrics.read_metrics("vllm:request_success_total{" + text, "m"),
-    "sound": lambda text: transcription.read_transcription({"text": text}),
+    "counters": lambda text: chat.read_metrics(text, "m"),
+    "counter": lambda text: chat.read_metrics("vllm:request_success_total{" + text, "m"),
+    "sound": lambda text: speech.read_transcription({"text": text}),
     "vectors": lambda text: embedding.read_embeddings(parsed(text.encode()), 1),
 }
 """Each reads what a stranger may send, from the bytes on where it begins with bytes."""
@@ -109,11 +109,11 @@ PATTERNS = {
     "error 429": ("failures",),
     "error 503": ("failures",),
     "error header": ("failures",),
-    "reply": ("answers", "json_text", "coercion", "thoughts"),
+    "reply": ("answers", "json_text", "coercion", "completion"),
     "model": ("identity",),
     "list of one": ("identity",),
-    "counter": ("metrics",),
-    "sound": ("transcription",),
+    "counter": ("chat",),
+    "sound": ("speech",),
 }
 """The modules whose patterns search what a parser reads: it also reads all that is in these."""
 

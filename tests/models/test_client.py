@@ -25,9 +25,9 @@ from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.cached import Cached
+from atlaskit.models.chat import engines_in, read_metrics
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.metrics import engines_in, read_metrics
 from atlaskit.models.presets import NANO, Preset, preset_for
 from atlaskit.models.protocol import Usage, now_s
 

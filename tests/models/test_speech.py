@@ -14,8 +14,7 @@ from support.speaking import form
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
 from atlaskit.models.errors import Refused
-from atlaskit.models.speech import ASR, hear
-from atlaskit.models.transcription import Segment, read_transcription
+from atlaskit.models.speech import ASR, Segment, hear, read_transcription
 
 WAV = b"RIFF\x00\x01--\r\n" + bytes(range(256)) * 40
 GOOD = {"text": "a b", "segments": [{"start": 0.5, "end": 1.5, "text": " a"}, {"start": 2, "end": 3, "text": "b "}]}

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from support.paths import ROOT, SUPPORT
 
-from atlaskit.models.serving.vision import image_processing
+from atlaskit.models.serving.install import image_processing
 
 NEEDS = {
     "test_policy.py": ("torch", "sb3_contrib"),

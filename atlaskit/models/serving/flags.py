@@ -12,8 +12,7 @@ from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
-from atlaskit.models.serving.install import Build
-from atlaskit.models.serving.vision import image_processing
+from atlaskit.models.serving.install import Build, image_processing
 from atlaskit.models.serving.weights import has_linear_attention, served_family
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key"})

@@ -2,6 +2,12 @@
 
 The environment is separate from the kit's since vLLM pins the versions of a hundred packages. What
 is installed is the part `serve-gpu` or `serve-cpu` of the lock.
+
+The image processors of Qwen-VL, InternVL, Gemma, LLaVA and others import torchvision. The wheel of
+the ordinary package index is built for CUDA. Beside a CPU build of PyTorch it cannot be imported,
+but only because its C++ operators do not load and other modules of torchvision refer to them by
+name. No image processor uses these operators. The wheel is therefore installed into a folder of its
+own, and its `extension.py` declares the operators that did not load.
 """
 
 from __future__ import annotations
@@ -12,6 +18,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 from typing import Literal
 
@@ -19,14 +26,30 @@ from atlaskit.caching.locks import locks_in
 from atlaskit.errors import CacheError, reason
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving.hardware import has_nvidia_gpu
-from atlaskit.models.serving.lock import NotInstalled, install_locked, locked
+from atlaskit.models.serving.lock import NotInstalled, install_locked, locked, succeeds
 from atlaskit.models.serving.progress import Progress
-from atlaskit.models.serving.vision import FOLDER, add_image_processing
 
 Build = Literal["serve-gpu", "serve-cpu"]
 
 MARK = "installed"
 """Name of the file in an environment that tells what was installed completely."""
+
+IMAGES = "image-processing"
+"""Name of the folder in the server's environment. It is not on the path of every program there: the
+weights of nano are trained on images that Pillow prepared."""
+OPERATORS = (
+    "nms", "qnms", "roi_align", "_roi_align_backward", "roi_pool", "_roi_pool_backward", "ps_roi_align",
+    "_ps_roi_align_backward", "ps_roi_pool", "_ps_roi_pool_backward", "deform_conv2d", "_deform_conv2d_backward",
+)  # fmt: skip
+DECLARATIONS = f"""
+
+# Added by atlaskit: where the operators cannot be loaded, their names.
+if not _has_ops():
+    _names = torch.library.Library("torchvision", "DEF")
+    for _name in {OPERATORS!r}:
+        _names.define(_name + "(Tensor a) -> Tensor")
+"""
+LOADS = "import torchvision.transforms.v2.functional"
 
 
 def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
@@ -125,7 +148,7 @@ def _starts(python: str) -> bool:
 
 def _digest(build: Build) -> str:
     """Return what tells one state of the lock from another, for a build."""
-    return hashlib.sha256(repr(locked(build, FOLDER)).encode()).hexdigest()
+    return hashlib.sha256(repr(locked(build, IMAGES)).encode()).hexdigest()
 
 
 def _is_installed(folder: Path, build: Build) -> bool:
@@ -133,3 +156,37 @@ def _is_installed(folder: Path, build: Build) -> bool:
     mark = folder / MARK
     is_complete = mark.exists() and mark.read_text() == _digest(build)
     return is_complete and os.access(folder / "bin" / "python", os.X_OK)
+
+
+def image_processing(python: str) -> Path | None:
+    """Return the folder of torchvision's Python part in an interpreter's environment, if any."""
+    folder = Path(python).parents[1] / IMAGES
+    return folder if folder.is_dir() else None
+
+
+def add_image_processing(folder: Path, progress: Progress) -> None:
+    """Install torchvision's Python part into an environment, beside its other packages.
+
+    Models that do not need it can be served without it, so a failure is shown and not raised.
+
+    Args:
+        folder: The environment.
+        progress: Where the stages are shown.
+    """
+    log = folder / "install.log"
+    partial = Path(tempfile.mkdtemp(dir=folder, prefix=f".{IMAGES}-"))
+    try:
+        install_locked(folder, (IMAGES,), progress, more=("--retries=1", f"--target={partial}"))
+        for path in partial.glob("torchvision/extension.py"):
+            path.write_text(path.read_text() + DECLARATIONS)
+        trial = [str(folder / "bin" / "python"), "-c", f"import sys; sys.path.append({str(partial)!r}); {LOADS}"]
+        if succeeds(trial, log, progress, "checking the image processors"):
+            partial.chmod(0o755)
+            partial.replace(folder / IMAGES)
+            return
+        problem = f"it cannot be imported. The log is {log}"
+    except NotInstalled as error:
+        problem = str(error)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    progress.show(f"without torchvision, so families whose image processors need it cannot be served: {problem}")

@@ -12,8 +12,7 @@ import pytest
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.flags import ServerFlags, environment
-from atlaskit.models.serving.install import Build
-from atlaskit.models.serving.vision import FOLDER
+from atlaskit.models.serving.install import IMAGES, Build
 from atlaskit.models.serving.weights import served_family
 
 
@@ -111,7 +110,7 @@ def test_image_processors_get_torchvision(
 ) -> None:
     """Not those of nano, which was trained on images that Pillow prepared."""
     monkeypatch.setenv("PYTHONPATH", "/mine")
-    python, folder = tmp_path / "bin" / "python", tmp_path / FOLDER
+    python, folder = tmp_path / "bin" / "python", tmp_path / IMAGES
     assert environment("serve-cpu", str(python), name, ServerFlags())["PYTHONPATH"] == "/mine"
     folder.mkdir()
     path = environment("serve-cpu", str(python), name, ServerFlags())["PYTHONPATH"]

@@ -20,9 +20,9 @@ from support.paths import ROOT
 
 from atlaskit.models.errors import ServerError
 from atlaskit.models.serving import install, lock
+from atlaskit.models.serving.install import IMAGES, image_processing
 from atlaskit.models.serving.lock import NotInstalled, install_locked, locked
 from atlaskit.models.serving.progress import Progress
-from atlaskit.models.serving.vision import FOLDER, image_processing
 
 
 def wheel(index: Path, name: str, version: str, code: str = "", more: dict[str, str] | None = None) -> str:
@@ -111,8 +111,8 @@ def test_the_lock_of_a_build_is_installed_once_and_again_if_it_changes(
     folder = tmp_path / "venv"
     python = install.interpreter("serve-cpu", folder)
     assert {"engine", "tensors"} <= packages(folder) and "other" not in packages(folder)
-    assert "torchvision" not in packages(folder) and image_processing(python) == folder / FOLDER
-    assert (folder / FOLDER / "torchvision" / "extension.py").read_text().count("_names.define") == 1
+    assert "torchvision" not in packages(folder) and image_processing(python) == folder / IMAGES
+    assert (folder / IMAGES / "torchvision" / "extension.py").read_text().count("_names.define") == 1
     printed = capsys.readouterr().err
     assert "too" in printed and "✓ installed" in printed, "the second index has the CPU build"
     monkeypatch.setattr(install, "install", lambda *_, **__: pytest.fail("it is installed already"))

@@ -17,8 +17,8 @@ from atlaskit.__main__ import main
 from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError
 from atlaskit.models.presets import NANO, SHIPPED, preset_for
-from atlaskit.models.serving.log import failure_reason
 from atlaskit.models.serving.plan import GRIDS, WORDS, Sizes, _planned, best_of_cards, plan, published, sizes_of
+from atlaskit.models.serving.process import failure_reason
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
 
