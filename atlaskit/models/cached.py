@@ -11,7 +11,7 @@ import hashlib
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Protocol, Unpack, runtime_checkable
+from typing import Any, Unpack, cast
 
 from pydantic import BaseModel
 
@@ -33,15 +33,6 @@ from atlaskit.models.protocol import (
     now_s,
     shape_schema,
 )
-
-
-@runtime_checkable
-class Answering(Protocol):
-    """A model that notices which model answers in its place: `ak.VLM`."""
-
-    name: str
-    base_url: str
-    answered: str | None
 
 
 class Cached:
@@ -71,9 +62,9 @@ class Cached:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.cache, self.sample, self.replay = cache, sample, replay
         self._found = Cache(None) if cache.is_refreshing else cache  # of one that refreshes: what was made anew
-        self._answering = model if isinstance(model, Answering) else None
+        self._answering: Any = cast(Any, model) if hasattr(model, "answered") else None  # `ak.VLM` sees who answers
         if self._answering:
-            key = self._answered_key(self._answering)
+            key = self._answered_key()
             stored, answered = cache.get_json(key), self._answering.answered
             if answered is None:  # who answered in an earlier run has the key of its replies
                 self._answering.answered = stored if isinstance(stored, str) else None
@@ -127,7 +118,8 @@ class Cached:
         """Return the model that answers in place of the one that is asked; "" if that one does."""
         return (self._answering.answered or "") if self._answering else ""
 
-    def _answered_key(self, model: Answering) -> str:
+    def _answered_key(self) -> str:
+        model = self._answering
         return ANSWERED.key(address=model.base_url, model=self.name)
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
@@ -140,7 +132,7 @@ class Cached:
             raise
         finally:
             if self._answering and (answered := self._answered()) != before:
-                self.cache.put_json(self._answered_key(self._answering), answered)
+                self.cache.put_json(self._answered_key(), answered)
 
     def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
         """Return the error of a replay without a reply: the recorded failure, or Unrecorded."""
@@ -232,6 +224,7 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
         request: What it is asked.
         answered: The model that answers in its place, or "".
     """
+    schema = request.schema
     return REPLY.key(
         **({"answered": answered} if answered else {}),
         model=model.name,
@@ -239,7 +232,9 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
         sample=request.sample,
         prompt=request.version,
         max_tokens=request.max_tokens,
-        schema=_schema_parts(request.schema),
+        schema=[_schema_hash(schema.shape), schema.values]
+        if isinstance(schema, ParametricSchema)
+        else _schema_hash(schema),
         messages=[
             [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
             for message in request.messages
@@ -254,11 +249,6 @@ def failure_key(reply: str) -> str:
         reply: Key of the reply that the failed call would have had.
     """
     return FAILURE.key(reply=reply)
-
-
-def _schema_parts(schema: type[BaseModel] | ParametricSchema) -> Any:
-    """Return a schema's part of a key: the hash of its shape, and the call's values."""
-    return [_schema_hash(schema.shape), schema.values] if isinstance(schema, ParametricSchema) else _schema_hash(schema)
 
 
 @lru_cache(maxsize=1024)

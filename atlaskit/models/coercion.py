@@ -21,7 +21,9 @@ Schema = Mapping[str, Any]
 
 _INTEGER = re.compile(r"[+-]?\d{1,15}(?:\.0*)?")
 _NUMBER = re.compile(r"[+-]?(?:\d{1,15}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?")
-_LETTER = re.compile(r"[(\[]?([A-Za-z])[)\]]?[.:]?")
+_LETTER = re.compile(r"(?:option |choice |answer )?[(\[]?([a-z])[)\]]?[.:]?", re.IGNORECASE)
+_LABELLED = re.compile(r"((?:option |choice |answer )?[(\[]?(?:[a-z]|\d{1,3})[)\].:]{1,2})\s*(.+)", re.IGNORECASE)
+"""A choice's letter or number, and its text."""
 
 
 def coerced(value: Any, schema: Schema, choices: Sequence[str] = ()) -> Any:
@@ -114,13 +116,21 @@ def _parsed(value: Any, kind: type) -> Any:
 def _choice(text: str, allowed: list[int], choices: Sequence[str]) -> Any:
     """Return the index of the choice that a text names: by index, by letter, or as it is written.
 
-    A text that can be read in two ways, such as "1" where the choices are 2, 3, 1, 0, names none.
+    Both may stand there, as in "B: the red car", if they name the same choice. A text that can be
+    read in two ways, such as "1" where the choices are 2, 3, 1, 0, names none.
     """
-    letter = _LETTER.fullmatch(text)
-    readings = {_integer(text), ord(letter[1].upper()) - ord("A") if letter else None}
-    readings |= {index for index, choice in enumerate(choices) if choice.strip().lower() == text.lower()}
-    found = readings.intersection(allowed)
+    written = {index for index, choice in enumerate(choices) if choice.strip().lower() == text.lower()}
+    found = (_labels(text) | written).intersection(allowed)
+    if not found and (both := _LABELLED.fullmatch(text)):
+        written = {index for index, choice in enumerate(choices) if choice.strip().lower() == both[2].lower()}
+        found = (_labels(both[1]) & written).intersection(allowed)
     return found.pop() if len(found) == 1 else text
+
+
+def _labels(text: str) -> set[Any]:
+    """Return the indices of choices that a text is as a number or as a letter."""
+    letter = _LETTER.fullmatch(text)
+    return {_integer(text.strip("()[].:")), ord(letter[1].upper()) - ord("A") if letter else None}
 
 
 def _one_of(value: Any, allowed: list[Any]) -> Any:

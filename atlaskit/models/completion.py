@@ -123,7 +123,8 @@ def read_completion(body: Any) -> Completion:
     message = object_of(choice.get("message") or choice.get("delta"))
     text, thought = _content(message.get("content"))
     split = _split(text)
-    if not split.text.strip() and (elsewhere := _text_elsewhere(choice, message)):
+    elsewhere = _tool_arguments(message) or storable(choice.get("text")) or storable(choice.get("message"))
+    if not split.text.strip() and elsewhere:
         thought = "\n".join(filter(None, (split.thought, thought)))
         split = _split(elsewhere)
     reasoning = "\n".join(filter(None, (split.thought, thought or _reasoning(message))))
@@ -187,11 +188,6 @@ def _reasoning(message: Mapping[str, Any]) -> str:
     """Return the reasoning that a server reports apart from the answer."""
     found = ("".join(text for _, text in _texts(message.get(field), True)) for field in REASONING_FIELDS)
     return next(filter(None, found), "")
-
-
-def _text_elsewhere(choice: Mapping[str, Any], message: Mapping[str, Any]) -> str:
-    """Return the text of a choice whose message has no content."""
-    return _tool_arguments(message) or storable(choice.get("text")) or storable(choice.get("message"))
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str:

@@ -165,8 +165,6 @@ HEADERS = {
     "anthropic-organization-id": "anthropic",
 }
 """Dialects by the header that only one server sends."""
-SERVERS = {"llama.cpp": "llamacpp"}
-"""Dialects by the value of the header `server`."""
 
 
 def dialect_named(words: str) -> Dialect:
@@ -222,8 +220,8 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
     for name, dialect in HEADERS.items():
         if name in headers:
             return DIALECTS[dialect]
-    if headers.get("server", "").lower() in SERVERS:
-        return DIALECTS[SERVERS[headers["server"].lower()]]
+    if headers.get("server", "").lower() == "llama.cpp":
+        return DIALECTS["llamacpp"]
     listed = list(entries(models))
     entry = next((each for name, each in listed if name == model), listed[0][1] if listed else {})
     owner = entry.get("owned_by")

@@ -45,19 +45,22 @@ class Rule(NamedTuple):
 
 SMALLER = "use a smaller k or cell, or raise its limit on the size of a request"
 USED_UP, WAIT = "its quota or credit is used up, so waiting does not help", "it is busy: try again later"
-OFTEN_USED_UP = Rule("used up", frozenset({429}), r"exceeded.{1,6}current.quota|quota.{0,200}exceeded", USED_UP, True)
+OFTEN = r"exceeded.{1,6}current.quota|quota.{0,200}exceeded|usage limit"
+OFTEN_USED_UP = Rule("used up", frozenset({400, 403, 429}), OFTEN, USED_UP, True)
 """Said of a quota that is used up, and by Gemini also of a rate: then with a delay."""
 RULES = (
     Rule("flagged", frozenset({400, 403, 422}), r"flagged|moderation|safety (system|polic)|content.?(policy|filter)"),
     Rule("used up", frozenset({400, 402, 403, 412, 429}),
-        r"insufficient.?(quota|balance|credit|funds)|credit balance|out of credit|billing.?(hard.?limit|limit|details)"
+        r"insufficient.?(quota|balance|credit|funds)|credit balance|out of credit|billing.?(hard.?)?limit"
         r"|payment required|requires? more credits|(budget|credits?) (has|have) been exceeded"
-        r"|all (available|your) credits|(per.?|/ ?)(day|week|month)\b"
-        r"|(daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap)|PerDay"
+        r"|all (available|your) credits|\b[RT]PD\b"
+        r"|(per.?|/ ?|for (the |this |to)?)(day|week|month|24.?h(ours)?)(?![a-z])"
+        r"|(daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap)|PerDay|ByDay"
         r"|(account|billing).{0,8}not.active|arrearage|unpaid|余额不足|欠费",
         USED_UP, True),
     Rule("too large", frozenset({413, 429}), r"request too large|reduce your (message|prompt|input|request)", SMALLER),
-    Rule("busy", frozenset(), r"throttl|\bper.?(minute|second)\b|per_(minute|second)|PerMinute|\b[RT]PM\b", WAIT),
+    Rule("busy", frozenset(), r"throttl|\bper.?(minute|second)\b|per_(minute|second)|PerMinute|\b[RT]PM\b"
+        r"|quota.?increase", WAIT),
     OFTEN_USED_UP,
     Rule("key", frozenset({400, 401, 403}), r"api.?key|authenti|authoriz|authoris|credential|\bbearer\b|access token",
          "", True),
@@ -93,14 +96,15 @@ RULES = (
     Rule("place", frozenset({0, 404, 405}), r"unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
          "", True),
     Rule("too large", frozenset({413}), "", SMALLER),
-    Rule("gateway", frozenset({504}), "", "raise the gateway's time-out, which is shorter than the model's answer"),
+    Rule("gateway", frozenset({504, 524}), "",
+         "raise the gateway's time-out, which is shorter than the model's answer"),
 )  # fmt: skip
 PATTERNS = {rule: re.compile(rule.pattern, re.IGNORECASE) for rule in RULES}
 CURES = {rule.kind: rule.cure for rule in RULES} | {"redirect": "pass the address that it redirects to"}
 FINAL = frozenset({"redirect", *(rule.kind for rule in RULES if rule.is_final)})
 BUSY = re.compile(
     r"\bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|overload|rate.?limit|too many requests|try again"
-    r"|capacity|\bbusy\b|resource.?exhausted|starting up|cold start",
+    r"|capacity|\bbusy\b|resource.?exhausted|starting up|cold start|queue.{0,9}full",
     re.IGNORECASE,
 )
 BY_STATUS = {401: "key", 402: "used up", 403: "key", 404: "place", 405: "place"}

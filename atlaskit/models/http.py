@@ -10,6 +10,7 @@ import contextlib
 import ipaddress
 import json
 import os
+import re
 import socket
 import ssl
 import threading
@@ -33,6 +34,8 @@ CONNECT_S = 10.0
 """Most seconds to connect. A model may think for minutes, but a running server accepts at once."""
 SHORTEST_KEY = 16
 """Characters of a key that is hidden where an endpoint repeats it; shorter ones fill a field in."""
+CALLS = re.compile(r"/(chat(/completions)?|completions|models|responses|messages|embeddings|audio/\w+)$")
+"""What is asked for below an address."""
 AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
 TLS = {
     "CERTIFICATE_VERIFY_FAILED": "let SSL_CERT_FILE name the file of its certificate, or of its authority",
@@ -176,8 +179,8 @@ def parse_address(base_url: str) -> SplitResult:
         )
     if parts.query or parts.fragment:
         raise InputError(f"An endpoint's address must end with its path; got {shown!r}.")
-    if parts.path.endswith("/chat/completions"):
-        raise InputError(f"An endpoint's address ends before /chat/completions; got {shown!r}.")
+    if call := CALLS.search(parts.path):
+        raise InputError(f"An endpoint's address ends before {call[0]}; got {shown!r}.")
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url:
         raise InputError(f"An endpoint's address must consist of ASCII characters without blanks; got {shown!r}.")
     return parts
@@ -251,6 +254,8 @@ def parsed(page: bytes) -> Any:
     Raises:
         HttpFailure: If it is not JSON.
     """
+    if not page.strip():
+        raise HttpFailure("returned an empty answer")
     try:
         if len(page) > limits.JSON:
             raise ValueError(limits.too_long("a text", limits.JSON))

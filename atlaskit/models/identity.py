@@ -99,11 +99,14 @@ OTHER_NAMES = re.compile(
 def chat_models(listing: Any) -> list[str]:
     """Return the names of the models in a list that can chat, in the list's order.
 
+    Where the list does not say what a model does, its name does.
+
     Args:
         listing: The parsed body of GET /models, from whatever server; anything odd in it is passed
             over.
     """
-    return [name for name, entry in entries(listing) if _can_chat(name, entry)]
+    said = [(name, _says_it_chats(entry)) for name, entry in entries(listing)]
+    return [name for name, chats in said if chats or (chats is None and not OTHER_NAMES.search(name.lower()))]
 
 
 def first_chat_model(listing: Any, base_url: str) -> str | None:
@@ -149,12 +152,6 @@ def entries(listing: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
         name = next((row[key] for key in ("id", "model", "name") if isinstance(row.get(key), str) and row[key]), None)
         if name is not None and len(name) <= limits.NAME:
             yield name, row
-
-
-def _can_chat(name: str, entry: Mapping[str, Any]) -> bool:
-    """Return what the list says of a model, or else what its name says."""
-    said = _says_it_chats(entry)
-    return not OTHER_NAMES.search(name.lower()) if said is None else said
 
 
 def _says_it_chats(entry: Mapping[str, Any]) -> bool | None:

@@ -26,7 +26,9 @@ from atlaskit.errors import InputError, check_whole, printable
 from atlaskit.models.dialect import DIALECTS, dialect_named
 from atlaskit.models.payload import checked_extra_body
 
-WITHOUT_SCHEME = re.compile(r"\A(?:[\w.-]+:\d{1,5}(?:/.*)?|[\w-]+(?:\.[\w-]+)+/(?:.*/)?v\d/?)\Z")
+WITHOUT_SCHEME = re.compile(
+    r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"
+)
 """Addresses whose http:// is missing. A name on the hub has no colon, and no version at its end."""
 USUAL_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 """Names of environment variables that a message may quote: nothing else in this form is a key."""
@@ -58,9 +60,8 @@ class ModelSpec:
         if not self.model.strip():
             raise InputError('vlm is empty: give a model, the address of a server, or a name such as "nano".')
         if WITHOUT_SCHEME.fullmatch(self.model) and not _is_folder(self.model):
-            raise InputError(
-                f"{shown!r} is an address without its beginning: write http://{shown}, or https://{shown}."
-            )
+            bare = shown.lstrip("/")
+            raise InputError(f"{shown!r} is an address without its beginning: write http://{bare}, or https://{bare}.")
         if not self.is_address and self.name is not None:
             raise InputError(
                 f"{printable(self.name, 200)!r} follows {shown!r}, which is no address: a model on this machine has no "

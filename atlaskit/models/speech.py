@@ -13,7 +13,7 @@ import math
 import re
 import threading
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -239,7 +239,7 @@ def hear(
     def make_entry() -> bytes:
         if replay:
             raise Unrecorded(f"{cache} does not know what {asr.name} hears in this sound, and a replay asks no model.")
-        return transcript_entry(asr.transcribe(wav, cancel=cancel))
+        return canonical_json(asr.transcribe(wav, cancel=cancel)).encode()
 
     entry = cache.remember(
         key, make_entry, fits=partial(is_valid, key), go_on=lambda: cancel is not None and cancel.is_set()
@@ -270,16 +270,11 @@ def read_transcription(body: Any) -> tuple[Segment, ...]:
 _ENTRY = TypeAdapter(Annotated[tuple[Segment, ...], Field(max_length=MOST_SEGMENTS)])
 
 
-def transcript_entry(segments: Sequence[Segment]) -> bytes:
-    """Return the cache entry of what was heard in a chunk of sound."""
-    return canonical_json(segments).encode()
-
-
 def read_transcript_entry(entry: bytes) -> tuple[Segment, ...]:
     """Return the segments in a cache entry.
 
     Raises:
-        ValueError: If the entry is not one of `transcript_entry`. An imported cache may hold any
+        ValueError: If the entry is none that `hear` stores. An imported cache may hold any
             bytes.
     """
     return _ENTRY.validate_json(entry, strict=True)

@@ -26,15 +26,9 @@ def joined(page: bytes) -> Any:
     texts: dict[str, list[str]] = {}  # joined once: adding each part to the text so far takes time that grows squared
     tools: dict[Any, tuple[dict[str, Any], list[str]]] = {}
     choice: dict[str, Any] = {"index": 0, "message": message}
-    for number, text in enumerate(_events(page)):
-        if len(text) > limits.JSON:
-            raise ValueError(limits.too_long("an event", limits.JSON))
+    for number, event in enumerate(_events(page)):
         if number == limits.EVENTS:
             raise ValueError(f"a stream of more than {limits.EVENTS:,} events")
-        try:
-            event = json.loads(text)
-        except RecursionError as error:
-            raise ValueError("an event that is nested too deeply") from error
         if not isinstance(event, dict) or event.get("error"):
             return event
         choices = event.get("choices")
@@ -54,7 +48,7 @@ def joined(page: bytes) -> Any:
     return {**whole, "choices": [choice]}
 
 
-def _events(page: bytes) -> Iterator[str]:
+def _events(page: bytes) -> Iterator[Any]:
     """Yield the data of each event of a stream, as the standard writes it.
 
     Lines end in CR, LF or both, after a byte order mark perhaps. The lines `data:` up to a blank
@@ -65,11 +59,25 @@ def _events(page: bytes) -> Iterator[str]:
     lines = page.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     for line in chain(io.BytesIO(lines), (b"\n",)):  # one after the other: millions at once take much memory
         if line.startswith(b"data:"):
-            data.append(line[5:].decode(errors="replace").strip())
+            text = line[5:].decode(errors="replace").strip()
+            data += [] if text in ("", "[DONE]") or text.startswith(":") else [text]
         elif line == b"\n" and data:
-            texts = data if all(each[:1] in ("{", ":", "[", "") for each in data) else ["\n".join(data)]
-            yield from (text for text in texts if text not in ("", "[DONE]") and not text.startswith(":"))
+            try:
+                yield _event("\n".join(data))
+            except ValueError:
+                if len(data) == 1:
+                    raise
+                yield from map(_event, data)
             data = []
+
+
+def _event(text: str) -> Any:
+    if len(text) > limits.JSON:
+        raise ValueError(limits.too_long("an event", limits.JSON))
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("an event that is nested too deeply") from error
 
 
 def _add_tools(tools: dict[Any, tuple[dict[str, Any], list[str]]], parts: list[Any]) -> None:

@@ -23,6 +23,12 @@ def test_an_invalid_address_is_an_error_of_one_line(url: Any) -> None:
     assert "\n" not in str(caught.value) and "secret" not in str(caught.value)
 
 
+@pytest.mark.parametrize("call", ["/chat/completions", "/models", "/responses", "/audio/transcriptions"])
+def test_an_address_ends_before_the_call(call: str) -> None:
+    with pytest.raises(InputError, match=f"ends before {call}"):
+        VLM(f"http://host.example/v1{call}/", "loop")
+
+
 def test_a_key_is_sent_to_its_endpoint_only(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "from-the-environment")
     VLM(loop.url, "loop").complete(request())

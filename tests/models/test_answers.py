@@ -298,3 +298,31 @@ def test_a_choice_needs_its_field_and_all_indices() -> None:
         find_answer(said('{"answer": "B"}'), of_cells)  # cells 1 to 3 have no letters
     only = reply_model("Only", choice=schemas.one_of((0,)))
     assert find_answer(said('{"choice": "A"}'), only).answer.choice == 0
+
+
+CHOICES = ("a red car", "blue", "2", "0")
+
+
+@pytest.mark.parametrize(
+    ("words", "choice"),
+    [
+        *(
+            ("blue", 1),
+            ("B: blue", 1),
+            ("(B) Blue", 1),
+            ("1: blue", 1),
+            ("Option B", 1),
+            ("option b. blue", 1),
+            ("(1)", 1),
+        ),
+        *(("A red car", 0), ("C. 2", 2), ("2", 2)),
+        *(("A: blue", None), ("0: blue", None), ("0", None), ("B is blue", None), ("E: blue", None)),
+    ],
+)
+def test_a_choice_is_read_where_all_that_names_it_agrees(words: str, choice: int | None) -> None:
+    schema = reply_model("Only", answer=schemas.one_of((0, 1, 2, 3)))
+    try:
+        found = find_answer(said(js({"answer": words})), schema, CHOICES).answer.answer
+    except NoAnswer:
+        found = None
+    assert found == choice

@@ -27,6 +27,7 @@ from atlaskit.errors import InputError
 from atlaskit.models.cached import Cached
 from atlaskit.models.chat import engines_in, read_metrics
 from atlaskit.models.client import VLM
+from atlaskit.models.completion import completion_in
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
 from atlaskit.models.presets import NANO, Preset, preset_for
 from atlaskit.models.protocol import Usage, now_s
@@ -148,6 +149,19 @@ def test_a_stream_is_joined_to_one_reply(loop: Loop) -> None:
     reply = VLM(loop.url, "loop").complete(request())
     assert (reply.text, reply.reasoning, reply.model) == (ANSWER, "Hm, ", "loop")
     assert (reply.usage.calls, reply.usage.tokens, reply.usage.estimated) == (1, 110, False)
+
+
+@pytest.mark.parametrize("between", ["\n\n", "\r", "\n", "\n\n: ping\n\n", "\nid: 1\n\n"])
+def test_events_are_told_apart_as_the_standard_does_and_as_gateways_do(between: str) -> None:
+    lines = [
+        line for part in (ANSWER[:9], ANSWER[9:]) for line in json.dumps(delta(content=part), indent=1).split("\n")
+    ]
+    half = len(lines) // 2
+    whole = [json.dumps(delta(content=part)) for part in (ANSWER[:9], ANSWER[9:])]
+    over_lines = ["\ndata: ".join(lines[:half]), "\ndata: ".join(lines[half:])]
+    for events in (whole, over_lines if "\n\n" in between else whole):
+        page = between.join(f"data: {event}" for event in [*events, "[DONE]"]) + "\n\n"
+        assert completion_in(page.encode()).text == ANSWER
 
 
 def test_an_error_in_a_stream_carries_its_words(loop: Loop) -> None:

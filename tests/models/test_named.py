@@ -40,8 +40,14 @@ def test_a_name_is_a_server_that_has_not_started() -> None:
         model = as_model(name)
         assert isinstance(model, Server) and model.name == NANO and model.vlm is None
     assert as_model("some/model").name == "some/model"
-    with pytest.raises(InputError, match="no model folder"):
-        as_model("./missing")
+
+
+@pytest.mark.parametrize(
+    "word", ["./missing", "nanno", "gpt-4o", "http:/host:80/v1", "http//host", "ws://host/v1", "a b/c"]
+)
+def test_nothing_is_installed_for_what_is_no_model(word: str) -> None:
+    with pytest.raises(InputError, match="is no model: pass nano, a folder .* or an address|no second name"):
+        as_model(word)
 
 
 def test_an_endpoint_that_is_gone_is_known_by_what_it_served() -> None:

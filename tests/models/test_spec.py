@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +61,18 @@ def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
 )
 def test_wrong_words_give_one_sentence(words: str, sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
+        ModelSpec.parse(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *("localhost", "localhost:11434/v1", "127.0.0.1:8000", "10.0.0.7", "gpu_1:8000/v1", "my-host/v1"),
+        *("api.x.com/api/v1/", "[::1]:8000", "//host/v1"),
+    ],
+)
+def test_an_address_without_its_beginning_is_no_model_to_serve(words: str) -> None:
+    with pytest.raises(InputError, match=f"write http://{re.escape(words.lstrip('/'))}, or https://"):
         ModelSpec.parse(words)
 
 

@@ -176,7 +176,7 @@ def add_image_processing(folder: Path, progress: Progress) -> None:
     log = folder / "install.log"
     partial = Path(tempfile.mkdtemp(dir=folder, prefix=f".{IMAGES}-"))
     try:
-        install_locked(folder, (IMAGES,), progress, more=("--retries=1", f"--target={partial}"))
+        install_locked(folder, (IMAGES,), progress, ("--retries=1", f"--target={partial}"))
         for path in partial.glob("torchvision/extension.py"):
             path.write_text(path.read_text() + DECLARATIONS)
         trial = [str(folder / "bin" / "python"), "-c", f"import sys; sys.path.append({str(partial)!r}); {LOADS}"]

@@ -50,8 +50,6 @@ def install_locked(
     folder: Path,
     extras: tuple[str, ...],
     progress: Progress,
-    *,
-    project: Path | None = None,
     more: tuple[str, ...] = (),
 ) -> None:
     """Install what extras of atlaskit need into an environment that exists.
@@ -60,7 +58,6 @@ def install_locked(
         folder: The environment.
         extras: Names of the extras.
         progress: Where the stages are shown.
-        project: The checkout that is installed too, as an editable package.
         more: More options of pip.
 
     Raises:
@@ -70,19 +67,16 @@ def install_locked(
     requirements = folder / "requirements.txt"
     requirements.write_text(hashed, encoding="utf-8")
     if others:  # first: where it cannot be had, nothing else is downloaded
-        _run_pip(folder, ["--no-deps", *more, *others], progress, TORCH_CPU_INDEX)
-    _run_pip(folder, ["--no-deps", *more, "--require-hashes", "-r", str(requirements)], progress)
-    if project:
-        _run_pip(folder, ["--no-deps", "--no-build-isolation", "-e", str(project)], progress)
+        pip_install(folder, ["--no-deps", *more, *others], progress, TORCH_CPU_INDEX)
+    pip_install(folder, ["--no-deps", *more, "--require-hashes", "-r", str(requirements)], progress)
 
 
-def install_newest(folder: Path, extras: tuple[str, ...], progress: Progress, project: Path) -> None:
-    """Install a checkout with the newest versions of all that it needs; see `install_locked`."""
-    _run_pip(folder, ["-e", f"{project}[{','.join(extras)}]"], progress, TORCH_CPU_INDEX)
+def pip_install(folder: Path, arguments: list[str], progress: Progress, more_index: str = "") -> None:
+    """Run `pip install`, and once more with another index if the machine's own does not do.
 
-
-def _run_pip(folder: Path, arguments: list[str], progress: Progress, more_index: str = "") -> None:
-    """Run `pip install`, and once more with another index if the machine's own does not do."""
+    Raises:
+        NotInstalled: If pip fails.
+    """
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
     log, install = folder / "install.log", [*pip, "install"]
     if succeeds([*install, *arguments], log, progress, "downloading"):

@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
 from atlaskit.models.presets import SHIPPED, Family, family_of
 
 PROSE = {".md", ".csv"}
@@ -21,6 +21,7 @@ PROSE = {".md", ".csv"}
 TEMPLATE = "chat_template.jinja"
 TEMPLATES = (TEMPLATE, "chat_template.json", "tokenizer_config.json")
 """Files that may hold a model's chat template."""
+ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
 VERSION = re.compile(r"(?<=\d)_(?=\d)")
 """The point of a version in the name of an architecture: qwen3_5."""
 
@@ -31,7 +32,7 @@ def resolve_model(model: str) -> str:
     An address is returned unchanged.
 
     Raises:
-        InputError: If the model must be a folder and there is none.
+        InputError: If it is neither a folder nor such a name, so that nothing is installed for it.
     """
     path = Path(model).expanduser()
     if model in SHIPPED:  # also where a folder has that name, as in this repository: ./nano names the folder
@@ -40,8 +41,11 @@ def resolve_model(model: str) -> str:
         return str(SHIPPED[model])
     if path.is_dir():
         return str(path.resolve())
-    if not model.strip() or path.is_absolute() or model.startswith("."):
-        raise InputError(f"There is no model folder {model!r}: pass a folder, a model on the hub, or an address.")
+    if not ON_THE_HUB.fullmatch(model):
+        raise InputError(
+            f"{printable(model, 200)!r} is no model: pass {' or '.join(SHIPPED)}, a folder that exists, a name on the "
+            f"hub (OWNER/NAME), or an address (http://… or https://…)."
+        )
     return model
 
 

@@ -204,13 +204,14 @@ def importable_vllm() -> bool:
 
 def test_a_running_endpoint_is_used(tmp_path: Path, stub: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with loopback() as running:
+        running.models = [{"id": "some/loop", "owned_by": "vllm"}]
         with serve(running.url) as vlm:
-            assert (vlm.base_url, vlm.name) == (running.url, "loop")
+            assert (vlm.base_url, vlm.name) == (running.url, "some/loop")
         port = int(running.url.split(":")[2].split("/")[0])
-        with serve("loop", port=port) as vlm:
+        with serve("some/loop", port=port) as vlm:
             assert vlm.base_url == running.url
         assert "runs already" in capsys.readouterr().err
-        with pytest.raises(InputError, match=rf"Port {port} serves loop"):
+        with pytest.raises(InputError, match=rf"Port {port} serves some/loop"):
             stub_server(model_folder(tmp_path), stub, port=port).start()
 
 
