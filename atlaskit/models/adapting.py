@@ -30,22 +30,15 @@ SYNONYMS = {
 }
 """What errors call a field, beside its name."""
 LENGTHS = ("max_tokens", "max_completion_tokens")
-MOST_TOKENS = tuple(
-    re.compile(pattern, re.IGNORECASE)
-    for pattern in (
-        r"at most (\d{1,12})",
-        r"> (\d{1,12}),? which is the max",
-        r"to (\d{1,12}) \((?:ex|in)clusive\)",
-        r"less than or equal to (\d{1,12})",
-        r"(?:maximum|max|limit)[^.\d]{0,40}?(?:output|completion|new|generated)[^.\d]{0,30}?(\d{1,12})",
-    )
-)
-"""How services tell the most tokens of an answer."""
-CONTEXT = re.compile(r"(?:context|max_model_len)[^.\d]{0,40}?(\d{1,12})", re.IGNORECASE)
+LENGTH = re.compile(r"max\w{0,20}[ _]?tokens|(output|completion|generated|new)[ _]tokens", re.IGNORECASE)
+"""What errors call the length of an answer."""
+NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
+"""A number that stands alone, not as a part of a name such as gpt-4-0613."""
+CONTEXT = re.compile(r"(?:context|max_model_len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})", re.IGNORECASE)
 PROMPT = re.compile(
     r"(\d{1,12}) (?:tokens? )?(?:input|in the (?:messages|input)|of text input|prompt|from the input)"
     r"|(?:has|passed|contains|requested) (?:at least )?(\d{1,12}) (?:input|prompt)"
-    r"|prompt contains (?:at least )?(\d{1,12})",
+    r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})",
     re.IGNORECASE,
 )
 GROUPED = re.compile(r"(?<=\d),(?=\d{3})")
@@ -81,9 +74,11 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
         return replace(dialect, stream=True)
     if not words or CONTEXT.search(words):
         return None
-    found = next(filter(None, (each.search(words) for each in MOST_TOKENS)), None)
-    if found and "token" in words.lower() and FEWEST_TOKENS <= int(found[1]) < sent.limit:
-        return replace(dialect, most_tokens=int(found[1]))
+    # Which number is the limit, errors tell in any words. The largest below what was sent is tried.
+    numbers = [int(number) - bool(exclusive) for number, exclusive in NUMBER.findall(words)]
+    fewer = [number for number in numbers if FEWEST_TOKENS <= number < sent.limit and number != failure.status]
+    if LENGTH.search(words) and fewer:
+        return replace(dialect, most_tokens=max(fewer))
     if not REFUSAL.search(words):
         return None
     other = LENGTHS[1 - LENGTHS.index(dialect.length)] if dialect.length in LENGTHS else ""
@@ -94,10 +89,10 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
 
 
 def _words(failure: HttpFailure) -> str:
-    """Return the words of an error that may name what is wrong with a request, numbers whole."""
+    """Return the words of an error that may name what is wrong with a request, as plain text."""
     if failure.status not in REFUSING or failure.explanation.kind not in ("", "too long", "stream"):
         return ""
-    return GROUPED.sub("", failure.explanation.words)
+    return GROUPED.sub("", failure.explanation.words).replace("`", "").replace('"', "")
 
 
 def _names(words: str, field: str) -> bool:

@@ -58,6 +58,12 @@ ADAPTED: list[tuple[int, Any, dict[str, Any]]] = [
      {"most_tokens": 4096}),
     (400, error("max_tokens: 17408 > 8192, which is the maximum allowed number of output tokens"),
      {"most_tokens": 8192}),
+    (400, error("Invalid max_tokens value, the valid range of max_tokens is [1, 8192]"), {"most_tokens": 8192}),
+    (400, error("x-4-0613: `max_tokens` must be less than or equal to `2048`, below its `context_window`"),
+     {"most_tokens": 2048}),
+    (400, error("Requested maxOutputTokens 17408 is out of range from 1 (inclusive) to 8193 (exclusive)."),
+     {"most_tokens": 8192}),
+    (400, error("max_tokens must be at least 1, got -5000."), {}),
     (400, error("This model only support stream mode, please enable the stream parameter"), {"stream": True}),
     (400, error("This model's maximum context length is 8192 tokens and your request has 5000 input tokens"), {}),
     (400, error("The model `x` does not exist; seed and temperature are unknown to it"), {}),
@@ -84,6 +90,11 @@ def test_a_context_that_one_prompt_fills_is_not_the_models_limit() -> None:
 
     words = "This model's maximum context length is 8192 tokens and your request has {} input tokens"
     assert [left(words.format(prompt)) for prompt in (5000, 8200)] == [3192, None]
+    assert left("Input length (5000) + max_tokens (17408) exceeds context length 20000") == 15000
+    words = (
+        "`inputs` tokens + `max_new_tokens` must be <= 20000. Given: 5000 `inputs` tokens and 17408 `max_new_tokens`"
+    )
+    assert left(words) == 15000
     assert left("max_tokens is too large: 17408. This model supports at most 4096 completion tokens.") is None
 
 

@@ -25,7 +25,7 @@ import size
 NOT_YET = {
     "top": 212,
     "video": 4367,
-    "models": 4149,
+    "models": 4142,
     "environment": 1472,
     "runs": 1067,
     "agents": 2480,
