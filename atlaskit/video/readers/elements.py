@@ -18,8 +18,7 @@ from av.packet import Packet
 from atlaskit.video.readers.container import Distrust
 
 HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
-TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
-CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
+TRACKS, TRACK_ENTRY, VIDEO, GROUP = 0x1654AE6B, 0xAE, 0xE0, 0xA0
 CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
 MOST_ELEMENTS, SEEK_HEAD_BYTES = 1 << 16, 1 << 12
 BETWEEN_BLOCKS_BYTES = 96
@@ -46,37 +45,6 @@ def check_elements(path: Path) -> None:
                 if child.kind == CLUSTER:
                     break
     raise Distrust("has no index")
-
-
-def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
-    """Return when the last block of the track at `index` ends, in ticks, by the headers of blocks.
-
-    Args:
-        path: The file.
-        start: The byte of a cluster; blocks are looked at from there on.
-        index: The track.
-        frame_ticks: Length of a block that does not give its own.
-
-    Raises:
-        OSError, struct.error, ValueError: The file cannot be read, or is damaged.
-    """
-    base, ends, is_own = 0, list[int](), False
-    with path.open("rb") as file:
-        size, wanted = file.seek(0, 2), _value(file, _tracks(file)[index], TRACK_NUMBER)
-        while start < size:
-            (element,) = islice(_within(file, start, size), 1)
-            start = element.start if element.kind in (CLUSTER, GROUP) else element.end
-            file.seek(element.start)
-            if element.kind == CLUSTER_TIME:
-                base = _unsigned(file, element)
-            elif element.kind in (BLOCK, SIMPLE_BLOCK):
-                is_own = _number(file)[0] == wanted
-                ends += [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
-            elif element.kind == BLOCK_LENGTH and is_own:
-                ends[-1] += _unsigned(file, element) - frame_ticks
-            elif element.kind == SEGMENT or not element.is_whole:
-                raise struct.error("a file that is cut off")
-    return max(ends)
 
 
 class Holes:
@@ -128,7 +96,7 @@ def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
     """
     tracks = _tracks(file)
     video = _fields(file, tracks[index].get(VIDEO)) if index < len(tracks) else {}
-    left, top, right, bottom = (_value(file, video, kind) or 0 for kind in CROPS)
+    left, top, right, bottom = (_unsigned(file, video[kind]) if kind in video else 0 for kind in CROPS)
     return left, top, right, bottom
 
 
@@ -142,10 +110,6 @@ def _tracks(file: BinaryIO) -> list[dict[int, _Element]]:
                 _fields(file, entry) for entry in _within(file, child.start, child.end) if entry.kind == TRACK_ENTRY
             ]
     return []
-
-
-def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int | None:
-    return _unsigned(file, fields[kind]) if kind in fields else None
 
 
 def _fields(file: BinaryIO, element: _Element | None) -> dict[int, _Element]:
