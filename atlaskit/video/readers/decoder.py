@@ -16,7 +16,7 @@ from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_
 from atlaskit.video.readers.container import DECODE_ERRORS, aspect_of, is_transient
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import PacketSource
-from atlaskit.video.readers.steps import PacketId, Step, Targets, packet_id
+from atlaskit.video.readers.steps import PacketId, Step, StepPlan, packet_id
 
 SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
 """Codecs whose packets tell whether other frames refer to them: some need not be decoded."""
@@ -39,8 +39,8 @@ class DecodeError(Exception):
 class Decoder:
     """Decodes packets of one file in order, and keeps the requested frames.
 
-    Call `start`, then `feed` with each chunk of steps but the last, `finish` with the last, and
-    `take_found`. A decoder that is paused can `start` again for frames that follow.
+    Call `start`, then `feed` with each chunk of steps but the last, and `finish` with the last. A
+    decoder that is paused can `start` again for frames that follow.
 
     Attributes:
         position: The last packet it decoded, if the next one may follow; None if it must not be
@@ -62,11 +62,9 @@ class Decoder:
         self.position: PacketId | None = None
         self.last_tick = 0
 
-    def start(self, size: tuple[int, int]) -> None:
+    def start(self, plan: StepPlan, size: tuple[int, int]) -> None:
         """Begin a request for frames scaled to `size` (w, h)."""
-        self._size = size
-        self._targets: set[float] = set()
-        self._found = {}
+        self._plan, self._size, self._found = plan, size, {}
         self._progress_s = time.monotonic()
 
     def feed(self, steps: Sequence[Step]) -> None:
@@ -74,28 +72,27 @@ class Decoder:
         for step in steps:
             self._feed(step)
 
-    def finish(self, steps: Sequence[Step], targets: Targets, *, may_pause: bool) -> None:
+    def finish(self, steps: Sequence[Step], *, may_pause: bool) -> dict[float, Pixels]:
         """Decode the last packets and flush the decoder; raise DecodeError if one fails.
 
         With `may_pause`, stop as soon as all targets are found, so that the decoder can go on from
         there.
+
+        Returns:
+            The requested frames by presentation time; none of them is kept.
         """
-        self._keeps_recent, self.last_tick = may_pause, targets.wanted[-1]
-        self._targets |= targets.targets
+        plan, self._keeps_recent, self.last_tick = self._plan, may_pause, self._plan.wanted[-1]
         for frame in self._recent:
             self._keep_target(frame)
         last = max((index for index, step in enumerate(steps) if step.is_target), default=-1)
         for index, step in enumerate(steps):
-            if may_pause and index > last and self._targets <= self._found.keys():
+            if may_pause and index > last and plan.targets <= self._found.keys():
                 break
             self._feed(step)
         else:
             self._decode(None)
             self.position, self._recent = None, []
-        self._recent = [frame for frame in self._recent if frame.pts is not None and frame.pts >= targets.best[-1]]
-
-    def take_found(self) -> dict[float, Pixels]:
-        """Return the requested frames by presentation time, and keep none of them."""
+        self._recent = [frame for frame in self._recent if frame.pts is not None and frame.pts >= plan.best[-1]]
         found, self._found = self._found, {}
         return found
 
@@ -105,17 +102,14 @@ class Decoder:
         return count
 
     def _feed(self, step: Step) -> None:
-        packet = step.packet
-        if step.is_target and packet.pts is not None:
-            self._targets.add(packet.pts)
         if step.is_damaged:
             raise DecodeError("a damaged packet")
         if time.monotonic() - self._progress_s > STALL_S:
             raise DecodeError(f"no frame in {STALL_S:g} s", is_lasting=False)
         self._follow(step.codec)
-        self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
-        self._decode(packet)
-        self.position = packet_id(packet)
+        self._context.skip_frame = "NONREF" if step.may_skip and self._can_skip else "DEFAULT"
+        self._decode(step.packet)
+        self.position = packet_id(step.packet)
 
     def _follow(self, codec: Codec) -> None:
         """Begin a new decoder where the stream goes on with another codec."""
@@ -142,7 +136,7 @@ class Decoder:
 
     def _keep_target(self, frame: VideoFrame) -> None:
         """Keep a frame if it was requested and is not there yet."""
-        if frame.pts is not None and frame.pts in self._targets and frame.pts not in self._found:
+        if frame.pts is not None and frame.pts in self._plan.targets and frame.pts not in self._found:
             try:
                 self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
             except DECODE_ERRORS as error:  # a size that cannot be scaled

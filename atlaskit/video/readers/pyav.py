@@ -22,7 +22,7 @@ from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
 from atlaskit.video.readers.decoder import DecodeError, Decoder
 from atlaskit.video.readers.opening import open_source
-from atlaskit.video.readers.steps import Targets
+from atlaskit.video.readers.steps import StepPlan
 
 ASSUMED_GOP_S = 2.0
 """In a file without an index, times this near to each other are taken to share a GOP."""
@@ -224,21 +224,21 @@ class PyAVReader:
         is_earlier: bool = False,
     ) -> dict[int, Pixels]:
         """Return the frame of each tick; raise DecodeError if anything goes wrong on the way."""
-        targets, decoder = Targets(wanted), None
+        decoder = None
         try:
             with _decoding:
                 with self._lock:
                     self._open()
                     decoder = self._decoder_for(wanted[0], threads, is_sequence)
-                    decoder.start(size)
-                    tail = TAIL_PACKETS if is_sequence else 0
-                    chunks = self._source.steps(targets, after=decoder.position, tail=tail, is_earlier=is_earlier)
+                    plan = StepPlan(wanted, decoder.position)
+                    decoder.start(plan, size)
+                    chunks = self._source.steps(plan, tail=TAIL_PACKETS * is_sequence, is_earlier=is_earlier)
                     steps = next(chunks)
                     for following in chunks:  # only a GOP of several chunks is decoded under the lock
                         decoder.feed(steps)
                         steps = following
-                decoder.finish(steps, targets, may_pause=is_sequence)
-            pts_of, found = {tick: targets.target_of(tick) for tick in wanted}, decoder.take_found()
+                found = decoder.finish(steps, may_pause=is_sequence)
+            pts_of = {tick: plan.target_of(tick) for tick in wanted}
             if any(pts not in found for pts in pts_of.values()):
                 raise DecodeError("no whole frame there")
             with self._lock:
