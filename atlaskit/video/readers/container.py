@@ -128,11 +128,11 @@ def watched(packets: Iterable[P], container: InputContainer, what: str) -> Itera
         bar.update((bar.total or bar.n) - bar.n)  # what follows need not be read
 
 
-def packets_of(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:
-    """Yield all packets of some streams, or of all; pass over what holds none, as players do."""
+def packets_of(container: InputContainer) -> Iterator[Packet[Any]]:
+    """Yield all packets; pass over what holds none, as players do."""
     while True:
         try:
-            yield from container.demux(*streams)
+            yield from container.demux()
             return
         except BlockingIOError:  # FFmpeg gives up in the midst of zeros, and can go on
             continue
@@ -148,7 +148,7 @@ def discard_others(container: InputContainer, *kept: Stream) -> None:
 def codec_of(stream: VideoStream) -> Codec:
     """Return what a decoder of a stream needs to know."""
     context = stream.codec_context
-    known: dict[str, object] = {}
+    known: dict[str, Any] = {}
     for name in CODEC_SETTINGS:
         with suppress(AttributeError, ValueError):  # PyAV 18.0 has no field_order; a tag may be no text
             known[name] = getattr(context, name)
@@ -157,7 +157,8 @@ def codec_of(stream: VideoStream) -> Codec:
     is_transparent = name == "vp9" and tags_of(stream).get("alpha_mode") == "1"
     name = "libvpx-vp9" if is_transparent and "libvpx-vp9" in codecs_available else name
     settings = {key: value for key, value in known.items() if value is not None}
-    return Codec(name, settings, bool(context.has_b_frames), bool(context.codec.intra_only))
+    data = {"extradata": context.extradata} if context.extradata else {}
+    return Codec(name, settings, data, bool(context.has_b_frames), bool(context.codec.intra_only))
 
 
 def container_kind(container: InputContainer) -> str:

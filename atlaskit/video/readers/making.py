@@ -51,7 +51,6 @@ from atlaskit.video.readers.index import (
     PACKET,
     Description,
     IndexWriter,
-    StoredCodec,
     Table,
 )
 from atlaskit.video.readers.orientation import orientation_of
@@ -198,8 +197,8 @@ class _Packets:
 
     def _change_codec(self, name: str, value: bytes) -> None:
         before = self.codecs[self._codec]
-        codec = Codec(before.name, before.settings | {name: value})
-        if name == "parameters" and name not in before.settings and len(self.codecs) == 1:
+        codec = before._replace(data=before.data | {name: value})
+        if name == "parameters" and name not in before.data and len(self.codecs) == 1:
             self.codecs[0] = codec  # the first are those of the stream
         if codec not in self.codecs:
             self.codecs.append(codec)
@@ -332,7 +331,7 @@ class _Packets:
             start=self._start.as_integer_ratio(),
             end=last.as_integer_ratio(),
             readable_end=readable.as_integer_ratio(),
-            codecs=[StoredCodec.of(codec) for codec in self.codecs],
+            codecs=self.codecs,
             joints=[(self._positions[packet], round(shift * self.tick * 1_000_000)) for packet, shift in joints],
         )
 

@@ -38,18 +38,8 @@ INTRA = {1, 5, 7}
 """FFmpeg's numbers of the types of pictures that refer to no other: I, SI, BI."""
 
 
-def check_account(
-    container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket] | None
-) -> None:
-    """Raise Distrust unless the account of a file is believed.
-
-    Args:
-        container: The file.
-        stream: Its video stream.
-        path: The file.
-        head: Its first packets. None for a file just opened that was recorded live: then all
-            packets are read, up to the first that contradicts the others.
-    """
+def check_account(container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket]) -> None:
+    """Raise Distrust unless a file, of which `head` are the first packets, is believed."""
     kind = container_kind(container)
     if kind not in LIVE | {"mov", "matroska"}:
         raise Distrust("is in a format whose index is not relied on")
@@ -59,10 +49,7 @@ def check_account(
         raise Distrust("changes its codec in the middle")
     if kind == "matroska":
         check_elements(path)
-    if head is None:
-        _check_all(container, stream)
-    else:
-        _check_head(head, codec_of(stream))
+    _check_head(head, codec_of(stream))
 
 
 def head_of(container: InputContainer, stream: VideoStream) -> list[VideoPacket]:
@@ -112,8 +99,8 @@ def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
         raise Distrust("marks pictures as keyframes that are none")
 
 
-def _check_all(container: InputContainer, stream: VideoStream) -> None:
-    """Read packets up to the first that is damaged, or whose time is not in order."""
+def check_clock(container: InputContainer, stream: VideoStream) -> None:
+    """Raise Distrust at the first packet of a file just opened that is damaged or out of order."""
     discard_others(container, stream)
     longest, wraps = LONGEST_STEP_S / tick_length(stream), container_kind(container) == "mpegts"
     demuxed = watched(container.demux(stream), container, "its clock is read")
