@@ -39,7 +39,7 @@ class DecodeError(Exception):
 class Decoder:
     """Decodes packets of one file in order, and keeps the requested frames.
 
-    Call `start`, then `feed` with each chunk of steps but the last, and `finish` with the last. A
+    Call `start`, then `feed` with each step but those of the last chunk, and `finish` with these. A
     decoder that is paused can `start` again for frames that follow.
 
     Attributes:
@@ -67,11 +67,6 @@ class Decoder:
         self._plan, self._size, self._found = plan, size, {}
         self._progress_s = time.monotonic()
 
-    def feed(self, steps: Sequence[Step]) -> None:
-        """Decode packets; raise DecodeError if one cannot be decoded."""
-        for step in steps:
-            self._feed(step)
-
     def finish(self, steps: Sequence[Step], *, may_pause: bool) -> dict[float, Pixels]:
         """Decode the last packets and flush the decoder; raise DecodeError if one fails.
 
@@ -88,7 +83,7 @@ class Decoder:
         for index, step in enumerate(steps):
             if may_pause and index > last and plan.targets <= self._found.keys():
                 break
-            self._feed(step)
+            self.feed(step)
         else:
             self._decode(None)
             self.position, self._recent = None, []
@@ -101,7 +96,8 @@ class Decoder:
         count, self._new_frames = self._new_frames, 0
         return count
 
-    def _feed(self, step: Step) -> None:
+    def feed(self, step: Step) -> None:
+        """Decode a packet; raise DecodeError if that cannot be done."""
         if step.is_damaged:
             raise DecodeError("a damaged packet")
         if time.monotonic() - self._progress_s > STALL_S:

@@ -90,8 +90,10 @@ class IndexWriter:
         self.file.close()
         self._part.replace(self._path)
 
-    def discard(self) -> None:
-        """Remove what was written, unless it is finished."""
+    def __enter__(self) -> IndexWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.file.close()
         self._part.unlink(missing_ok=True)
 

@@ -177,28 +177,22 @@ class PyAVReader:
     def _decode_groups(
         self, groups: list[list[int]], size: tuple[int, int], is_sequence: bool
     ) -> dict[int, Pixels | DecodeError]:
-        """Decode one group with many threads, or several in parallel with one thread each."""
-        if not groups:
-            return {}
-        if len(groups) == 1:
-            return self._decode_group(groups[0], size, threads=0, is_sequence=is_sequence)
-        found: dict[int, Pixels | DecodeError] = {}
-        with ThreadPoolExecutor(min(CORES, len(groups)), thread_name_prefix="atlaskit-reader") as pool:
-            for part in pool.map(lambda group: self._decode_group(group, size, threads=1), groups):
-                found |= part
-        return found
-
-    def _decode_group(
-        self, wanted: list[int], size: tuple[int, int], *, threads: int, is_sequence: bool = False
-    ) -> dict[int, Pixels | DecodeError]:
-        """Return the frame of each tick, or why it fails.
+        """Decode one group with many threads, or several in parallel with one thread each.
 
         If anything goes wrong on the way, each frame is decoded by itself, so that a frame does not
         depend on what else was requested.
         """
-        with suppress(DecodeError):
-            return dict(self._decode(wanted, size, threads=threads, is_sequence=is_sequence))
-        return {tick: self._decode_alone(tick, size) for tick in wanted}
+        is_single, found = len(groups) == 1, dict[int, Pixels | DecodeError]()
+
+        def decoded(wanted: list[int]) -> dict[int, Pixels | DecodeError]:
+            with suppress(DecodeError):
+                return dict(self._decode(wanted, size, threads=0 if is_single else 1, is_sequence=is_sequence))
+            return {tick: self._decode_alone(tick, size) for tick in wanted}
+
+        with ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-reader") as pool:
+            for part in map(decoded, groups) if is_single else pool.map(decoded, groups):
+                found |= part
+        return found
 
     def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | DecodeError:
         """Decode one frame; if that fails, try once more from one keyframe earlier.
@@ -235,7 +229,8 @@ class PyAVReader:
                     chunks = self._source.steps(plan, tail=TAIL_PACKETS * is_sequence, is_earlier=is_earlier)
                     steps = next(chunks)
                     for following in chunks:  # only a GOP of several chunks is decoded under the lock
-                        decoder.feed(steps)
+                        for step in steps:
+                            decoder.feed(step)
                         steps = following
                 found = decoder.finish(steps, may_pause=is_sequence)
             pts_of = {tick: plan.target_of(tick) for tick in wanted}
