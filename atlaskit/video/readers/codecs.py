@@ -39,10 +39,6 @@ class Codec(NamedTuple):
     data: dict[str, bytes]
     """The "extradata" of a stream, the "palette" of a packet, the "parameters" in a stream: with
     others, a decoder begins anew."""
-    may_reorder: bool = False
-    """Whether pictures may be shown in another order than they are decoded in."""
-    is_intra: bool = False
-    """Whether each picture can be decoded by itself."""
 
     @property
     def coded_size(self) -> tuple[int, int]:

@@ -158,7 +158,7 @@ def codec_of(stream: VideoStream) -> Codec:
     name = "libvpx-vp9" if is_transparent and "libvpx-vp9" in codecs_available else name
     settings = {key: value for key, value in known.items() if value is not None}
     data = {"extradata": context.extradata} if context.extradata else {}
-    return Codec(name, settings, data, bool(context.has_b_frames), bool(context.codec.intra_only))
+    return Codec(name, settings, data)
 
 
 def container_kind(container: InputContainer) -> str:

@@ -10,10 +10,9 @@ from fractions import Fraction
 
 from av.video.frame import VideoFrame
 
-from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_decoder
-from atlaskit.video.readers.container import DECODE_ERRORS, aspect_of, is_transient
+from atlaskit.video.readers.container import aspect_of
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import PacketSource
 from atlaskit.video.readers.steps import PacketId, Step, StepPlan, packet_id
@@ -68,7 +67,7 @@ class Decoder:
         self._progress_s = time.monotonic()
 
     def finish(self, steps: Sequence[Step], *, may_pause: bool) -> dict[float, Pixels]:
-        """Decode the last packets and flush the decoder; raise DecodeError if one fails.
+        """Decode the last packets and flush the decoder; for errors, see `feed`.
 
         With `may_pause`, stop as soon as all targets are found, so that the decoder can go on from
         there.
@@ -97,7 +96,12 @@ class Decoder:
         return count
 
     def feed(self, step: Step) -> None:
-        """Decode a packet; raise DecodeError if that cannot be done."""
+        """Decode a packet.
+
+        Raises:
+            DecodeError: It is damaged, or nothing comes out any more.
+            Exception: One of DECODE_ERRORS.
+        """
         if step.is_damaged:
             raise DecodeError("a damaged packet")
         if time.monotonic() - self._progress_s > STALL_S:
@@ -115,13 +119,7 @@ class Decoder:
 
     def _decode(self, packet: VideoPacket | None) -> None:
         """Decode a packet, or flush the decoder if it is None, and keep the requested frames."""
-        try:
-            frames = self._context.decode(packet)
-        except DECODE_ERRORS as error:
-            if is_transient(error):
-                raise
-            raise DecodeError(reason(error)) from error
-        for frame in frames:
+        for frame in self._context.decode(packet):
             self._new_frames += 1
             self._progress_s = time.monotonic()
             if frame.is_corrupt:
@@ -133,12 +131,7 @@ class Decoder:
     def _keep_target(self, frame: VideoFrame) -> None:
         """Keep a frame if it was requested and is not there yet."""
         if frame.pts is not None and frame.pts in self._plan.targets and frame.pts not in self._found:
-            try:
-                self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
-            except DECODE_ERRORS as error:  # a size that cannot be scaled
-                if is_transient(error):
-                    raise
-                raise DecodeError(reason(error)) from error
+            self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
 
     def _aspect(self, frame: VideoFrame) -> Fraction | None:
         """Return the shape of a frame's pixels; None if it is as usual, or unknown."""

@@ -49,7 +49,7 @@ def check_account(container: InputContainer, stream: VideoStream, path: Path, he
         raise Distrust("changes its codec in the middle")
     if kind == "matroska":
         check_elements(path)
-    _check_head(head, codec_of(stream))
+    _check_head(head, stream)
 
 
 def head_of(container: InputContainer, stream: VideoStream) -> list[VideoPacket]:
@@ -66,8 +66,9 @@ def is_live(container: InputContainer, path: Path) -> bool:
     return kind in LIVE or (kind == "mov" and is_fragmented(path))
 
 
-def _check_head(head: Sequence[VideoPacket], codec: Codec) -> None:
+def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
     """Check the first packets of a file; what is odd about them, by decoding them."""
+    codec, context = codec_of(stream), stream.codec_context
     shown = [packet for packet in head if not packet.is_discard]
     times = [packet.pts for packet in shown if packet.pts is not None]
     if head and not head[0].is_keyframe:
@@ -79,7 +80,7 @@ def _check_head(head: Sequence[VideoPacket], codec: Codec) -> None:
     # Pictures that refer to later ones are stored in another order; and few are keyframes.
     are_in_order = all(before < after for before, after in pairwise(times))
     keys = sum(packet.is_keyframe for packet in head)
-    if (are_in_order and codec.may_reorder) or (2 * keys > len(head) > 1 and not codec.is_intra):
+    if (are_in_order and context.has_b_frames) or (2 * keys > len(head) > 1 and not context.codec.intra_only):
         _check_decoded(head[:PROVED], codec)
 
 
@@ -109,7 +110,7 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
     codec, parameters = codec_of(stream), set[bytes]()
     try:
         head = list(islice(packets, HEAD))
-        _check_head(head, codec)
+        _check_head(head, stream)
         for packet in chain(head, packets):
             at = packet.dts if packet.dts is not None else packet.pts
             if packet.is_corrupt or packet.pts is None or at is None:
