@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import av
 from av.codec import codecs_available
@@ -21,9 +21,6 @@ from atlaskit.video.media import open_media, tags_of
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
 from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, what_it_is
 
-P = TypeVar("P", bound="Packet[Any]")
-SHORT_S, BAR_PACKETS = 2, 4096
-"""A pass that takes less shows no bar; the bar moves every so many packets."""
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
 """What PyAV raises for a damaged file, or (IndexError) at the end of one with a late stream."""
 READ_TIMEOUT_S = 30.0
@@ -107,25 +104,6 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     if container_kind(container) == "mov" and what_it_is(path) == STILL:
         raise VideoError(f"{path} {STILL}.")
     return stream
-
-
-def watched(packets: Iterable[P], container: InputContainer, what: str) -> Iterator[P]:
-    """Yield packets that are read from a file, and show how much of it is read.
-
-    Args:
-        packets: What is read.
-        container: The file.
-        what: What is done; continues a sentence that begins with the file's name.
-    """
-    from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
-    told = f"{Path(container.name).name}: {what}, once"
-    with tqdm(total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S) as bar:
-        for number, packet in enumerate(packets):
-            at = packet.pos if number % BAR_PACKETS == 0 else None
-            bar.update(0 if at is None else at - bar.n)
-            yield packet
-        bar.update((bar.total or bar.n) - bar.n)  # what follows need not be read
 
 
 def packets_of(container: InputContainer) -> Iterator[Packet[Any]]:

@@ -24,7 +24,6 @@ from atlaskit.video.readers.container import (
     container_kind,
     discard_others,
     tick_length,
-    watched,
 )
 from atlaskit.video.readers.elements import check_elements
 
@@ -32,6 +31,8 @@ LIVE = {"mpegts", "flv"}
 """Kinds that are recorded live: their clock may restart. So may that of a fragmented MP4."""
 HEAD, PROVED = 48, 24
 """Packets at the start of a file that are looked at, and that are decoded if these are odd."""
+SHORT_S = 2
+"""A pass that takes less shows no bar."""
 MPEG_WRAP = 1 << 33
 """The clock of a transport stream starts anew at this tick."""
 INTRA = {1, 5, 7}
@@ -102,25 +103,30 @@ def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
 
 def check_clock(container: InputContainer, stream: VideoStream) -> None:
     """Raise Distrust at the first packet of a file just opened that is damaged or out of order."""
+    from tqdm import tqdm  # here, so that `import atlaskit` stays light
+
     discard_others(container, stream)
     longest, wraps = LONGEST_STEP_S / tick_length(stream), container_kind(container) == "mpegts"
-    demuxed = watched(container.demux(stream), container, "its clock is read")
-    packets = (packet for packet in demuxed if packet.size)
+    packets = (packet for packet in container.demux(stream) if packet.size)
     last: int | None = None
     codec, parameters = codec_of(stream), set[bytes]()
+    told = f"{Path(container.name).name}: its clock is read, once"
     try:
-        head = list(islice(packets, HEAD))
-        _check_head(head, stream)
-        for packet in chain(head, packets):
-            at = packet.dts if packet.dts is not None else packet.pts
-            if packet.is_corrupt or packet.pts is None or at is None:
-                raise Distrust("has packets that are damaged, or that give no time")
-            if packet.is_keyframe and (told := parameters_of(packet, codec)):
-                parameters.add(told)
-                if len(parameters) > 1:
-                    raise Distrust("changes the shape of its pictures")
-            if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
-                raise Distrust("has a clock that starts anew or jumps")
-            last = at
+        with tqdm(total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S) as bar:
+            head = list(islice(packets, HEAD))
+            _check_head(head, stream)
+            for packet in chain(head, packets):
+                bar.update((packet.pos or bar.n) - bar.n)
+                at = packet.dts if packet.dts is not None else packet.pts
+                if packet.is_corrupt or packet.pts is None or at is None:
+                    raise Distrust("has packets that are damaged, or that give no time")
+                if packet.is_keyframe and (shape := parameters_of(packet, codec)):
+                    parameters.add(shape)
+                    if len(parameters) > 1:
+                        raise Distrust("changes the shape of its pictures")
+                if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
+                    raise Distrust("has a clock that starts anew or jumps")
+                last = at
+            bar.update(bar.total - bar.n)  # what follows need not be read
     except DECODE_ERRORS as error:
         raise Distrust("cannot be read to its end") from error
