@@ -10,9 +10,10 @@ from fractions import Fraction
 
 from av.video.frame import VideoFrame
 
+from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_decoder
-from atlaskit.video.readers.container import aspect_of
+from atlaskit.video.readers.container import aspect_of, is_transient
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import PacketSource
 from atlaskit.video.readers.steps import PacketId, Step, StepPlan, packet_id
@@ -33,6 +34,11 @@ class DecodeError(Exception):
     def __init__(self, why: str, *, is_lasting: bool = True) -> None:
         super().__init__(why)
         self.is_lasting = is_lasting
+
+    @classmethod
+    def of(cls, error: Exception) -> DecodeError:
+        """Return an error of PyAV or of the file as one of these."""
+        return cls(reason(error), is_lasting=not is_transient(error))
 
 
 class Decoder:

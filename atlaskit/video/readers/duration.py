@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -22,6 +23,7 @@ from atlaskit.video.readers.container import (
     frame_length,
     tick_length,
 )
+from atlaskit.video.readers.elements import last_end
 
 RARE_RATE = 240
 """Frames per second above which a header is not believed."""
@@ -112,28 +114,38 @@ def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -
     return Promise(longest, declared or longest - max(origin, Fraction(0)))
 
 
-def measured_end(container: InputContainer, stream: VideoStream, origin: Fraction) -> tuple[Fraction, int]:
+def measured_end(container: InputContainer, stream: VideoStream, path: Path, origin: Fraction) -> tuple[Fraction, int]:
     """Return when the longest stream of a file ends, and the tick at which its last frame does.
 
-    The last frame stays until the longest stream ends; the header of a Matroska file tells when.
-    Reads the last two seconds of the file.
+    The last frame stays until the longest stream ends. Reads the last two seconds of the file; of a
+    Matroska file, whose header tells the end of the longest stream, the headers of its last blocks,
+    since FFmpeg would read all packets from its last keyframe on.
 
     Args:
         container: The file.
         stream: Its video stream.
+        path: The file.
         origin: When the first frame is shown, in the container's seconds, as the end is.
 
     Raises:
         Distrust: The file ends before its header says, or its end is damaged.
     """
+    tick = tick_length(stream)
+    if container_kind(container) == "matroska":
+        with suppress(*DECODE_ERRORS):
+            container.seek(stream.start_time or 0, stream=stream)  # FFmpeg reads the cues at the first seek
+        entries, frame = stream.index_entries, max(1, int(frame_length(stream) / tick))
+        try:
+            last = last_end(path, entries[len(entries) - 1].pos, stream.index, frame)
+        except (struct.error, *DECODE_ERRORS) as error:
+            raise Distrust("is damaged at its end") from error
+        return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
     promise, start = promised(container, stream, origin), Fraction(container.start_time or 0, 1_000_000)
     # Frames are shown in another order than they are stored in: two seconds cover the last one.
     ends = _last_ends(container, stream, max(promise.longest + max(start, Fraction(0)), origin + 2) - 2)
-    is_matroska, end = container_kind(container) == "matroska", max(ends.values(), default=origin)
-    if stream not in ends or (promise.is_broken(end) and not is_matroska):
+    if stream not in ends or promise.is_broken(max(ends.values())):
         raise Distrust("is cut off")
-    told = Fraction(container.duration or 0, 1_000_000) if is_matroska else end
-    return max(end, told), int(ends[stream] / tick_length(stream))
+    return max(ends.values()), int(ends[stream] / tick)
 
 
 def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction) -> dict[Stream, Fraction]:

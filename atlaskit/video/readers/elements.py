@@ -18,7 +18,8 @@ from av.packet import Packet
 from atlaskit.video.readers.container import Distrust
 
 HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
-TRACKS, TRACK_ENTRY, VIDEO, GROUP = 0x1654AE6B, 0xAE, 0xE0, 0xA0
+TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
+CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
 CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
 MOST_ELEMENTS, SEEK_HEAD_BYTES = 1 << 16, 1 << 12
 BETWEEN_BLOCKS_BYTES = 96
@@ -45,6 +46,37 @@ def check_elements(path: Path) -> None:
                 if child.kind == CLUSTER:
                     break
     raise Distrust("has no index")
+
+
+def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
+    """Return when the last block of the track at `index` ends, in ticks, by the headers of blocks.
+
+    Args:
+        path: The file.
+        start: The byte of a cluster; blocks are looked at from there on.
+        index: The track.
+        frame_ticks: Length of a block that does not give its own.
+
+    Raises:
+        OSError, struct.error, ValueError: The file cannot be read, or is damaged.
+    """
+    base, ends, is_own = 0, list[int](), False
+    with path.open("rb") as file:
+        size, wanted = file.seek(0, 2), _value(file, _fields(file, index), TRACK_NUMBER)
+        while start < size:
+            (element,) = islice(_within(file, start, size), 1)
+            start = element.start if element.kind in (CLUSTER, GROUP) else element.end
+            file.seek(element.start)
+            if element.kind == CLUSTER_TIME:
+                base = _unsigned(file, element)
+            elif element.kind in (BLOCK, SIMPLE_BLOCK):
+                is_own = _number(file)[0] == wanted
+                ends += [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
+            elif element.kind == BLOCK_LENGTH and is_own:
+                ends[-1] += _unsigned(file, element) - frame_ticks
+            elif element.kind == SEGMENT or not element.is_whole:
+                raise struct.error("a file that is cut off")
+    return max(ends)
 
 
 class Holes:
@@ -94,13 +126,24 @@ def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
         OSError: The file cannot be read.
         struct.error: The header is damaged or cut off.
     """
-    around: Iterator[_Element] = iter([_Element(HEADER, 0, file.seek(0, 2))])
+    video = _fields(file, index, VIDEO)
+    left, top, right, bottom = (_value(file, video, kind) for kind in CROPS)
+    return left, top, right, bottom
+
+
+def _fields(file: BinaryIO, index: int, *inside: int) -> dict[int, _Element]:
+    """Return the fields of the track at `index`, or of an element in it, by their kinds."""
+    around: Iterable[_Element] = [_Element(HEADER, 0, file.seek(0, 2))]
     for kind in (SEGMENT, TRACKS, TRACK_ENTRY):
         around = _inside(file, around, kind)
-    videos = _inside(file, islice(around, index, index + 1), VIDEO)
-    fields = {field.kind: field for video in videos for field in _within(file, video.start, video.end)}
-    left, top, right, bottom = (_unsigned(file, fields[kind]) if kind in fields else 0 for kind in CROPS)
-    return left, top, right, bottom
+    around = islice(around, index, index + 1)
+    for kind in inside:
+        around = _inside(file, around, kind)
+    return {field.kind: field for each in around for field in _within(file, each.start, each.end)}
+
+
+def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:
+    return _unsigned(file, fields[kind]) if kind in fields else 0
 
 
 def _inside(file: BinaryIO, around: Iterable[_Element], kind: int) -> Iterator[_Element]:

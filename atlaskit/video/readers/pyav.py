@@ -17,9 +17,9 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from atlaskit.errors import FrameError, VideoError, reason
+from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.readers import CORES, Pixels
-from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
+from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.decoder import DecodeError, Decoder
 from atlaskit.video.readers.opening import open_source
 from atlaskit.video.readers.steps import StepPlan
@@ -71,7 +71,7 @@ class PyAVReader:
         self.joints, self.frames_decoded = self._source.joints, 0
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
-        self._note_use()
+        self._open()
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error.
@@ -107,9 +107,7 @@ class PyAVReader:
                 self._open()
                 before, after = source.keyframes_around(source.ticks(time_s), source.ticks(until_s))
             except (*DECODE_ERRORS, VideoError) as error:
-                raise self._frame_error(
-                    DecodeError(reason(error), is_lasting=not is_transient(error)), time_s
-                ) from error
+                raise self._frame_error(DecodeError.of(error), time_s) from error
         return source.seconds(before), None if after is None else source.seconds(after)
 
     def frame_times(self) -> list[float]:
@@ -123,15 +121,12 @@ class PyAVReader:
     # --- the file ---------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        if not self._source.is_open:
-            self._source.open()
-        self._note_use()
-
-    def _note_use(self) -> None:
-        """Note that the file is in use now; close the least recently used ones beyond MOST_OPEN.
+        """Open the file if it is not; close the least recently used ones beyond MOST_OPEN.
 
         A file that is in use stays open.
         """
+        if not self._source.is_open:
+            self._source.open()
         with _recent_lock:
             _recent.pop(id(self), None)
             _recent[id(self)] = self
@@ -242,7 +237,7 @@ class PyAVReader:
                     raise DecodeError("the file has a gap there")
                 self._paused = decoder if decoder.position is not None else self._paused
         except (*DECODE_ERRORS, VideoError) as error:
-            raise DecodeError(reason(error), is_lasting=not is_transient(error)) from error
+            raise DecodeError.of(error) from error
         finally:
             if decoder is not None:
                 with self._lock:

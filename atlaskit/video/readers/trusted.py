@@ -56,7 +56,7 @@ class TrustedSource(PacketSource):
         try:
             self.start = earliest_start(container)
             self.origin, delay = first_frame(chain(head, container.demux(stream)), path)
-            end, self.last_end = measured_end(container, stream, self.origin * self.tick)
+            end, self.last_end = measured_end(container, stream, path, self.origin * self.tick)
         except DECODE_ERRORS as error:
             raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
         self.end = self.readable_end = end - self.origin * self.tick
