@@ -134,7 +134,7 @@ def codec_of(stream: VideoStream) -> Codec:
     name = context.codec.name
     is_transparent = name == "vp9" and tags_of(stream).get("alpha_mode") == "1"
     name = "libvpx-vp9" if is_transparent and "libvpx-vp9" in codecs_available else name
-    settings = {key: value for key, value in known.items() if value is not None}
+    settings = {key: value for key, value in known.items() if isinstance(value, int | str)}
     data = {"extradata": context.extradata} if context.extradata else {}
     return Codec(name, settings, data)
 
