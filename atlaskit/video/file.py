@@ -17,7 +17,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.place import default_place
 from atlaskit.errors import DamagedVideo, FrameError, VideoError
 from atlaskit.video.fingerprint import file_fingerprint
-from atlaskit.video.names import no_such_file
+from atlaskit.video.names import why_unreadable
 from atlaskit.video.readers import Pixels
 from atlaskit.video.records import VideoFacts
 from atlaskit.video.sound import Sound
@@ -112,7 +112,10 @@ class VideoFile(Video):
                 f"cache: open the video with its file."
             )
         assert self.path is not None
-        _check_file(self.path)
+        if fault := why_unreadable(self.path):
+            raise VideoError(fault)
+        if not self.path.stat().st_size:
+            raise VideoError(f"{self.path} is empty (0 bytes): copy or download it again.")
         reader = _open_reader(self.path, self._library, copies_folder(self._cache))
         if reader.readable_s < reader.duration_s:
             warnings.warn(
@@ -190,19 +193,3 @@ def _temporary_folder() -> Path:
     folder = tempfile.TemporaryDirectory(prefix="atlaskit-")
     atexit.register(folder.cleanup)
     return Path(folder.name)
-
-
-def _check_file(path: Path) -> None:
-    try:
-        if not path.exists():
-            raise VideoError(no_such_file(path))
-        if path.is_dir():
-            raise VideoError(f"{path} is a directory: name the video file in it.")
-        if not path.is_file():
-            raise VideoError(f"{path} is not a regular file: name a video file.")
-        with path.open("rb") as file:
-            is_empty = not file.read(1)
-    except OSError as error:
-        raise VideoError(f"{path} cannot be read: {error.strerror}.") from error
-    if is_empty:
-        raise VideoError(f"{path} is empty (0 bytes): copy or download it again.")

@@ -112,6 +112,21 @@ def media_url(path: str | os.PathLike[str]) -> str:
     return f"file:{Path(path).absolute()}"
 
 
+def why_unreadable(path: Path) -> str | None:
+    """Return the sentence about what is no file that can be read; None for one that can."""
+    try:
+        if not path.exists():
+            return no_such_file(path)
+        if path.is_dir():
+            return f"{path} is a directory: name the file in it."
+        if not path.is_file():  # reading a pipe would never end
+            return f"{path} cannot be read, as it is not a file: name one."
+        with path.open("rb"):
+            return None
+    except (OSError, ValueError) as error:
+        return f"{path} cannot be read: {getattr(error, 'strerror', None) or error}."
+
+
 def no_such_file(path: Path) -> str:
     """Return the sentence about a file that does not exist, with the name that may be meant."""
     if path.is_symlink():

@@ -17,7 +17,7 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, VideoError, printable
 from atlaskit.video.file import ReaderName, VideoFile
 from atlaskit.video.names import local_path
-from atlaskit.video.playlist import AnyVideo, Playlist, check_no_subtitles, open_playlist
+from atlaskit.video.playlist import AnyVideo, Playlist
 from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
 from atlaskit.video.video import Video
@@ -82,7 +82,7 @@ def open_video(
     if language is not None or subtitles_track is not None:
         _check_embedded(source, subtitles)
     if isinstance(source, Video):
-        check_no_subtitles(source, subtitles)
+        _check_no_subtitles(source, subtitles)
         video = source
     else:
         options = {"subtitles_track": subtitles_track, "language": language}
@@ -130,8 +130,7 @@ class _Opening:
                     f"{cache} does not hold the subtitles of the video {fingerprint!r:.80}: give them with `subtitles`."
                 )
         if isinstance(source, list):
-            parts = facts.parts if facts and len(facts.parts) == len(source) else [None] * len(source)
-            return open_playlist(source, subtitles, lambda path, lines, index: self._file(path, lines, parts[index]))
+            return self._list(source, subtitles, facts.parts if facts else [])
         recalled: Video | None = None
         if facts and facts.parts:
             recalled = self._playlist(facts.parts, load_subtitles(subtitles, facts.duration_s))
@@ -151,6 +150,36 @@ class _Opening:
             facts = fingerprint = None
         return VideoFile(path, lines, self._reader, fingerprint, self._cache, facts=facts, **self._options)
 
+    def _list(self, sources: Sequence[Path | Video], subtitles: Any, known: Sequence[str]) -> Playlist:
+        """Return several sources as one playlist; each path is opened with its subtitles once.
+
+        Args:
+            sources: Paths, and videos that are open.
+            subtitles: The lines of the whole playlist, or a list with one entry for each source.
+            known: The fingerprints of the sources, if these are known.
+        """
+        of_whole: SubtitleSource = None
+        if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
+            of_parts = list(subtitles)
+            if len(of_parts) != len(sources):
+                raise InputError(f"{len(sources)} videos take as many subtitle files (or None); got {len(of_parts)}.")
+        else:
+            of_each, of_whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
+            of_parts = [None if isinstance(source, Video) else of_each for source in sources]
+        fingerprints = known if len(known) == len(sources) else [None] * len(sources)
+        opened: dict[tuple[str, str], Video] = {}
+        parts: list[Video] = []
+        for source, lines, fingerprint in zip(sources, of_parts, fingerprints, strict=True):
+            if isinstance(source, Video):
+                _check_no_subtitles(source, lines)
+                parts.append(source)
+                continue
+            key = (str(source), str(lines) if isinstance(lines, (str, os.PathLike)) else str(id(lines)))
+            opened[key] = opened.get(key) or self._file(source, lines, fingerprint)
+            parts.append(opened[key])
+        playlist = Playlist(parts)
+        return playlist if of_whole is None else Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
+
     def _playlist(self, parts: Sequence[str], lines: Subtitles) -> Playlist | None:
         """Return a playlist, each part once; None if the cache does not know each as a file."""
         known = {part: self._facts(part) for part in parts}
@@ -158,6 +187,12 @@ class _Opening:
             return None
         videos = {part: self._file(None, None, part) for part in known}
         return Playlist([videos[part] for part in parts], lines)
+
+
+def _check_no_subtitles(video: Video, subtitles: object) -> None:
+    """Raise InputError if subtitles are given for a video that is already open."""
+    if subtitles is not None:
+        raise InputError(f"{video.name} is open already: give its subtitles when you open it.")
 
 
 def _check_embedded(source: object, subtitles: object) -> None:

@@ -5,24 +5,21 @@ from __future__ import annotations
 import math
 import os
 from bisect import bisect_right
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from itertools import accumulate
-from pathlib import Path
 from typing import TypeAlias
 
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.fingerprint import playlist_fingerprint
 from atlaskit.video.readers import TIME_STEP_S, Pixels, letterboxed
-from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
+from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import Video, read_frames
 
 VideoSource: TypeAlias = "str | os.PathLike[str] | Video"
 """A video file, or a video that is open."""
 AnyVideo: TypeAlias = "VideoSource | Sequence[VideoSource]"
 """What a person may give for a video: also a list, whose parts play one after the other."""
-Opener: TypeAlias = Callable[[Path, SubtitleSource, int], Video]
-"""From a path, its subtitles and its index in a list of sources, to a video."""
 
 
 class Playlist(Video):
@@ -101,47 +98,3 @@ class Playlist(Video):
         index = bisect_right(self._part_starts, Fraction(time_s) + Fraction(TIME_STEP_S)) - 1
         within_s = max(0.0, float(Fraction(time_s) - self._part_starts[index]))
         return index, min(within_s, math.nextafter(self.parts[index].duration_s, 0))
-
-
-def open_playlist(
-    sources: Sequence[Path | Video], subtitles: SubtitleSource | Sequence[SubtitleSource], opener: Opener
-) -> Playlist:
-    """Open several sources as one playlist, each path with its subtitles once.
-
-    Args:
-        sources: Paths, which `opener` opens, and videos that are open.
-        subtitles: The lines of the whole playlist, or a list with one entry for each source.
-        opener: Opens one path.
-
-    Raises:
-        InputError: There are no sources, not as many subtitles as sources, or subtitles for an open
-            video.
-        VideoError: A video cannot be opened.
-        SubtitleError: Subtitles cannot be read.
-    """
-    if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
-        of_parts: list[SubtitleSource] = list(subtitles)
-        if len(of_parts) != len(sources):
-            raise InputError(f"{len(sources)} videos take as many subtitle files (or None); got {len(of_parts)}.")
-        of_whole = None
-    else:
-        of_each, of_whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
-        of_parts = [None if isinstance(source, Video) else of_each for source in sources]
-    opened: dict[tuple[str, str], Video] = {}
-    parts: list[Video] = []
-    for index, (source, lines) in enumerate(zip(sources, of_parts, strict=True)):
-        if isinstance(source, Video):
-            check_no_subtitles(source, lines)
-            parts.append(source)
-            continue
-        key = (str(source), str(lines) if isinstance(lines, (str, os.PathLike)) else str(id(lines)))
-        opened[key] = opened.get(key) or opener(source, lines, index)
-        parts.append(opened[key])
-    playlist = Playlist(parts)
-    return playlist if of_whole is None else Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
-
-
-def check_no_subtitles(video: Video, subtitles: object) -> None:
-    """Raise InputError if subtitles are given for a video that is already open."""
-    if subtitles is not None:
-        raise InputError(f"{video.name} is open already: give its subtitles when you open it.")

@@ -39,41 +39,6 @@ def tones(spoken: Sequence[tuple[float, str]], seconds: float) -> np.ndarray:
     return sound
 
 
-def speaking_video(
-    path: Path,
-    spoken: Sequence[tuple[float, str]],
-    seconds: float,
-    *,
-    picture_from_s: float = 0.0,
-    fps: int = 5,
-    codec: str = "pcm_s16le",
-    starts_at_s: float = 0.0,
-) -> Path:
-    """Make a video with sound in which words are spoken; its picture may start later."""
-    with av.open(str(path), "w") as container:
-        video = container.add_stream("libx264", rate=fps)
-        video.width, video.height, video.pix_fmt = 160, 90, "yuv420p"
-        video.options = {"preset": "ultrafast"}
-        sound = container.add_stream(codec, rate=RATE)
-        sound.layout = "mono"
-        samples = tones(spoken, seconds)
-        size = sound.codec_context.frame_size or 1024
-        packets = []
-        for first in range(0, len(samples) - size + 1, size):
-            frame = av.AudioFrame.from_ndarray(samples[None, first : first + size], format="s16", layout="mono")
-            frame.rate, frame.pts, frame.time_base = RATE, first + round(starts_at_s * RATE), Fraction(1, RATE)
-            packets += sound.encode(frame)
-        packets += sound.encode()
-        for index in range(round((seconds - picture_from_s) * fps)):
-            picture = numbered_frame(index % 1000, (160, 90))
-            picture.pts, picture.time_base = index + round((picture_from_s + starts_at_s) * fps), Fraction(1, fps)
-            packets += video.encode(picture)
-        packets += video.encode()
-        for packet in sorted(packets, key=lambda packet: packet.dts * packet.time_base):
-            container.mux(packet)
-    return path
-
-
 def heard(samples: np.ndarray) -> list[tuple[float, float, str]]:
     """Return the start, end and word of each tone in some sound."""
     step = RATE // 50
@@ -200,12 +165,14 @@ def many_voiced_video(
     rate: int = 44_100,
     layout: str = "stereo",
     fps: int = 5,
+    picture_from_s: float = 0.0,
+    starts_at_s: float = 0.0,
 ) -> Path:
     """Make a video with several sound tracks, of any codec, rate and layout."""
     with av.open(str(path), "w") as container:
         # In AVI, FFmpeg adds the delay of an H.264 encoder to the times of the picture alone.
         video = container.add_stream("mpeg4" if path.suffix == ".avi" else "libx264", rate=fps)
-        video.width, video.height, video.pix_fmt = 64, 48, "yuv420p"
+        video.width, video.height, video.pix_fmt = 160, 90, "yuv420p"
         video.options = {} if path.suffix == ".avi" else {"preset": "ultrafast"}
         streams = [container.add_stream(codec, rate=rate, layout=layout) for _ in tracks]
         packets = []
@@ -214,9 +181,9 @@ def many_voiced_video(
             if track.language:
                 stream.metadata["language"] = track.language
         container.start_encoding()
-        for index in range(round(seconds * fps)):
-            picture = numbered_frame(index % 1000, (64, 48))
-            picture.pts, picture.time_base = index, Fraction(1, fps)
+        for index in range(round((seconds - picture_from_s) * fps)):
+            picture = numbered_frame(index % 1000, (160, 90))
+            picture.pts, picture.time_base = index + round((picture_from_s + starts_at_s) * fps), Fraction(1, fps)
             packets += video.encode(picture)
         packets += video.encode()
         for stream, track in zip(streams, tracks, strict=True):
@@ -224,6 +191,22 @@ def many_voiced_video(
         for packet in sorted(packets, key=lambda packet: packet.dts * packet.time_base):
             container.mux(packet)
     return path
+
+
+def speaking_video(
+    path: Path,
+    spoken: Sequence[tuple[float, str]],
+    seconds: float,
+    *,
+    picture_from_s: float = 0.0,
+    fps: int = 5,
+    codec: str = "pcm_s16le",
+    starts_at_s: float = 0.0,
+) -> Path:
+    """Make a video with sound in which words are spoken; its picture may start later."""
+    track = SpokenTrack(spoken, starts_at_s=starts_at_s)
+    when = {"picture_from_s": picture_from_s, "starts_at_s": starts_at_s}
+    return many_voiced_video(path, [track], seconds, codec=codec, rate=RATE, layout="mono", fps=fps, **when)
 
 
 def _sound_packets(

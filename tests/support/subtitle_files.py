@@ -113,9 +113,6 @@ KOREAN = """그가 어디로 갔는지 모르겠어요.|어젯밤에 그를 봤�
 여동생이 두 번 전화했어요.|그럼 다른 곳을 찾아봐야겠네요.|아마 숲 근처일 거예요.|정말 확실합니까?|물론이죠."""
 
 
-ENGLISH = """I don’t know where he went.|Did you see him?|“Yes,” she said.|It’s late.|That’s fine.|Let’s wait here."""
-
-
 def rows_of(words: str) -> list[str]:
     """Return the lines of one of the samples above."""
     return words.replace("\n", "|").split("|")

@@ -68,14 +68,6 @@ def test_an_address_gives_one_sentence(address: str, sentence: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_a_missing_file_names_the_one_that_may_be_meant(tmp_path: Path, clip: Path) -> None:
-    shutil.copy(clip, tmp_path / "lecture-12.mp4")
-    with pytest.raises(VideoError, match=r"There is no file .*lecture-21\.mp4\. Did you mean .*lecture-12\.mp4\?"):
-        open_video(tmp_path / "lecture-21.mp4")
-    with pytest.raises(VideoError, match=r"There is no file .*other\.mov\.$"):
-        open_video(tmp_path / "other.mov")
-
-
 class Named(os.PathLike[Any]):
     """A path whose text is bytes, which `Path` does not take."""
 
@@ -108,15 +100,23 @@ def test_what_no_file_is_called_gives_one_sentence(name: str, sentence: str) -> 
         open_video(name)
 
 
-def test_a_name_in_other_case_or_with_another_suffix_is_offered(tmp_path: Path, clip: Path) -> None:
-    shutil.copy(clip, tmp_path / "LECTURE.MP4")
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *(("lecture-21.mp4", "LECTURE-12.MP4"), ("lecture-12.mp4", "LECTURE-12.MP4"), ("b.mp4", "b.mkv")),
+        *(("other.mov", None), ("nowhere/b.mp4", None)),
+    ],
+)
+def test_a_missing_file_names_the_one_that_may_be_meant(
+    tmp_path: Path, clip: Path, name: str, meant: str | None
+) -> None:
+    """It differs in a few letters, in case, or in its suffix."""
+    shutil.copy(clip, tmp_path / "LECTURE-12.MP4")
     shutil.copy(clip, tmp_path / "b.mkv")
-    with pytest.raises(VideoError, match=r"Did you mean .*LECTURE\.MP4\?"):
-        open_video(tmp_path / "lecture.mp4")
-    with pytest.raises(VideoError, match=r"Did you mean .*b\.mkv\?"):
-        open_video(tmp_path / "b.mp4")
-    with pytest.raises(VideoError, match=r"There is no file .*nowhere/b\.mp4\.$"):
-        open_video(tmp_path / "nowhere" / "b.mp4")
+    with pytest.raises(VideoError) as caught:
+        open_video(tmp_path / name)
+    hint = f" Did you mean {tmp_path / meant}?" if meant else ""
+    assert str(caught.value) == f"There is no file {tmp_path / name}.{hint}"
 
 
 def test_subtitles_are_named_as_videos_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, clip: Path) -> None:

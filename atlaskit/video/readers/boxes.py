@@ -48,6 +48,11 @@ def has_several_descriptions(path: Path) -> bool:
     return _has(path, lambda file, box: box.kind == b"stsd" and _number(file, box.start + 4) > 1)
 
 
+def is_encrypted(path: Path) -> bool:
+    """Tell whether the samples of an MP4 are encrypted (`encv`, ISO 23001-7; `drmi` of iTunes)."""
+    return _has(path, lambda file, box: box.kind == b"stsd" and _four(file, box.start + 12) in (b"encv", b"drmi"))
+
+
 def is_fragmented(path: Path) -> bool:
     """Tell whether an MP4 or MOV file consists of fragments, each with times of its own."""
     return _has(path, lambda _, box: box.kind == b"moof")
@@ -72,5 +77,10 @@ def _has(path: Path, is_wanted: Callable[[BinaryIO, Box], bool]) -> bool:
 
 
 def _number(file: BinaryIO, at: int) -> int:
+    return int.from_bytes(_four(file, at), "big")
+
+
+def _four(file: BinaryIO, at: int) -> bytes:
     file.seek(at)
-    return int.from_bytes(struct.unpack("4s", file.read(4))[0], "big")
+    (found,) = struct.unpack("4s", file.read(4))
+    return bytes(found)

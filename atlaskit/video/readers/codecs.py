@@ -34,23 +34,20 @@ class Codec(NamedTuple):
 
     name: str
     """FFmpeg's name of the decoder."""
-    settings: dict[str, object]
-    """Attributes of a codec context, by name: `CODEC_SETTINGS`, as far as they are known. Beside
-    them, the "palette" of a packet, and the "parameters" in a stream: with others, a decoder begins
-    anew."""
-    may_reorder: bool = False
-    """Whether pictures may be shown in another order than they are decoded in."""
-    is_intra: bool = False
-    """Whether each picture can be decoded by itself."""
+    settings: dict[str, int | str]
+    """Attributes of a codec context by name, of `CODEC_SETTINGS`, as far as they are known."""
+    data: dict[str, bytes]
+    """The "extradata" of a stream, the "palette" of a packet, the "parameters" in a stream: with
+    others, a decoder begins anew."""
 
     @property
     def coded_size(self) -> tuple[int, int]:
         """(width, height) of the encoded frames in pixels."""
-        return int(str(self.settings["width"])), int(str(self.settings["height"]))
+        return int(self.settings["width"]), int(self.settings["height"])
 
 
 CODEC_SETTINGS = (
-    *("extradata", "width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
+    *("width", "height", "pix_fmt", "codec_tag", "bits_per_coded_sample", "field_order"),
     *("color_range", "colorspace", "color_primaries", "color_trc"),
 )
 
@@ -60,8 +57,8 @@ def same_decoder(codec: Codec, other: Codec) -> bool:
 
     A palette comes with packets, and pictures before it may still be needed.
     """
-    mine, others = ({**settings, "palette": None} for settings in (codec.settings, other.settings))
-    return codec.name == other.name and mine == others
+    mine, others = ({**each.data, "palette": b""} for each in (codec, other))
+    return (codec.name, codec.settings, mine) == (other.name, other.settings, others)
 
 
 def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> VideoCodecContext:
@@ -75,6 +72,7 @@ def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> Video
     preferred = PREFERRED_DECODERS.get(codec.name, "")
     context = VideoCodecContext.create(preferred if preferred in codecs_available else codec.name, "r")
     assert isinstance(context, VideoCodecContext)
+    context.extradata = codec.data.get("extradata")
     for name, value in codec.settings.items():
         if name in CODEC_SETTINGS:
             setattr(context, name, value)
@@ -95,8 +93,7 @@ def packet_of(data: bytes, codec: Codec) -> VideoPacket:
     # that closes the decoder holds while it waits for the other.
     packet = cast("VideoPacket", Packet(len(data)))
     packet.update(data)
-    palette = codec.settings.get("palette")
-    if isinstance(palette, bytes):
+    if palette := codec.data.get("palette"):
         side_data = PacketSideData(PALETTE, len(palette))  # type: ignore[call-arg]
         side_data.update(palette)
         packet.set_sidedata(side_data)

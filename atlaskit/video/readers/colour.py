@@ -22,19 +22,11 @@ from numpy.typing import NDArray
 
 from atlaskit.video.readers import Pixels
 
-BT709, FCC, BT470BG, SMPTE170M, SMPTE240M, BT2020, BT2020_CL, ICTCP = 1, 4, 5, 6, 7, 9, 10, 14
+BT709, BT470BG, BT2020 = 1, 5, 9
 """Numbers of matrices, as in FFmpeg and ITU-T H.273."""
-KNOWN_MATRICES = {
-    BT709: BT709,
-    FCC: FCC,
-    BT470BG: BT470BG,
-    SMPTE170M: BT470BG,
-    SMPTE240M: SMPTE240M,
-    BT2020: BT2020,
-    BT2020_CL: BT2020,  # the nearest that swscale has
-    ICTCP: BT2020,
-}
-"""Numbers of swscale's matrices, by those of frames."""
+KNOWN_MATRICES = {1: BT709, 4: 4, 5: BT470BG, 6: BT470BG, 7: 7, 9: BT2020, 10: BT2020, 14: BT2020}
+"""Numbers of swscale's matrices, by those of frames; of BT.2020 with constant luminance (10) and
+ICtCp (14), the nearest that it has."""
 PQ, HLG = 16, 18
 """Numbers of the transfer functions of HDR."""
 SD_WIDTH, SD_HEIGHT = 1280, 576

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import av
 from av.codec import codecs_available
@@ -21,9 +21,6 @@ from atlaskit.video.media import open_media, tags_of
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
 from atlaskit.video.readers.faults import ENCRYPTED, STILL, is_encrypted, what_it_is
 
-P = TypeVar("P", bound="Packet[Any]")
-SHORT_S, BAR_PACKETS = 2, 4096
-"""A pass that takes less shows no bar; the bar moves every so many packets."""
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
 """What PyAV raises for a damaged file, or (IndexError) at the end of one with a late stream."""
 READ_TIMEOUT_S = 30.0
@@ -109,30 +106,11 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     return stream
 
 
-def watched(packets: Iterable[P], container: InputContainer, what: str) -> Iterator[P]:
-    """Yield packets that are read from a file, and show how much of it is read.
-
-    Args:
-        packets: What is read.
-        container: The file.
-        what: What is done; continues a sentence that begins with the file's name.
-    """
-    from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
-    told = f"{Path(container.name).name}: {what}, once"
-    with tqdm(total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S) as bar:
-        for number, packet in enumerate(packets):
-            at = packet.pos if number % BAR_PACKETS == 0 else None
-            bar.update(0 if at is None else at - bar.n)
-            yield packet
-        bar.update((bar.total or bar.n) - bar.n)  # what follows need not be read
-
-
-def packets_of(container: InputContainer, *streams: Stream) -> Iterator[Packet[Any]]:
-    """Yield all packets of some streams, or of all; pass over what holds none, as players do."""
+def packets_of(container: InputContainer) -> Iterator[Packet[Any]]:
+    """Yield all packets; pass over what holds none, as players do."""
     while True:
         try:
-            yield from container.demux(*streams)
+            yield from container.demux()
             return
         except BlockingIOError:  # FFmpeg gives up in the midst of zeros, and can go on
             continue
@@ -148,7 +126,7 @@ def discard_others(container: InputContainer, *kept: Stream) -> None:
 def codec_of(stream: VideoStream) -> Codec:
     """Return what a decoder of a stream needs to know."""
     context = stream.codec_context
-    known: dict[str, object] = {}
+    known: dict[str, Any] = {}
     for name in CODEC_SETTINGS:
         with suppress(AttributeError, ValueError):  # PyAV 18.0 has no field_order; a tag may be no text
             known[name] = getattr(context, name)
@@ -156,8 +134,9 @@ def codec_of(stream: VideoStream) -> Codec:
     name = context.codec.name
     is_transparent = name == "vp9" and tags_of(stream).get("alpha_mode") == "1"
     name = "libvpx-vp9" if is_transparent and "libvpx-vp9" in codecs_available else name
-    settings = {key: value for key, value in known.items() if value is not None}
-    return Codec(name, settings, bool(context.has_b_frames), bool(context.codec.intra_only))
+    settings = {key: value for key, value in known.items() if isinstance(value, int | str)}
+    data = {"extradata": context.extradata} if context.extradata else {}
+    return Codec(name, settings, data)
 
 
 def container_kind(container: InputContainer) -> str:

@@ -13,10 +13,10 @@ from av.video.frame import VideoFrame
 from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_decoder
-from atlaskit.video.readers.container import DECODE_ERRORS, aspect_of, is_transient
+from atlaskit.video.readers.container import aspect_of, is_transient
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.sources import PacketSource
-from atlaskit.video.readers.steps import PacketId, Step, Targets, packet_id
+from atlaskit.video.readers.steps import PacketId, Step, StepPlan, packet_id
 
 SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
 """Codecs whose packets tell whether other frames refer to them: some need not be decoded."""
@@ -35,12 +35,17 @@ class DecodeError(Exception):
         super().__init__(why)
         self.is_lasting = is_lasting
 
+    @classmethod
+    def of(cls, error: Exception) -> DecodeError:
+        """Return an error of PyAV or of the file as one of these."""
+        return cls(reason(error), is_lasting=not is_transient(error))
+
 
 class Decoder:
     """Decodes packets of one file in order, and keeps the requested frames.
 
-    Call `start`, then `feed` with each chunk of steps but the last, `finish` with the last, and
-    `take_found`. A decoder that is paused can `start` again for frames that follow.
+    Call `start`, then `feed` with each step but those of the last chunk, and `finish` with these. A
+    decoder that is paused can `start` again for frames that follow.
 
     Attributes:
         position: The last packet it decoded, if the next one may follow; None if it must not be
@@ -62,40 +67,32 @@ class Decoder:
         self.position: PacketId | None = None
         self.last_tick = 0
 
-    def start(self, size: tuple[int, int]) -> None:
+    def start(self, plan: StepPlan, size: tuple[int, int]) -> None:
         """Begin a request for frames scaled to `size` (w, h)."""
-        self._size = size
-        self._targets: set[float] = set()
-        self._found = {}
+        self._plan, self._size, self._found = plan, size, {}
         self._progress_s = time.monotonic()
 
-    def feed(self, steps: Sequence[Step]) -> None:
-        """Decode packets; raise DecodeError if one cannot be decoded."""
-        for step in steps:
-            self._feed(step)
-
-    def finish(self, steps: Sequence[Step], targets: Targets, *, may_pause: bool) -> None:
-        """Decode the last packets and flush the decoder; raise DecodeError if one fails.
+    def finish(self, steps: Sequence[Step], *, may_pause: bool) -> dict[float, Pixels]:
+        """Decode the last packets and flush the decoder; for errors, see `feed`.
 
         With `may_pause`, stop as soon as all targets are found, so that the decoder can go on from
         there.
+
+        Returns:
+            The requested frames by presentation time; none of them is kept.
         """
-        self._keeps_recent, self.last_tick = may_pause, targets.wanted[-1]
-        self._targets |= targets.targets
+        plan, self._keeps_recent, self.last_tick = self._plan, may_pause, self._plan.wanted[-1]
         for frame in self._recent:
             self._keep_target(frame)
         last = max((index for index, step in enumerate(steps) if step.is_target), default=-1)
         for index, step in enumerate(steps):
-            if may_pause and index > last and self._targets <= self._found.keys():
+            if may_pause and index > last and plan.targets <= self._found.keys():
                 break
-            self._feed(step)
+            self.feed(step)
         else:
             self._decode(None)
             self.position, self._recent = None, []
-        self._recent = [frame for frame in self._recent if frame.pts is not None and frame.pts >= targets.best[-1]]
-
-    def take_found(self) -> dict[float, Pixels]:
-        """Return the requested frames by presentation time, and keep none of them."""
+        self._recent = [frame for frame in self._recent if frame.pts is not None and frame.pts >= plan.best[-1]]
         found, self._found = self._found, {}
         return found
 
@@ -104,18 +101,21 @@ class Decoder:
         count, self._new_frames = self._new_frames, 0
         return count
 
-    def _feed(self, step: Step) -> None:
-        packet = step.packet
-        if step.is_target and packet.pts is not None:
-            self._targets.add(packet.pts)
+    def feed(self, step: Step) -> None:
+        """Decode a packet.
+
+        Raises:
+            DecodeError: It is damaged, or nothing comes out any more.
+            Exception: One of DECODE_ERRORS.
+        """
         if step.is_damaged:
             raise DecodeError("a damaged packet")
         if time.monotonic() - self._progress_s > STALL_S:
             raise DecodeError(f"no frame in {STALL_S:g} s", is_lasting=False)
         self._follow(step.codec)
-        self._context.skip_frame = "NONREF" if step.may_skip and not step.is_target and self._can_skip else "DEFAULT"
-        self._decode(packet)
-        self.position = packet_id(packet)
+        self._context.skip_frame = "NONREF" if step.may_skip and self._can_skip else "DEFAULT"
+        self._decode(step.packet)
+        self.position = packet_id(step.packet)
 
     def _follow(self, codec: Codec) -> None:
         """Begin a new decoder where the stream goes on with another codec."""
@@ -125,13 +125,7 @@ class Decoder:
 
     def _decode(self, packet: VideoPacket | None) -> None:
         """Decode a packet, or flush the decoder if it is None, and keep the requested frames."""
-        try:
-            frames = self._context.decode(packet)
-        except DECODE_ERRORS as error:
-            if is_transient(error):
-                raise
-            raise DecodeError(reason(error)) from error
-        for frame in frames:
+        for frame in self._context.decode(packet):
             self._new_frames += 1
             self._progress_s = time.monotonic()
             if frame.is_corrupt:
@@ -142,13 +136,8 @@ class Decoder:
 
     def _keep_target(self, frame: VideoFrame) -> None:
         """Keep a frame if it was requested and is not there yet."""
-        if frame.pts is not None and frame.pts in self._targets and frame.pts not in self._found:
-            try:
-                self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
-            except DECODE_ERRORS as error:  # a size that cannot be scaled
-                if is_transient(error):
-                    raise
-                raise DecodeError(reason(error)) from error
+        if frame.pts is not None and frame.pts in self._plan.targets and frame.pts not in self._found:
+            self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
 
     def _aspect(self, frame: VideoFrame) -> Fraction | None:
         """Return the shape of a frame's pixels; None if it is as usual, or unknown."""

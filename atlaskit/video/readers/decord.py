@@ -56,9 +56,11 @@ class DecordReader(PyAVReader):
             timestamps = np.asarray(self._decord.get_frame_timestamp(np.arange(len(self._decord))))
         except Exception as error:
             raise self._refusal(f"it fails: {_reason(error)}") from error
-        self._frame_starts_s = timestamps[:, 0] - timestamps[0, 0]
-        starts_s = self.frame_times()
-        self._check_times(starts_s)
+        starts_s, self._frame_starts_s = self.frame_times(), timestamps[:, 0] - timestamps[0, 0]
+        if len(starts_s) != len(self._frame_starts_s):
+            raise self._refusal(f"it finds {len(self._frame_starts_s)} frames, and there are {len(starts_s)}")
+        if (np.abs(np.asarray(starts_s) - self._frame_starts_s) > SAME_TIME_S).any():
+            raise self._refusal("it shows frames at other times")
         self._check_frames(starts_s)
         self.frames_decoded = 0
 
@@ -81,13 +83,6 @@ class DecordReader(PyAVReader):
         self.frames_decoded += 1
         frame = VideoFrame.from_ndarray(pixels, format="rgb24")  # decord has rotated it already
         return self._scaler.pixels(frame, size)
-
-    def _check_times(self, starts_s: Sequence[float]) -> None:
-        """Raise VideoError unless decord has every frame of the file, each at its time."""
-        if len(starts_s) != len(self._frame_starts_s):
-            raise self._refusal(f"it finds {len(self._frame_starts_s)} frames, and there are {len(starts_s)}")
-        if (np.abs(np.asarray(starts_s) - self._frame_starts_s) > SAME_TIME_S).any():
-            raise self._refusal("it shows frames at other times")
 
     def _check_frames(self, starts_s: Sequence[float]) -> None:
         """Raise VideoError unless decord shows the same frames as the default reader."""

@@ -118,7 +118,8 @@ def measured_end(container: InputContainer, stream: VideoStream, path: Path, ori
     """Return when the longest stream of a file ends, and the tick at which its last frame does.
 
     The last frame stays until the longest stream ends. Reads the last two seconds of the file; of a
-    Matroska file, whose header tells the end of the longest stream, the headers of its last blocks.
+    Matroska file, whose header tells the end of the longest stream, the headers of its last blocks,
+    since FFmpeg would read all packets from its last keyframe on.
 
     Args:
         container: The file.

@@ -7,7 +7,7 @@ and what is cropped.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -62,7 +62,7 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
     """
     base, ends, is_own = 0, list[int](), False
     with path.open("rb") as file:
-        size, wanted = file.seek(0, 2), _value(file, _tracks(file)[index], TRACK_NUMBER)
+        size, wanted = file.seek(0, 2), _value(file, _fields(file, index), TRACK_NUMBER)
         while start < size:
             (element,) = islice(_within(file, start, size), 1)
             start = element.start if element.kind in (CLUSTER, GROUP) else element.end
@@ -126,32 +126,29 @@ def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
         OSError: The file cannot be read.
         struct.error: The header is damaged or cut off.
     """
-    tracks = _tracks(file)
-    video = _fields(file, tracks[index].get(VIDEO)) if index < len(tracks) else {}
-    left, top, right, bottom = (_value(file, video, kind) or 0 for kind in CROPS)
+    video = _fields(file, index, VIDEO)
+    left, top, right, bottom = (_value(file, video, kind) for kind in CROPS)
     return left, top, right, bottom
 
 
-def _tracks(file: BinaryIO) -> list[dict[int, _Element]]:
-    """Return the fields of each track, in the order of the file."""
-    end = file.seek(0, 2)
-    segment = next((found for found in _within(file, 0, end) if found.kind == SEGMENT), None)
-    for child in _within(file, segment.start, segment.end) if segment else ():
-        if child.kind == TRACKS:
-            return [
-                _fields(file, entry) for entry in _within(file, child.start, child.end) if entry.kind == TRACK_ENTRY
-            ]
-    return []
+def _fields(file: BinaryIO, index: int, *inside: int) -> dict[int, _Element]:
+    """Return the fields of the track at `index`, or of an element in it, by their kinds."""
+    around: Iterable[_Element] = [_Element(HEADER, 0, file.seek(0, 2))]
+    for kind in (SEGMENT, TRACKS, TRACK_ENTRY):
+        around = _inside(file, around, kind)
+    around = islice(around, index, index + 1)
+    for kind in inside:
+        around = _inside(file, around, kind)
+    return {field.kind: field for each in around for field in _within(file, each.start, each.end)}
 
 
-def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int | None:
-    return _unsigned(file, fields[kind]) if kind in fields else None
+def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:
+    return _unsigned(file, fields[kind]) if kind in fields else 0
 
 
-def _fields(file: BinaryIO, element: _Element | None) -> dict[int, _Element]:
-    if element is None:
-        return {}
-    return {field.kind: field for field in _within(file, element.start, element.end)}
+def _inside(file: BinaryIO, around: Iterable[_Element], kind: int) -> Iterator[_Element]:
+    """Yield the elements of a kind right inside others."""
+    return (child for each in around for child in _within(file, each.start, each.end) if child.kind == kind)
 
 
 def _within(file: BinaryIO, start: int, end: int) -> Iterator[_Element]:

@@ -8,24 +8,51 @@ from __future__ import annotations
 import re
 import struct
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
 
-from atlaskit.video.readers.boxes import boxes
+from atlaskit.video.readers import boxes
 
 HEAD_BYTES = 1 << 20
-TABLE_BYTES = 1 << 16
+STILL = "is a picture (HEIF, AVIF or raw): name a video file"
+KINDS = tuple(
+    (re.compile(start, re.DOTALL), told)
+    for start, told in (
+        (rb"\0+\Z", "begins with nothing but zeros, as a download does that was not finished: download it again"),
+        (
+            rb"(?i:<!doctype html|<html|<head)",
+            "is a web page, perhaps the message of a failed download: download the video itself",
+        ),
+        (rb"version https://git-lfs", "is a pointer of Git LFS: fetch the content that it stands for"),
+        (
+            rb"#EXTM3U|\[playlist\]|ffconcat|[^\0]{0,400}?(?:<MPD|(?i:xspf))",
+            "is a list of other files: name a video file",
+        ),
+        (rb"%PDF", "is a PDF document: name a video file"),
+        (
+            rb"PK\x03\x04|Rar!\x1a|7z\xbc\xaf\x27\x1c|\x1f\x8b|BZh|\xfd7zXZ",
+            "is an archive: unpack it, and name the video in it",
+        ),
+        (
+            rb"d8:announce|d10:created|d7:comment|d13:announce",
+            "is a torrent: download what it describes, and name the video",
+        ),
+        (
+            rb"WEBVTT|\[Script Info\]|\d+\s*\r?\n\s*\d+:\d+:\d+[,.]\d+\s*-->",
+            "holds subtitles: name the video, and give this file as `subtitles`",
+        ),
+        (rb"RIFF.{4}WEBP", "is a WebP picture, still or moving, which FFmpeg cannot decode as a video: convert it"),
+        (rb".{4}ftyp(?:heic|heix|mif1|avif|heim|heis|crx )", STILL),
+    )
+)
+"""How a file begins that is no video, and what to do. The last pattern has brands of pictures."""
 PICTURES = (
     *((b"\xff\xd8\xff", "a JPEG picture"), (b"\x89PNG\r\n\x1a\n", "a PNG picture"), (b"BM", "a BMP picture")),
     *((b"II*\0", "a TIFF or raw picture"), (b"MM\0*", "a TIFF or raw picture"), (b"8BPS", "a Photoshop picture")),
 )
-ARCHIVES = (b"PK\x03\x04", b"Rar!\x1a", b"7z\xbc\xaf\x27\x1c", b"\x1f\x8b", b"BZh", b"\xfd7zXZ")
-STILL_BRANDS = {b"heic", b"heix", b"mif1", b"avif", b"heim", b"heis", b"crx "}
-"""Brands of MP4-like files that hold pictures (HEIF, AVIF, CR3)."""
-STILL = "is a picture (HEIF, AVIF or raw): name a video file"
 UNFINISHED = {".part", ".crdownload", ".download", ".aria2", ".!ut", ".!qb", ".tmp", ".partial"}
 """Suffixes of downloads that are not finished."""
-SRT = re.compile(rb"\s*\d+\s*\r?\n\s*\d+:\d+:\d+[,.]\d+\s*-->")
 TS_PACKETS = (188, 192, 204)
 """Bytes of a packet of a transport stream: usually, with a time code (M2TS), with check bytes."""
 NULL_STREAM = 0x1FFF
@@ -41,50 +68,27 @@ def what_it_is(path: Path) -> str | None:
     """
     try:
         with path.open("rb") as file:
-            head, size = file.read(HEAD_BYTES), path.stat().st_size
-            return _by_content(file, head, size) or _by_name(path)
+            head = file.read(HEAD_BYTES)
+            start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+            known = next((told for kind, told in KINDS if kind.match(start)), None)
+            known = known or _picture(file, head) or _cut_off(file, head, path.stat().st_size)
     except (OSError, struct.error, ValueError):
         return None
-
-
-def _by_content(file: BinaryIO, head: bytes, size: int) -> str | None:
-    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")[:400]
-    lower = start.lower()
-    if not head.strip(b"\0"):
-        return "begins with nothing but zeros, as a download does that was not finished: download it again"
-    if lower.startswith((b"<!doctype html", b"<html", b"<head")):
-        return "is a web page, perhaps the message of a failed download: download the video itself"
-    if start.startswith(b"version https://git-lfs"):
-        return "is a pointer of Git LFS: fetch the content that it stands for"
-    if start.startswith((b"#EXTM3U", b"[playlist]", b"ffconcat")) or b"<MPD" in start or b"xspf" in lower:
-        return "is a list of other files: name a video file"
-    if start.startswith(b"%PDF"):
-        return "is a PDF document: name a video file"
-    if start.startswith(ARCHIVES):
-        return "is an archive: unpack it, and name the video in it"
-    if start.startswith((b"d8:announce", b"d10:created", b"d7:comment", b"d13:announce")):
-        return "is a torrent: download what it describes, and name the video"
-    if start.startswith((b"WEBVTT", b"[Script Info]")) or SRT.match(start):
-        return "holds subtitles: name the video, and give this file as `subtitles`"
-    return _picture(file, head) or _cut_off(file, head, size)
+    if known is None and path.suffix.lower() in UNFINISHED:
+        return "is a download that is not finished: wait for its end"
+    return known
 
 
 def _picture(file: BinaryIO, head: bytes) -> str | None:
     """Return what to do about a picture: that of a phone may have a video behind it."""
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return "is a WebP picture, still or moving, which FFmpeg cannot decode as a video: convert it"
-    if head[4:8] == b"ftyp" and head[8:12] in STILL_BRANDS:
-        return STILL
-    for magic, name in PICTURES:
-        if head.startswith(magic):
-            behind = _video_behind(file)
-            if behind is not None:
-                return (
-                    f"is {name} with a video behind it, from byte {behind} on (a motion photo): "
-                    "write the bytes from there on to an .mp4 file, and name that"
-                )
-            return f"is {name}: name a video file"
-    return None
+    name = next((name for magic, name in PICTURES if head.startswith(magic)), None)
+    behind = _video_behind(file) if name else None
+    if behind is not None:
+        return (
+            f"is {name} with a video behind it, from byte {behind} on (a motion photo): "
+            "write the bytes from there on to an .mp4 file, and name that"
+        )
+    return f"is {name}: name a video file" if name else None
 
 
 def _video_behind(file: BinaryIO) -> int | None:
@@ -98,18 +102,12 @@ def _cut_off(file: BinaryIO, head: bytes, size: int) -> str | None:
     """Return what an MP4 lacks whose recording or download did not end."""
     if head[4:8] not in (b"ftyp", b"mdat", b"wide", b"free", b"skip", b"moov"):
         return None
-    kinds = [box.kind for box in boxes(file, 0, size)]
+    kinds = [box.kind for box in boxes.boxes(file, 0, size)]
     if b"moov" not in kinds and b"moof" not in kinds:
         return (
             "has no index (moov box), because its recording or download did not end: copy or download it again; a "
             "camera's file can be rebuilt with a tool such as untrunc and a whole file of the same camera"
         )
-    return None
-
-
-def _by_name(path: Path) -> str | None:
-    if path.suffix.lower() in UNFINISHED:
-        return "is a download that is not finished: wait for its end"
     return None
 
 
@@ -120,27 +118,15 @@ def is_encrypted(path: Path, kind: str) -> bool:
         path: The file.
         kind: The family of its format, as `container_kind` gives it.
     """
-    try:
-        with path.open("rb") as file:
-            return _is_encrypted_mp4(file) if kind == "mov" else kind == "mpegts" and _is_scrambled_ts(file)
-    except (OSError, struct.error):
-        return False
-
-
-def _is_encrypted_mp4(file: BinaryIO) -> bool:
-    """Look for encrypted samples (`encv`, ISO 23001-7; `drmi` of iTunes) among the descriptions."""
-    for box in list(boxes(file, 0, file.seek(0, 2))):
-        if box.kind == b"stsd":
-            file.seek(box.start)
-            entry = file.read(min(box.end - box.start, TABLE_BYTES))[8:]
-            if entry[4:8] in (b"encv", b"drmi") and b"sinf" in entry:
-                return True
+    if kind != "mpegts":
+        return kind == "mov" and boxes.is_encrypted(path)
+    with suppress(OSError), path.open("rb") as file:
+        return _is_scrambled(file.read(HEAD_BYTES))
     return False
 
 
-def _is_scrambled_ts(file: BinaryIO) -> bool:
-    """Tell whether a stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
-    head = file.read(HEAD_BYTES)
+def _is_scrambled(head: bytes) -> bool:
+    """Tell whether a transport stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
     places = ((at, size) for size in TS_PACKETS for at in range(size) if head[at::size][:8].count(b"\x47") == 8)
     at, size = next(places, (0, 0))
     if not size:

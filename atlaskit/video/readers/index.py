@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import tempfile
 import zlib
-from base64 import b64decode, b64encode
 from pathlib import Path
 from typing import Annotated, BinaryIO, Literal, NamedTuple
 from zipfile import BadZipFile, ZipFile
@@ -20,7 +19,8 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field
 
 from atlaskit.errors import VideoError
-from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
+from atlaskit.video.readers.codecs import Codec
+from atlaskit.video.readers.orientation import Orientation
 
 DESCRIPTION, TABLE = "description.json", "table"
 PACKET = np.dtype(
@@ -28,52 +28,30 @@ PACKET = np.dtype(
 )
 """A row of the table. Times are in ticks; `flags` holds KEYFRAME, …, above them the codec."""
 KEYFRAME, HIDDEN, DAMAGED, BEHIND_HOLE, CODEC_SHIFT = 1, 2, 4, 8, 8
-BINARY = ("extradata", "palette", "parameters")
-"""Settings of a codec that are bytes."""
 LARGEST_DESCRIPTION = 16 << 20
 
 Table = NDArray[np.void]
-
-
-class StoredCodec(BaseModel):
-    """A `Codec` as JSON."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    name: Annotated[str, Field(max_length=40)]
-    settings: dict[str, int | str]
-
-    @classmethod
-    def of(cls, codec: Codec) -> StoredCodec:
-        """Return a codec as JSON can hold it."""
-        texts = {key: b64encode(value).decode() for key, value in codec.settings.items() if isinstance(value, bytes)}
-        plain = {key: value for key, value in codec.settings.items() if isinstance(value, int | str)}
-        return cls(name=codec.name, settings={**plain, **texts})
-
-    def codec(self) -> Codec:
-        """Return the codec."""
-        known = {key: value for key, value in self.settings.items() if key in (*CODEC_SETTINGS, *BINARY)}
-        return Codec(self.name, {key: b64decode(str(v)) if key in BINARY else v for key, v in known.items()})
+Positive = Annotated[int, Field(ge=1)]
 
 
 class Description(BaseModel):
     """What a copy tells of its stream beside the packets. See `PacketSource` for the units."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, ser_json_bytes="base64", val_json_bytes="base64")
 
-    format: Literal[4] = 4
+    format: Literal[5] = 5
     kind: str
     is_in_place: bool
     """Whether the offsets are those of the video file, so that no packet is copied."""
-    size: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
-    orientation: tuple[Annotated[int, Field(ge=0, le=3)], bool, tuple[int, int, int, int]]
+    size: tuple[Positive, Positive]
+    orientation: Orientation
     fps: Annotated[float, Field(gt=0, allow_inf_nan=False)]
-    tick: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]]
-    frame_ticks: Annotated[int, Field(ge=1)]
-    start: tuple[int, Annotated[int, Field(ge=1)]]
-    end: tuple[int, Annotated[int, Field(ge=1)]]
-    readable_end: tuple[int, Annotated[int, Field(ge=1)]]
-    codecs: Annotated[list[StoredCodec], Field(min_length=1)]
+    tick: tuple[Positive, Positive]
+    frame_ticks: Positive
+    start: tuple[int, Positive]
+    end: tuple[int, Positive]
+    readable_end: tuple[int, Positive]
+    codecs: Annotated[list[Codec], Field(min_length=1)]
     joints: list[tuple[int, int]]
     """Byte of the file at which each further part begins, and the microseconds added from there."""
 
@@ -112,8 +90,10 @@ class IndexWriter:
         self.file.close()
         self._part.replace(self._path)
 
-    def discard(self) -> None:
-        """Remove what was written, unless it is finished."""
+    def __enter__(self) -> IndexWriter:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         self.file.close()
         self._part.unlink(missing_ok=True)
 

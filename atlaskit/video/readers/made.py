@@ -13,7 +13,6 @@ import numpy as np
 from atlaskit.errors import VideoError
 from atlaskit.video.readers.codecs import packet_of
 from atlaskit.video.readers.index import BEHIND_HOLE, CODEC_SHIFT, DAMAGED, HIDDEN, KEYFRAME, MadeIndex
-from atlaskit.video.readers.orientation import Orientation
 from atlaskit.video.readers.sources import PacketSource
 from atlaskit.video.readers.steps import Step
 
@@ -25,11 +24,9 @@ class MadeSource(PacketSource):
         super().__init__(path)
         self._index = index
         known, table = index.description, index.table
-        self.kind, self.size, self.fps = known.kind, known.size, known.fps
-        self.orientation = Orientation(*known.orientation)
+        self.kind, self.size, self.fps, self.orientation = known.kind, known.size, known.fps, known.orientation
         self.tick, self.frame_ticks, self.start = Fraction(*known.tick), known.frame_ticks, Fraction(*known.start)
-        self._codecs = [codec.codec() for codec in known.codecs]
-        self.codec = self._codecs[0]
+        self.codec = known.codecs[0]
         keyframes = np.flatnonzero(table["flags"] & KEYFRAME)
         self._keyframes = keyframes if len(keyframes) else np.zeros(1, np.int64)
         self._keyframe_pts = np.maximum.accumulate(table["pts"][self._keyframes])
@@ -71,7 +68,7 @@ class MadeSource(PacketSource):
         pts, dts, duration, offset, size, flags = self._index.table[index].item()
         self._file.seek(offset)
         data = self._file.read(size)
-        codec = self._codecs[flags >> CODEC_SHIFT]
+        codec = self._index.description.codecs[flags >> CODEC_SHIFT]
         packet = packet_of(data, codec)
         packet.time_base, packet.duration, packet.dts = self.tick, duration, dts
         packet.pts = None if flags & HIDDEN else pts

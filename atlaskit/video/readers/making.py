@@ -22,6 +22,7 @@ import av
 import numpy as np
 from av.bitstream import BitStreamFilterContext
 from av.container import InputContainer
+from av.video.codeccontext import VideoCodecContext
 from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 from numpy.typing import NDArray
@@ -51,7 +52,6 @@ from atlaskit.video.readers.index import (
     PACKET,
     Description,
     IndexWriter,
-    StoredCodec,
     Table,
 )
 from atlaskit.video.readers.orientation import orientation_of
@@ -83,20 +83,18 @@ def make_index(container: InputContainer, stream: VideoStream, path: Path, why: 
     """
     from tqdm import tqdm  # here, so that `import atlaskit` stays light
 
-    writer = None
+    told = f"{path.name} {why}: it is decoded once, in order, and what is shown when is cached"
     try:
-        writer = IndexWriter(target)
-        packets = _Packets(container, stream, path, writer)
-        size = path.stat().st_size
-        told = f"{path.name} {why}: it is decoded once, in order, and what is shown when is cached"
-        with tqdm(total=2 * size, unit="B", unit_scale=True, desc=told) as bar:
-            packets.read(bar)
-            pictures = _played(packets, target.with_suffix(".played"), bar)
-            bar.update(bar.total - bar.n)
-        if not len(pictures.order):
-            raise VideoError(f"{path} holds no picture that can be decoded: is it whole, and not encrypted (DRM)?")
-        writer.finish(*packets.result(pictures))
-        target.with_suffix(".played").unlink(missing_ok=True)
+        with IndexWriter(target) as writer:
+            packets = _Packets(container, stream, path, writer)
+            with tqdm(total=2 * path.stat().st_size, unit="B", unit_scale=True, desc=told) as bar:
+                packets.read(bar)
+                pictures = _played(packets, target.with_suffix(".played"), bar)
+                bar.update(bar.total - bar.n)
+            if not pictures.order:
+                raise VideoError(f"{path} holds no picture that can be decoded: is it whole, and not encrypted (DRM)?")
+            writer.finish(*packets.result(pictures))
+            target.with_suffix(".played").unlink(missing_ok=True)
     except DECODE_ERRORS as error:
         if not isinstance(error, OSError) or isinstance(error, av.FFmpegError):
             raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
@@ -104,9 +102,6 @@ def make_index(container: InputContainer, stream: VideoStream, path: Path, why: 
             f"The index of {path} cannot be written to {target.parent} ({reason(error)}): "
             "make room there, or name a cache in another directory."
         ) from error
-    finally:
-        if writer is not None:
-            writer.discard()
 
 
 def _unpacked(packets: Iterator[VideoPacket], stream: VideoStream) -> Iterator[VideoPacket]:
@@ -198,8 +193,8 @@ class _Packets:
 
     def _change_codec(self, name: str, value: bytes) -> None:
         before = self.codecs[self._codec]
-        codec = Codec(before.name, before.settings | {name: value})
-        if name == "parameters" and name not in before.settings and len(self.codecs) == 1:
+        codec = before._replace(data=before.data | {name: value})
+        if name == "parameters" and name not in before.data and len(self.codecs) == 1:
             self.codecs[0] = codec  # the first are those of the stream
         if codec not in self.codecs:
             self.codecs.append(codec)
@@ -332,7 +327,7 @@ class _Packets:
             start=self._start.as_integer_ratio(),
             end=last.as_integer_ratio(),
             readable_end=readable.as_integer_ratio(),
-            codecs=[StoredCodec.of(codec) for codec in self.codecs],
+            codecs=self.codecs,
             joints=[(self._positions[packet], round(shift * self.tick * 1_000_000)) for packet, shift in joints],
         )
 
@@ -359,22 +354,28 @@ def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
 
 def _frames(packets: _Packets, begin: int, errors: list[int], bar: tqdm) -> Iterator[VideoFrame]:
     """Yield the pictures of all packets from one on, with its number for the time of each."""
-    codec, context = packets.codec(begin), new_context(packets.codec(begin), 0)
-    for number in range(begin, len(packets) + 1):
-        is_end = number == len(packets)
-        is_other = not (is_end or packets.codec(number) is codec or same_decoder(packets.codec(number), codec))
-        fed: list[VideoPacket | None] = [None] if is_end or is_other else []
-        fed += [] if is_end else [packets.packet(number)]
-        for packet in fed:
-            try:
-                yield from context.decode(packet)
-            except DECODE_ERRORS as error:
-                if is_transient(error):
-                    raise
-                errors.append(number)
-            if packet is None and is_other:
-                codec, context = packets.codec(number), new_context(packets.codec(number), 0)
-        bar.update(0 if is_end else packets.sizes[number])
+    codec = packets.codec(begin)
+    context = new_context(codec, 0)
+    for number in range(begin, len(packets)):
+        if packets.codec(number) is not codec and not same_decoder(packets.codec(number), codec):
+            yield from _decoded(context, None, number, errors)
+            codec = packets.codec(number)
+            context = new_context(codec, 0)
+        yield from _decoded(context, packets.packet(number), number, errors)
+        bar.update(packets.sizes[number])
+    yield from _decoded(context, None, len(packets), errors)
+
+
+def _decoded(
+    context: VideoCodecContext, packet: VideoPacket | None, number: int, errors: list[int]
+) -> Iterator[VideoFrame]:
+    """Yield the pictures that come out after a packet, or after the last; note if none can."""
+    try:
+        yield from context.decode(packet)
+    except DECODE_ERRORS as error:
+        if is_transient(error):
+            raise
+        errors.append(number)
 
 
 def _save(found: _Pictures, count: int, path: Path) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import Path
 
-from av.container import InputContainer
-from av.video.stream import VideoStream
-
 from atlaskit.errors import VideoError
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.readers.container import Distrust, open_container
@@ -15,7 +12,7 @@ from atlaskit.video.readers.index import folder_of_indexes, read_index
 from atlaskit.video.readers.made import MadeSource
 from atlaskit.video.readers.making import make_index
 from atlaskit.video.readers.sources import PacketSource
-from atlaskit.video.readers.trust import check_account, head_of, is_live
+from atlaskit.video.readers.trust import check_account, check_clock, head_of, is_live
 from atlaskit.video.readers.trusted import TrustedSource
 
 
@@ -32,8 +29,12 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     """
     container, stream = open_container(path)
     try:
-        if is_live(container, path):
-            _check_live(container, stream, path, indexes)
+        verdict = indexes / f"{file_fingerprint(path)}.orderly" if is_live(container, path) else None
+        if verdict and not verdict.exists():
+            check_clock(container, stream)
+            with suppress(VideoError, OSError):  # without it, the file is read again the next time
+                folder_of_indexes(indexes)
+                verdict.touch()
             container.close()
             container, stream = open_container(path, is_known=True)
         head = head_of(container, stream)
@@ -52,13 +53,3 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     if index is None:
         raise VideoError(f"The index {target} of {path} cannot be read again: is the disk whole?")
     return MadeSource(path, index)
-
-
-def _check_live(container: InputContainer, stream: VideoStream, path: Path, indexes: Path) -> None:
-    """Raise Distrust unless a file that was recorded live is believed; it is read for that once."""
-    verdict = indexes / f"{file_fingerprint(path)}.orderly"
-    if not verdict.exists():
-        check_account(container, stream, path, None)
-        with suppress(VideoError, OSError):  # without it, the file is read again the next time
-            folder_of_indexes(indexes)
-            verdict.touch()

@@ -17,12 +17,12 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from atlaskit.errors import FrameError, VideoError, reason
+from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.readers import CORES, Pixels
-from atlaskit.video.readers.container import DECODE_ERRORS, is_transient
+from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.decoder import DecodeError, Decoder
 from atlaskit.video.readers.opening import open_source
-from atlaskit.video.readers.steps import Targets
+from atlaskit.video.readers.steps import StepPlan
 
 ASSUMED_GOP_S = 2.0
 """In a file without an index, times this near to each other are taken to share a GOP."""
@@ -71,7 +71,7 @@ class PyAVReader:
         self.joints, self.frames_decoded = self._source.joints, 0
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
-        self._note_use()
+        self._open()
 
     def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error.
@@ -107,9 +107,7 @@ class PyAVReader:
                 self._open()
                 before, after = source.keyframes_around(source.ticks(time_s), source.ticks(until_s))
             except (*DECODE_ERRORS, VideoError) as error:
-                raise self._frame_error(
-                    DecodeError(reason(error), is_lasting=not is_transient(error)), time_s
-                ) from error
+                raise self._frame_error(DecodeError.of(error), time_s) from error
         return source.seconds(before), None if after is None else source.seconds(after)
 
     def frame_times(self) -> list[float]:
@@ -123,15 +121,12 @@ class PyAVReader:
     # --- the file ---------------------------------------------------------------------------------
 
     def _open(self) -> None:
-        if not self._source.is_open:
-            self._source.open()
-        self._note_use()
-
-    def _note_use(self) -> None:
-        """Note that the file is in use now; close the least recently used ones beyond MOST_OPEN.
+        """Open the file if it is not; close the least recently used ones beyond MOST_OPEN.
 
         A file that is in use stays open.
         """
+        if not self._source.is_open:
+            self._source.open()
         with _recent_lock:
             _recent.pop(id(self), None)
             _recent[id(self)] = self
@@ -177,28 +172,22 @@ class PyAVReader:
     def _decode_groups(
         self, groups: list[list[int]], size: tuple[int, int], is_sequence: bool
     ) -> dict[int, Pixels | DecodeError]:
-        """Decode one group with many threads, or several in parallel with one thread each."""
-        if not groups:
-            return {}
-        if len(groups) == 1:
-            return self._decode_group(groups[0], size, threads=0, is_sequence=is_sequence)
-        found: dict[int, Pixels | DecodeError] = {}
-        with ThreadPoolExecutor(min(CORES, len(groups)), thread_name_prefix="atlaskit-reader") as pool:
-            for part in pool.map(lambda group: self._decode_group(group, size, threads=1), groups):
-                found |= part
-        return found
-
-    def _decode_group(
-        self, wanted: list[int], size: tuple[int, int], *, threads: int, is_sequence: bool = False
-    ) -> dict[int, Pixels | DecodeError]:
-        """Return the frame of each tick, or why it fails.
+        """Decode one group with many threads, or several in parallel with one thread each.
 
         If anything goes wrong on the way, each frame is decoded by itself, so that a frame does not
         depend on what else was requested.
         """
-        with suppress(DecodeError):
-            return dict(self._decode(wanted, size, threads=threads, is_sequence=is_sequence))
-        return {tick: self._decode_alone(tick, size) for tick in wanted}
+        is_single, found = len(groups) == 1, dict[int, Pixels | DecodeError]()
+
+        def decoded(wanted: list[int]) -> dict[int, Pixels | DecodeError]:
+            with suppress(DecodeError):
+                return dict(self._decode(wanted, size, threads=0 if is_single else 1, is_sequence=is_sequence))
+            return {tick: self._decode_alone(tick, size) for tick in wanted}
+
+        with ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-reader") as pool:
+            for part in map(decoded, groups) if is_single else pool.map(decoded, groups):
+                found |= part
+        return found
 
     def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | DecodeError:
         """Decode one frame; if that fails, try once more from one keyframe earlier.
@@ -224,21 +213,22 @@ class PyAVReader:
         is_earlier: bool = False,
     ) -> dict[int, Pixels]:
         """Return the frame of each tick; raise DecodeError if anything goes wrong on the way."""
-        targets, decoder = Targets(wanted), None
+        decoder = None
         try:
             with _decoding:
                 with self._lock:
                     self._open()
                     decoder = self._decoder_for(wanted[0], threads, is_sequence)
-                    decoder.start(size)
-                    tail = TAIL_PACKETS if is_sequence else 0
-                    chunks = self._source.steps(targets, after=decoder.position, tail=tail, is_earlier=is_earlier)
+                    plan = StepPlan(wanted, decoder.position)
+                    decoder.start(plan, size)
+                    chunks = self._source.steps(plan, tail=TAIL_PACKETS * is_sequence, is_earlier=is_earlier)
                     steps = next(chunks)
                     for following in chunks:  # only a GOP of several chunks is decoded under the lock
-                        decoder.feed(steps)
+                        for step in steps:
+                            decoder.feed(step)
                         steps = following
-                decoder.finish(steps, targets, may_pause=is_sequence)
-            pts_of, found = {tick: targets.target_of(tick) for tick in wanted}, decoder.take_found()
+                found = decoder.finish(steps, may_pause=is_sequence)
+            pts_of = {tick: plan.target_of(tick) for tick in wanted}
             if any(pts not in found for pts in pts_of.values()):
                 raise DecodeError("no whole frame there")
             with self._lock:
@@ -247,7 +237,7 @@ class PyAVReader:
                     raise DecodeError("the file has a gap there")
                 self._paused = decoder if decoder.position is not None else self._paused
         except (*DECODE_ERRORS, VideoError) as error:
-            raise DecodeError(reason(error), is_lasting=not is_transient(error)) from error
+            raise DecodeError.of(error) from error
         finally:
             if decoder is not None:
                 with self._lock:

@@ -23,7 +23,7 @@ from atlaskit.video.readers import TIME_STEP_S
 from atlaskit.video.readers.codecs import Codec
 from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.orientation import Orientation
-from atlaskit.video.readers.steps import PacketId, Step, StepPlan, Targets
+from atlaskit.video.readers.steps import Step, StepPlan
 
 KEYFRAME_REACH_S = 60.0
 """How far ahead the next keyframe is searched for."""
@@ -148,23 +148,20 @@ class PacketSource(ABC):
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
 
-    def steps(
-        self, targets: Targets, *, after: PacketId | None = None, tail: int = 0, is_earlier: bool = False
-    ) -> Iterator[list[Step]]:
+    def steps(self, plan: StepPlan, *, tail: int = 0, is_earlier: bool = False) -> Iterator[list[Step]]:
         """Yield the packets to decode for the requested frames, from a keyframe on, in chunks.
 
         The steps end where the file cannot be read any further; ticks after that have no target.
 
         Args:
-            targets: The requested frames.
-            after: Only yield packets after this one: a decoder already had the others.
+            plan: The requested frames, and what a decoder already had.
             tail: Number of packets to add after the last target.
             is_earlier: Begin one keyframe before the one that should suffice.
         """
-        plan, first, end = StepPlan(targets, after), targets.wanted[0], self.origin
+        first, end = plan.wanted[0], self.origin
         for step in chain(self._until_damage(first, is_earlier), [None]):
             if step is None:
-                targets.close(end if end < self.last_end else math.inf)
+                plan.close(end if end < self.last_end else math.inf)
             else:
                 packet = step.packet
                 if packet.is_keyframe and not is_earlier and packet.pts is not None and packet.pts <= first:

@@ -1,5 +1,6 @@
-"""`Targets`: which packets hold the requested frames; `StepPlan`: which to decode for them, and
-which to skip. Nothing is read or decoded here.
+"""`StepPlan`: which packets hold the requested frames, which to decode for them, and which to skip.
+
+Nothing is read or decoded here.
 """
 
 from __future__ import annotations
@@ -41,35 +42,52 @@ class Step(NamedTuple):
     """Whether it need not be decoded, provided that no other frame refers to its own."""
 
 
-class Targets:
-    """For each requested tick, the packet of the frame shown then: the latest one up to the tick.
+class StepPlan:
+    """Sorts out which packets hold requested frames: of each tick, the latest shown up to it.
 
-    Packets arrive in decoding order. A tick is settled once a packet arrives that is decoded after
-    it: no frame is shown before it is decoded, so no later packet can replace its target.
+    Packets arrive in decoding order, and are held back until their role is settled; then they move
+    into the current chunk. A tick is settled once a packet arrives that is decoded after it: no
+    frame is shown before it is decoded, so no later packet can replace its target.
 
     Args:
         wanted: The requested ticks, sorted.
+        after: The packet that a decoder had last; steps up to it are left out. None for a new
+            decoder.
 
     Attributes:
         wanted: The requested ticks.
         best: For each tick, the presentation time of its target so far: −inf before one is found,
             inf if there is none.
+        targets: The presentation times of the targets that are settled.
     """
 
-    def __init__(self, wanted: Sequence[int]) -> None:
-        self.wanted = wanted
+    def __init__(self, wanted: Sequence[int], after: PacketId | None = None) -> None:
+        self.wanted, self._after = wanted, after
         self.best: list[float] = [-math.inf] * len(wanted)
+        self.targets = set[float]()
         self._settled = 0
+        self._held = deque[Step]()
+        self._chunk: list[Step] = []
+        self._chunk_bytes = 0
 
-    def add(self, packet: VideoPacket, is_shown: bool) -> None:
-        """Take account of the next packet."""
-        if packet.pts is not None and is_shown:
+    def restart(self, keyframe_pts: int) -> None:
+        """Drop all packets before a keyframe from which every requested frame can be decoded."""
+        self._held.clear()
+        self.take_chunk()
+        if self._after and (self._after.pts or 0) < keyframe_pts:
+            self._after = None
+
+    def add(self, step: Step) -> None:
+        """Add the next packet."""
+        packet = step.packet
+        if packet.pts is not None and step.is_shown:
             index = bisect_left(self.wanted, packet.pts)
             while index < len(self.wanted) and self.best[index] < packet.pts:
                 self.best[index] = packet.pts
                 index += 1
         if packet.dts is not None:
             self._settled = max(self._settled, bisect_left(self.wanted, packet.dts))
+        self._held.append(step)
 
     def close(self, end: float) -> None:
         """Settle the remaining ticks after the last packet; one at or after `end` has no target."""
@@ -78,71 +96,24 @@ class Targets:
                 self.best[index] = math.inf
         self._settled = len(self.wanted)
 
-    @property
-    def is_done(self) -> bool:
-        """Whether all ticks are settled."""
-        return self._settled == len(self.wanted)
-
-    @property
-    def targets(self) -> set[float]:
-        """Presentation times of all targets found so far."""
-        return {pts for pts in self.best if math.isfinite(pts)}
-
     def target_of(self, tick: int) -> float:
         """Return the presentation time of the target of a tick; infinite if there is none."""
         return self.best[bisect_left(self.wanted, tick)]
 
-    def is_target(self, pts: int | None) -> bool | None:
-        """Tell whether the packet shown at `pts` is a target; None while that is not settled."""
-        index = bisect_left(self.best, pts) if pts is not None else len(self.best)
-        if index == len(self.best) or self.best[index] != pts:
-            return False
-        return True if index < self._settled else None
-
-
-class StepPlan:
-    """Collects packets in decoding order and sorts out which of them hold requested frames.
-
-    A packet is held back until its role is settled, then moves into the current chunk.
-
-    Args:
-        targets: The requested frames.
-        after: The packet that a decoder had last; steps up to it are left out. None for a new
-            decoder.
-    """
-
-    def __init__(self, targets: Targets, after: PacketId | None) -> None:
-        self._targets, self._after = targets, after
-        self._held = deque[Step]()
-        self._chunk: list[Step] = []
-        self._chunk_bytes = 0
-        self._passed = set[float]()
-
-    def restart(self, keyframe_pts: int) -> None:
-        """Drop all packets before a keyframe from which every requested frame can be decoded."""
-        self._held.clear()
-        self._chunk.clear()
-        self._chunk_bytes = 0
-        if self._after and (self._after.pts or 0) < keyframe_pts:
-            self._after = None
-
-    def add(self, step: Step) -> None:
-        """Add the next packet."""
-        pts = step.packet.pts
-        self._targets.add(step.packet, step.is_shown)
-        self._held.append(step._replace(may_skip=step.is_shown and pts is not None and pts < self._targets.wanted[-1]))
-
     def settle(self) -> bool:
         """Move settled packets into the chunk; return True once it has received all targets."""
         while self._held:
-            is_target = self._held[0].is_shown and self._targets.is_target(self._held[0].packet.pts)
-            if is_target is None:
+            step, pts = self._held[0], self._held[0].packet.pts
+            index = bisect_left(self.best, pts) if step.is_shown and pts is not None else len(self.best)
+            is_target = index < len(self.best) and self.best[index] == pts
+            if is_target and index >= self._settled:
                 return False
-            step = self._held.popleft()
-            self._append(step._replace(is_target=is_target))
-            if is_target and step.packet.pts is not None:
-                self._passed.add(step.packet.pts)
-                if self._targets.is_done and self._targets.targets <= self._passed:
+            self._held.popleft()
+            may_skip = step.is_shown and not is_target and pts is not None and pts < self.wanted[-1]
+            self._append(step._replace(is_target=is_target, may_skip=may_skip))
+            if is_target and pts is not None:
+                self.targets.add(pts)
+                if self._settled == len(self.wanted) and set(filter(math.isfinite, self.best)) <= self.targets:
                     return True
         return False
 
@@ -168,7 +139,7 @@ class StepPlan:
         steps: Iterator[Step] = chain(self._held, following) if count else iter(())
         if self._after is not None:  # the decoder has already passed the last target
             steps = islice(dropwhile(lambda step: packet_id(step.packet) != self._after, steps), 1, None)
-        self._chunk += (step._replace(may_skip=False) for step in islice(steps, count))
+        self._chunk += islice(steps, count)
         return self.take_chunk()
 
 

@@ -24,7 +24,6 @@ from atlaskit.video.readers.container import (
     container_kind,
     discard_others,
     tick_length,
-    watched,
 )
 from atlaskit.video.readers.elements import check_elements
 
@@ -32,24 +31,16 @@ LIVE = {"mpegts", "flv"}
 """Kinds that are recorded live: their clock may restart. So may that of a fragmented MP4."""
 HEAD, PROVED = 48, 24
 """Packets at the start of a file that are looked at, and that are decoded if these are odd."""
+SHORT_S = 2
+"""A pass that takes less shows no bar."""
 MPEG_WRAP = 1 << 33
 """The clock of a transport stream starts anew at this tick."""
 INTRA = {1, 5, 7}
 """FFmpeg's numbers of the types of pictures that refer to no other: I, SI, BI."""
 
 
-def check_account(
-    container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket] | None
-) -> None:
-    """Raise Distrust unless the account of a file is believed.
-
-    Args:
-        container: The file.
-        stream: Its video stream.
-        path: The file.
-        head: Its first packets. None for a file just opened that was recorded live: then all
-            packets are read, up to the first that contradicts the others.
-    """
+def check_account(container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket]) -> None:
+    """Raise Distrust unless a file, of which `head` are the first packets, is believed."""
     kind = container_kind(container)
     if kind not in LIVE | {"mov", "matroska"}:
         raise Distrust("is in a format whose index is not relied on")
@@ -59,10 +50,7 @@ def check_account(
         raise Distrust("changes its codec in the middle")
     if kind == "matroska":
         check_elements(path)
-    if head is None:
-        _check_all(container, stream)
-    else:
-        _check_head(head, codec_of(stream))
+    _check_head(head, stream)
 
 
 def head_of(container: InputContainer, stream: VideoStream) -> list[VideoPacket]:
@@ -79,8 +67,9 @@ def is_live(container: InputContainer, path: Path) -> bool:
     return kind in LIVE or (kind == "mov" and is_fragmented(path))
 
 
-def _check_head(head: Sequence[VideoPacket], codec: Codec) -> None:
+def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
     """Check the first packets of a file; what is odd about them, by decoding them."""
+    codec, context = codec_of(stream), stream.codec_context
     shown = [packet for packet in head if not packet.is_discard]
     times = [packet.pts for packet in shown if packet.pts is not None]
     if head and not head[0].is_keyframe:
@@ -92,7 +81,7 @@ def _check_head(head: Sequence[VideoPacket], codec: Codec) -> None:
     # Pictures that refer to later ones are stored in another order; and few are keyframes.
     are_in_order = all(before < after for before, after in pairwise(times))
     keys = sum(packet.is_keyframe for packet in head)
-    if (are_in_order and codec.may_reorder) or (2 * keys > len(head) > 1 and not codec.is_intra):
+    if (are_in_order and context.has_b_frames) or (2 * keys > len(head) > 1 and not context.codec.intra_only):
         _check_decoded(head[:PROVED], codec)
 
 
@@ -112,27 +101,32 @@ def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
         raise Distrust("marks pictures as keyframes that are none")
 
 
-def _check_all(container: InputContainer, stream: VideoStream) -> None:
-    """Read packets up to the first that is damaged, or whose time is not in order."""
+def check_clock(container: InputContainer, stream: VideoStream) -> None:
+    """Raise Distrust at the first packet of a file just opened that is damaged or out of order."""
+    from tqdm import tqdm  # here, so that `import atlaskit` stays light
+
     discard_others(container, stream)
     longest, wraps = LONGEST_STEP_S / tick_length(stream), container_kind(container) == "mpegts"
-    demuxed = watched(container.demux(stream), container, "its clock is read")
-    packets = (packet for packet in demuxed if packet.size)
+    packets = (packet for packet in container.demux(stream) if packet.size)
     last: int | None = None
     codec, parameters = codec_of(stream), set[bytes]()
+    told = f"{Path(container.name).name}: its clock is read, once"
     try:
-        head = list(islice(packets, HEAD))
-        _check_head(head, codec)
-        for packet in chain(head, packets):
-            at = packet.dts if packet.dts is not None else packet.pts
-            if packet.is_corrupt or packet.pts is None or at is None:
-                raise Distrust("has packets that are damaged, or that give no time")
-            if packet.is_keyframe and (told := parameters_of(packet, codec)):
-                parameters.add(told)
-                if len(parameters) > 1:
-                    raise Distrust("changes the shape of its pictures")
-            if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
-                raise Distrust("has a clock that starts anew or jumps")
-            last = at
+        with tqdm(total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S) as bar:
+            head = list(islice(packets, HEAD))
+            _check_head(head, stream)
+            for packet in chain(head, packets):
+                bar.update((packet.pos or bar.n) - bar.n)
+                at = packet.dts if packet.dts is not None else packet.pts
+                if packet.is_corrupt or packet.pts is None or at is None:
+                    raise Distrust("has packets that are damaged, or that give no time")
+                if packet.is_keyframe and (shape := parameters_of(packet, codec)):
+                    parameters.add(shape)
+                    if len(parameters) > 1:
+                        raise Distrust("changes the shape of its pictures")
+                if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
+                    raise Distrust("has a clock that starts anew or jumps")
+                last = at
+            bar.update(bar.total - bar.n)  # what follows need not be read
     except DECODE_ERRORS as error:
         raise Distrust("cannot be read to its end") from error

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import wave
 from collections.abc import Iterable, Iterator
+from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
@@ -84,28 +85,18 @@ def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iter
     """
     longest = int(longest_s * RATE)
     first, parts, count = 0, list[Samples](), 0
-    for block in blocks:
-        if count and block.first != first + count:
-            yield from _all_chunks(first, np.concatenate(parts), longest)
-            parts, count = [], 0
-        first = first if count else block.first
-        parts.append(block.samples)
-        count += len(block.samples)
-        while count >= longest + FRAME:  # so that a sound just as long as a chunk is not cut
+    for block in chain(blocks, [None]):
+        is_end = count > 0 and (block is None or block.first != first + count)
+        # Of what goes on, a sound just as long as a chunk is not cut.
+        while count >= (1 if is_end else longest + FRAME):
             samples = np.concatenate(parts)
             cut, is_silent = _cut(samples, longest)
             yield Chunk(first, samples[:cut], is_silent)
             first, parts, count = first + cut, [samples[cut:]], count - cut
-    if count:
-        yield from _all_chunks(first, np.concatenate(parts), longest)
-
-
-def _all_chunks(first: int, samples: Samples, longest: int) -> Iterator[Chunk]:
-    """Yield the chunks of sound after which nothing follows."""
-    while len(samples):
-        cut, is_silent = _cut(samples, longest)
-        yield Chunk(first, samples[:cut], is_silent)
-        first, samples = first + cut, samples[cut:]
+        if block is not None:
+            first, parts = (first, parts) if count else (block.first, [])
+            parts.append(block.samples)
+            count += len(block.samples)
 
 
 def _cut(samples: Samples, longest: int) -> tuple[int, bool]:

@@ -142,25 +142,19 @@ def _frames(
     from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, is_transient
 
     discard_others(container, stream)
-    packets = container.demux(stream)
-    while True:
-        try:
-            packet = next(packets)
-        except StopIteration:
-            return
-        except DECODE_ERRORS as error:
-            if is_transient(error):
-                raise VideoError(
-                    f"The sound of {container.name.removeprefix('file:')} cannot be read ({reason(error)}): try again."
-                ) from error
-            damage.append(reason(error))
-            return
-        try:
-            for frame in packet.decode():
-                if frame.samples and frame.sample_rate:
-                    yield frame, packet.pos
-        except DECODE_ERRORS as error:
-            damage.append(reason(error))
+    try:
+        for packet in container.demux(stream):
+            try:
+                for frame in packet.decode():
+                    if frame.samples and frame.sample_rate:
+                        yield frame, packet.pos
+            except DECODE_ERRORS as error:
+                damage.append(reason(error))
+    except DECODE_ERRORS as error:
+        if is_transient(error):
+            name = container.name.removeprefix("file:")
+            raise VideoError(f"The sound of {name} cannot be read ({reason(error)}): try again.") from error
+        damage.append(reason(error))
 
 
 class _BlockWriter:

@@ -44,9 +44,8 @@ class Placement:
             byte: Where its packet lies in the file; None if that is not known.
         """
         start_s = self._start(at_s, byte)
-        if start_s is None:
-            return None
-        self.end_s = start_s + length_s
+        if start_s is not None:
+            self.end_s = start_s + length_s
         return start_s
 
     def _start(self, at_s: float | None, byte: int | None) -> float | None:

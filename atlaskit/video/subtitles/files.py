@@ -11,7 +11,7 @@ from typing import TypeAlias
 from atlaskit import limits
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError, printable
 from atlaskit.video.encoding import decode_text
-from atlaskit.video.names import local_path, no_such_file
+from atlaskit.video.names import local_path, why_unreadable
 from atlaskit.video.subtitles.formats import FORMATS, format_of
 from atlaskit.video.subtitles.rolling import unrolled
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite, place_lines
@@ -142,24 +142,22 @@ def track_of(
 
 
 def _located(name: str | os.PathLike[str]) -> Path:
-    """Return the path that a person means; raise SubtitleError for an address or a missing file."""
+    """Return the path that a person means; raise SubtitleError if it is none of a readable file."""
     try:
         path = local_path(name)
     except (VideoError, InputError) as error:
         raise SubtitleError(f"The subtitles cannot be read: {error}") from error
-    if not os.path.lexists(path):
-        raise SubtitleError(no_such_file(path))
+    if fault := why_unreadable(path):
+        raise SubtitleError(fault)
     return path
 
 
 def _read_bytes(path: Path) -> bytes:
     try:
-        if path.exists() and not path.is_file():  # reading a pipe would never end
-            raise SubtitleError(f"{path} cannot be read: it is not a file; name one.")
         with path.open("rb") as file:
             data = file.read(limits.TEXT_FILE + 1)
-    except (OSError, ValueError) as error:
-        raise SubtitleError(f"{path} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    except OSError as error:
+        raise SubtitleError(f"{path} cannot be read: {error.strerror}.") from error
     if len(data) > limits.TEXT_FILE:
         raise SubtitleError(
             f"{path} is larger than {limits.TEXT_FILE >> 20} MiB, and no subtitle file is: is it the right file?"

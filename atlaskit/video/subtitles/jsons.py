@@ -142,15 +142,10 @@ def _number(value: object, per_second: int = 1) -> float | None:
     """Return a number of seconds, or None for a value that is not a finite number."""
     if isinstance(value, str) and ":" in value:
         return parse_clock(value)
-    if isinstance(value, str):
-        try:
-            value = float(value)
-        except ValueError:
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     try:
-        seconds = value / per_second
-    except OverflowError:
+        seconds = float(value) / per_second
+    except (ValueError, OverflowError):
         return None
     return seconds if math.isfinite(seconds) else None

@@ -181,11 +181,9 @@ def place_lines(lines: Iterable[SourceLine], origin_s: float, duration_s: float 
             placement.backward.append(Line(start_s, end_s, text))
         if end_s <= origin_s:
             placement.before.append(Line(start_s, end_s, text))
-        elif line.start_s >= limit_s:
-            placement.after.append(Line(start_s, end_s, text))
-        elif line.start_s < line.end_s:
+        elif line.start_s < min(line.end_s, limit_s):
             placed.append(line)
-        else:  # shorter than floats tell apart
+        else:  # or it is shorter than floats tell apart
             placement.after.append(Line(start_s, end_s, text))
     return placement._replace(lines=tuple(placed))
 

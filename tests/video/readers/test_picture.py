@@ -139,6 +139,20 @@ def test_the_first_enabled_track_is_shown(plain: Path, tmp_path: Path) -> None:
     assert ak.open_video(path).size == (48, 32)
 
 
+def element(kind: int, *content: bytes) -> bytes:
+    """Return an element of Matroska."""
+    data = b"".join(content)
+    return kind.to_bytes((kind.bit_length() + 7) // 8) + (1 << 28 | len(data)).to_bytes(4) + data
+
+
+def test_the_crop_of_a_matroska_track_is_found_by_its_number() -> None:
+    sides = [element(kind, bytes([n])) for n, kind in enumerate((0x54AA, 0x54BB, 0x54CC, 0x54DD), 1)]
+    tracks = [element(0xAE), element(0xAE, element(0xD7, b"\2"), element(0xE0, element(0xB0, b"\x40"), *sides))]
+    segment = element(0x18538067, element(0xEC, b"void"), element(0x1654AE6B, *tracks), element(0x1F43B675, b"x"))
+    file = io.BytesIO(element(0x1A45DFA3) + segment)
+    assert crop_of(file, 1) == (3, 2, 4, 1) and crop_of(file, 0) == crop_of(file, 2) == (0, 0, 0, 0)
+
+
 def test_a_header_that_is_cut_off_or_damaged_gives_no_pose(plain: Path, tmp_path: Path) -> None:
     data = _as_matroska(plain, tmp_path / "plain.mkv").read_bytes()
     rng = np.random.default_rng(0)

@@ -161,6 +161,7 @@ def test_a_track_is_chosen_by_number_or_title(tmp_path: Path) -> None:
         open_video(path, "embedded", language="gibberish")
     with pytest.raises(InputError, match='give subtitles="embedded"'):
         open_video(path, language="en")
+    assert texts_of(open_video([path, path], [None, "embedded"], language="German").subtitles) == ["two"]
 
 
 def test_a_video_without_readable_subtitles_raises_one_sentence(tmp_path: Path) -> None:
@@ -224,14 +225,6 @@ def test_a_forced_default_in_another_language_gives_way_to_a_whole_track() -> No
 )
 def test_languages_have_many_names(wanted: str, tag: str) -> None:
     assert same_language(wanted, tag) and not same_language(wanted, "fre")
-
-
-def test_a_track_is_chosen_only_inside_a_file(tmp_path: Path) -> None:
-    path = subtitled_video(tmp_path / "a.mkv", SPOKEN, SPOKEN[:1], language=["eng", "ger"])
-    video = open_video([path, path], [None, "embedded"], language="German")
-    assert texts_of(video.subtitles) == ["Hello Wörld"]
-    with pytest.raises(InputError, match='give subtitles="embedded"'):
-        open_video(path, language="German")
 
 
 def test_a_track_in_an_older_encoding_has_its_letters(tmp_path: Path) -> None:

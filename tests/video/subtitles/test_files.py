@@ -32,7 +32,7 @@ def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) ->
         *(("prose.srt", "no line of text"), ("empty.vtt", "no line of text"), ("silent.srt", "no line of text")),
         *(("styles.ass", "no line of text"), ("a.pdf", r"not a subtitle file.*\.srt, \.vtt, \.ass, \.ssa, \.json")),
         *(("missing.srt", "There is no file .*missing.srt"), ("zero\0.srt", "cannot be read")),
-        *(("folder.srt", "cannot be read: it is not a file"), ("junk.srt", "not text|no line of text")),
+        *(("folder.srt", "is a directory: name the file in it"), ("junk.srt", "not text|no line of text")),
         *(("giant.srt", "larger than 64 MiB"), ("broken.json", "not valid JSON"), ("deep.json", "not valid JSON")),
     ]:
         with pytest.raises(SubtitleError, match=sentence) as error:

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.subtitle_files import Write, texts_of
+from support.subtitle_files import ASS_HEADER, Write, texts_of
 
 from atlaskit.environment.atlas import Observation
 from atlaskit.errors import SubtitleError, SubtitleWarning
@@ -146,21 +146,6 @@ def test_times_are_read_as_people_write_them(write: Write, times: str) -> None:
     assert read_subtitles(path).lines == (Line(1.0, 2.0, "first"), Line(5.25, 6.0, "second"))
 
 
-def test_a_vtt_text_ends_at_an_empty_row_and_keeps_what_others_lose(write: Write) -> None:
-    rows = [
-        *("WEBVTT - a title", "", "STYLE", "::cue { color: red }", "", "NOTE", "two rows", "of a note", ""),
-        *("00:01.000 --> 00:02.000", " ", "behind a row with a blank", ""),
-        *("00:02.000 --> 00:03.000", "", "behind an empty row", ""),
-        *("00:03.000 --> 00:04.000", "\t", "behind a tab", "", "intro", "00:04.000 --> 00:05.000", "named", ""),
-        *("7", "00:05.000 --> 00:06.000", "numbered", "", "after an empty row", "", "NOTE no text", ""),
-        *("00:06.000 --> 00:07.000", "42"),
-    ]
-    assert texts_of(read_subtitles(write("a.vtt", "\n".join(rows)))) == [
-        *("behind a row with a blank", "behind an empty row", "behind a tab", "named"),
-        *("numbered after an empty row", "42"),
-    ]
-
-
 def test_lines_off_the_video_are_told_once(write: Write) -> None:
     path = write("a.srt", srt([f"second {n}" for n in range(20)]))
     with pytest.warns(SubtitleWarning) as told:
@@ -178,26 +163,6 @@ def test_a_line_that_ends_before_it_starts_lasts_until_the_next(write: Write) ->
     assert lines == (Line(2.0, 4.0, "Hello"), Line(4.0, 5.0, "again"))
 
 
-@pytest.mark.parametrize(
-    ("attributes", "seconds"),
-    [
-        *(('begin="1.5s" dur="500ms"', (1.5, 2.0)), ('begin="36f" end="48f"', (1.5, 2.0))),
-        *(('begin="15t" end="20t"', (1.5, 2.0)), ('begin="00:00:01:12" end="00:00:02:00"', (1.5, 2.0))),
-        ('begin="0.025m" end="2s"', (1.5, 2.0)),
-    ],
-)
-def test_ttml_counts_in_frames_ticks_and_offsets(write: Write, attributes: str, seconds: tuple[float, float]) -> None:
-    head = '<tt xmlns="x" xmlns:ttp="http://www.w3.org/ns/ttml#parameter" ttp:frameRate="24" ttp:tickRate="10">'
-    text = f"{head}<body><div><p {attributes}>one<br/>two <span>three</span></p></div></body></tt>"
-    assert read_subtitles(write("a.ttml", text)).lines == (Line(*seconds, "one two three"),)
-
-
-def test_ttml_times_count_from_the_element_around(write: Write) -> None:
-    rows = '<p begin="1s" end="2s">a</p><p begin="2s" dur="1s">b</p>'
-    text = f'<tt><body begin="10s"><div begin="5s">{rows}</div></body></tt>'
-    assert read_subtitles(write("a.ttml", text)).lines == (Line(16.0, 17.0, "a"), Line(17.0, 18.0, "b"))
-
-
 def test_hostile_xml_is_refused(write: Write) -> None:
     bomb = '<!DOCTYPE tt [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;">]><tt><body><p begin="1s">&b;</p></body></tt>'
     with pytest.raises(SubtitleError, match="declares a document type"):
@@ -206,41 +171,11 @@ def test_hostile_xml_is_refused(write: Write) -> None:
         read_subtitles(write("cut.ttml", "<tt><body><p begin="))
 
 
-def test_lyrics_have_several_times_a_row_and_an_offset(write: Write) -> None:
-    path = write("a.lrc", "[offset:+500]\n[00:10.50][01:00.5]<00:10.50>again <00:11.00>and again\n[75:00.00]late\n")
-    starts = {(line.start_s, line.text) for line in read_subtitles(path).lines}
-    assert starts == {(10.0, "again and again"), (60.0, "again and again"), (4499.5, "late")}
-
-
 @pytest.mark.parametrize("row", ["00:00:0a,000 --> 00:00:06,000", "00;00;05;00 --> 00;00;06;00", "5:x --> 00:06"])
 def test_damaged_times_are_never_words(write: Write, row: str) -> None:
     path = write("a.srt", f"1\n00:00:01,000 --> 00:00:02,000\n3 --> 4 is fine\n\n2\n{row}\nsecond\n")
     with pytest.warns(SubtitleWarning, match="have times that cannot be read.*second"):
         assert texts_of(read_subtitles(path)) == ["3 --> 4 is fine", "second"]
-
-
-@pytest.mark.parametrize("name", ["a.xml", "a.srv1", "a.txt"])
-def test_the_xml_of_youtube_is_read(write: Write, name: str) -> None:
-    srv1 = (
-        '<?xml version="1.0" ?><transcript><text start="1.5" dur="2">it&amp;#39;s</text>'
-        '<text start="4">on</text></transcript>'
-    )
-    assert read_subtitles(write(name, srv1)).lines == (Line(1.5, 3.5, "it's"), Line(4.0, 9.0, "on"))
-    srv3 = '<timedtext format="3"><body><p t="1500" d="500"><s>it</s><s t="9"> is</s></p></body></timedtext>'
-    assert read_subtitles(write(name, srv3)).lines == (Line(1.5, 2.0, "it is"),)
-
-
-def test_lyrics_end_at_a_time_without_words_and_go_on_without_a_time(write: Write) -> None:
-    path = write("a.txt", "[ti:song]\n[00:10.00]one\ntwo\n[00:12.00]\n[01:00:00.50]late\n")
-    assert read_subtitles(path).lines == (Line(10.0, 12.0, "one two"), Line(3600.5, 3605.5, "late"))
-
-
-def test_frames_and_labels_have_their_units(write: Write) -> None:
-    sub = write("a.sub", "{50}{75}{y:i}one|two\n")
-    assert read_subtitles(sub, fps=25.0).lines == (Line(2.0, 3.0, "one two"),)
-    assert read_subtitles(write("a.tsv", "1.5\t2.5\tsaid\n")).lines == (Line(1.5, 2.5, "said"),)
-    sami = "<SAMI><BODY><SYNC Start=1000><P Class=K>eins<SYNC Start=1000><P Class=E>one<SYNC Start=2000>&nbsp;</SAMI>"
-    assert read_subtitles(write("a.smi", sami)).lines == (Line(1.0, 2.0, "eins"), Line(1.0, 2.0, "one"))
 
 
 def test_each_line_of_a_view_belongs_to_the_first_cell_that_shows_it() -> None:
@@ -267,45 +202,133 @@ def cue(number: int, words: str) -> str:
 
 SEGMENT = "WEBVTT\nX-TIMESTAMP-MAP=MPEGTS:%d,LOCAL:00:00:00.000\n\n"
 ACROSS = "00:00:03.000 --> 00:00:05.000\nAcross.\n\n"
-EVENT = "Dialogue: %d,0:00:01.00,0:00:02.00,,%s\n"
+BLANKS = [
+    *("WEBVTT - a title", "", "STYLE", "::cue { color: red }", "", "NOTE --> not a time", "two rows", ""),
+    *("00:01.000 --> 00:02.000", " ", "behind a row with a blank", ""),
+    *("00:02.000 --> 00:03.000", "", "behind an empty row", ""),
+    *("00:03.000 --> 00:04.000", "\t", "behind a tab", "", "intro", "00:04.000 --> 00:05.000", "named", ""),
+    *("7", "00:05.000 --> 00:06.000", "numbered", "", "after an empty row", "", "NOTE no text", ""),
+    *("00:06.000 --> 00:07.000", "42"),
+]
+TAGS = (
+    "WEBVTT - a title\nKind: captions\n\n100:00:01.000 --> 100:00:03.000 align:start position:0%\n"
+    "<00:00:01.100><c.loud> one</c><00:00:01.500><c> two</c>\n\n"
+    "the second\n00:05.000 --> 00:06.000\nAT&amp;T&nbsp;&lt;i&gt; &quot;R&D&quot;\n\n"
+    "00:07.000 --> 00:08.000\n- <v.first Ann Lee>Yes</v>\n- <lang en><i.x>No</i></lang>\n"
+)
+VARIANTS = (
+    "1\n-00:00:01,000 --> 00:00:02.5\n{\\an8}It is\n\n42\n2\n"  # a blank row; 42 is text, 2 is not
+    "0:1:03,04 --> 00:01:04\nif x < y and z > 1, <y and z> is {so}<br/>or\\Nnot\n\n"
+    "00:02:00,000-->00:02:01,000 X1:10 Y1:20\n7\n\n"  # this text has no number before it
+    "4\n00:02:02,000 -> 00:02:03,000\nlast\n99\n"
+)
+ASS_ROWS = [
+    "Comment: 0,0:00:00.00,0:00:09.00,Default,,0,0,0,,the translator's note",
+    r"Dialogue: 0,0:00:00.00,0:00:09.00,Default,,0,0,0,,{\an7\p1}m 0 0 l 100 0 100 100{\p0}",
+    r"Dialogue: 0,0:00:04.00,0:00:05.50,Default,Bob,0,0,0,,{\pos(10,20)\i1}Well,{\i0}\Nyes{a remark}\hthen.",
+    "Dialogue: 0,0:00:01.00,not a time,Default,,0,0,0,,damaged",
+    "Dialogue: 0,0:00:01.00,0:00:02.25,Default,Ann,x,0,0,,First <b>&amp;",
+    "Dialogue: 0,0:00:03.00,0:00:02.00,Default,,0,0,0,,backwards",
+    r"Dialogue: 0,0:00:06.00,0:00:07.00,Default,,0,0,0,,{\p1}m 0 0 l 9 0{\p0}Kept",
+    *("Dialogue: 1,0:00:06.00,0:00:07.00,Default,,0,0,0,,Kept", "Dialogue: 0,0:00:0"),
+]
+EVENTS = [
+    *((1.0, 2.25, "First <b>&amp;"), (1.0, 3.0, "damaged"), (3.0, 4.0, "backwards")),
+    *((4.0, 5.5, "Well, yes then."), (6.0, 7.0, "Kept")),
+]
+OWN_FIELDS = "[Script Info]\n[Events]\nFormat: Start, End, Actor, Text\nDialogue: 0:00:01.00,0:00:02.00,Ann,one, two\n"
+COUNTED = (
+    '<tt xmlns="x" xmlns:ttp="http://www.w3.org/ns/ttml#parameter" ttp:frameRate="24" ttp:tickRate="10">'
+    "<body><div><p %s>one<br/>two <span>three</span></p></div></body></tt>"
+)
+NESTED = '<p begin="1s" end="2s">a</p><p begin="2s" dur="1s">b</p>'
 IN_SEQUENCE = '<tt><body><div timeContainer="seq"><p dur="2s">One</p><p dur="1s">Two</p></div></body></tt>'
 RATE = 'timeBase="smpte" frameRate="30" frameRateMultiplier="1000 1001" dropMode="nonDrop"'
 NTSC = f"<tt {RATE}><body><div>%s</div></body></tt>"
 GREEK = '<?xml version="1.0" encoding="iso-8859-7"?><tt><body><p begin="1s" end="2s">αβ</p></body></tt>'
-ODD_WORDS: dict[str, tuple[str | bytes, list[tuple[float, str]]]] = {
+SRV1 = (
+    '<?xml version="1.0" ?><transcript><text start="1.5" dur="2">it&amp;#39;s</text>'
+    '<text start="4">on</text></transcript>'
+)
+SRV3 = '<timedtext format="3"><body><p t="1500" d="500"><s>it</s><s t="9"> is</s></p></body></timedtext>'
+SAMI = "<SAMI><BODY><SYNC Start=1000><P Class=K>eins<SYNC Start=1000><P Class=E>one<SYNC Start=2000>&nbsp;</SAMI>"
+LYRICS = (
+    "[ti:song]\n[offset:+500]\n[00:10.50][01:00.5]<00:10.50>again <00:11.00>and\nagain\n[75:00.00]late\n[75:02.00]\n"
+)
+ODD_FILES: dict[str, tuple[str | bytes, list[tuple[float, float, str]]]] = {
     "segments.vtt": (
         SEGMENT % 900_000 + "00:01.000 --> 00:02.000\nOne.\n\n" + ACROSS + SEGMENT % 900_000 + ACROSS,
-        [(1.0, "One."), (3.0, "Across.")],
+        [(1, 2, "One."), (3, 5, "Across.")],
     ),
     "shifted.vtt": (
         SEGMENT % 900_000 + ACROSS + SEGMENT % 1_800_000 + "00:01.000 --> 00:02.000\nTwo.\n",
-        [(3.0, "Across."), (11.0, "Two.")],
+        [(3, 5, "Across."), (11, 12, "Two.")],
     ),
-    "double.srt": ((cue(1, "One") + cue(2, "Two")).replace("\n", "\n\n"), [(1, "One"), (2, "Two")]),
-    "numbers.srt": (cue(1, "2020") + cue(2, "42"), [(1, "2020"), (2, "42")]),
-    "behind.srt": ("1\n00:00:01,000 --> 00:00:02,000 One\n\n" + cue(3, "Two"), [(1, "One"), (3, "Two")]),
-    "places.srt": ("1\n00:00:01,000 --> 00:00:02,000  X1:9 X2:9 Y1:9 Y2:9\nOne\n", [(1, "One")]),
-    "marks.srt": (f"\ufeff{cue(1, 'One')}\ufeff{cue(2, 'Two')}", [(1, "One"), (2, "Two")]),
-    "drawing.ass": (
-        "[Script Info]\n[Events]\nFormat: Layer, Start, End, Name, Text\n"
-        + EVENT % (0, r"{\p1}m 0 0 l 9 0{\p0}Kept") + "".join(EVENT % (layer, "A sign") for layer in range(3)),
-        [(1.0, "Kept"), (1.0, "A sign")],
+    "blanks.vtt": (
+        "\n".join(BLANKS),
+        [
+            *((1, 2, "behind a row with a blank"), (2, 3, "behind an empty row"), (3, 4, "behind a tab")),
+            *((4, 5, "named"), (5, 6, "numbered after an empty row"), (6, 7, "42")),
+        ],
     ),
-    "sequence.ttml": (IN_SEQUENCE, [(0, "One"), (2, "Two")]),
-    "ntsc.ttml": (NTSC % '<p begin="01:00:00:00" end="01:00:01:00">One</p>', [(3603.6, "One")]),
-    "switching.srt": (cue(1, "日本語").encode("iso2022_jp"), [(1, "日本語")]),
-    "declared.ttml": (GREEK.encode("iso8859_7"), [(1, "αβ")]),
-}  # fmt: skip
+    "tags.vtt": (TAGS, [(5, 6, 'AT&T <i> "R&D"'), (7, 8, "- Yes - No"), (360_001, 360_003, "one two")]),
+    "variants.srt": (
+        VARIANTS,
+        [
+            *((0, 2.5, "It is 42"), (63.04, 64, "if x < y and z > 1, <y and z> is {so} or not")),
+            *((120, 121, "7"), (122, 123, "last 99")),
+        ],
+    ),
+    "double.srt": ((cue(1, "One") + cue(2, "Two")).replace("\n", "\n\n"), [(1, 1.9, "One"), (2, 2.9, "Two")]),
+    "numbers.srt": (cue(1, "2020") + cue(2, "42"), [(1, 1.9, "2020"), (2, 2.9, "42")]),
+    "behind.srt": ("1\n00:00:01,000 --> 00:00:02,000 One\n\n" + cue(3, "Two"), [(1, 2, "One"), (3, 3.9, "Two")]),
+    "places.srt": ("1\n00:00:01,000 --> 00:00:02,000  X1:9 X2:9 Y1:9 Y2:9\nOne\n", [(1, 2, "One")]),
+    "marks.srt": (f"\ufeff{cue(1, 'One')}\ufeff{cue(2, 'Two')}", [(1, 1.9, "One"), (2, 2.9, "Two")]),
+    "switching.srt": (cue(1, "日本語").encode("iso2022_jp"), [(1, 1.9, "日本語")]),
+    **dict.fromkeys(("events.ass", "events.ssa"), (ASS_HEADER + "\n".join(ASS_ROWS), EVENTS)),
+    "fields.ass": (OWN_FIELDS, [(1, 2, "one, two")]),
+    **{
+        f"counted {number}.ttml": (COUNTED % attributes, [(1.5, 2, "one two three")])
+        for number, attributes in enumerate(
+            (
+                *('begin="1.5s" dur="500ms"', 'begin="36f" end="48f"', 'begin="15t" end="20t"'),
+                *('begin="00:00:01:12" end="00:00:02:00"', 'begin="0.025m" end="2s"'),
+            )
+        )
+    },
+    "nested.ttml": (
+        f'<tt><body begin="10s"><div begin="5s">{NESTED}</div></body></tt>',
+        [(16, 17, "a"), (17, 18, "b")],
+    ),
+    "sequence.ttml": (IN_SEQUENCE, [(0, 2, "One"), (2, 3, "Two")]),
+    "ntsc.ttml": (NTSC % '<p begin="01:00:00:00" end="01:00:01:00">One</p>', [(3603.6, 3604.601, "One")]),
+    "declared.ttml": (GREEK.encode("iso8859_7"), [(1, 2, "αβ")]),
+    **dict.fromkeys(("a.xml", "a.srv1", "a.txt"), (SRV1, [(1.5, 3.5, "it's"), (4, 9, "on")])),
+    "a.srv3": (SRV3, [(1.5, 2, "it is")]),
+    "lyrics.lrc": (
+        LYRICS,
+        [(10, 60, "again and again"), (60, 4499.5, "again and again"), (4499.5, 4501.5, "late")],
+    ),
+    "hours.txt": (
+        "[00:10.00]one\ntwo\n[00:12.00]\n[01:00:00.50]late\n",
+        [(10, 12, "one two"), (3600.5, 3605.5, "late")],
+    ),
+    "frames.sub": ("{50}{75}{y:i}one|two\n", [(2, 3, "one two")]),
+    "labels.tsv": ("1.5\t2.5\tsaid\n", [(1.5, 2.5, "said")]),
+    "languages.smi": (SAMI, [(1, 2, "eins"), (1, 2, "one")]),
+    "surrogates.json": (r'[{"timestamp": [-2, 1], "text": "a\ud83d\u0000b \ud83d\ude00"}]', [(0, 1, "a?b 😀")]),
+}
 
 
-@pytest.mark.parametrize("name", ODD_WORDS)
-def test_odd_words(tmp_path: Path, name: str) -> None:
-    content, expected = ODD_WORDS[name]
+@pytest.mark.parametrize("name", ODD_FILES)
+def test_an_odd_file_is_read(tmp_path: Path, name: str) -> None:
+    content, expected = ODD_FILES[name]
     path = tmp_path / name
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
-    found = [(line.start_s, line.text) for line in read_subtitles(path).lines]
-    assert [text for _, text in found] == [text for _, text in expected]
-    assert [start_s for start_s, _ in found] == pytest.approx([start_s for start_s, _ in expected])
+    lines = read_subtitles(path, fps=25.0).lines
+    assert [line.text for line in lines] == [text for _, _, text in expected]
+    for line, (start_s, end_s, _) in zip(lines, expected, strict=True):
+        assert (line.start_s, line.end_s) == pytest.approx((start_s, end_s))
 
 
 def test_negative_times_are_told(tmp_path: Path) -> None:

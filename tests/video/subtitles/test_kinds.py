@@ -1,4 +1,4 @@
-"""SRT, WebVTT, ASS, SSA, the JSON of LongVideoBench, and words with times."""
+"""The JSON of LongVideoBench, words with times, and tracks of lines."""
 
 from __future__ import annotations
 
@@ -10,70 +10,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.subtitle_files import ASS_HEADER, Write
+from support.subtitle_files import Write
 
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning
 from atlaskit.video.subtitles import Line, Subtitles, read_subtitles
 from atlaskit.video.subtitles.jsons import LONGEST_S, PAUSE_S
 from atlaskit.video.subtitles.track import LAST_LINE_S
-
-
-def test_vtt_styles_notes_and_tags_are_dropped(write: Write) -> None:
-    path = write(
-        "a.vtt",
-        "WEBVTT - a title\nKind: captions\n\nSTYLE\n::cue { color: red }\n\nNOTE --> not a time\n\n"
-        "100:00:01.000 --> 100:00:03.000 align:start position:0%\n"
-        "<00:00:01.100><c.loud> one</c><00:00:01.500><c> two</c>\n\n"
-        "the second\n00:05.000 --> 00:06.000\nAT&amp;T&nbsp;&lt;i&gt; &quot;R&D&quot;\n\n"
-        "NOTE\nnot part of any text\n\n"
-        "00:07.000 --> 00:08.000\n- <v.first Ann Lee>Yes</v>\n- <lang en><i.x>No</i></lang>\n",
-    )
-    assert read_subtitles(path).lines == (
-        Line(5.0, 6.0, 'AT&T <i> "R&D"'),
-        Line(7.0, 8.0, "- Yes - No"),
-        Line(360001.0, 360003.0, "one two"),
-    )
-
-
-def test_srt_variants_are_parsed(write: Write) -> None:
-    path = write(
-        "a.srt",
-        "1\n-00:00:01,000 --> 00:00:02.5\n{\\an8}It is\n\n42\n2\n"  # a blank row; 42 is text, 2 is not
-        "0:1:03,04 --> 00:01:04\nif x < y and z > 1, <y and z> is {so}<br/>or\\Nnot\n\n"
-        "00:02:00,000-->00:02:01,000 X1:10 Y1:20\n7\n\n"  # this text has no number before it
-        "4\n00:02:02,000 -> 00:02:03,000\nlast\n99\n",
-    )
-    assert read_subtitles(path).lines == (
-        *(Line(0.0, 2.5, "It is 42"), Line(63.04, 64.0, "if x < y and z > 1, <y and z> is {so} or not")),
-        *(Line(120.0, 121.0, "7"), Line(122.0, 123.0, "last 99")),
-    )
-
-
-@pytest.mark.parametrize("suffix", [".ass", ".ssa"])
-def test_ass_dialogue_is_parsed(write: Write, suffix: str) -> None:
-    events = [
-        "Comment: 0,0:00:00.00,0:00:09.00,Default,,0,0,0,,the translator's note",
-        "Dialogue: 0,0:00:00.00,0:00:09.00,Default,,0,0,0,,{\\an7\\p1}m 0 0 l 100 0 100 100{\\p0}",
-        "Dialogue: 0,0:00:04.00,0:00:05.50,Default,Bob,0,0,0,,{\\pos(10,20)\\i1}Well,{\\i0}\\Nyes{a remark}\\hthen.",
-        "Dialogue: 0,0:00:01.00,not a time,Default,,0,0,0,,damaged",
-        "Dialogue: 0,0:00:01.00,0:00:02.25,Default,Ann,x,0,0,,First <b>&amp;",
-        "Dialogue: 0,0:00:03.00,0:00:02.00,Default,,0,0,0,,backwards",
-        "Dialogue: 0,0:00:0",
-    ]
-    path = write("a" + suffix, ASS_HEADER + "\n".join(events))
-    assert read_subtitles(path).lines == (
-        *(Line(1.0, 2.25, "First <b>&amp;"), Line(1.0, 3.0, "damaged"), Line(3.0, 4.0, "backwards")),
-        Line(4.0, 5.5, "Well, yes then."),
-    )
-
-
-def test_the_format_row_tells_the_order_of_the_fields(write: Write) -> None:
-    text = "[Events]\nFormat: Start, End, Actor, Text\nDialogue: 0:00:01.00,0:00:02.00,Ann,one, two\n"
-    assert read_subtitles(write("own.ass", "[Script Info]\n" + text)).lines == (Line(1.0, 2.0, "one, two"),)
-    styles = "[V4 Styles]\nFormat: Name, Fontname\nStyle: Default,Arial\n"
-    marked = "[Events]\nFormat: Marked, Start, End, Style, Name, MarginL, MarginR, MarginV, Effect, Text\n"
-    event = "Dialogue: Marked=0,0:00:01.00,0:00:02.00,Default,,0,0,0,,an old file\n"
-    assert read_subtitles(write("v4.ssa", "[Script Info]\n" + styles + marked + event)).lines[0].text == "an old file"
 
 
 def test_a_line_without_an_end_lasts_until_the_next_or_the_end_of_the_video(write: Write) -> None:
@@ -103,13 +45,6 @@ def test_json_times_that_cannot_be_read_keep_their_words(write: Write, times: st
     with pytest.warns(SubtitleWarning, match="times that cannot be read"):
         track = read_subtitles(write("a.json", f'[{{"timestamp": {times}, "text": "x"}}]'), duration_s=60.0)
     assert [line.text for line in track.lines] == ["x"]
-
-
-def test_lone_surrogates_in_json_are_replaced(write: Write) -> None:
-    path = write("a.json", r'[{"timestamp": [-2, 1], "text": "a\ud83d\u0000b \ud83d\ude00"}]')
-    (line,) = read_subtitles(path).lines
-    assert line == Line(0.0, 1.0, "a?b 😀")
-    line.text.encode()
 
 
 def word(text: Any, start_s: Any, end_s: Any) -> dict[str, Any]:
