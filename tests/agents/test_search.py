@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import pytest
 from pydantic import ValidationError
 from support.asking import ask
-from support.invariants import check_books, check_grounded, check_memory, check_search
+from support.invariants import check_all
 from support.model_doubles import Overruled
 from support.searches import RecordingOracle, of_category, search, text_of
 
@@ -43,10 +43,7 @@ def test_every_category_is_answered_by_every_traversal(
         result = search(long_world, question, shared_cache, traversal=traversal)
         assert result.is_right and question.score(result.prediction) >= 0.99, str(result)
         assert result.stop == result.stops.master == "sufficient" and result.stops.overall is None
-        check_grounded(result)
-        check_books(result, Budget(calls=200))
-        check_memory(result)
-        check_search(result)
+        check_all(result)
 
 
 def test_searches_take_every_action(long_world: World, shared_cache: Cache) -> None:

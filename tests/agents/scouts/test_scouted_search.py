@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from support.invariants import check_books, check_grounded, check_memory, check_search
+from support.invariants import check_all, check_grounded
 from support.model_doubles import Overruled
 from support.searches import RecordingOracle, of_category, search, text_of
 
-from atlaskit.agents.budget import Budget
 from atlaskit.agents.scouts import Hint, Hints, Sight
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -62,10 +61,7 @@ def test_a_hint_finds_what_the_root_does_not_show(long_world: World, shared_cach
     (wanted,) = true_cells(long_world, question)
     assert wanted > 4 and [wanted] not in first_regions(without)
     assert (wanted,) in first_regions(hinted) and hinted.is_right and hinted.total.calls < without.total.calls
-    check_search(hinted)
-    check_grounded(hinted)
-    check_memory(hinted)
-    check_books(hinted, Budget(calls=200))
+    check_all(hinted)
 
 
 def test_the_probe_and_the_worker_are_told(long_world: World) -> None:
