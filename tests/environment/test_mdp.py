@@ -222,11 +222,6 @@ def test_dead_zones_are_the_union_of_the_added_intervals(added: list[tuple[float
     assert zones.coverage(0, 125) == pytest.approx(sum(dead) / 125)
 
 
-@given(st.lists(spans, max_size=8), st.randoms())
-def test_dead_zones_do_not_depend_on_the_order_of_adding(added: list[tuple[float, float]], random: object) -> None:
-    assert DeadZones().add_all(added) == DeadZones().add_all(sorted(added, reverse=True))
-
-
 def test_the_most_confident_items_keep_their_labels_and_order() -> None:
     pad = Scratchpad().add(evidence(float(t), confidence=c) for t, c in ((1, 0.2), (2, 0.9), (3, 0.5), (4, 0.9)))
     assert pad.surest(2).labels == ("B", "D") and pad.surest(3).labels == ("B", "C", "D")
