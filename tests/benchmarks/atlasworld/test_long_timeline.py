@@ -96,6 +96,8 @@ def test_every_question_has_one_answer_in_the_whole_script() -> None:
     worlds = [long(seed, duration_s) for seed in range(4) for duration_s in (1350, 10 * HOUR)]
     for world in (*worlds, *(atlasworld(seed, 600, questions=40, directory="unused") for seed in range(6))):
         assert {question.category for question in world.questions} == set(CATEGORIES)
+        assert len({question.text for question in world.questions}) == len(world.questions) == 40
+        assert any(question.misleading_subtitle for question in world.questions)
         for question in world.questions:
             targets = world.targets(question)
             check_truth(world.script, question, targets)
@@ -138,6 +140,9 @@ def check_truth(script: Script, question: Question, targets: list[WorldEvent]) -
                 assert [choice for choice in question.choices if choice.split(" ", 1)[1] in names] == [answer]
             else:
                 assert [event.colour for event in inside if f"the {event.shape} " in question.text] == [answer]
+                lies = [line for line in script.lines if line.event == first.id and line.misleading]
+                assert bool(lies) == question.misleading_subtitle
+                assert all(any(f"{each} {first.shape}" in line.text for each in question.choices) for line in lies)
         case "OCR":
             assert f"the {first.name} is" in question.text and appearances[first.name] == 1
             assert [event for event in script.events if event.caption == answer] == [first]
@@ -157,6 +162,7 @@ def check_truth(script: Script, question: Question, targets: list[WorldEvent]) -
             (line,) = (line for line in script.lines if f"“{line.text}”" in question.text)
             assert [e for e in script.events if e.start_s < line.end_s and line.start_s < e.end_s] == [first]
             assert line.event == first.id and answer.endswith(first.name)
+            assert (first.name in line.text) != line.misleading == question.misleading_subtitle
         case "WHEN":
             assert appearances[first.name] == 1 and question.answer == (first.start_s, first.end_s)
 
