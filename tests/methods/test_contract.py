@@ -10,6 +10,7 @@ import pytest
 from support.invariants import check_books
 from support.methods import SMALL, ask_by
 from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
+from support.searches import RecordingOracle
 from support.stand_ins import checked_html
 
 import atlaskit as ak
@@ -20,6 +21,7 @@ from atlaskit.errors import InputError
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.cached import PER_VIDEO_STEPS, Call
 from atlaskit.models.errors import Refused, Unreachable
+from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video
@@ -67,14 +69,15 @@ def test_the_table_of_steps_knows_every_method() -> None:
 @pytest.mark.family
 @pytest.mark.parametrize("name", STEPS)
 def test_every_call_is_an_event_of_the_trace(name: str, tiny: World, cache: Cache) -> None:
-    taken = set[str]()
+    taken, oracle = set[str](), RecordingOracle(tiny)
     for number in various(tiny):
-        result = ask_by(name, tiny, Oracle(tiny), cache, number)
+        result = ask_by(name, tiny, oracle, cache, number)
         assert len(result.trace.of("turn")) + 1 == result.total.calls, "and one is the decision"
         check_books(result, Budget())
         check_spans(result, tiny.drawn.duration_s)
         taken.update(call.step for call in result.calls)
     assert taken == {*STEPS[name], "decision"}
+    assert all(len(request.images) <= MOST_IMAGES for request in oracle.requests)
 
 
 @pytest.mark.parametrize("name", ALL)

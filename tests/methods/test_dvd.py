@@ -5,19 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from pydantic import ValidationError
 from support.controllers import CLIPS, Scripted, ranges, told
-from support.searches import RecordingOracle, taken_steps, text_of
+from support.searches import text_of
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.evaluation.baselines import dvd
 from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.controller import ControllerCall
-from atlaskit.methods.dvd import MOST_FOUND, BrowseCall
-from atlaskit.methods.ranges import MOST_RANGES, InspectCall
-from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.methods.dvd import BrowseCall
+from atlaskit.methods.ranges import InspectCall
 from atlaskit.runs.result import Result
 
 SEARCH = {"action": "clip_search", "description": "red circle star square", "k": 4}
@@ -25,47 +22,6 @@ SEARCH = {"action": "clip_search", "description": "red circle star square", "k":
 
 def run(world: World, vlm: Any, cache: Cache, question: Question | None = None, **options: Any) -> Result:
     return dvd(world.drawn, question or world.questions[0], vlm=vlm, cache=cache, **{"size": 32, **options})
-
-
-def test_a_run_describes_each_clip_then_takes_turns_then_decides(tiny: World, cache: Cache) -> None:
-    model = RecordingOracle(tiny)
-    for question in tiny.questions:
-        model.requests.clear()
-        result = run(tiny, model, cache, question)
-        taken = taken_steps(result)
-        assert taken["clip"] == CLIPS and 2 <= taken["dvd"] <= 14
-        assert taken["inspect"] + taken["browse"] <= taken["dvd"]
-        last = model.requests[-1]
-        assert isinstance(last.facts, EvidenceCall) and not last.images
-        assert result.total.calls == sum(taken.values()) + 1 and result.usage["master"].calls == taken["dvd"] + 1
-        assert all(len(request.images) <= MOST_IMAGES for request in model.requests)
-
-
-def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: World, cache: Cache) -> None:
-    model = Scripted(Oracle(tiny), [])
-    run(tiny, model, cache)
-    (request,) = model.of("dvd")
-    call = request.facts
-    assert isinstance(call, ControllerCall) and call.clips == CLIPS
-    assert [tool.name for tool in call.tools] == ["global_browse", "clip_search", "frame_inspect"]
-    assert all(tool.purpose in text_of(request) for tool in call.tools)
-    look = {"action": "frame_inspect", "question": "What?", "ranges": ranges((0, CLIPS - 1))}
-    request.schema.model_validate({"thought": "", "action": look})
-    wrong: list[dict[str, Any]] = [
-        {**look, "ranges": ranges((0, CLIPS))},
-        {**look, "ranges": ranges((-1, 2))},
-        {**look, "ranges": []},
-        {**look, "ranges": ranges(*[(1, 1)] * (MOST_RANGES + 1))},
-        {**look, "ranges": [{"start_s": 0, "end_s": 10}]},
-        {**look, "start_s": 3},
-        {**look, "question": " "},
-        {**SEARCH, "k": MOST_FOUND + 1},
-        {"action": "watch"},
-        {"action": "finish", "answer": "a circle"},
-    ]
-    for action in wrong:
-        with pytest.raises(ValidationError):
-            request.schema.model_validate({"thought": "", "action": action})
 
 
 @pytest.mark.parametrize("turns", [1, 2, 5])

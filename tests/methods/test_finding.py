@@ -134,13 +134,6 @@ def test_a_real_embedder_finds_what_shares_no_word(query: str, number: int, e5: 
     assert found[number] not in Index(found).search(query, 1), "words do not find it"
 
 
-def test_a_question_is_answered_from_clips_that_a_real_embedder_found(world: World, cache: Cache, e5: Embedder) -> None:
-    result = asked(world, cache, e5, top=3)
-    assert result.failure == "" and result.is_right
-    assert result.settings["search"]["embedder"] == "multilingual-e5-small-q4"
-    assert asked(world, cache, e5, top=3, replay=True).to_json() == result.to_json()
-
-
 def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(
     world: World, cache: Cache, server: Embedding
 ) -> None:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-from pydantic import ValidationError
 from support.controllers import CLIPS, Scripted, ranges, told
 from support.model_doubles import Babbler
-from support.searches import RecordingOracle, taken_steps
 from support.stand_ins import Flat
 
 from atlaskit.agents.verbalize import MOST_SUBTITLES
@@ -18,9 +15,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoarm
 from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.controller import ControllerCall
 from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
-from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line, Subtitles
 
@@ -41,43 +36,6 @@ class Ten(Flat):
 
 def run(world: World, vlm: Any, cache: Cache, question: Question | None = None, **options: Any) -> Result:
     return videoarm(world.drawn, question or world.questions[0], vlm=vlm, cache=cache, **{"size": 32, **options})
-
-
-def test_nothing_is_paid_before_the_first_turn(tiny: World, cache: Cache) -> None:
-    model = RecordingOracle(tiny)
-    for question in tiny.questions:
-        model.requests.clear()
-        result = run(tiny, model, cache, question)
-        taken = taken_steps(result)
-        assert model.requests[0].step == "videoarm" and set(taken) <= {"videoarm", "snapshot", "inspect"}
-        assert taken["videoarm"] <= 9 and taken["snapshot"] + taken["inspect"] <= taken["videoarm"]
-        assert isinstance(model.requests[-1].facts, EvidenceCall)
-        assert all(len(request.images) <= MOST_IMAGES for request in model.requests)
-
-
-def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: World, cache: Cache) -> None:
-    model = Scripted(Oracle(tiny), [])
-    run(tiny, model, cache)
-    (request,) = model.of("videoarm")
-    call = request.facts
-    assert isinstance(call, ControllerCall) and call.clips == CLIPS
-    assert [tool.name for tool in call.tools] == ["scene_snapper", "transcript", "clip_analyzer"]
-    for action in (WHOLE, HEAR, LOOK, {**WHOLE, "frames": MOST_FRAMES}):
-        request.schema.model_validate({"thought": "", "action": action})
-    wrong: list[dict[str, Any]] = [
-        {**WHOLE, "ranges": ranges((0, CLIPS))},
-        {**WHOLE, "frames": MOST_FRAMES + 1},
-        {**WHOLE, "frames": 31},
-        {**WHOLE, "frames": 48.0},
-        {**HEAR, "ranges": []},
-        {**HEAR, "start_s": 0},
-        {**LOOK, "range": {"first": 0, "last": True}},
-        {**LOOK, "range": ranges((0, 1))},
-        {"action": "clip_search", "description": "x", "k": 1},
-    ]
-    for action in wrong:
-        with pytest.raises(ValidationError):
-            request.schema.model_validate({"thought": "", "action": action})
 
 
 def test_a_snapshot_can_cover_ten_hours(cache: Cache) -> None:
