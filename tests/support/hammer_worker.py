@@ -182,11 +182,6 @@ def take(directory: Path, key: str, waiting: Path, log: Path, out: Path) -> None
     out.write_bytes(Cache(directory).remember(key, make, go_on=lambda: bool(waiting.touch())))
 
 
-def use(directory: Path) -> None:
-    """Open the cache and use it."""
-    assert is_usable(Cache(directory), "user")
-
-
 def is_usable(cache: Cache, name: str) -> bool:
     """Return whether a cache stores and returns the right values."""
     cache.put(f"put:1:{name}", b"put")
