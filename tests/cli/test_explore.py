@@ -25,7 +25,6 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import World
 
 
 @dataclass
@@ -78,13 +77,6 @@ def exploring(*arguments: object, cwd: Path) -> Iterator[Explorer]:
     finally:
         process.kill()
         process.wait()
-
-
-@pytest.fixture(scope="module")
-def film_file(film: World) -> Path:
-    path = film.video.path  # type: ignore[attr-defined]
-    assert isinstance(path, Path)
-    return path
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ import pytest
 from support.loopback import loopback
 
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.model import joined_words
 
@@ -17,9 +16,8 @@ KEY = "very-secret-key"
 
 
 @pytest.fixture
-def asking(film: World, in_tmp: Path) -> list[str]:
-    path = str(film.video.path)  # type: ignore[attr-defined]
-    return ["ask", path, "What?", "--choice", "a", "--choice", "b", "--cell", "32", "--calls", "4"]
+def asking(film_file: Path, in_tmp: Path) -> list[str]:
+    return ["ask", str(film_file), "What?", "--choice", "a", "--choice", "b", "--cell", "32", "--calls", "4"]
 
 
 def files_with(text: str, folder: Path) -> list[Path]:

@@ -14,8 +14,7 @@ SPOKEN = [(1.0, "one"), (3.0, "five")]
 
 
 @pytest.fixture
-def server(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hearing]:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+def server(in_tmp: Path, short_pauses: None) -> Iterator[Hearing]:
     speaking_video(in_tmp / "talk.mkv", SPOKEN, 5)
     with hearing_server() as hearing:
         yield hearing

@@ -36,8 +36,7 @@ def world() -> World:
 
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedding]:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+def server(short_pauses: None) -> Iterator[Embedding]:
     with embedding_server() as running:
         yield running
 

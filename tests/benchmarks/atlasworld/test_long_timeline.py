@@ -1,4 +1,4 @@
-"""Long worlds: own clips between bank clips, exact times, the same questions at any duration."""
+"""Long worlds and questions: clips and exact times, one true answer at any duration."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import sub_second_depth
 from atlaskit.environment.question import Question
+from atlaskit.environment.render import view
 from atlaskit.errors import InputError
 from atlaskit.video.video import Video
 
@@ -243,3 +244,28 @@ def test_a_perfect_oracle_answers_every_question_within_reach_of_the_finest_grid
                 assert world.script.event_at(item.timestamp_s) in world.targets(question)
     # The finest cells span 0.88 s in one hour and 0.14 s in ten hours; events last at least 0.5 s.
     assert (out_of_reach > 0) == (hours == 1)
+
+
+def worlds(seeds: range, duration_s: float = 600) -> list[World]:
+    return [atlasworld(seed, duration_s, questions=40, directory=Path("unused")) for seed in seeds]
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.floats(10, 1200))
+def test_any_world_has_valid_questions(seed: int, duration_s: float) -> None:
+    world = atlasworld(seed, duration_s, questions=16, directory=Path("unused"))
+    assert world.questions
+    for question in world.questions:
+        assert world.targets(question)
+        assert question.kind == "when" or len(question.choices) >= 2
+        assert question.is_right(question.answer)
+        assert world.question(question.text) == question
+
+
+def test_the_root_grid_shows_fewer_than_half_of_the_events() -> None:
+    shown = total = 0
+    for world in worlds(range(10)):
+        cells = view(world.drawn).cells
+        shown += len({event.id for cell in cells if (event := world.script.event_at(cell.midpoint_s))})
+        total += len(world.script.events)
+    assert shown / total < 0.5
