@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from support.model_doubles import Babbler, Counting, Noting, Overruled
+from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import taken_steps
 from support.stand_ins import Flat
 
@@ -49,7 +49,7 @@ def look(world: World, model: Any, cache: Cache, number: int = 0, **settings: An
 
 
 def test_a_certain_answer_costs_five_frames_a_judgement_and_the_answer(brief_world: World, cache: Cache) -> None:
-    model = Noting(judging(brief_world, {"sure": 3}))
+    model = Counting(judging(brief_world, {"sure": 3}))
     result = look(brief_world, model, cache)
     assert taken_steps(result) == {"frame": 5, "videoagent": 1} and result.total.calls == 7
     assert [call.frame.time_s for call in model.of(StillCall)] == [12.0, 36.0, 60.0, 84.0, 108.0]
@@ -60,7 +60,7 @@ def test_a_certain_answer_costs_five_frames_a_judgement_and_the_answer(brief_wor
 
 
 def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, cache: Cache) -> None:
-    model = Noting(judging(brief_world, looks((4, "a star"), (0, "a red circle"))))
+    model = Counting(judging(brief_world, looks((4, "a star"), (0, "a red circle"))))
     result = look(brief_world, model, cache)
     _, second = model.of(JudgeCall)
     picks = model.of(PickCall)
@@ -82,10 +82,10 @@ def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, ca
 
 
 def test_rounds_and_segments_are_bounded(brief_world: World, cache: Cache) -> None:
-    alone = Noting(ak.Oracle(brief_world))
+    alone = Counting(ak.Oracle(brief_world))
     look(brief_world, alone, cache, rounds=1)
     assert not alone.of(JudgeCall) and len(alone.of(StillCall)) == 5 and len(alone.of(TextCall)) == 1
-    model = Noting(judging(brief_world, looks((0, "x"))))
+    model = Counting(judging(brief_world, looks((0, "x"))))
     look(brief_world, model, Cache(None), rounds=6)
     assert len(model.of(JudgeCall)) == 5
     assert all(span[1] - span[0] >= 1.0 for call in model.of(JudgeCall) for span in call.segments)
@@ -131,12 +131,12 @@ def times_of(calls: list[StillCall]) -> list[float]:
 
 
 def test_a_question_costs_its_frames_its_ratings_and_the_answer(brief_world: World, cache: Cache) -> None:
-    model = Noting(ak.Oracle(brief_world))
+    model = Counting(ak.Oracle(brief_world))
     result = tree(brief_world, model, cache)
     calls = taken_steps(result)
     assert set(calls) == {"frame", "relevance"} and result.total.calls == calls.total() + 1
     assert len(model.of(RelevanceCall)) == calls["relevance"] <= 3, "8, 16 and 32 groups"
-    assert [type(facts) for facts in model.facts if type(facts) is not StillCall][-1] is TextCall
+    assert type(model.requests[-1].facts) is TextCall
     (answered,) = model.of(TextCall)
     rows = answered.text.split("\n")
     assert len(rows) <= calls["frame"] and all(row.startswith("Frame at ") for row in rows)
@@ -146,7 +146,7 @@ def test_a_question_costs_its_frames_its_ratings_and_the_answer(brief_world: Wor
 
 def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World, cache: Cache) -> None:
     """A rating is of a row, and rows are in order of time."""
-    model = Noting(rating(brief_world, 1, 3, 2, 1))
+    model = Counting(rating(brief_world, 1, 3, 2, 1))
     tree(brief_world, model, cache, clusters=6, most_clusters=6)
     frames = SimilarFrames(brief_world.drawn, cache)
     groups = sorted(frames.clusters(6), key=lambda group: group.time_s)
@@ -166,10 +166,10 @@ def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World,
 def test_groups_are_doubled_until_enough_are_relevant(brief_world: World) -> None:
     expected = {1: [8, 16, 32], 3: [8]}
     for grade, counts in expected.items():
-        model = Noting(rating(brief_world, grade))
+        model = Counting(rating(brief_world, grade))
         tree(brief_world, model, Cache(None))
         assert [len(call.rows) for call in model.of(RelevanceCall)] == counts
-    model = Noting(rating(brief_world, 1))
+    model = Counting(rating(brief_world, 1))
     tree(brief_world, model, Cache(None), clusters=5, most_clusters=12)
     assert [len(call.rows) for call in model.of(RelevanceCall)] == [5, 10, 12]
     described = times_of(model.of(StillCall))
@@ -178,12 +178,12 @@ def test_groups_are_doubled_until_enough_are_relevant(brief_world: World) -> Non
 
 def test_groups_can_grow_with_the_duration_and_are_rated_32_at_a_time() -> None:
     long = ak.benchmarks.atlasworld(3, 3_750, questions=1, size=(160, 90))
-    model = Noting(rating(long, 1))
+    model = Counting(rating(long, 1))
     settings = {"clusters": 10, "most_clusters": 20, "most_frames": 60, "grow": True, "threads": 1}
     result = tree(long, model, Cache(None), **settings)
     assert [len(call.rows) for call in model.of(RelevanceCall)] == [20, 32, 8], "two hours have begun"
     assert result.settings["grow"] is True and result.settings["most_frames"] == 60
-    model = Noting(rating(long, 1))
+    model = Counting(rating(long, 1))
     tree(long, model, Cache(None), **{**settings, "grow": False})
     assert [len(call.rows) for call in model.of(RelevanceCall)] == [10, 20]
 

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.model_doubles import Babbler, Flaky
+from support.model_doubles import Babbler, Counting, Flaky
 from support.paths import ROOT
 from support.stand_ins import CHOICE, MASTER_AND_WORKER, Flat, run
 
@@ -24,7 +24,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError
-from atlaskit.models.protocol import CallControl, Image, Model, Reply, Request
+from atlaskit.models.protocol import Image
 from atlaskit.runs import replay
 from atlaskit.runs.events import KINDS, Event
 from atlaskit.runs.trace import TRACE_VERSION, Trace
@@ -40,18 +40,6 @@ CASES = (
     "stop",
 )
 REMOVED = object()
-
-
-class RecordingModel:
-    """A model that records every image it is shown."""
-
-    def __init__(self, model: Model) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.images: dict[str, Image] = {}
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        self.images |= {image.key: image for image in request.images}
-        return self.model.complete(request, **control)
 
 
 def matches(event: Event, case: str) -> bool:
@@ -75,7 +63,7 @@ class Eventful:
 def eventful_run(world: World, shared_cache: Cache) -> Eventful:
     """The first babbler's run that has every case; which one it is depends on the prompts."""
     for seed in range(100):
-        model = RecordingModel(Flaky(Babbler(seed), 0.1, seed, MASTER_AND_WORKER))
+        model = Counting(Flaky(Babbler(seed), 0.1, seed, MASTER_AND_WORKER))
         trace = run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40)).trace
         has_dead_zone = any(event.dead_s for event in trace.of("report"))
         has_erasure = any(event.erased for event in trace.of("review"))
@@ -119,7 +107,7 @@ def test_replay_draws_every_image_of_a_run(
     question: Question,
 ) -> None:
     directory = tmp_path_factory.mktemp("run")
-    model, cache = RecordingModel(Flaky(Babbler(seed), rate, seed, MASTER_AND_WORKER)), Cache(directory / "cache")
+    model, cache = Counting(Flaky(Babbler(seed), rate, seed, MASTER_AND_WORKER)), Cache(directory / "cache")
     options = {"traversal": traversal, "workers": workers, "budget": Budget(calls=calls), "max_rounds": 3, "steps": 5}
     result = run(world.drawn, model, cache, question, **options)
     trace, decoded = Trace.load(save_to(result.trace, directory)), world.drawn.frames_decoded
@@ -134,7 +122,7 @@ def test_replay_draws_every_image_of_a_run(
 
 
 def test_a_run_on_native_cells_is_replayed(cache: Cache, tmp_path: Path) -> None:
-    model = RecordingModel(Babbler(8))
+    model = Counting(Babbler(8))
     model.name = "gemma-4-31b"
     options = {"k": 3, "cell": 96, "steps": 6, "workers": 3, "traversal": "dfs", "max_rounds": 2}
     result = run(Flat((1920, 1080)), model, cache, **options)
