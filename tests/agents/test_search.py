@@ -9,7 +9,7 @@ import pytest
 from pydantic import ValidationError
 from support.asking import ask
 from support.invariants import check_all
-from support.model_doubles import Overruled
+from support.model_doubles import Failing, Overruled
 from support.searches import RecordingOracle, of_category, search, text_of
 
 import atlaskit as ak
@@ -92,22 +92,14 @@ def test_a_summary_is_always_searched_breadth_first(long_world: World, cache: Ca
 
 
 def test_a_second_visit_knows_the_evidence_of_the_first(long_world: World, cache: Cache) -> None:
-    requests: list[Request] = []
-
-    class FailsTwice(Oracle):
-        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-            if request.step == "step":
-                requests.append(request)
-                if 2 <= len(requests) <= 3:
-                    raise ModelError("the network is down")
-            return super().complete(request, **control)
-
+    down = ModelError("the network is down")
+    model = Failing(Oracle(long_world), lambda request, n: down if request.step == "step" and n in (2, 3) else None)
     question = of_category(long_world, "S2A")
-    result = search(long_world, question, cache, FailsTwice(long_world), workers=1, traversal="dfs", min_rounds=2)
+    result = search(long_world, question, cache, model, workers=1, traversal="dfs", min_rounds=2)
     first, second = result.trace.of("assign")[:2]
     assert first.sorties[0].path == second.sorties[0].path
     assert second.sorties[0].had_evidence == ("A",) and result.trace.of("report")[0].is_open
-    text = text_of(requests[3])
+    text = text_of([request for request in model.requests if request.step == "step"][3])
     assert "in order of time:\n[A]" in text
     assert result.is_right and len(result.evidence) == 1
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from support.invariants import check_books
 from support.methods import SMALL, ask_by
-from support.model_doubles import Babbler, Counting, Flaky, Slow, Spiteful
+from support.model_doubles import Babbler, Counting, Failing, Flaky, Slow, Spiteful
 from support.searches import RecordingOracle
 from support.stand_ins import checked_html
 
@@ -136,29 +136,18 @@ def test_a_failed_decision_costs_the_answer(name: str, tiny: World) -> None:
     assert result.prediction is None and result.stop == "model" and result.failure == "the network is down"
 
 
-class Gone:
-    """A server that nobody reaches, or one that rejects every call."""
-
-    def __init__(self, error: Exception) -> None:
-        self.error, self.calls, self.name, self.parameters = error, 0, "gone", dict[str, Any]()
-
-    def complete(self, request: Any, **control: Any) -> Any:
-        self.calls += 1
-        raise self.error
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_an_unreachable_server_is_an_error(name: str, tiny: World) -> None:
     with pytest.raises(Unreachable):
-        ask_by(name, tiny, Gone(Unreachable("nobody is there")), Cache(None))
+        ask_by(name, tiny, Failing(Babbler(), lambda *_: Unreachable("nobody is there")), Cache(None))
 
 
 @pytest.mark.parametrize("name", STEPS)
 def test_a_model_that_rejects_every_call_is_not_asked_for_each_clip(name: str, tiny: World) -> None:
-    model = Gone(Refused("wrong key", is_final=True))
+    model = Failing(Babbler(), lambda *_: Refused("wrong key", is_final=True))
     result = ask_by(name, tiny, model, Cache(None), threads=2)
     assert result.prediction is None and result.stop == "model" and result.failure == "wrong key"
-    assert model.calls <= 2, "as many as are in flight"
+    assert len(model.calls) <= 2, "as many as are in flight"
 
 
 @pytest.mark.family

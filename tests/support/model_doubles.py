@@ -162,6 +162,25 @@ class Counting:
         return {image.key: image for request in self.requests for image in request.images}
 
 
+class Failing(Counting):
+    """A model some of whose calls fail.
+
+    `error` gives the error of a call, or None, by the request and its number among its step's.
+    """
+
+    def __init__(self, model: Model, error: Callable[[Request, int], Exception | None]) -> None:
+        super().__init__(model)
+        self._error = error
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        error = self._error(request, 1 + self.calls.count(request.step))
+        if error is None:
+            return super().complete(request, **control)
+        self.calls.append(request.step)
+        self.requests.append(request)
+        raise error
+
+
 class Looking:
     """A model that encodes every image of a request, as a client does."""
 
