@@ -44,24 +44,6 @@ def test_the_options_reach_the_endpoint_and_the_key_reaches_nothing_else(
     assert not files_with(KEY, in_tmp)
 
 
-@pytest.mark.parametrize(
-    ("command", "words", "sentence"),
-    [
-        ("ask", ["--model", "nano", "--dialect", "openai"], "--dialect is for an endpoint, and 'nano' is no address"),
-        ("evaluate", ["--model", "http://h/v1", "a", "--key-env", KEY], "never the key itself"),
-        ("experiments", ["--model", "http://h/v1", "a", "--max-tokens", "0"], "--max-tokens is a whole number"),
-    ],
-    ids=str,
-)
-def test_wrong_options_are_one_sentence_on_every_command(
-    asking: list[str], command: str, words: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    start = {"ask": asking, "evaluate": ["evaluate", "atlasworld", "--out", "o.csv"], "experiments": ["experiments"]}
-    assert main([*start[command], *words]) == 2
-    told = capsys.readouterr().err
-    assert told.count("\n") == 1 and sentence in told and KEY not in told
-
-
 def test_nano_is_served_without_being_started(asking: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """With all replies in the cache, one line answers and no server starts."""
     from support.asking import ask
