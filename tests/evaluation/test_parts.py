@@ -21,7 +21,7 @@ from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.evaluation.card import card_text, differences
+from atlaskit.evaluation.card import card_text
 from atlaskit.evaluation.estimate import estimate
 from atlaskit.evaluation.parts import SHARD, failed, merged, shard, with_retried
 from atlaskit.evaluation.runner import EvaluationStopped
@@ -168,13 +168,6 @@ class TestCard:
         json.dumps(card)
         told = card_text(card)
         assert "settings in full k: 8" in told and "asked questions: 9" in told
-
-    def test_two_cards_differ_in_what_was_changed(self, bench: Benchmark, cache: Cache) -> None:
-        one, same, other = run(bench, cache).attrs, run(bench, cache).attrs, run(bench[:3], cache, k=4).attrs
-        assert differences(one, same) == []
-        changed = {name: values for name, *values in differences(one, other)}
-        assert changed["settings in full k"] == [8, 4] and changed["asked questions"] == [9, 3]
-        assert "asked sha256" in changed and "run prompts" not in changed
 
     def test_it_names_the_server_that_was_paid(self, bench: Benchmark, cache: Cache) -> None:
         with answering() as address:

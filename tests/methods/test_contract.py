@@ -105,13 +105,14 @@ def test_a_replay_elsewhere_needs_no_file(name: str, tiny: World, tmp_path: Path
 
 @pytest.mark.family
 @pytest.mark.parametrize("name", ALL)
-@pytest.mark.parametrize("kind", [Oracle, Babbler])
-def test_neither_threads_nor_timing_change_anything(name: str, kind: Any, tiny: World) -> None:
+@pytest.mark.parametrize("budget", [Budget(calls=20), Budget()], ids=str)
+@pytest.mark.parametrize("kind", [Babbler, Oracle])
+def test_neither_threads_nor_timing_change_anything(name: str, kind: Any, budget: Budget, tiny: World) -> None:
     def model() -> Any:
         return kind(tiny) if kind is Oracle else kind(3)
 
-    one = ask_by(name, tiny, model(), Cache(None), threads=1)
-    many = ask_by(name, tiny, Slow(model(), 7), Cache(None), threads=8)
+    one = ask_by(name, tiny, model(), Cache(None), threads=1, budget=budget)
+    many = ask_by(name, tiny, Slow(model(), 7), Cache(None), threads=8, budget=budget)
     assert one.to_json() == many.to_json()
 
 
@@ -160,14 +161,6 @@ def test_a_budget_is_hard_and_an_answer_is_given(name: str, calls: int, tiny: Wo
     assert result.prediction is not None and result.stop in ("answered", "calls")
     unlimited = ask_by(name, tiny, Oracle(tiny), Cache(None))
     assert unlimited.stop != "calls" and (result.total.calls < unlimited.total.calls) == (result.stop == "calls")
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_a_budget_ends_at_the_same_call_for_any_timing(name: str, tiny: World) -> None:
-    given: dict[str, Any] = {"budget": Budget(calls=20), "threads": 4}
-    one = ask_by(name, tiny, Babbler(20), Cache(None), **given)
-    other = ask_by(name, tiny, Slow(Babbler(20), 3), Cache(None), **given)
-    assert one.to_json() == other.to_json()
 
 
 @pytest.mark.family

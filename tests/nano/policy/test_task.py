@@ -1,8 +1,9 @@
-"""The policy without language: what it reads, its environment, and the rules beside it."""
+"""The policy without language: what it reads, its environment, and what it learned."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from support.policy import PerfectEyes, one_hot
 from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.gym import KINDS
+from nano.policy import learn, summary
 from nano.policy.query import Floats, Query
 from nano.policy.recipe import CHOSEN_BY, FIRST_WORLD, Recipe
 from nano.policy.task import CLOSE_LOOKS, SIZE, PolicyEnv
@@ -93,3 +95,13 @@ def test_worlds_of_training_trials_and_tests_are_apart() -> None:
     assert sum(map(len, ranges)) == len(set.union(*ranges)) == recipe.worlds + recipe.trials + recipe.tests
     assert recipe.training_worlds[0] == seeds("development")[FIRST_WORLD]
     assert set(recipe.trial_worlds) <= set(seeds(CHOSEN_BY)) and set(recipe.test_worlds) <= set(seeds("test"))
+
+
+@pytest.mark.long
+def test_the_policy_that_ships_is_above_random_and_above_the_rule(tmp_path: Path) -> None:
+    learned = learn(folder=tmp_path, replay=True)
+    table = summary(learned.test).set_index("policy")
+    assert learned.recipe.seeds == "test" and table.loc["learned", "n"] == 600
+    for other in ("random", "zero-shot", "likeness"):
+        assert table.loc["learned", "reward_low"] > table.loc[other, "reward_high"], other
+    assert table.loc["learned", "reward_high"] < table.loc["greedy (an oracle)", "reward_low"]
