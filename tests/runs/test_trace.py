@@ -22,7 +22,6 @@ from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import Image
 from atlaskit.runs import replay
@@ -95,6 +94,7 @@ def recorded_keys(event: Event) -> list[str]:
     calls=st.integers(2, 40),
     rate=st.sampled_from([0.0, 0.0, 0.3]),
     question=st.sampled_from([CHOICE, WHEN]),
+    name=st.sampled_from(["babbler", "gemma-4-31b"]),
 )
 def test_replay_draws_every_image_of_a_run(
     world: World,
@@ -105,13 +105,16 @@ def test_replay_draws_every_image_of_a_run(
     calls: int,
     rate: float,
     question: Question,
+    name: str,
 ) -> None:
+    """With patches of 32 px, or of 48, which the second name asks for."""
     directory = tmp_path_factory.mktemp("run")
     model, cache = Counting(Flaky(Babbler(seed), rate, seed, MASTER_AND_WORKER)), Cache(directory / "cache")
+    model.name = name
     options = {"traversal": traversal, "workers": workers, "budget": Budget(calls=calls), "max_rounds": 3, "steps": 5}
     result = run(world.drawn, model, cache, question, **options)
     trace, decoded = Trace.load(save_to(result.trace, directory)), world.drawn.frames_decoded
-    assert trace == result.trace
+    assert trace == result.trace and result.settings["patch"] == (48 if name == "gemma-4-31b" else 32)
     shown = list(replay.pictures(trace, world.drawn, cache))
     assert [each.picture.key for each in shown] == [key for event in trace for key in recorded_keys(event)]
     assert all(trace.events[each.place] is each.event for each in shown)
@@ -119,24 +122,6 @@ def test_replay_draws_every_image_of_a_run(
     assert world.drawn.frames_decoded == decoded, "nothing is decoded until an image is looked at"
     assert replay.memory(trace) == (result.evidence, result.dead_zones)
     assert all(type(event) is KINDS[event.kind] for event in trace)
-
-
-def test_a_run_on_native_cells_is_replayed(cache: Cache, tmp_path: Path) -> None:
-    model = Counting(Babbler(8))
-    model.name = "gemma-4-31b"
-    options = {"k": 3, "cell": 96, "steps": 6, "workers": 3, "traversal": "dfs", "max_rounds": 2}
-    result = run(Flat((1920, 1080)), model, cache, **options)
-    trace = Trace.load(save_to(result.trace, tmp_path))
-    (start,) = trace.of("start")
-    assert start.settings["fit"] == "native" and start.settings["patch"] == 48
-    shown = {each.picture.key: each.picture for each in replay.pictures(trace, Flat((1920, 1080)), cache)}
-    assert {key: image.size for key, image in model.images.items()}.items() <= {
-        key: image.size for key, image in shown.items()
-    }.items()
-    assert {type(image) for image in model.images.values()} == {View, Still, Sheet}
-    assert result.sheet.look.fit == "native" and result.sheet.look.patch == start.settings["patch"]
-    with pytest.raises(InputError, match="the image differs"):
-        list(replay.pictures(changed(trace, "start", "settings.cell", 128), Flat((1920, 1080)), cache))
 
 
 def test_the_memory_at_every_moment(eventful: Trace) -> None:
