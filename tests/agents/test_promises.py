@@ -22,16 +22,19 @@ from atlaskit.models.prices import Prices
 from atlaskit.runs.trace import Trace
 
 KINDS = ("open", "when", "count", "summary")
-REFINED = st.fixed_dictionaries(
-    {},
+SEARCHES = st.fixed_dictionaries(
+    {"workers": st.integers(1, 16), "traversal": st.sampled_from(["auto", "dfs", "bfs", "beam"])},
     optional={
         "second_look": st.sampled_from([True, "salient"]),
         "votes": st.integers(2, 4),
         "scouts": st.just(("words",)),
         "thrift": st.lists(st.sampled_from(MEASURES), min_size=1, unique=True).map(tuple),
+        "look_ahead": st.booleans(),
     },
 )
-"""What a search can be refined by."""
+LIMITS = {"calls": st.integers(1, 60), "tokens": st.integers(1, 80_000), "effective_tokens": st.integers(1, 80_000)}
+BUDGETS = st.fixed_dictionaries({}, optional=LIMITS).map(lambda given: Budget(**given or {"calls": 60}))
+BUDGETS |= st.floats(0.001, 0.1).map(lambda usd: Budget(usd=usd, prices=Prices(prompt=1, completion=5)))
 QUESTIONS = st.sampled_from([CHOICE, *(Question("What about it?", kind=kind) for kind in KINDS)])
 
 
@@ -51,127 +54,59 @@ def test_a_replay_makes_no_calls_decodes_nothing_and_has_the_same_bytes(film: Wo
 
 
 @settings(max_examples=20)
-@given(
-    seed=st.integers(0, 10**6),
-    workers=st.integers(1, 16),
-    question=QUESTIONS,
-    traversal=st.sampled_from(["auto", "dfs", "bfs", "beam"]),
-    look_ahead=st.booleans(),
-    refined=REFINED,
-)
+@given(st.integers(0, 10**6), QUESTIONS, SEARCHES)
 def test_the_result_does_not_depend_on_threads_or_timing(
-    small_world: World,
-    seed: int,
-    workers: int,
-    question: Question,
-    traversal: str,
-    look_ahead: bool,
-    refined: dict[str, Any],
+    small_world: World, seed: int, question: Question, options: dict[str, Any]
 ) -> None:
     """Promise 8, with a model that answers nonsense after random delays."""
-    options = {"workers": workers, "traversal": traversal, "look_ahead": look_ahead, "steps": 4, "max_depth": 3}
-    options |= refined
+    options |= {"steps": 4, "max_depth": 3, "budget": Budget(calls=40)}
+    models = Babbler(seed), Slow(Babbler(seed), seed), Slow(Babbler(seed), seed + 1)
     runs = [
-        search_small(small_world, question, model, Cache(None), threads=threads, budget=Budget(calls=40), **options)
-        for model, threads in (
-            (Babbler(seed), 1),
-            (Slow(Babbler(seed), seed), workers),
-            (Slow(Babbler(seed), seed + 1), 3),
-        )
+        search_small(small_world, question, model, Cache(None), threads=threads, **options)
+        for model, threads in zip(models, (1, options["workers"], 3), strict=True)
     ]
     assert len({result.to_json() for result in runs}) == 1
 
 
+ERRORS = st.sampled_from([0.0, 0.2, 0.6])
+
+
 @settings(max_examples=15)
-@given(
-    data=st.data(),
-    workers=st.integers(1, 16),
-    miss=st.sampled_from([0.0, 0.2, 0.6]),
-    confuse=st.sampled_from([0.0, 0.2, 0.6]),
-    seed=st.integers(0, 10**6),
-    traversal=st.sampled_from(["auto", "dfs", "bfs", "beam"]),
-    refined=REFINED,
-)
+@given(st.data(), ERRORS, ERRORS, st.integers(0, 10**6), SEARCHES)
 def test_promises_hold_with_weak_oracles(
-    small_world: World,
-    data: st.DataObject,
-    workers: int,
-    miss: float,
-    confuse: float,
-    seed: int,
-    traversal: str,
-    refined: dict[str, Any],
+    small_world: World, data: st.DataObject, miss: float, confuse: float, seed: int, options: dict[str, Any]
 ) -> None:
     """Promises 4, 8 and 10, with sensible answers, so that the search makes progress."""
     question = data.draw(st.sampled_from(small_world.questions))
     oracle, budget = Oracle(small_world, miss, confuse, seed), Budget(calls=60)
-    options = {"workers": workers, "traversal": traversal, "budget": budget, **refined}
-    runs = [
-        search_small(small_world, question, model, Cache(None), **options) for model in (oracle, Slow(oracle, seed))
-    ]
-    assert runs[0].to_json() == runs[1].to_json()
-    check_all(runs[0], budget)
+    first, other = (
+        search_small(small_world, question, model, Cache(None), budget=budget, **options)
+        for model in (oracle, Slow(oracle, seed))
+    )
+    assert first.to_json() == other.to_json()
+    check_all(first, budget)
 
 
 @settings(max_examples=40)
-@given(
-    seed=st.integers(0, 10**6),
-    calls=st.one_of(st.none(), st.integers(1, 60)),
-    tokens=st.one_of(st.none(), st.integers(1, 80_000)),
-    effective_tokens=st.one_of(st.none(), st.integers(1, 80_000)),
-    usd=st.one_of(st.none(), st.floats(0.001, 0.1)),
-    rate=st.sampled_from([0.0, 0.2, 0.6]),
-    workers=st.integers(1, 16),
-    depth=st.integers(0, 3),
-    question=QUESTIONS,
-    traversal=st.sampled_from(["auto", "dfs", "bfs", "beam"]),
-    min_rounds=st.integers(1, 4),
-    refined=REFINED,
-)
+@given(st.integers(0, 10**6), BUDGETS, ERRORS, st.integers(0, 3), st.integers(1, 4), QUESTIONS, SEARCHES)
 def test_promises_hold_whatever_a_model_answers(
     small_world: World,
     seed: int,
-    calls: int | None,
-    tokens: int | None,
-    effective_tokens: int | None,
-    usd: float | None,
+    budget: Budget,
     rate: float,
-    workers: int,
-    depth: int,
-    question: Question,
-    traversal: str,
+    max_depth: int,
     min_rounds: int,
-    refined: dict[str, Any],
+    question: Question,
+    options: dict[str, Any],
 ) -> None:
     """Promises 4, 9 and 10, with nonsense, failures and any budget."""
-    is_limited = calls or tokens or effective_tokens or usd
-    budget = Budget(
-        calls=calls if is_limited else 60,
-        tokens=tokens,
-        effective_tokens=effective_tokens,
-        usd=usd,
-        prices=usd and Prices(prompt=1, completion=5),
-    )
     model = Flaky(Babbler(seed), rate, seed, ("step", "review", "probe"))
-    result = search_small(
-        small_world,
-        question,
-        model,
-        Cache(None),
-        workers=workers,
-        max_depth=depth,
-        budget=budget,
-        steps=5,
-        max_rounds=6,
-        min_rounds=min_rounds,
-        traversal=traversal,
-        **refined,
-    )
-    check_all(result, budget, workers)
-    if model.failed == 0 and tokens is None and effective_tokens is None and usd is None:
+    options |= {"max_depth": max_depth, "min_rounds": min_rounds, "steps": 5, "max_rounds": 6}
+    result = search_small(small_world, question, model, Cache(None), budget=budget, **options)
+    check_all(result, budget, options["workers"])
+    if model.failed == 0 and budget.tokens is budget.effective_tokens is budget.usd is None:
         assert result.prediction is not None, "a call is always reserved for the decision"
-    if result.stop == "sufficient":
-        assert result.rounds >= min_rounds
+    assert result.stop != "sufficient" or result.rounds >= min_rounds
 
 
 def test_a_probe_that_names_no_cell_ranks_all_equally(world: World, cache: Cache) -> None:
