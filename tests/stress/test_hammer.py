@@ -8,7 +8,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import threading
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -18,7 +17,6 @@ from typing import Any
 import pytest
 from support.fork_worker import fork_beside_a_held_key
 from support.hammer_worker import (
-    LARGEST,
     OPERATIONS,
     PATIENCE_S,
     THREADS,
@@ -65,28 +63,6 @@ def test_eight_processes_of_eight_threads_share_one_cache(tmp_path: Path, monkey
     assert all(counts["corrupt"] == 0 for counts in stats.values())
     monkeypatch.setattr("atlaskit.caching.disk.ORPHAN_AGE_S", -60.0)  # files of any age count as orphans
     assert cache.verify() == {}
-
-
-@pytest.mark.long
-def test_an_entry_can_be_read_while_it_is_overwritten(tmp_path: Path) -> None:
-    """The file of a large entry is deleted while other threads may be reading it."""
-    cache, other, value, done = Cache(tmp_path), Cache(tmp_path), b"x" * LARGEST, threading.Event()
-    cache.put("blob:1:1", value)
-
-    def overwrite() -> None:
-        while not done.is_set():
-            other.put("blob:1:1", value)
-
-    writer = threading.Thread(target=overwrite)
-    writer.start()
-    try:
-        values = [cache.get("blob:1:1") for _ in range(2000)]
-        dropped = [cache.verify() for _ in range(50)]
-    finally:
-        done.set()
-        writer.join()
-    assert values.count(value) == len(values)
-    assert dropped == [{}] * len(dropped)
 
 
 def test_a_killed_process_releases_its_key(tmp_path: Path) -> None:
