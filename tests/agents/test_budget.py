@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.model_doubles import Babbler, Counting, Overruled
-from support.searches import CHOICE, search_small
+from support.searches import search_small
+from support.stand_ins import CHOICE
 
 from atlaskit.agents.budget import Budget, Meter
 from atlaskit.benchmarks.atlasworld import World

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from support.asking import ask
 from support.invariants import check_all, check_grounded, check_search
 from support.model_doubles import Babbler, Counting, Flaky, Overruled, Slow, names_nothing
-from support.searches import CHOICE, search_small
+from support.searches import search_small
+from support.stand_ins import CHOICE
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import MEASURES

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from support.asking import ask
 from support.invariants import check_all, check_memory, check_search
 from support.model_doubles import Babbler, Counting, Overruled
-from support.searches import CHOICE, RecordingOracle, of_category, search
-from support.stand_ins import Flat
+from support.searches import RecordingOracle, of_category, search
+from support.stand_ins import CHOICE, Flat
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import MEASURES, Search, resolve_search

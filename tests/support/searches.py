@@ -12,9 +12,6 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs.result import Result
 from support.asking import ask
 
-CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
-"""A question that no world knows, for models that answer anything."""
-
 
 class RecordingOracle(Oracle):
     """An oracle that records the requests it gets."""
