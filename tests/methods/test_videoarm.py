@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from support.controllers import CLIPS, Scripted, ranges, told
+from support.methods import ask_by
 from support.model_doubles import Babbler
 from support.stand_ins import Flat
 
@@ -16,7 +15,6 @@ from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoarm
 from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
-from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line, Subtitles
 
 WHICH = Question("What is it?", ("a circle", "a square"))
@@ -34,10 +32,6 @@ class Ten(Flat):
         self.subtitles = Subtitles(tuple(Line(10.0 * n + 1, 10.0 * n + 3, f"{words} {n}") for n in range(3600)))
 
 
-def run(world: World, vlm: Any, cache: Cache, question: Question | None = None, **options: Any) -> Result:
-    return videoarm(world.drawn, question or world.questions[0], vlm=vlm, cache=cache, **{"size": 32, **options})
-
-
 def test_a_snapshot_can_cover_ten_hours(cache: Cache) -> None:
     whole = {"action": "scene_snapper", "ranges": ranges((0, 3599)), "frames": MOST_FRAMES}
     model = Scripted(Babbler(), [whole])
@@ -53,7 +47,7 @@ def test_a_snapshot_can_cover_ten_hours(cache: Cache) -> None:
 def test_only_the_latest_snapshot_is_shown_and_its_sentence_outlasts_it(tiny: World, cache: Cache) -> None:
     second = {**WHOLE, "ranges": ranges((6, 7), (2, 2)), "frames": 40}
     model = Scripted(Oracle(tiny), [WHOLE, LOOK, second, HEAR])
-    result = run(tiny, model, cache)
+    result = ask_by("videoarm", tiny, model, cache)
     asked = [[view for view in request.images if isinstance(view, View)] for request in model.of("videoarm")]
     shown = [[view.grid.start_s for view in views] for views in asked]
     assert shown == [[], [0, 60], [0, 60], [20, 60], [20, 60]]
@@ -98,5 +92,5 @@ def test_what_a_tool_cannot_do_is_told(cache: Cache) -> None:
 
 def test_a_question_costs_at_most_nineteen_calls_in_ten_hours_too(tiny: World, cache: Cache) -> None:
     snaps = [{**WHOLE, "frames": 32 + 16 * (number % 8)} for number in range(20)]
-    assert run(tiny, Scripted(Oracle(tiny), snaps), cache).total.calls == 19
+    assert ask_by("videoarm", tiny, Scripted(Oracle(tiny), snaps), cache).total.calls == 19
     assert videoarm(Ten(), WHICH, vlm=Scripted(Babbler(), snaps), cache=cache, size=32).total.calls == 19
