@@ -42,9 +42,9 @@ def looks(*wanted: tuple[int, str]) -> dict[str, Any]:
     return {"sure": 1, "look": [{"segment": segment, "look_for": words} for segment, words in wanted]}
 
 
-def test_a_certain_answer_costs_five_frames_a_judgement_and_the_answer(brief_world: World, cache: Cache) -> None:
-    model = Counting(judging(brief_world, {"sure": 3}))
-    result = ask_by("videoagent", brief_world, model, cache)
+def test_a_certain_answer_costs_five_frames_a_judgement_and_the_answer(tiny: World, cache: Cache) -> None:
+    model = Counting(judging(tiny, {"sure": 3}))
+    result = ask_by("videoagent", tiny, model, cache)
     assert taken_steps(result) == {"frame": 5, "videoagent": 1} and result.total.calls == 7
     assert times_of(model.of(StillCall)) == [12.0, 36.0, 60.0, 84.0, 108.0]
     (judged,), (answered,) = model.of(JudgeCall), model.of(TextCall)
@@ -53,9 +53,9 @@ def test_a_certain_answer_costs_five_frames_a_judgement_and_the_answer(brief_wor
     assert answered.text.split("\n") == [row for _, row in judged.frames]
 
 
-def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, cache: Cache) -> None:
-    model = Counting(judging(brief_world, looks((4, "a star"), (0, "a red circle"))))
-    result = ask_by("videoagent", brief_world, model, cache)
+def test_an_unsure_answer_gets_the_frames_that_are_picked(tiny: World, cache: Cache) -> None:
+    model = Counting(judging(tiny, looks((4, "a star"), (0, "a red circle"))))
+    result = ask_by("videoagent", tiny, model, cache)
     _, second = model.of(JudgeCall)
     picks = model.of(PickCall)
     picks[:2] = sorted(picks[:2], key=lambda call: call.view.grid.start_s)  # threads ask in any order
@@ -75,16 +75,16 @@ def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, ca
     assert len(answered.text.split("\n")) == 9
 
 
-def test_rounds_and_segments_are_bounded(brief_world: World, cache: Cache) -> None:
-    alone = Counting(ak.Oracle(brief_world))
-    ask_by("videoagent", brief_world, alone, cache, rounds=1)
+def test_rounds_and_segments_are_bounded(tiny: World, cache: Cache) -> None:
+    alone = Counting(ak.Oracle(tiny))
+    ask_by("videoagent", tiny, alone, cache, rounds=1)
     assert not alone.of(JudgeCall) and len(alone.of(StillCall)) == 5 and len(alone.of(TextCall)) == 1
-    model = Counting(judging(brief_world, looks((0, "x"))))
-    ask_by("videoagent", brief_world, model, Cache(None), rounds=6)
+    model = Counting(judging(tiny, looks((0, "x"))))
+    ask_by("videoagent", tiny, model, Cache(None), rounds=6)
     assert len(model.of(JudgeCall)) == 5
     assert all(span[1] - span[0] >= 1.0 for call in model.of(JudgeCall) for span in call.segments)
     with pytest.raises(ValidationError):
-        ask_by("videoagent", brief_world, judging(brief_world, looks((0, "x"), (1, "x"))), Cache(None), segments=1)
+        ask_by("videoagent", tiny, judging(tiny, looks((0, "x"), (1, "x"))), Cache(None), segments=1)
 
 
 def test_only_segments_and_cells_that_there_are_can_be_named() -> None:
@@ -118,9 +118,9 @@ def times_of(calls: list[StillCall]) -> list[float]:
     return sorted(call.frame.time_s for call in calls)
 
 
-def test_a_question_costs_its_frames_its_ratings_and_the_answer(brief_world: World, cache: Cache) -> None:
-    model = Counting(ak.Oracle(brief_world))
-    result = ask_by("videotree", brief_world, model, cache)
+def test_a_question_costs_its_frames_its_ratings_and_the_answer(tiny: World, cache: Cache) -> None:
+    model = Counting(ak.Oracle(tiny))
+    result = ask_by("videotree", tiny, model, cache)
     calls = taken_steps(result)
     assert set(calls) == {"frame", "relevance"} and result.total.calls == calls.total() + 1
     assert len(model.of(RelevanceCall)) == calls["relevance"] <= 3, "8, 16 and 32 groups"
@@ -132,11 +132,11 @@ def test_a_question_costs_its_frames_its_ratings_and_the_answer(brief_world: Wor
     assert all(len(call.views) <= 1 for call in result.calls)
 
 
-def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World, cache: Cache) -> None:
+def test_the_groups_of_the_frames_that_were_rated_are_opened(tiny: World, cache: Cache) -> None:
     """A rating is of a row, and rows are in order of time."""
-    model = Counting(rating(brief_world, 1, 3, 2, 1))
-    ask_by("videotree", brief_world, model, cache, clusters=6, most_clusters=6)
-    frames = SimilarFrames(brief_world.drawn, cache)
+    model = Counting(rating(tiny, 1, 3, 2, 1))
+    ask_by("videotree", tiny, model, cache, clusters=6, most_clusters=6)
+    frames = SimilarFrames(tiny.drawn, cache)
     groups = sorted(frames.clusters(6), key=lambda group: group.time_s)
     (call,) = model.of(RelevanceCall)
     rows = {still.frame.time_s: still for still in model.of(StillCall)}
@@ -151,14 +151,14 @@ def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World,
     assert answered == sorted(answered, key=lambda row: list(map(float, row.split(" ")[2].strip(":").split(":"))))
 
 
-def test_groups_are_doubled_until_enough_are_relevant(brief_world: World) -> None:
+def test_groups_are_doubled_until_enough_are_relevant(tiny: World) -> None:
     expected = {1: [8, 16, 32], 3: [8]}
     for grade, counts in expected.items():
-        model = Counting(rating(brief_world, grade))
-        ask_by("videotree", brief_world, model, Cache(None))
+        model = Counting(rating(tiny, grade))
+        ask_by("videotree", tiny, model, Cache(None))
         assert [len(call.rows) for call in model.of(RelevanceCall)] == counts
-    model = Counting(rating(brief_world, 1))
-    ask_by("videotree", brief_world, model, Cache(None), clusters=5, most_clusters=12)
+    model = Counting(rating(tiny, 1))
+    ask_by("videotree", tiny, model, Cache(None), clusters=5, most_clusters=12)
     assert [len(call.rows) for call in model.of(RelevanceCall)] == [5, 10, 12]
     described = times_of(model.of(StillCall))
     assert len(described) == len(set(described)), "a frame is described once"
