@@ -1,7 +1,5 @@
 """Fixtures that the tests share: worlds, caches, results, a model server."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

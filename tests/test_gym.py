@@ -1,7 +1,5 @@
 """The Gymnasium environments: contract, masks, rewards, tasks and reference policies."""
 
-from __future__ import annotations
-
 import copy
 import doctest
 import os

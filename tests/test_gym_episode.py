@@ -1,7 +1,5 @@
 """`AtlasEpisode`: turns, errors told as words, end, reward and measures."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

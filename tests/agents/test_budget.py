@@ -1,7 +1,5 @@
 """Promise 10: budgets are hard, and the answer that fits is still given."""
 
-from __future__ import annotations
-
 import random
 import threading
 import time

@@ -1,7 +1,5 @@
 """Promise 9: a failure costs a step, not a region, and no evidence."""
 
-from __future__ import annotations
-
 import pytest
 from support.asking import ask
 from support.model_doubles import Failing

@@ -1,7 +1,5 @@
 """Promises 4, 7, 8, 9 and 10, with oracles and with models that answer nonsense."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What each prompt of Video-RLM must say, whatever its words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

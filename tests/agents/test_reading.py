@@ -1,7 +1,5 @@
 """Prompts are tested by being used: by models that know the words of a prompt and no facts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """What refines a search: `votes`, `second_look`, `within`, `thrift`, and probes that look ahead."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from typing import Any, Unpack

@@ -1,7 +1,5 @@
 """Whole searches by oracles: categories, traversals, strategies, reviews, and why they end."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, Unpack
 

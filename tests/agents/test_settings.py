@@ -1,7 +1,5 @@
 """Arguments and settings of a search: named values, what suits a model, and what is refused."""
 
-from __future__ import annotations
-
 import argparse
 import warnings
 from dataclasses import fields, replace

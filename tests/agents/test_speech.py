@@ -1,7 +1,5 @@
 """What is said in a video becomes its subtitles: at its time, once, and paid for once."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Iterator
 from pathlib import Path

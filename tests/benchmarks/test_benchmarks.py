@@ -1,7 +1,5 @@
 """The loaders of datasets, on folders in the published layouts with all their irregularities."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -3,8 +3,6 @@
 Whatever all datasets have in common is in `test_registry`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

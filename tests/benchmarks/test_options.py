@@ -1,7 +1,5 @@
 """Options inside a question, with letters, without, and with letters that are none of theirs."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

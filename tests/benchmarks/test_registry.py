@@ -1,7 +1,5 @@
 """All datasets of the registry: recognised by their rows, evaluated from the shell, and long."""
 
-from __future__ import annotations
-
 import json
 import math
 import warnings

@@ -1,7 +1,5 @@
 """The cache returns what was stored, and computes each entry once."""
 
-from __future__ import annotations
-
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor

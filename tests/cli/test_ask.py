@@ -1,7 +1,5 @@
 """The command line as a subprocess: its output, error messages and exit status."""
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The commands of `atlaskit cache`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """`atlaskit evaluate` as it is used for a night: estimate, total, shards, retries, card."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

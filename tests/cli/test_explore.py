@@ -1,7 +1,5 @@
 """`atlaskit explore` as a process: who is let in, what the page may do, and what a tab is told."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.client

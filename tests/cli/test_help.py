@@ -1,7 +1,5 @@
 """`--help` describes every argument, and its examples are commands that work."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from pathlib import Path

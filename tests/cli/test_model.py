@@ -1,7 +1,5 @@
 """The options that name a model, on every command that takes one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

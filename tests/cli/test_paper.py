@@ -1,7 +1,5 @@
 """`atlaskit paper`: the paper's tables on a folder, with a model behind an address."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`atlaskit transcribe`, and `--transcribe` of other commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Promise 1: the children of a cell tile it exactly, at any depth, for any K and duration."""
 
-from __future__ import annotations
-
 import math
 from functools import reduce
 

@@ -1,7 +1,5 @@
 """The MDP, its memory and its atlas. Promise 4: evidence is grounded, whatever an agent does."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

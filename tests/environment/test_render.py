@@ -1,7 +1,5 @@
 """Promises 3 (no silent black), 5 (decode once) and 6 (recipe keys), also of native cells."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence

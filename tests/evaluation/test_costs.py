@@ -1,7 +1,5 @@
 """Costs per question and per video, in tokens and USD, and methods side by side."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The official metrics of multiple-choice benchmarks, against numbers computed by hand."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace

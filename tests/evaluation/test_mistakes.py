@@ -1,7 +1,5 @@
 """Wrong arguments of models, benchmarks, methods and tables: each is one sentence about it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any

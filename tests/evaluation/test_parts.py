@@ -1,7 +1,5 @@
 """An evaluation in parts: totals, shards, retries and estimates, and the card that tells how."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace

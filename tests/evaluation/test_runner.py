@@ -1,7 +1,5 @@
 """Evaluations: one row a question, also for failures; independent of parallelism; paid once."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The form of the shipped notebooks, and the input checks of `run_notebook`."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The experiments run on the folder of a dataset, with a model behind an address."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The worlds that the tests of methods share."""
 
-from __future__ import annotations
-
 import pytest
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld

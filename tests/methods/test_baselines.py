@@ -1,7 +1,5 @@
 """Baselines: what each sends to the model, what it costs, and the result it returns."""
 
-from __future__ import annotations
-
 from support.searches import RecordingOracle, text_of
 
 from atlaskit.agents.verbalize import quote_line

@@ -1,7 +1,5 @@
 """Groups of frames that look alike: what they hold, what they cost, and what a replay needs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What every method promises, whichever it is: one test each, over all of METHODS."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """What the controllers of three methods can name: their tools, and clips that there are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """`dvd`: what its controller can name, what it is told, and what it costs."""
 
-from __future__ import annotations
-
 import pytest
 from support.controllers import CLIPS, Scripted, ranges, told
 from support.methods import ask_by

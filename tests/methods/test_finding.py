@@ -1,7 +1,5 @@
 """Search for clips: fused queries, vectors, and what a run does where either cannot be had."""
 
-from __future__ import annotations
-
 import math
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """`mapreduce`: scenes and names once per video, then read, choose, look, and answer."""
 
-from __future__ import annotations
-
 import math
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """`videoagent` and `videotree`: which frames they look at, what may be named, what it costs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

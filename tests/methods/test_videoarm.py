@@ -1,7 +1,5 @@
 """`videoarm`: what its controller can name, sees and is told, and what it costs."""
 
-from __future__ import annotations
-
 from support.controllers import CLIPS, Scripted, ranges, told
 from support.methods import ask_by
 from support.model_doubles import Babbler

@@ -1,7 +1,5 @@
 """`worldmm`: three memories of a video, and a controller that recalls from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from support.model_doubles import Overruled

@@ -1,7 +1,5 @@
 """The words that nano was taught stay, whatever the prompts for other models say."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any, Unpack

@@ -1,7 +1,5 @@
 """The examples of the public names run, and so does the code of the pages."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
 import shutil

@@ -1,7 +1,5 @@
 """What the docs print: their code and commands run, their quotes and numbers are true."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import re

@@ -1,7 +1,5 @@
 """What the tools tell: the first difference of each table, and a fault of a script where it is."""
 
-from __future__ import annotations
-
 import importlib.util
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Traces: they suffice to draw a run again, and the reader refuses anything else."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re

@@ -1,7 +1,5 @@
 """Every display words an answer and the truth alike, and marks an answer without evidence."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

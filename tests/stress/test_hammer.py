@@ -3,8 +3,6 @@
 This holds when processes are killed, and when they fork.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal

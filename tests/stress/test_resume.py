@@ -1,7 +1,5 @@
 """A run that is killed and started again gives the same result and repeats no cached call."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -3,8 +3,6 @@
 Where it can, it keeps evidence and declares that it suffices, so that a search takes thirty calls.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

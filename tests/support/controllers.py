@@ -1,7 +1,5 @@
 """A model that takes a controller's turns from a script, and what its tests share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 

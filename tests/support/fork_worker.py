@@ -1,7 +1,5 @@
 """A task for a process of test_hammer that forks while it has the cache open."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Tasks for the processes of test_hammer: each opens the cache, most of them in several threads."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random

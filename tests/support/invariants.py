@@ -1,7 +1,5 @@
 """Invariants of every result, whatever the model replies."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from atlaskit.agents.budget import Budget

@@ -1,7 +1,5 @@
 """Test doubles of a model, each one small class."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import threading

@@ -5,8 +5,6 @@ and writes the process id of the child. At the next line it waits for the child 
 code; until then no other process can get the same id.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Searches of AtlasWorlds, for tests."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, Unpack
 

@@ -1,7 +1,5 @@
 """Searches with scouts: hints in prompts, frontier, trace and replay; and searches without."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

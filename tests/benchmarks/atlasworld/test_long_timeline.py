@@ -1,7 +1,5 @@
 """Long worlds and questions: clips and exact times, one true answer at any duration."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from dataclasses import replace

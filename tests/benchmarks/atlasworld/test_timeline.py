@@ -1,7 +1,5 @@
 """Scripts and their frames: what is guaranteed, their JSON form, and where objects appear."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 import re

@@ -1,7 +1,5 @@
 """`atlaskit mcp` over a real pipe: the SDK's own client walks to a frame, errs, and asks."""
 
-from __future__ import annotations
-
 import base64
 import io
 import os

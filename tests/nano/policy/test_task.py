@@ -1,7 +1,5 @@
 """The policy without language: what it reads, its environment, and what it learned."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
