@@ -71,6 +71,12 @@ def test_each_vote_is_recorded_and_charged(long_world: World) -> None:
     assert "votes" not in plain.settings and not plain.trace.of("vote")
 
 
+def test_a_budget_of_calls_bounds_the_votes(long_world: World) -> None:
+    for calls in (4, 5, 6, 7, 8, 9, 10):
+        result, asked = vote(long_world, {0, 2, 4}, 5, budget=Budget(calls=calls))
+        assert result.total.calls <= calls and asked
+
+
 @pytest.mark.parametrize("limit", ["tokens", "effective_tokens"])
 def test_no_further_vote_begins_when_the_tokens_are_spent(long_world: World, limit: str) -> None:
     result, asked = vote(long_world, {0, 2, 4}, 5, budget=Budget(**{limit: 1}))

@@ -31,6 +31,7 @@ def test_a_record_is_told_once(tiny: World, cache: Cache) -> None:
     assert not [row for row in rows if row in second]
     decision = model.requests[-1].facts
     assert isinstance(decision, EvidenceCall) and all(row in decision.text for row in rows)
+    assert not model.requests[-1].images, "it decides from words"
 
 
 def test_what_a_tool_cannot_do_is_told(tiny: World, cache: Cache) -> None:
