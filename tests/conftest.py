@@ -1,7 +1,5 @@
 """Fixtures that the tests share: worlds, caches, results, a model server."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator
@@ -104,6 +102,12 @@ def film(tmp_path_factory: pytest.TempPathFactory) -> World:
 
 
 @pytest.fixture(scope="session")
+def film_file(film: World) -> Path:
+    """The file of that world."""
+    return Path(str(film.video.path))  # type: ignore[attr-defined]
+
+
+@pytest.fixture(scope="session")
 def answered(world: World, shared_cache: Cache) -> Result:
     """A run of an SSS question with an oracle without errors."""
     question = next(question for question in world.questions if question.category == "SSS")
@@ -126,9 +130,14 @@ def eventful(world: World, shared_cache: Cache) -> Result:
 
 
 @pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
-    """A model server with planned faults; the client's pauses between attempts are short."""
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client's pauses between attempts are short."""
     monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+
+
+@pytest.fixture
+def loop(short_pauses: None) -> Iterator[Loop]:
+    """A model server with planned faults."""
     with loopback() as server:
         yield server
 

@@ -4,8 +4,6 @@ Each text has ten megabytes. For what an
 endpoint sends see `models/test_bounds.py`, for subtitles `video/subtitles/test_bounds.py`.
 """
 
-from __future__ import annotations
-
 import lzma
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The Gymnasium environments: contract, masks, rewards, tasks and reference policies."""
 
-from __future__ import annotations
-
 import copy
 import doctest
 import os
@@ -29,7 +27,6 @@ from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question
-from atlaskit.environment.scoring import temporal_iou
 from atlaskit.errors import FrameError, InputError
 from atlaskit.evaluation.intervals import interval
 from atlaskit.gym import CELL_KINDS, KINDS, TASKS, AtlasEnv, AtlasEpisode, Coverage, DiscreteAtlasEnv, Reward, as_action
@@ -181,39 +178,20 @@ def test_an_unreadable_cell_can_be_expanded_but_is_no_evidence() -> None:
     assert "unreadable" in do(env, "zoom", 1)[-1]["illegal"] and env.steps == 1
 
 
-def test_the_reward_is_the_score_minus_step_costs(world: World, shared_cache: Cache) -> None:
-    env = reset(env_of(world, shared_cache, step_cost=0.01))
-    truth = int(env.question.answer)  # type: ignore[call-overload]
-    assert do(env, "zoom", answer=truth)[1:4] == (-0.01, False, False) and env.prediction is None
-    assert do(env, "finished", answer=4)[1:4] == (-0.01, False, False)  # the four choices are 0 to 3
-    assert do(env, "finished", answer=truth)[1:4] == (0.99, True, False)
-    reset(env)
-    assert do(env, "finished", answer=(truth + 1) % 4)[1:4] == (-0.01, True, False)
-
-
 def test_a_when_question_is_answered_by_the_evidence(world: World, shared_cache: Cache) -> None:
-    env = reset(env_of(world, shared_cache, "when", k=4))
-    assert do(env, "finished", answer=6)[1:4] == (0.0, True, False) and env.prediction is None
-    reset(env)
-    do(env, "add_to_scratchpad", 9)
-    do(env, "add_to_scratchpad", 2)
-    cells = env.state.grid.cells
-    reward = do(env, "finished")[1]
-    assert env.prediction == (cells[2].start_s, cells[9].end_s)
-    assert reward == temporal_iou(env.question.answer, env.prediction)  # type: ignore[arg-type]
-
-
-def test_a_question_of_several_intervals_is_answered_by_the_cells(world: World, shared_cache: Cache) -> None:
-    (question,) = world.several
-    env = reset(DiscreteAtlasEnv(world.drawn, question, k=4, cell=16, cache=shared_cache))
-    assert env.reset()[1]["several"] is True and env.prediction is None
-    for cell in (9, 2, 10):
-        do(env, "add_to_scratchpad", cell)
-    cells = env.state.grid.cells
-    reward = do(env, "finished")[1]
-    assert env.prediction == ((cells[2].start_s, cells[2].end_s), (cells[9].start_s, cells[10].end_s))
-    assert reward == question.score(env.prediction)
-    assert do(reset(env), "finished")[1:3] == (0.0, True) and env.prediction is None
+    """One interval spans all of it; of several, cells that touch are one."""
+    (several,) = world.several
+    for question in (of_kind(world, "when"), several):
+        env = reset(DiscreteAtlasEnv(world.drawn, question, k=4, cell=16, cache=shared_cache))
+        assert do(env, "finished", answer=6)[1:4] == (0.0, True, False) and env.prediction is None
+        assert env.reset()[1]["several"] is (question is several)
+        for cell in (9, 2, 10):
+            do(env, "add_to_scratchpad", cell)
+        cells = env.state.grid.cells
+        reward = do(env, "finished")[1]
+        first, last = (cells[2].start_s, cells[2].end_s), (cells[9].start_s, cells[10].end_s)
+        assert env.prediction == ((first, last) if question is several else (first[0], last[1]))
+        assert reward == question.score(env.prediction)
 
 
 def test_an_episode_is_truncated_unless_its_last_step_answers(world: World, shared_cache: Cache) -> None:
@@ -235,27 +213,45 @@ def test_a_region_without_evidence_becomes_black(world: World, shared_cache: Cac
     assert scan.max() < 3
 
 
-def test_invalid_tasks_raise_input_errors(world: World, shared_cache: Cache, tmp_path: Path) -> None:
-    video, choice = world.drawn, of_kind(world, "choice")
+UNKNOWN = Question("Which?", ("a", "b"))
+WRONG: list[tuple[str, dict[str, Any]]] = [
+    ("in words", {"question": Question("Why?", kind="open", answer="so")}),
+    ("in words", {"question": Question("What of it?", kind="summary", answer="so")}),
+    ("not known", {"question": UNKNOWN}),
+    ("needs 13 answers", {"question": Question("How many?", kind="count", answer=12)}),
+    ("nothing to cover", {"question": Question("What?", kind="open", answer="x"), "reward": Coverage()}),
+    *(("or neither", {"question": UNKNOWN, "video": None}), ("or neither", {"question": None})),
+    *(("needs 4 answers", {"n_answers": 3}), ("its own lines", {"subtitles": "lines.srt"})),
+    *(("max_steps", {"max_steps": 0}), ("n_answers", {"n_answers": 0}), ("render_mode", {"render_mode": "human"})),
+    *(("traversal", {"traversal": "best"}), ("max_depth", {"max_depth": 9}), ("2×2", {"k": 1})),
+    *(("16 pixels", {"cell": 8}), ("task must be answer, grounding, summary, anomaly; got 'dance'", {"task": "dance"})),
+]
+"""What is wrong with arguments of an environment; a question comes with a video."""
+
+
+@pytest.mark.parametrize(("message", "arguments"), WRONG)
+def test_invalid_tasks_raise_input_errors(
+    world: World, shared_cache: Cache, message: str, arguments: dict[str, Any]
+) -> None:
+    video = {"video": world.drawn} if "question" in arguments else {}
+    with pytest.raises(InputError, match=message):
+        AtlasEnv(**{"cache": shared_cache, **video, **arguments})
+
+
+def test_what_else_is_refused(world: World, shared_cache: Cache) -> None:
     many = Question("Which?", tuple(map(str, range(12))), answer=11)
-    assert AtlasEnv(video, many, cache=shared_cache).action_space["answer"].n == 12
-    assert do(reset(DiscreteAtlasEnv(video, many, cache=tmp_path)), "finished", answer=11)[1] == 1.0
-    wrong: list[tuple[str, dict[str, Any]]] = [
-        ("in words", {"video": video, "question": Question("Why?", kind="open", answer="so")}),
-        ("in words", {"video": video, "question": Question("What of it?", kind="summary", answer="so")}),
-        ("not known", {"video": video, "question": Question("Which?", ("a", "b"))}),
-        ("needs 13 answers", {"video": video, "question": Question("How many?", kind="count", answer=12)}),
-        *(("needs 4 answers", {"n_answers": 3}), ("or neither", {"video": video})),
-        *(("or neither", {"question": choice}), ("its own lines", {"subtitles": "lines.srt"})),
-        *(("max_steps", {"max_steps": 0}), ("n_answers", {"n_answers": 0})),
-        *(("render_mode", {"render_mode": "human"}), ("traversal", {"traversal": "best"})),
-        *(("max_depth", {"max_depth": 9}), ("2×2", {"k": 1}), ("16 pixels", {"cell": 8})),
-    ]
-    for message, arguments in wrong:
-        with pytest.raises(InputError, match=message):
-            AtlasEnv(**arguments)
+    env = reset(DiscreteAtlasEnv(world.drawn, many, cache=shared_cache))
+    assert do(env, "finished", answer=11)[1] == 1.0, "there are as many answers as choices"
+    with pytest.raises(InputError, match="not known, so there is no reward"):
+        AtlasEpisode(Atlas(world.drawn, k=2, cell=32, cache=shared_cache), UNKNOWN)
     with pytest.raises(InputError, match="AtlasEnv"):
         greedy_policy(gymnasium.make("CartPole-v1"))
+    with pytest.raises(InputError, match="most_kept is a whole number, at least 1; got 0"):
+        Coverage(0)
+    with pytest.raises(InputError, match="no question of kind count"):
+        trials({"summary": {"uniform": uniform_policy}}, [1], kinds=("count",), duration_s=60)
+    with pytest.raises(InputError, match="traversal='dfs'"):
+        ScanPolicy(rarest)(reset(env_of(world, shared_cache, traversal="bfs")))
 
 
 @pytest.mark.family
@@ -280,22 +276,6 @@ def test_policies_on_drawn_worlds(tmp_path: Path) -> None:
     assert all(run[0] == 1.0 for kind, run in zip(kinds, greedy_runs, strict=True) if kind == "choice")
     assert all(run[0] >= 0.5 for kind, run in zip(kinds, greedy_runs, strict=True) if kind == "when")
     assert np.mean(random_runs, axis=0)[0] < 0.5
-
-
-@pytest.mark.long
-def test_the_greedy_policy_on_when_questions(shared_cache: Cache) -> None:
-    scores, worlds = [], []
-    for seed in range(-(-WORLDS // 3)):  # each world has three when-questions
-        world = atlasworld(seed, 600, size=(128, 72))
-        for question in (question for question in world.questions if question.kind == "when"):
-            scores.append(rollout(AtlasEnv(world.drawn, question, k=8, cell=16, cache=shared_cache), greedy_policy)[0])
-            worlds.append(str(seed))
-    score, low, high = interval(scores, worlds)
-    print(
-        f"\ngreedy: tIoU {score:.3f} ({low:.3f} to {high:.3f}), worst {min(scores):.3f}, {len(scores)} questions",
-        end="",
-    )
-    assert len(scores) >= WORLDS and min(scores) >= 0.5
 
 
 def events_of(world: World, *numbers: int) -> Question:
@@ -375,9 +355,10 @@ def test_a_reward_of_ones_own(world: World, shared_cache: Cache) -> None:
     assert env.step(as_action("finished", answer=truth))[1] == 0.5
 
 
-@pytest.mark.parametrize("shown", [Reward, Coverage, ScanPolicy, trials])
-def test_the_examples_run(shown: Any, world: World) -> None:
-    names = {"ak": ak, "video": world.drawn, "question": world.several[0]}
+@pytest.mark.parametrize("shown", [Reward, Coverage, ScanPolicy, trials, AtlasEpisode])
+def test_the_examples_run(shown: Any, world: World, in_tmp: Path) -> None:
+    question = of_kind(world, "choice") if shown is AtlasEpisode else world.several[0]
+    names = {"ak": ak, "AtlasEpisode": AtlasEpisode, "video": world.drawn, "question": question}
     example = doctest.DocTestParser().get_doctest(str(shown.__doc__), names, "shown", None, None)
     assert example.examples and not doctest.DocTestRunner(verbose=False).run(example).failed
 
@@ -404,18 +385,3 @@ def test_a_scan_sees_pixels_and_not_the_truth(world: World, shared_cache: Cache)
         rollout(env, ScanPolicy(named_colour))
         ways.append((env.steps, env.prediction))
     assert ways[0] == ways[1] and ways[0][0] > 32
-
-
-def test_wrong_arguments_raise_input_errors(world: World, shared_cache: Cache) -> None:
-    with pytest.raises(InputError, match="task must be answer, grounding, summary, anomaly; got 'dance'"):
-        AtlasEnv(task="dance")
-    with pytest.raises(InputError, match="nothing to cover"):
-        AtlasEnv(world.drawn, Question("What?", kind="open", answer="x"), reward=Coverage(), cache=shared_cache)
-    with pytest.raises(InputError, match="most_kept is a whole number, at least 1; got 0"):
-        Coverage(0)
-    with pytest.raises(InputError, match="no question of kind count"):
-        trials({"summary": {"uniform": uniform_policy}}, [1], kinds=("count",), duration_s=60)
-    env = AtlasEnv(world.drawn, world.questions[0], traversal="bfs", k=2, cell=16, cache=shared_cache)
-    env.reset()
-    with pytest.raises(InputError, match="traversal='dfs'"):
-        ScanPolicy(rarest)(env)

@@ -8,7 +8,7 @@ paper and settings. It must stand, rounded as the page rounds it, in one of
 * docs/measured.csv, whose rows have command, seeds, n and interval.
 
 Not read: docs/measurements.md, which is itself what bench and commands print; docs/example.md,
-which `tools/example.py` fills in (`tests/project/test_docs.py` holds it to its run); and the
+which `tools/example.py` fills in (`tests/project/test_pages.py` holds it to its run); and the
 decision records, which say what was seen on their day of code that is mostly gone.
 """
 

@@ -1,7 +1,5 @@
 """What several tests of the agents share."""
 
-from __future__ import annotations
-
 import pytest
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld

@@ -1,7 +1,5 @@
 """The frontier, the strategies that choose from it, and intervals that become regions."""
 
-from __future__ import annotations
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,12 +1,11 @@
 """What each prompt of Video-RLM must say, whatever its words."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from support.model_doubles import Babbler
+from support.searches import text_of
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall, Turn
 from atlaskit.benchmarks.atlasworld import World
@@ -18,7 +17,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.tiles import Look
 from atlaskit.models.cached import reply_key
-from atlaskit.models.protocol import Request, json_schema
+from atlaskit.models.protocol import json_schema
 from atlaskit.runs.events import UnfollowedRecord
 from atlaskit.video.subtitles import Line
 
@@ -79,10 +78,6 @@ def calls(world: World, shared_cache: Cache) -> dict[str, Any]:
         "decision": DecisionCall(QUESTION, 600.0, sheet, left_out=2),
         "glance": GlanceCall(QUESTION, seen),
     }
-
-
-def text_of(request: Request) -> str:
-    return "\n".join(part for message in request.messages for part in message.parts if isinstance(part, str))
 
 
 @pytest.mark.parametrize("name", MUST)

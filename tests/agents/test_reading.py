@@ -1,12 +1,10 @@
 """Prompts are tested by being used: by models that know the words of a prompt and no facts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 from support.asking import ask
-from support.invariants import check_books, check_grounded, check_memory, check_search
+from support.invariants import check_all
 from support.readers import FirstLegal, Prose, Reader, Repeating, Trusting, Zooming
 
 from atlaskit.agents.budget import Budget
@@ -36,8 +34,5 @@ def test_whatever_a_model_makes_of_the_words_the_run_ends_and_is_true(
         result = ask(
             world.drawn, question, vlm=kind(world), cache=shared_cache, traversal=traversal, second_look=True, **SMALL
         )
-        check_books(result, SMALL["budget"])
-        check_grounded(result)
-        check_memory(result)
-        check_search(result)
+        check_all(result, SMALL["budget"])
         assert result.prediction is None or result.is_right == (question.score(result.prediction) == 1.0)

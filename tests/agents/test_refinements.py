@@ -1,7 +1,5 @@
 """What refines a search: `votes`, `second_look`, `within`, `thrift`, and probes that look ahead."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Mapping
 from typing import Any, Unpack
@@ -10,10 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.asking import ask
-from support.invariants import check_grounded, check_memory, check_search
+from support.invariants import check_all, check_memory, check_search
 from support.model_doubles import Babbler, Counting, Overruled
-from support.searches import CHOICE, RecordingOracle, of_category, search
-from support.stand_ins import Flat
+from support.searches import RecordingOracle, of_category, search
+from support.stand_ins import CHOICE, Flat
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import MEASURES, Search, resolve_search
@@ -26,7 +24,6 @@ from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs import replay
-from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.source import open_run
@@ -69,8 +66,7 @@ def test_each_vote_is_recorded_and_charged(long_world: World) -> None:
     kinds = [event.kind for event in result.trace if event.kind in ("vote", "decision")]
     assert kinds == ["vote", "vote", "decision"] and result.settings["votes"] == 3
     assert result.trace.of("decision")[0].answer["reasoning"] == result.reasoning
-    calls = sum(event.usage.calls for event in result.trace if isinstance(event, Call | Failure))
-    assert result.total.calls == calls
+    check_all(result)
     plain, _ = vote(long_world, set(), 1)
     assert "votes" not in plain.settings and not plain.trace.of("vote")
 
@@ -121,9 +117,7 @@ def test_it_finds_what_lies_between_the_frames(small_world: World, question: Que
     assert len(reopened.paths) == 16 and len(reopened.dead_zones_s) <= 1, "one grid was opened to the end at most"
     shifted = [event for event in found.trace.of("step") if event.view.shift]
     assert shifted and all(event.interval_s[0] % 37.5 for event in shifted), "cells of the root last 37.5 s"
-    check_grounded(found)
-    check_memory(found)
-    check_search(found)
+    check_all(found)
 
 
 @pytest.mark.parametrize("traversal", ["dfs", "bfs", "beam"])
@@ -169,9 +163,7 @@ def test_it_finds_what_lies_within_in_times_of_the_whole(part: Result, moment_s:
     assert part.within == (max(0.0, moment_s - 40), moment_s + 20)
     assert all(part.within[0] <= item.timestamp_s < part.within[1] for item in part.evidence)
     assert any(abs(item.timestamp_s - moment_s) < 10 for item in part.evidence)
-    check_grounded(part)
-    check_memory(part)
-    check_search(part)
+    check_all(part)
 
 
 @settings(max_examples=15, deadline=None)
@@ -202,69 +194,63 @@ def test_depth_counts_from_the_part(small_world: World) -> None:
     assert (atlas.root.start_s, atlas.root.end_s) == (100.0, 110.0)
 
 
-class TestTheOption:
-    def test_a_model_of_fixed_prompts_refuses_what_changes_them(self) -> None:
-        model = Babbler()
-        model.name = "nano@1f0c"
-        with pytest.raises(InputError, match='nano@1f0c was taught prompts with .* without thrift "steps"'):
-            resolve_search(Search(thrift=("steps", "probe")), model)
-        assert resolve_search(Search(thrift=("probe",)), model).thrift == ("probe",)
+def test_a_model_of_fixed_prompts_refuses_what_changes_them() -> None:
+    model = Babbler()
+    model.name = "nano@1f0c"
+    with pytest.raises(InputError, match='nano@1f0c was taught prompts with .* without thrift "steps"'):
+        resolve_search(Search(thrift=("steps", "probe")), model)
+    assert resolve_search(Search(thrift=("probe",)), model).thrift == ("probe",)
 
 
-class TestTheSameSight:
-    @pytest.mark.family
-    @pytest.mark.parametrize("category", WRITERS)
-    def test_all_of_it_answers_every_category(self, long_world: World, shared_cache: Cache, category: str) -> None:
-        question = of_category(long_world, category)
-        off, on = (search(long_world, question, shared_cache, thrift=thrift) for thrift in ((), MEASURES))
-        assert on.is_right and question.score(on.prediction) >= 0.99
-        assert on.total.tokens < off.total.tokens
-        for check in (check_grounded, check_memory, check_search):
-            check(on)
+@pytest.mark.family
+@pytest.mark.parametrize("category", WRITERS)
+def test_all_of_it_answers_every_category(long_world: World, shared_cache: Cache, category: str) -> None:
+    question = of_category(long_world, category)
+    off, on = (search(long_world, question, shared_cache, thrift=thrift) for thrift in ((), MEASURES))
+    assert on.is_right and question.score(on.prediction) >= 0.99
+    assert on.total.tokens < off.total.tokens
+    check_all(on)
 
 
-class TestSteps:
-    def test_the_reply_that_finds_it_ends_the_visit(self, long_world: World, shared_cache: Cache) -> None:
-        oracle, question = RecordingOracle(long_world), of_category(long_world, "S2A")
-        off, on = (
-            search(long_world, question, shared_cache, oracle, thrift=thrift, traversal="dfs")
-            for thrift in ((), ("steps",))
-        )
-        ending = [event for event in on.trace.of("step") if event.then]
-        assert ending and all(event.then == "finished" for event in ending)
-        assert {event.action.name for event in ending} == {"AddToScratchpad"}
-        assert on.total.calls + len(ending) == off.total.calls
-        assert [event.stop for event in on.trace.of("report")] == [event.stop for event in off.trace.of("report")]
-
-    def test_an_impossible_action_does_not_end_the_visit(self, cache: Cache) -> None:
-        """The frame cannot be decoded, so the worker goes on, though it said that it would not."""
-
-        def add(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-            item = {"cell": 0, "description": "a thing", "confidence": 0.5}
-            return {"thought": "", "action": {"action": "add_to_scratchpad", "items": [item], "finished": True}}
-
-        first = Overruled(
-            Babbler(1), probe=lambda request, answer: {**answer, "top": [{"cell": 0, "score": 1}]}, step=add
-        )
-        given_ = {"workers": 1, "k": 2, "cell": 64, "max_rounds": 1, "steps": 3, "thrift": ("steps",)}
-        for broken, stop in (((0.0, 4.0), "plateau"), ((8.0, 9.0), "finished")):
-            result = ask(Flat(broken=broken), CHOICE, vlm=first, cache=cache, **given_)
-            (report,) = result.trace.of("report")
-            assert report.stop == stop
-            assert all(bool(event.problem) == (not event.then) for event in result.trace.of("step"))
+def test_the_reply_that_finds_it_ends_the_visit(long_world: World, shared_cache: Cache) -> None:
+    oracle, question = RecordingOracle(long_world), of_category(long_world, "S2A")
+    off, on = (
+        search(long_world, question, shared_cache, oracle, thrift=thrift, traversal="dfs")
+        for thrift in ((), ("steps",))
+    )
+    ending = [event for event in on.trace.of("step") if event.then]
+    assert ending and all(event.then == "finished" for event in ending)
+    assert {event.action.name for event in ending} == {"AddToScratchpad"}
+    assert on.total.calls + len(ending) == off.total.calls
+    assert [event.stop for event in on.trace.of("report")] == [event.stop for event in off.trace.of("report")]
 
 
-class TestProbe:
-    def test_a_score_is_used_before_the_master_is_asked_again(self, long_world: World, shared_cache: Cache) -> None:
-        oracle, question = Oracle(long_world, 0.5, seed=2), of_category(long_world, "SSS")
-        off, on = (
-            search(long_world, question, shared_cache, oracle, thrift=thrift, max_rounds=6, traversal="dfs")
-            for thrift in ((), ("probe",))
-        )
-        assert any(event.ahead for event in off.trace.of("probe"))
-        assert not any(event.ahead for event in on.trace.of("probe"))
-        assert on.rounds > 2 and len(on.trace.of("probe")) < on.rounds
-        check_search(on)
+def test_an_impossible_action_does_not_end_the_visit(cache: Cache) -> None:
+    """The frame cannot be decoded, so the worker goes on, though it said that it would not."""
+
+    def add(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
+        item = {"cell": 0, "description": "a thing", "confidence": 0.5}
+        return {"thought": "", "action": {"action": "add_to_scratchpad", "items": [item], "finished": True}}
+
+    first = Overruled(Babbler(1), probe=lambda request, answer: {**answer, "top": [{"cell": 0, "score": 1}]}, step=add)
+    given_ = {"workers": 1, "k": 2, "cell": 64, "max_rounds": 1, "steps": 3, "thrift": ("steps",)}
+    for broken, stop in (((0.0, 4.0), "plateau"), ((8.0, 9.0), "finished")):
+        result = ask(Flat(broken=broken), CHOICE, vlm=first, cache=cache, **given_)
+        (report,) = result.trace.of("report")
+        assert report.stop == stop
+        assert all(bool(event.problem) == (not event.then) for event in result.trace.of("step"))
+
+
+def test_a_score_is_used_before_the_master_is_asked_again(long_world: World, shared_cache: Cache) -> None:
+    oracle, question = Oracle(long_world, 0.5, seed=2), of_category(long_world, "SSS")
+    off, on = (
+        search(long_world, question, shared_cache, oracle, thrift=thrift, max_rounds=6, traversal="dfs")
+        for thrift in ((), ("probe",))
+    )
+    assert any(event.ahead for event in off.trace.of("probe"))
+    assert not any(event.ahead for event in on.trace.of("probe"))
+    assert on.rounds > 2 and len(on.trace.of("probe")) < on.rounds
+    check_search(on)
 
 
 def covered(span: list[float]) -> list[int]:

@@ -1,15 +1,13 @@
 """Whole searches by oracles: categories, traversals, strategies, reviews, and why they end."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, Unpack
 
 import pytest
 from pydantic import ValidationError
 from support.asking import ask
-from support.invariants import check_books, check_grounded, check_memory, check_search
-from support.model_doubles import Overruled
+from support.invariants import check_all
+from support.model_doubles import Failing, Overruled
 from support.searches import RecordingOracle, of_category, search, text_of
 
 import atlaskit as ak
@@ -43,10 +41,7 @@ def test_every_category_is_answered_by_every_traversal(
         result = search(long_world, question, shared_cache, traversal=traversal)
         assert result.is_right and question.score(result.prediction) >= 0.99, str(result)
         assert result.stop == result.stops.master == "sufficient" and result.stops.overall is None
-        check_grounded(result)
-        check_books(result, Budget(calls=200))
-        check_memory(result)
-        check_search(result)
+        check_all(result)
 
 
 def test_searches_take_every_action(long_world: World, shared_cache: Cache) -> None:
@@ -95,22 +90,14 @@ def test_a_summary_is_always_searched_breadth_first(long_world: World, cache: Ca
 
 
 def test_a_second_visit_knows_the_evidence_of_the_first(long_world: World, cache: Cache) -> None:
-    requests: list[Request] = []
-
-    class FailsTwice(Oracle):
-        def complete(self, request: Request, **control: Unpack[CallControl]):  # type: ignore[no-untyped-def]
-            if request.step == "step":
-                requests.append(request)
-                if 2 <= len(requests) <= 3:
-                    raise ModelError("the network is down")
-            return super().complete(request, **control)
-
+    down = ModelError("the network is down")
+    model = Failing(Oracle(long_world), lambda request, n: down if request.step == "step" and n in (2, 3) else None)
     question = of_category(long_world, "S2A")
-    result = search(long_world, question, cache, FailsTwice(long_world), workers=1, traversal="dfs", min_rounds=2)
+    result = search(long_world, question, cache, model, workers=1, traversal="dfs", min_rounds=2)
     first, second = result.trace.of("assign")[:2]
     assert first.sorties[0].path == second.sorties[0].path
     assert second.sorties[0].had_evidence == ("A",) and result.trace.of("report")[0].is_open
-    text = text_of(requests[3])
+    text = text_of([request for request in model.requests if request.step == "step"][3])
     assert "in order of time:\n[A]" in text
     assert result.is_right and len(result.evidence) == 1
 

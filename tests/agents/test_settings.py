@@ -1,7 +1,5 @@
 """Arguments and settings of a search: named values, what suits a model, and what is refused."""
 
-from __future__ import annotations
-
 import argparse
 import warnings
 from dataclasses import fields, replace
@@ -212,11 +210,10 @@ def test_cells_suit_the_model_and_who_asks(
     assert model.sizes
 
 
-def test_every_form_of_a_world_is_an_atlasworld(film: World, world: World, tmp_path: Path) -> None:
-    path: Path = film.video.path  # type: ignore[attr-defined]
-    cache, opened = Cache(tmp_path / "cache"), open_video(path)
+def test_every_form_of_a_world_is_an_atlasworld(film: World, film_file: Path, world: World, tmp_path: Path) -> None:
+    cache, opened = Cache(tmp_path / "cache"), open_video(film_file)
     remember_video(opened, cache)
-    for video in (film.video, film.drawn, world.drawn, opened, open_video([path, path])):
+    for video in (film.video, film.drawn, world.drawn, opened, open_video([film_file, film_file])):
         assert is_atlasworld(video), video
     assert is_atlasworld(open_video(fingerprint=opened.fingerprint, cache=cache)), "known from the cache alone"
     long = atlasworld(1, 1500, clip_s=150, directory=tmp_path)

@@ -1,7 +1,5 @@
 """A question of several intervals through prompts, schemas, methods, cache, tables and displays."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The videos that the folders of datasets are filled with."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The loaders of datasets, on folders in the published layouts with all their irregularities."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path
@@ -11,17 +9,8 @@ import pytest
 from support.datasets import ConstantModel, make_longvideobench, make_videomme
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.video.file import VideoFile
-
-
-@pytest.fixture(scope="module")
-def clip(film: World) -> Path:
-    video = film.video
-    assert isinstance(video, VideoFile)
-    return video.path
 
 
 def lvb_row(number: int, **changes: Any) -> dict[str, Any]:
@@ -62,8 +51,8 @@ LINES: tuple[list[dict[str, Any]], ...] = (
 
 
 @pytest.fixture
-def lvb(tmp_path: Path, clip: Path) -> Path:
-    return make_lvb(tmp_path, clip)
+def lvb(tmp_path: Path, film_file: Path) -> Path:
+    return make_lvb(tmp_path, film_file)
 
 
 def make_lvb(home: Path, clip: Path) -> Path:

@@ -3,8 +3,6 @@
 Whatever all datasets have in common is in `test_registry`.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any
@@ -21,7 +19,6 @@ from support.datasets import (
     egoschema_row,
     longtimescope_row,
     lvbench_question,
-    lvbench_row,
     mlvu_row,
     put,
     qvhighlights_row,
@@ -360,15 +357,6 @@ def test_the_second_form_of_lvbench_has_one_question_a_row(tmp_path: Path, tiny:
         assert [case.question.answer for case in bench] == [1, 2]
         assert [case.question.choices for case in bench] == [("x", "y"), ("x", "y", "z")]
         assert [case.question.id for case in bench] == ["abc-0", "7"]
-
-
-@pytest.mark.parametrize("folder", ["all_videos", ".", "scripts/videos"])
-@pytest.mark.parametrize("suffix", ["MP4", "webm"])
-def test_videos_are_found_where_mirrors_put_them(tmp_path: Path, tiny: Path, folder: str, suffix: str) -> None:
-    write_lines(tmp_path / "video_info.meta.jsonl", [lvbench_row(0)])
-    put(tiny, tmp_path / folder / f"Cm73ma6Ib0.{suffix}")
-    (tmp_path / folder / "._Cm73ma6Ib0.mp4").write_bytes(b"\0\5\26\7")  # macOS writes such files
-    assert len(ak.benchmarks.lvbench(tmp_path)) == 2
 
 
 def mirror_row(number: int, **changes: Any) -> dict[str, Any]:

@@ -1,7 +1,5 @@
 """Ten-hour variants: positions, frames and subtitle lines move with their video."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Folders as people have them: archives still packed, a question listed twice, a bad row."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,8 +1,5 @@
 """The cache returns what was stored, and computes each entry once."""
 
-from __future__ import annotations
-
-import random
 import sqlite3
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -77,19 +74,6 @@ def test_a_batch_makes_each_missing_entry_once(cache: Cache) -> None:
     assert cache.remember_all(keys, make_some) == [b"made 0", b"1", b"made 2", b"made 0"]
     assert cache.remember_all(keys, make_some) == [b"made 0", b"1", b"made 2", b"made 0"]
     assert calls == [[0, 2]]
-
-
-def test_overlapping_batches_never_deadlock(cache: Cache) -> None:
-    keys = [f"tile:{n}" for n in range(6)]
-
-    def fetch(number: int) -> bool:
-        rng = random.Random(number)
-        wanted = [rng.choice(keys) + f":{rng.randrange(20)}" for _ in range(8)]
-        made = cache.remember_all(wanted, lambda positions: [wanted[position].encode() for position in positions])
-        return made == [key.encode() for key in wanted]
-
-    with ThreadPoolExecutor(16) as pool:
-        assert all(pool.map(fetch, range(300)))
 
 
 def test_prune_removes_selected_entries_oldest_first(tmp_path: Path) -> None:

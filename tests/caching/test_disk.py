@@ -1,7 +1,5 @@
 """The store on disk: damage, deletion, and orphaned files."""
 
-from __future__ import annotations
-
 import os
 import random
 import shutil

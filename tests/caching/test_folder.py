@@ -1,7 +1,5 @@
 """The folder of the entries: private, and refused if it belongs to anyone else."""
 
-from __future__ import annotations
-
 import sqlite3
 import stat
 from pathlib import Path

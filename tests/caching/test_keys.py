@@ -1,7 +1,5 @@
 """Keys depend on the recipe alone; each kind of entry is declared once, by what makes it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

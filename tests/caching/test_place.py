@@ -1,7 +1,5 @@
 """Which cache is used if nobody names one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

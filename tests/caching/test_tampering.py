@@ -1,7 +1,5 @@
 """Promise 11: nothing is unpickled, and no tampered entry is served."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import sqlite3

@@ -1,7 +1,5 @@
 """The commands of `atlaskit cache`."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -63,21 +61,3 @@ def test_the_runs_since_a_time_are_exported(run_folder: Path, capsys: pytest.Cap
         with pytest.raises(SystemExit):
             main(["cache", "export", "x.jsonl.xz", *wrong])
     assert "'yesterday' is not a time such as" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["stats", "--cache", "nowhere"], "There is no cache in nowhere"),
-        (["prune", "--older-than", "-1"], "must be a number of at least 0"),
-        (["export", "result.json/x.jsonl.xz"], "cannot be written"),
-        (["export", "x.jsonl.xz", "--run", "cache/entries/cache.db"], "not valid JSON"),
-        (["import", "result.json"], "cannot be read as a recording"),
-    ],
-)
-def test_an_input_error_is_one_line(
-    run_folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
-) -> None:
-    output = output_of(capsys, *arguments, status=2)
-    assert message in output and output.startswith("atlaskit: ") and output.count("\n") == 1
-    assert not Path("nowhere").exists()

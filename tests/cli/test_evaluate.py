@@ -1,7 +1,5 @@
 """`atlaskit evaluate` as it is used for a night: estimate, total, shards, retries, card."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 
@@ -20,11 +18,9 @@ RUN = [*ATLAS, "--oracle", "0.1", "--cell", "32"]
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("ATLASKIT_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
-    return tmp_path
+def home(in_tmp: Path, short_pauses: None, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("ATLASKIT_CACHE", str(in_tmp / "cache"))
+    return in_tmp
 
 
 def test_an_estimate_comes_before_the_money(capsys: pytest.CaptureFixture[str], home: Path) -> None:

@@ -1,7 +1,5 @@
 """`atlaskit explore` as a process: who is let in, what the page may do, and what a tab is told."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import http.client
@@ -25,7 +23,6 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import World
 
 
 @dataclass
@@ -78,13 +75,6 @@ def exploring(*arguments: object, cwd: Path) -> Iterator[Explorer]:
     finally:
         process.kill()
         process.wait()
-
-
-@pytest.fixture(scope="module")
-def film_file(film: World) -> Path:
-    path = film.video.path  # type: ignore[attr-defined]
-    assert isinstance(path, Path)
-    return path
 
 
 @pytest.fixture(scope="module")

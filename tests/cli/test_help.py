@@ -1,7 +1,5 @@
 """`--help` describes every argument, and its examples are commands that work."""
 
-from __future__ import annotations
-
 import shlex
 import shutil
 from pathlib import Path
@@ -11,7 +9,6 @@ from support.commands import commands
 from support.loopback import loopback
 
 from atlaskit.__main__ import _parser, main
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cli.model import joined_words
 
 COMMANDS = commands()
@@ -32,8 +29,8 @@ def test_every_command_has_examples_that_are_valid(command: str) -> None:
         assert _parser().parse_args(joined_words(words)).run
 
 
-def test_examples_of_the_cache_are_run(film: World, in_tmp: Path) -> None:
-    shutil.copy(film.video.path, "match.mp4")  # type: ignore[attr-defined]
+def test_examples_of_the_cache_are_run(film_file: Path, in_tmp: Path) -> None:
+    shutil.copy(film_file, "match.mp4")
     with loopback() as server:
         asking = ["ask", "match.mp4", "Who wins?", "--cell", "32", "--calls", "4", "--model", server.url, "loop"]
         assert main([*asking, "--save", "result.json"]) == 0

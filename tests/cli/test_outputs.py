@@ -1,7 +1,5 @@
 """What a command writes is checked before anything is opened or paid, and written whole."""
 
-from __future__ import annotations
-
 import os
 import stat
 from pathlib import Path

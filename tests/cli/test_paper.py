@@ -1,7 +1,5 @@
 """`atlaskit paper`: the paper's tables on a folder, with a model behind an address."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path
@@ -14,15 +12,14 @@ from support.answering import answering
 from support.datasets import make_longvideobench, make_mlvu, write_json
 
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.cli.paper import frames_near
 from atlaskit.evaluation import tables
 from atlaskit.models.protocol import MOST_IMAGES
 
 
 @pytest.fixture
-def data(in_tmp: Path, film: World) -> Path:
-    make_longvideobench(in_tmp / "data", Path(str(film.video.path)))
+def data(in_tmp: Path, film_file: Path) -> Path:
+    make_longvideobench(in_tmp / "data", film_file)
     rows = json.loads((in_tmp / "data" / "lvb_val.json").read_text())
     write_json(in_tmp / "data" / "lvb_val.json", [{**row, "duration_group": 3600} for row in rows])
     return in_tmp / "data"
@@ -57,7 +54,7 @@ def test_frames_for_as_many_tokens_fill_whole_images_of_one_request(wanted: int)
     assert abs(near["frames"] - min(max(wanted, 16), 1024)) <= 32
 
 
-def test_what_the_paper_does_not_ask_is_told(in_tmp: Path, film: World, capsys: pytest.CaptureFixture[str]) -> None:
-    make_mlvu(in_tmp / "data", Path(str(film.video.path)))
+def test_what_the_paper_does_not_ask_is_told(in_tmp: Path, film_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_mlvu(in_tmp / "data", film_file)
     assert main(["paper", "data", "--model", "http://127.0.0.1:9/v1", "m"]) == 2
     assert "The paper asks longvideobench and videomme; data holds mlvu" in capsys.readouterr().err

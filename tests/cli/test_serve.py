@@ -1,7 +1,5 @@
 """`atlaskit serve`: what it passes on, and the command for the paper's model."""
 
-from __future__ import annotations
-
 import json
 import shlex
 from pathlib import Path

@@ -1,7 +1,5 @@
 """`atlaskit transcribe`, and `--transcribe` of other commands."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,8 +12,7 @@ SPOKEN = [(1.0, "one"), (3.0, "five")]
 
 
 @pytest.fixture
-def server(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hearing]:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+def server(in_tmp: Path, short_pauses: None) -> Iterator[Hearing]:
     speaking_video(in_tmp / "talk.mkv", SPOKEN, 5)
     with hearing_server() as hearing:
         yield hearing
@@ -33,21 +30,3 @@ def test_the_lines_are_written_beside_the_caller_and_told(
     assert main(["transcribe", "talk.mkv", server.url, "org/tones"]) == 0
     assert "talk.tones.srt: 2 lines" in capsys.readouterr().err and len(server.requests) == 1
     assert [path.name for path in in_tmp.glob("*.srt")] == ["talk.tones.srt"]
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (["--out", "a.txt"], "--out must end in .srt"),
-        (["--out", "no/such/folder/a.srt"], "there is no such folder"),
-        (["--language", "klingonish"], "A language is a code or a name"),
-        (["--audio-track", "7"], "There is no audio_track 7: talk.mkv has the sound tracks 0"),
-        (["--parallel", "0"], "parallel is a whole number, at least 1"),
-    ],
-)
-def test_a_mistake_is_one_sentence(
-    server: Hearing, capsys: pytest.CaptureFixture[str], more: list[str], message: str
-) -> None:
-    assert main(["transcribe", "talk.mkv", server.url, "tones", *more]) == 2
-    (told,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("atlaskit: ")]
-    assert message in told

@@ -1,7 +1,5 @@
 """What is written into agents' images can be read at the widths to which models scale them."""
 
-from __future__ import annotations
-
 import io
 import shutil
 import subprocess

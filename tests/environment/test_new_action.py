@@ -1,7 +1,5 @@
 """A new action, as an exercise: a row of the table and an effect are all that it takes."""
 
-from __future__ import annotations
-
 import json
 import re
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Questions and answers of one or several intervals: what is refused, scores, words and JSON."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from itertools import pairwise

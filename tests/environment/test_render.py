@@ -1,10 +1,9 @@
 """Promises 3 (no silent black), 5 (decode once) and 6 (recipe keys), also of native cells."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -41,16 +40,17 @@ def test_a_view_shows_its_cells_in_row_major_order(world: World, cache: Cache) -
         assert np.abs(shown - frame).mean() < 4, cell
 
 
-def test_dead_cells_and_nothing_else_are_black(cache: Cache) -> None:
-    video = Flat(broken=(4.0, 6.0))
-    masked = View(video, Grid(0, 16, 4), Look(64), dead=frozenset({0, 15}), cache=cache)
-    assert masked.unreadable == {4, 5}
-    for cell in masked.cells:
-        is_black = (cell_of(masked, cell.index).max(axis=2) < 8).mean() > 0.99
-        assert is_black == (cell.index in masked.dead), cell
-    unreadable, letterbox = cell_of(masked, 4), cell_of(masked, 1)[:10]
-    assert unreadable.std() > 15  # hatched
-    assert np.abs(letterbox - LETTERBOX).max() < 6
+@pytest.mark.parametrize(("fit", "height"), [("native", 88), ("contain", 160)])
+def test_only_the_dead_are_black_and_the_unreadable_are_marked(fit: Any, height: int, cache: Cache) -> None:
+    look = Look(160, fit)
+    shown = View(Flat(broken=(4.0, 6.0)), Grid(0, 16, 4), look, dead=frozenset({0, 15}), cache=cache)
+    assert shown.cell_size == (160, height) and shown.unreadable == {4, 5}
+    cells = pixels(shown).reshape(4, height, 4, 160, 3).swapaxes(1, 2).reshape(16, height, 160, 3)
+    assert [index for index, cell in enumerate(cells) if (cell.max(axis=2) < 8).mean() > 0.99] == [0, 15]
+    hatched = [cell[height // 2 - 30 : height // 2 + 30].std(axis=(0, 1)).max() > 15 for cell in cells]
+    assert [index for index, is_hatched in enumerate(hatched) if is_hatched] == [4, 5]
+    if fit == "contain":
+        assert np.abs(cells[1][:10] - LETTERBOX).max() < 6
 
 
 def test_a_dead_cell_is_not_decoded(cache: Cache) -> None:
@@ -114,17 +114,23 @@ def test_a_frame_shows_what_the_still_does_in_the_size_of_a_cell(world: World, c
     assert shown.jpeg() and world.drawn.frames_decoded == before, "what was shown before decodes nothing"
 
 
+@pytest.mark.parametrize(
+    ("message", "wrong"),
+    [
+        *(("16 pixels", {"cell": 8}), (r"16 pixels wide; got 64\.5", {"cell": 64.5}), ("fit is", {"fit": "crop"})),
+        ("labels is", {"labels": "all"}),
+        *(("patch is a whole number, at least 1", {"patch": each}) for each in (0, -32, 1.5, True)),
+        ("patch is a whole number, at least 1", {"fit": "contain", "patch": 0}),
+    ],
+)
+def test_an_impossible_look_is_refused(message: str, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InputError, match=message):
+        Look(**wrong)
+
+
 def test_invalid_views_are_refused(cache: Cache) -> None:
-    with pytest.raises(InputError, match="16 pixels"):
-        View(Flat(), Grid(0, 16, 2), Look(8), cache=cache)
-    with pytest.raises(InputError, match=r"16 pixels wide; got 64\.5"):
-        Look(64.5)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="8192"):
         View(Flat(), Grid(0, 16, 45), Look(330), cache=cache)
-    with pytest.raises(InputError, match="fit is"):
-        View(Flat(), Grid(0, 16, 2), Look(fit="crop"), cache=cache)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="labels is"):
-        View(Flat(), Grid(0, 16, 2), Look(labels="all"), cache=cache)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="runs from 0"):
         View(Flat(), Grid(0, 17, 2), cache=cache)
     with pytest.raises(InputError, match="K = 1"):
@@ -196,14 +202,6 @@ def test_a_cell_lies_where_its_number_says(shape: tuple[int, int], patch: int, c
         assert abs(pixel[0] - 15 * cell.midpoint_s) < 7, (x, y)
 
 
-def test_only_the_dead_are_black_and_the_unreadable_are_marked(cache: Cache) -> None:
-    shown = View(Flat(broken=(4.0, 6.0)), Grid(0, 16, 4), Look(160, "native"), dead=frozenset({0}), cache=cache)
-    assert shown.cell_size == (160, 88) and shown.unreadable == {4, 5}
-    cells = np.asarray(shown.image).astype(int).reshape(4, 88, 4, 160, 3).swapaxes(1, 2).reshape(16, 88, 160, 3)
-    assert [index for index, cell in enumerate(cells) if (cell.max(axis=2) < 8).mean() > 0.99] == [0]
-    assert [index for index, cell in enumerate(cells) if cell.std(axis=(0, 1)).max() > 15] == [4, 5]
-
-
 def test_a_key_holds_the_size_that_a_patch_leads_to_and_not_the_patch(cache: Cache) -> None:
     base = View(Flat(), Grid(0, 16, 8), Look(320, "native"), cache=cache)
     by_patch = {patch: with_look(base, patch=patch) for patch in (32, 16, 56)}
@@ -222,10 +220,3 @@ def test_a_key_holds_the_size_that_a_patch_leads_to_and_not_the_patch(cache: Cac
                 Sheet(Flat(), pad, Look(320, fit, other), cache=cache).key
                 == Sheet(Flat(), pad, Look(320, fit), cache=cache).key
             )  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("patch", [0, -32, 1.5, True])
-def test_an_impossible_patch_is_refused(patch: int, cache: Cache) -> None:
-    for fit in ("native", "contain"):
-        with pytest.raises(InputError, match="patch is a whole number, at least 1"):
-            View(Flat(), Grid(0, 16, 2), Look(fit=fit, patch=patch), cache=cache)  # type: ignore[arg-type]

@@ -1,7 +1,5 @@
 """Costs per question and per video, in tokens and USD, and methods side by side."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -14,10 +12,7 @@ from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import statistics
-from atlaskit.methods.records import CLIP_K, clip_spans, describe_clips, rows_of
-from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.prices import Prices
-from atlaskit.runs.result import Result
 
 PRICES = Prices(prompt=1, completion=4)
 
@@ -30,12 +25,6 @@ def worlds() -> tuple[World, ...]:
 @pytest.fixture(scope="module")
 def cases(worlds: tuple[World, ...]) -> tuple[Case, ...]:
     return tuple(case for world in worlds for case in world.cases(drawn=True))
-
-
-@method("reader", k=CLIP_K)
-def reader(run: MethodRun) -> Result:
-    """Answer from the records of all clips: another method that describes clips."""
-    return run.decide_from(rows_of(describe_clips(run, clip_spans(run, 10.0))), 10_000)
 
 
 def row(**values: Any) -> dict[str, Any]:
@@ -84,7 +73,7 @@ def test_methods_stand_side_by_side(cases: tuple[Case, ...], cache: Cache) -> No
     tables = {
         "video-rlm": evaluate(cases, cell=32, **how),
         "blind": evaluate(cases, "blind", **how),
-        "reader": evaluate(cases, reader, size=32, **how),
+        "retrieval": evaluate(cases, ak.baselines.retrieval, size=32, **how),
     }
     found = statistics.comparison(tables)
     assert found["method"].tolist() == list(tables) and (found["questions"] == 6).all()
@@ -96,7 +85,7 @@ def test_methods_stand_side_by_side(cases: tuple[Case, ...], cache: Cache) -> No
             continue
         told = line[["difference", "difference_low", "difference_high", "p"]].tolist()
         assert told == [paired.difference, paired.low, paired.high, paired.p]
-    assert found.set_index("method")["video_calls"].to_dict() == {"video-rlm": 0, "blind": 0, "reader": 6}
+    assert found.set_index("method")["video_calls"].to_dict() == {"video-rlm": 0, "blind": 0, "retrieval": 6}
     assert "usd" not in found.columns
     by_seed = statistics.comparison(tables, by="seed")
     assert by_seed[["method", "seed"]].to_numpy().tolist() == [[name, seed] for name in tables for seed in (1, 2)]

@@ -1,7 +1,5 @@
 """The diagnosis of wrong answers: each rule, on a run whose truth is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 

@@ -3,8 +3,6 @@
 The nodes are two raylets on this machine.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """The official metrics of the grounding benchmarks, computed by hand and by slow second ways."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

@@ -1,7 +1,5 @@
 """Wrong arguments of models, benchmarks, methods and tables: each is one sentence about it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -40,6 +38,7 @@ def ask(world: World, **settings: Any) -> object:
 
 MISTAKES: list[tuple[Callable[[World], object], str]] = [
     (lambda world: atlasworld(0, 36_001), "must be 10 to 36000 s"),
+    (lambda world: atlasworld(questions=0), "questions must be at least 1"),
     (lambda world: atlasworld(0, float("nan"), clip_s=150), "must be 10 to 36000 s"),
     (lambda world: atlasworld(0, 1190, clip_s=150), "at least 8 clips of 150 s, 1200 s in all"),
     (lambda world: atlasworld(0, 3600, clip_s=12.5), "an integer from 10 to 300"),  # type: ignore[arg-type]

@@ -1,12 +1,9 @@
 """An evaluation in parts: totals, shards, retries and estimates, and the card that tells how."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import Unpack
 
 import pandas as pd
@@ -22,13 +19,11 @@ from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
-from atlaskit.evaluation import tables
-from atlaskit.evaluation.card import card_text, differences
+from atlaskit.evaluation.card import card_text
 from atlaskit.evaluation.estimate import estimate
 from atlaskit.evaluation.parts import SHARD, failed, merged, shard, with_retried
 from atlaskit.evaluation.runner import EvaluationStopped
 from atlaskit.evaluation.spending import Spending
-from atlaskit.models.errors import ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 
 SMALL = {"cell": 32}
@@ -87,19 +82,6 @@ class TestTotal:
 
 
 class TestShards:
-    def test_the_table_of_the_shards_is_that_of_one_run(self, bench: Benchmark, cache: Cache, tmp_path: Path) -> None:
-        paths = []
-        for number in (3, 1, 2):
-            part, where = shard(bench, number, 3)
-            rows = run(part, Cache(tmp_path / f"node-{number}"))
-            rows.attrs[SHARD] = where
-            paths.append(tmp_path / f"{number}.csv")
-            tables.save(rows, paths[-1])
-        whole = merged({path.name: tables.load(path) for path in paths})
-        tables.save(whole.drop(columns="seconds"), tmp_path / "merged.csv")
-        tables.save(run(bench, cache).drop(columns="seconds"), tmp_path / "one.csv")
-        assert (tmp_path / "merged.csv").read_bytes() == (tmp_path / "one.csv").read_bytes()
-
     def test_shards_that_do_not_belong_together_are_told(self, bench: Benchmark, cache: Cache) -> None:
         parts = {}
         for number, k in ((1, 4), (2, 8)):
@@ -139,12 +121,6 @@ class TestShards:
 
 
 def test_only_what_failed_is_asked_again(bench: Benchmark, cache: Cache) -> None:
-    class Broken(ak.Oracle):
-        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-            if self._world.seed == 2:  # type: ignore[attr-defined]
-                raise ServerError("it is down", live=False)
-            return super().complete(request, **control)
-
     one = bench.cases[4]
     broken = replace(one, opened=lambda: (_ for _ in ()).throw(ak.AtlasError("The film is not there.")))
     damaged = replace(bench, cases=(*bench.cases[:4], broken, *bench.cases[5:]))
@@ -190,13 +166,6 @@ class TestCard:
         json.dumps(card)
         told = card_text(card)
         assert "settings in full k: 8" in told and "asked questions: 9" in told
-
-    def test_two_cards_differ_in_what_was_changed(self, bench: Benchmark, cache: Cache) -> None:
-        one, same, other = run(bench, cache).attrs, run(bench, cache).attrs, run(bench[:3], cache, k=4).attrs
-        assert differences(one, same) == []
-        changed = {name: values for name, *values in differences(one, other)}
-        assert changed["settings in full k"] == [8, 4] and changed["asked questions"] == [9, 3]
-        assert "asked sha256" in changed and "run prompts" not in changed
 
     def test_it_names_the_server_that_was_paid(self, bench: Benchmark, cache: Cache) -> None:
         with answering() as address:

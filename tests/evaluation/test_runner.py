@@ -1,7 +1,5 @@
 """Evaluations: one row a question, also for failures; independent of parallelism; paid once."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
@@ -9,12 +7,13 @@ import time
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Unpack
+from typing import Any, Unpack
 
 import pandas as pd
 import pytest
 from support.asking import OF_THE_RUN, evaluate
 from support.datasets import ConstantModel
+from support.model_doubles import Counting, Failing
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import atlasworld
@@ -154,50 +153,42 @@ def test_traces_are_saved_in_a_folder_and_named_in_the_table(
         evaluate(selected, vlm=ak.Oracle, cache=cache, progress=False, traces="file", **SMALL)
 
 
-class Refusing(ak.Oracle):
-    """An oracle whose endpoint answers one question, and refuses all others with a status."""
+def refusing(world: Any, status: int, kind: type[Refused | ServerError]) -> Failing:
+    """Return an oracle whose endpoint answers one question, and refuses all others."""
+    answered = list[str]()
 
-    status = 401
-    error: type[AtlasError] = Refused
-    is_mended = False
-    requests = 0
-    first = ""
+    def error(request: Any, number: int) -> AtlasError | None:
+        answered.append(request.facts.question.id)
+        if answered[-1] == answered[0]:
+            return None
+        refusal = kind(f"m at http://h/v1 returned HTTP {status}: request {number}.")
+        refusal.status = status
+        return refusal
 
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        self.requests += 1
-        asked = request.facts.question.id  # type: ignore[attr-defined]
-        self.first = self.first or asked
-        if self.is_mended or asked == self.first:
-            return super().complete(request, **control)
-        error = self.error(f"m at http://h/v1 returned HTTP {self.status}: request {self.requests}.")
-        error.status = self.status  # type: ignore[attr-defined]
-        raise error
+    return Failing(ak.Oracle(world), error)
 
 
 @pytest.mark.parametrize(("status", "error"), [(401, Refused), (0, ServerError)], ids=str)
 def test_an_evaluation_stops_where_every_question_is_refused(
-    cases: tuple[Case, ...], cache: Cache, status: int, error: type[AtlasError]
+    cases: tuple[Case, ...], cache: Cache, status: int, error: type[Refused | ServerError]
 ) -> None:
     own = [case for case in cases if case.world is cases[0].world]
-    model = Refusing(cases[0].world)
-    model.status, model.error = status, error
-    blind = partial(evaluate, own, "blind", vlm=model, parallel=1, cache=cache, progress=False)
+    blind = partial(evaluate, own, "blind", parallel=1, cache=cache, progress=False)
     with pytest.raises(EvaluationStopped, match="3 questions in a row that failed alike .m at http") as stopped:
-        blind()
+        blind(vlm=refusing(cases[0].world, status, error))
     table = stopped.value.table
     assert len(table) == 4 < len(own) and table["prediction"].notna().sum() == 1
     assert f"4 of {len(own)} questions were tried" in str(stopped.value) and "\n" not in str(stopped.value)
-    model.is_mended, before = True, model.requests
-    whole = blind()
+    mended = Counting(ak.Oracle(cases[0].world))
+    whole = blind(vlm=mended)
     assert len(whole) == len(own) and (whole["failure"] == "").all()
-    assert model.requests == before + len(own) - 1, "the answered question is not asked again"
+    assert len(mended.calls) == len(own) - 1, "the answered question is not asked again"
     assert "refusal" not in table and "refusal" not in whole
 
 
 def test_other_failures_stop_no_evaluation(cases: tuple[Case, ...], cache: Cache) -> None:
     own = [case for case in cases if case.world is cases[0].world]
-    model = Refusing(cases[0].world)
-    model.status = 500
+    model = refusing(cases[0].world, 500, Refused)
     table = evaluate(own, "blind", vlm=model, parallel=2, cache=cache, progress=False)
     assert len(table) == len(own) and (table["failure"] != "").sum() == len(own) - 1
 

@@ -3,8 +3,6 @@
 No test depends on how long anything takes.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Statistics: intervals reach their stated coverage, and comparisons are paired."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from statistics import NormalDist

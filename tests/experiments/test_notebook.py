@@ -1,7 +1,5 @@
 """The form of the shipped notebooks, and the input checks of `run_notebook`."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -17,13 +15,12 @@ NOTEBOOKS = [path for folder in ("notebooks", "nano") for path in sorted((ROOT /
 MAX_CELL_LINES, MAX_PARAMETER_LINES = 6, 20
 
 
-def code_cells(path: Path) -> list[nbformat.NotebookNode]:
-    return [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
-
-
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_has_only_imports_literals_and_calls(path: Path) -> None:
-    cells = code_cells(path)
+def test_a_notebook_has_prose_and_only_imports_literals_and_calls(path: Path) -> None:
+    every = nbformat.read(path, as_version=4).cells
+    cells = [cell for cell in every if cell.cell_type == "code"]
+    assert every[0].cell_type == "markdown" and every[0].source.startswith("# ")
+    assert sum(cell.cell_type == "markdown" for cell in every) >= len(every) / 3
     tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert len(tagged) == 1
     for statement in ast.parse(tagged[0].source).body:
@@ -34,13 +31,6 @@ def test_a_notebook_has_only_imports_literals_and_calls(path: Path) -> None:
         assert not [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.Lambda)]
         assert len(cell.source.splitlines()) <= (MAX_PARAMETER_LINES if cell in tagged else MAX_CELL_LINES), cell.source
         assert cell.outputs == [] and cell.execution_count is None
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_notebook_has_a_title_and_enough_prose(path: Path) -> None:
-    cells = nbformat.read(path, as_version=4).cells
-    assert cells[0].cell_type == "markdown" and cells[0].source.startswith("# ")
-    assert sum(cell.cell_type == "markdown" for cell in cells) >= len(cells) / 3
 
 
 def test_a_notebook_runs_in_its_folder_and_its_output_is_printed(

@@ -1,7 +1,5 @@
 """The experiments run on the folder of a dataset, with a model behind an address."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Iterator
@@ -14,7 +12,6 @@ from support.datasets import make_longvideobench
 from support.paths import ROOT
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.experiments.notebook import run_notebook
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -35,9 +32,9 @@ def address() -> Iterator[str]:
 
 
 @pytest.fixture(scope="module")
-def home(tmp_path_factory: pytest.TempPathFactory, film: World) -> Path:
+def home(tmp_path_factory: pytest.TempPathFactory, film_file: Path) -> Path:
     home = tmp_path_factory.mktemp("longvideobench")
-    make_longvideobench(home, Path(str(film.video.path)))
+    make_longvideobench(home, film_file)
     rows = json.loads((home / "lvb_val.json").read_text())
     (home / "lvb_val.json").write_text(json.dumps([{**row, "position": [3, 30, 200, 30]} for row in rows]))
     return home

@@ -1,7 +1,5 @@
 """The results page: what a reader learns of a run, and that it shows one run only."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

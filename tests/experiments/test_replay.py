@@ -5,8 +5,6 @@ and every cell that draws must have its image in the output, as in JupyterLab. T
 is also opened in a browser.
 """
 
-from __future__ import annotations
-
 import ast
 import json
 import shutil

@@ -3,8 +3,6 @@
 The pages show every image without a kernel, a network or widget state, and text only as text.
 """
 
-from __future__ import annotations
-
 import io
 import re
 import shutil

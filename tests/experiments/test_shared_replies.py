@@ -3,8 +3,6 @@
 A search about ten hours takes ninety calls; six notebooks ask it, and one of them pays.
 """
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 from typing import Any

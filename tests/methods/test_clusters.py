@@ -1,10 +1,7 @@
 """Groups of frames that look alike: what they hold, what they cost, and what a replay needs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -98,17 +95,6 @@ def test_what_was_grouped_before_decodes_nothing_and_needs_no_library(monkeypatc
     assert again.clusters(3) == clusters and again.clusters(2, clusters[0]) == parts and video.asked == asked
     with pytest.raises(InputError, match="scikit-learn, .* -m pip install 'scikit-learn>=1.4'"):
         again.clusters(4)
-
-
-def test_groups_are_the_same_on_any_number_of_threads() -> None:
-    def grouped(_: int) -> tuple[list[Cluster], list[Cluster]]:
-        frames = SimilarFrames(Scenes(60.0), Cache(None))
-        clusters = frames.clusters(5)
-        return clusters, frames.clusters(3, clusters[0])
-
-    with ThreadPoolExecutor(4) as pool:
-        first, *others = pool.map(grouped, range(8))
-    assert all(other == first for other in others)
 
 
 FOREIGN = {

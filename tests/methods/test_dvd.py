@@ -1,83 +1,29 @@
 """`dvd`: what its controller can name, what it is told, and what it costs."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import pytest
-from pydantic import ValidationError
 from support.controllers import CLIPS, Scripted, ranges, told
-from support.searches import RecordingOracle, taken_steps, text_of
+from support.methods import ask_by
+from support.searches import text_of
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
-from atlaskit.environment.question import Question
-from atlaskit.evaluation.baselines import dvd
 from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.controller import ControllerCall
-from atlaskit.methods.dvd import MOST_FOUND, BrowseCall
-from atlaskit.methods.ranges import MOST_RANGES, InspectCall
-from atlaskit.models.protocol import MOST_IMAGES
-from atlaskit.runs.result import Result
+from atlaskit.methods.dvd import BrowseCall
+from atlaskit.methods.ranges import InspectCall
 
 SEARCH = {"action": "clip_search", "description": "red circle star square", "k": 4}
-
-
-def run(world: World, vlm: Any, cache: Cache, question: Question | None = None, **options: Any) -> Result:
-    return dvd(world.drawn, question or world.questions[0], vlm=vlm, cache=cache, **{"size": 32, **options})
-
-
-def test_a_run_describes_each_clip_then_takes_turns_then_decides(tiny: World, cache: Cache) -> None:
-    model = RecordingOracle(tiny)
-    for question in tiny.questions:
-        model.requests.clear()
-        result = run(tiny, model, cache, question)
-        taken = taken_steps(result)
-        assert taken["clip"] == CLIPS and 2 <= taken["dvd"] <= 14
-        assert taken["inspect"] + taken["browse"] <= taken["dvd"]
-        last = model.requests[-1]
-        assert isinstance(last.facts, EvidenceCall) and not last.images
-        assert result.total.calls == sum(taken.values()) + 1 and result.usage["master"].calls == taken["dvd"] + 1
-        assert all(len(request.images) <= MOST_IMAGES for request in model.requests)
-
-
-def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: World, cache: Cache) -> None:
-    model = Scripted(Oracle(tiny), [])
-    run(tiny, model, cache)
-    (request,) = model.of("dvd")
-    call = request.facts
-    assert isinstance(call, ControllerCall) and call.clips == CLIPS
-    assert [tool.name for tool in call.tools] == ["global_browse", "clip_search", "frame_inspect"]
-    assert all(tool.purpose in text_of(request) for tool in call.tools)
-    look = {"action": "frame_inspect", "question": "What?", "ranges": ranges((0, CLIPS - 1))}
-    request.schema.model_validate({"thought": "", "action": look})
-    wrong: list[dict[str, Any]] = [
-        {**look, "ranges": ranges((0, CLIPS))},
-        {**look, "ranges": ranges((-1, 2))},
-        {**look, "ranges": []},
-        {**look, "ranges": ranges(*[(1, 1)] * (MOST_RANGES + 1))},
-        {**look, "ranges": [{"start_s": 0, "end_s": 10}]},
-        {**look, "start_s": 3},
-        {**look, "question": " "},
-        {**SEARCH, "k": MOST_FOUND + 1},
-        {"action": "watch"},
-        {"action": "finish", "answer": "a circle"},
-    ]
-    for action in wrong:
-        with pytest.raises(ValidationError):
-            request.schema.model_validate({"thought": "", "action": action})
 
 
 @pytest.mark.parametrize("turns", [1, 2, 5])
 def test_the_last_turn_can_only_finish_and_is_not_asked_for(tiny: World, cache: Cache, turns: int) -> None:
     model = Scripted(Oracle(tiny), [SEARCH] * 20)
-    result = run(tiny, model, cache, turns=turns)
+    result = ask_by("dvd", tiny, model, cache, turns=turns)
     assert len(model.of("dvd")) == turns - 1 and result.prediction is not None
 
 
 def test_a_record_is_told_once(tiny: World, cache: Cache) -> None:
     model = Scripted(Oracle(tiny), [SEARCH, {**SEARCH, "k": 6}])
-    run(tiny, model, cache)
+    ask_by("dvd", tiny, model, cache)
     first, second = told(model, "dvd")
     rows = [row for row in first.split("\n") if row.startswith("Clip ")]
     assert len(rows) == 4 and first.startswith("4 clips, best first: ")
@@ -85,6 +31,7 @@ def test_a_record_is_told_once(tiny: World, cache: Cache) -> None:
     assert not [row for row in rows if row in second]
     decision = model.requests[-1].facts
     assert isinstance(decision, EvidenceCall) and all(row in decision.text for row in rows)
+    assert not model.requests[-1].images, "it decides from words"
 
 
 def test_what_a_tool_cannot_do_is_told(tiny: World, cache: Cache) -> None:
@@ -96,7 +43,7 @@ def test_what_a_tool_cannot_do_is_told(tiny: World, cache: Cache) -> None:
         {"action": "global_browse", "query": "What?"},
     ]
     model = Scripted(Oracle(tiny), actions, fails=("inspect", "browse"))
-    result = run(tiny, model, cache)
+    result = ask_by("dvd", tiny, model, cache)
     assert [text.split(":")[0].split(".")[0] for text in told(model, "dvd")] == [
         "Not possible",
         "No record shares a word with this description",
@@ -111,7 +58,7 @@ def test_what_a_tool_cannot_do_is_told(tiny: World, cache: Cache) -> None:
 def test_a_close_look_shows_frames_of_the_named_clips_alone(tiny: World, cache: Cache) -> None:
     named = ranges((0, 1), (1, 3), (8, 8), (11, 11))
     model = Scripted(Oracle(tiny), [{"action": "frame_inspect", "question": "How many are red?", "ranges": named}])
-    result = run(tiny, model, cache)
+    result = ask_by("dvd", tiny, model, cache)
     (request,) = model.of("inspect")
     call = request.facts
     assert isinstance(call, InspectCall) and "How many are red?" in text_of(request)
@@ -127,7 +74,7 @@ def test_browsing_reads_the_best_captions_in_order_of_time(tiny: World, cache: C
     browse = {"action": "global_browse", "query": "Who wins?"}
     for top, rows in ((300, CLIPS), (5, 5)):
         model = Scripted(Oracle(tiny), [browse])
-        run(tiny, model, cache, top=top)
+        ask_by("dvd", tiny, model, cache, top=top)
         (request,) = model.of("browse")
         call = request.facts
         assert isinstance(call, BrowseCall) and call.query == "Who wins?" and not request.images
@@ -138,4 +85,4 @@ def test_browsing_reads_the_best_captions_in_order_of_time(tiny: World, cache: C
 
 def test_a_question_costs_at_most_twenty_nine_calls_beside_the_clips(tiny: World, cache: Cache) -> None:
     model = Scripted(Oracle(tiny), [{"action": "global_browse", "query": f"Query {n}?"} for n in range(20)])
-    assert run(tiny, model, cache).total.calls == CLIPS + 29
+    assert ask_by("dvd", tiny, model, cache).total.calls == CLIPS + 29

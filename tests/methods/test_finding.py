@@ -1,7 +1,5 @@
 """Search for clips: fused queries, vectors, and what a run does where either cannot be had."""
 
-from __future__ import annotations
-
 import math
 import socket
 import subprocess
@@ -18,7 +16,7 @@ from support.model_doubles import Counting, Flaky
 
 import atlaskit as ak
 from atlaskit.agents.index import Index, nearest, query_of, words
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
 from atlaskit.evaluation.baselines import retrieval
@@ -30,14 +28,8 @@ from atlaskit.runs.result import Result
 CAPTIONS = ["a red circle", "a green square by a lake", "a lake", "nothing", "a red square, red as a circle"]
 
 
-@pytest.fixture(scope="module")
-def world() -> World:
-    return atlasworld(3, 100, questions=6, size=(160, 90))
-
-
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedding]:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+def server(short_pauses: None) -> Iterator[Embedding]:
     with embedding_server() as running:
         yield running
 
@@ -46,9 +38,9 @@ def clips(captions: list[str] = CAPTIONS) -> list[Clip]:
     return [Clip(number, 10.0 * number, 10.0 * number + 10, text, (), "", ()) for number, text in enumerate(captions)]
 
 
-def asked(world: World, cache: Cache, search: Any, model: Any = None, **settings: Any) -> Result:
-    model = ak.Oracle(world) if model is None else model
-    return retrieval(world.drawn, world.questions[0], vlm=model, search=search, size=32, cache=cache, **settings)
+def asked(tiny: World, cache: Cache, search: Any, model: Any = None, **settings: Any) -> Result:
+    model = ak.Oracle(tiny) if model is None else model
+    return retrieval(tiny.drawn, tiny.questions[0], vlm=model, search=search, size=32, cache=cache, **settings)
 
 
 def test_the_nearest_clips_are_those_of_the_largest_cosine() -> None:
@@ -59,49 +51,49 @@ def test_the_nearest_clips_are_those_of_the_largest_cosine() -> None:
     assert nearest([], np.zeros((0, 2), np.float32), np.array([1, 0], np.float32)) == []
 
 
-def test_paraphrases_cost_one_call_a_question(world: World, cache: Cache) -> None:
-    n_clips = math.ceil(world.drawn.duration_s / 10)
-    model = Counting(ak.Oracle(world))
-    result = asked(world, cache, "paraphrases", model, threads=1)
+def test_paraphrases_cost_one_call_a_question(tiny: World, cache: Cache) -> None:
+    n_clips = math.ceil(tiny.drawn.duration_s / 10)
+    model = Counting(ak.Oracle(tiny))
+    result = asked(tiny, cache, "paraphrases", model, threads=1)
     assert model.calls == ["clip"] * n_clips + ["queries", "decision"]
     assert result.per_question.calls == 2 and result.settings["search"] == "paraphrases"
     (turn,) = [event for event in result.trace.of("turn") if event.step == "queries"]
     assert 1 <= len(turn.answer["queries"]) <= 4
     model.calls.clear()
-    again = asked(world, cache, "paraphrases", model, replay=True)
+    again = asked(tiny, cache, "paraphrases", model, replay=True)
     assert model.calls == [] and again.to_json() == result.to_json()
-    asked(world, cache, "words", model)
+    asked(tiny, cache, "words", model)
     assert model.calls == ["decision"] or model.calls == [], "the clips and perhaps the same answer are paid"
 
 
-def test_without_paraphrases_the_question_is_searched_for(world: World) -> None:
-    flaky = Flaky(ak.Oracle(world), 1.0, steps=("queries",))
-    without = asked(world, Cache(None), "paraphrases", flaky)
-    plain = asked(world, Cache(None), "words")
+def test_without_paraphrases_the_question_is_searched_for(tiny: World) -> None:
+    flaky = Flaky(ak.Oracle(tiny), 1.0, steps=("queries",))
+    without = asked(tiny, Cache(None), "paraphrases", flaky)
+    plain = asked(tiny, Cache(None), "words")
     assert without.prediction == plain.prediction is not None and without.failure == "the network is down"
     views = [[event.intervals_s for event in each.trace.of("turn")] for each in (without, plain)]
     assert views[0] == views[1]
 
 
-def test_clips_are_found_by_vectors_which_are_paid_once(world: World, cache: Cache, server: Embedding) -> None:
+def test_clips_are_found_by_vectors_which_are_paid_once(tiny: World, cache: Cache, server: Embedding) -> None:
     embedder = Embedder(server.url, "words-64", query_prefix="query: ")
     results = [
-        retrieval(world.drawn, question, vlm=ak.Oracle(world), search=embedder, top=3, size=32, cache=cache)
-        for question in world.questions[:3]
+        retrieval(tiny.drawn, question, vlm=ak.Oracle(tiny), search=embedder, top=3, size=32, cache=cache)
+        for question in tiny.questions[:3]
     ]
-    n_clips = math.ceil(world.drawn.duration_s / 10)
+    n_clips = math.ceil(tiny.drawn.duration_s / 10)
     sent = [body["input"] for body in server.bodies]
     assert len(sent) == 3 and len(sent[0]) == len(set(sent[0])) <= n_clips + 1
-    assert [texts[-1] for texts in sent] == [f"query: {query_of(question)}" for question in world.questions[:3]]
+    assert [texts[-1] for texts in sent] == [f"query: {query_of(question)}" for question in tiny.questions[:3]]
     assert [len(texts) for texts in sent[1:]] == [1, 1]
     assert results[0].settings["search"] == {"embedder": "words-64", "query_prefix": "query: "}
     assert "127.0.0.1" not in results[0].to_json()
     again = asked(
-        world, cache, Embedder("http://127.0.0.1:9/v1", "words-64", query_prefix="query: "), top=3, replay=True
+        tiny, cache, Embedder("http://127.0.0.1:9/v1", "words-64", query_prefix="query: "), top=3, replay=True
     )
     assert again.to_json() == results[0].to_json() and len(server.bodies) == 3
     with pytest.raises(Unrecorded, match="a replay asks no model"):
-        asked(world, cache, Embedder(server.url, "another"), replay=True)
+        asked(tiny, cache, Embedder(server.url, "another"), replay=True)
 
 
 @pytest.fixture(scope="module")
@@ -134,32 +126,23 @@ def test_a_real_embedder_finds_what_shares_no_word(query: str, number: int, e5: 
     assert found[number] not in Index(found).search(query, 1), "words do not find it"
 
 
-def test_a_question_is_answered_from_clips_that_a_real_embedder_found(world: World, cache: Cache, e5: Embedder) -> None:
-    result = asked(world, cache, e5, top=3)
-    assert result.failure == "" and result.is_right
-    assert result.settings["search"]["embedder"] == "multilingual-e5-small-q4"
-    assert asked(world, cache, e5, top=3, replay=True).to_json() == result.to_json()
-
-
-def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(
-    world: World, cache: Cache, server: Embedding
-) -> None:
+def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(tiny: World, cache: Cache, server: Embedding) -> None:
     server.faults = [failing(500)] * 4
-    result = asked(world, cache, Embedder(server.url, "m"))
+    result = asked(tiny, cache, Embedder(server.url, "m"))
     assert result.prediction is not None and result.failure.startswith("m at http://127.0.0.1")
     assert result.failure.endswith("(4 attempts); the clips were searched by words instead.")
-    assert result.prediction == asked(world, Cache(None), "words").prediction
+    assert result.prediction == asked(tiny, Cache(None), "words").prediction
     assert [event.step for event in result.trace.of("failure")] == ["embedding"]
-    again = asked(world, cache, Embedder(server.url, "m"), replay=True)
+    again = asked(tiny, cache, Embedder(server.url, "m"), replay=True)
     assert again.to_json() == result.to_json() and len(server.bodies) == 4
 
 
-def test_an_embedder_that_no_question_can_use_is_an_error(world: World, cache: Cache, server: Embedding) -> None:
+def test_an_embedder_that_no_question_can_use_is_an_error(tiny: World, cache: Cache, server: Embedding) -> None:
     server.faults = [failing(401)]
     with pytest.raises(Refused, match="m at http://.* returned HTTP 401"):
-        asked(world, cache, Embedder(server.url, "m"))
+        asked(tiny, cache, Embedder(server.url, "m"))
     with pytest.raises(Unreachable, match="No model answers at http://127.0.0.1:9/v1"):
-        asked(world, cache, Embedder("http://127.0.0.1:9/v1", "m"))
+        asked(tiny, cache, Embedder("http://127.0.0.1:9/v1", "m"))
 
 
 def test_what_several_queries_find_comes_first() -> None:

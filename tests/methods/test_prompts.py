@@ -1,7 +1,5 @@
 """What each prompt of the other systems must say, whatever its words."""
 
-from __future__ import annotations
-
 import pkgutil
 from importlib import import_module
 from typing import Any

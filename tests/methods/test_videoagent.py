@@ -1,12 +1,11 @@
 """`videoagent` and `videotree`: which frames they look at, what may be named, what it costs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from support.model_doubles import Babbler, Counting, Noting, Overruled
+from support.methods import ask_by
+from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import taken_steps
 from support.stand_ins import Flat
 
@@ -24,7 +23,6 @@ from atlaskit.methods.records import StillCall
 from atlaskit.methods.videoagent import JudgeCall, PickCall
 from atlaskit.methods.videotree import RelevanceCall
 from atlaskit.models.protocol import Request
-from atlaskit.runs.result import Result
 
 WHAT = Question("What is seen?", kind="open")
 
@@ -42,26 +40,20 @@ def looks(*wanted: tuple[int, str]) -> dict[str, Any]:
     return {"sure": 1, "look": [{"segment": segment, "look_for": words} for segment, words in wanted]}
 
 
-def look(world: World, model: Any, cache: Cache, number: int = 0, **settings: Any) -> Result:
-    return videoagent(
-        world.drawn, world.questions[number], vlm=model, cache=cache, **{"size": 32, "threads": 1, **settings}
-    )
-
-
-def test_a_certain_answer_costs_five_frames_a_judgement_and_the_answer(brief_world: World, cache: Cache) -> None:
-    model = Noting(judging(brief_world, {"sure": 3}))
-    result = look(brief_world, model, cache)
+def test_a_certain_answer_costs_five_frames_a_judgement_and_the_answer(tiny: World, cache: Cache) -> None:
+    model = Counting(judging(tiny, {"sure": 3}))
+    result = ask_by("videoagent", tiny, model, cache)
     assert taken_steps(result) == {"frame": 5, "videoagent": 1} and result.total.calls == 7
-    assert [call.frame.time_s for call in model.of(StillCall)] == [12.0, 36.0, 60.0, 84.0, 108.0]
+    assert times_of(model.of(StillCall)) == [12.0, 36.0, 60.0, 84.0, 108.0]
     (judged,), (answered,) = model.of(JudgeCall), model.of(TextCall)
     assert judged.segments == ((0.0, 12.0), (12.0, 36.0), (36.0, 60.0), (60.0, 84.0), (84.0, 108.0), (108.0, 120.0))
     assert [row.split(" ")[0] for row in judged.rows.split("\n")] == ["Segment", "Frame"] * 5 + ["Segment"]
     assert answered.text.split("\n") == [row for _, row in judged.frames]
 
 
-def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, cache: Cache) -> None:
-    model = Noting(judging(brief_world, looks((4, "a star"), (0, "a red circle"))))
-    result = look(brief_world, model, cache)
+def test_an_unsure_answer_gets_the_frames_that_are_picked(tiny: World, cache: Cache) -> None:
+    model = Counting(judging(tiny, looks((4, "a star"), (0, "a red circle"))))
+    result = ask_by("videoagent", tiny, model, cache)
     _, second = model.of(JudgeCall)
     picks = model.of(PickCall)
     picks[:2] = sorted(picks[:2], key=lambda call: call.view.grid.start_s)  # threads ask in any order
@@ -81,16 +73,16 @@ def test_an_unsure_answer_gets_the_frames_that_are_picked(brief_world: World, ca
     assert len(answered.text.split("\n")) == 9
 
 
-def test_rounds_and_segments_are_bounded(brief_world: World, cache: Cache) -> None:
-    alone = Noting(ak.Oracle(brief_world))
-    look(brief_world, alone, cache, rounds=1)
+def test_rounds_and_segments_are_bounded(tiny: World, cache: Cache) -> None:
+    alone = Counting(ak.Oracle(tiny))
+    ask_by("videoagent", tiny, alone, cache, rounds=1)
     assert not alone.of(JudgeCall) and len(alone.of(StillCall)) == 5 and len(alone.of(TextCall)) == 1
-    model = Noting(judging(brief_world, looks((0, "x"))))
-    look(brief_world, model, Cache(None), rounds=6)
+    model = Counting(judging(tiny, looks((0, "x"))))
+    ask_by("videoagent", tiny, model, Cache(None), rounds=6)
     assert len(model.of(JudgeCall)) == 5
     assert all(span[1] - span[0] >= 1.0 for call in model.of(JudgeCall) for span in call.segments)
     with pytest.raises(ValidationError):
-        look(brief_world, judging(brief_world, looks((0, "x"), (1, "x"))), Cache(None), segments=1)
+        ask_by("videoagent", tiny, judging(tiny, looks((0, "x"), (1, "x"))), Cache(None), segments=1)
 
 
 def test_only_segments_and_cells_that_there_are_can_be_named() -> None:
@@ -120,23 +112,17 @@ def rating(world: World, *grades: int) -> Any:
     return Overruled(ak.Oracle(world), relevance=lambda request, _: graded(request, *grades))
 
 
-def tree(world: World, model: Any, cache: Cache, number: int = 0, **settings: Any) -> Result:
-    return videotree(
-        world.drawn, world.questions[number], vlm=model, cache=cache, **{"size": 32, "threads": 1, **settings}
-    )
-
-
 def times_of(calls: list[StillCall]) -> list[float]:
     return sorted(call.frame.time_s for call in calls)
 
 
-def test_a_question_costs_its_frames_its_ratings_and_the_answer(brief_world: World, cache: Cache) -> None:
-    model = Noting(ak.Oracle(brief_world))
-    result = tree(brief_world, model, cache)
+def test_a_question_costs_its_frames_its_ratings_and_the_answer(tiny: World, cache: Cache) -> None:
+    model = Counting(ak.Oracle(tiny))
+    result = ask_by("videotree", tiny, model, cache)
     calls = taken_steps(result)
     assert set(calls) == {"frame", "relevance"} and result.total.calls == calls.total() + 1
     assert len(model.of(RelevanceCall)) == calls["relevance"] <= 3, "8, 16 and 32 groups"
-    assert [type(facts) for facts in model.facts if type(facts) is not StillCall][-1] is TextCall
+    assert type(model.requests[-1].facts) is TextCall
     (answered,) = model.of(TextCall)
     rows = answered.text.split("\n")
     assert len(rows) <= calls["frame"] and all(row.startswith("Frame at ") for row in rows)
@@ -144,11 +130,11 @@ def test_a_question_costs_its_frames_its_ratings_and_the_answer(brief_world: Wor
     assert all(len(call.views) <= 1 for call in result.calls)
 
 
-def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World, cache: Cache) -> None:
+def test_the_groups_of_the_frames_that_were_rated_are_opened(tiny: World, cache: Cache) -> None:
     """A rating is of a row, and rows are in order of time."""
-    model = Noting(rating(brief_world, 1, 3, 2, 1))
-    tree(brief_world, model, cache, clusters=6, most_clusters=6)
-    frames = SimilarFrames(brief_world.drawn, cache)
+    model = Counting(rating(tiny, 1, 3, 2, 1))
+    ask_by("videotree", tiny, model, cache, clusters=6, most_clusters=6)
+    frames = SimilarFrames(tiny.drawn, cache)
     groups = sorted(frames.clusters(6), key=lambda group: group.time_s)
     (call,) = model.of(RelevanceCall)
     rows = {still.frame.time_s: still for still in model.of(StillCall)}
@@ -163,14 +149,14 @@ def test_the_groups_of_the_frames_that_were_rated_are_opened(brief_world: World,
     assert answered == sorted(answered, key=lambda row: list(map(float, row.split(" ")[2].strip(":").split(":"))))
 
 
-def test_groups_are_doubled_until_enough_are_relevant(brief_world: World) -> None:
+def test_groups_are_doubled_until_enough_are_relevant(tiny: World) -> None:
     expected = {1: [8, 16, 32], 3: [8]}
     for grade, counts in expected.items():
-        model = Noting(rating(brief_world, grade))
-        tree(brief_world, model, Cache(None))
+        model = Counting(rating(tiny, grade))
+        ask_by("videotree", tiny, model, Cache(None))
         assert [len(call.rows) for call in model.of(RelevanceCall)] == counts
-    model = Noting(rating(brief_world, 1))
-    tree(brief_world, model, Cache(None), clusters=5, most_clusters=12)
+    model = Counting(rating(tiny, 1))
+    ask_by("videotree", tiny, model, Cache(None), clusters=5, most_clusters=12)
     assert [len(call.rows) for call in model.of(RelevanceCall)] == [5, 10, 12]
     described = times_of(model.of(StillCall))
     assert len(described) == len(set(described)), "a frame is described once"
@@ -178,13 +164,13 @@ def test_groups_are_doubled_until_enough_are_relevant(brief_world: World) -> Non
 
 def test_groups_can_grow_with_the_duration_and_are_rated_32_at_a_time() -> None:
     long = ak.benchmarks.atlasworld(3, 3_750, questions=1, size=(160, 90))
-    model = Noting(rating(long, 1))
+    model = Counting(rating(long, 1))
     settings = {"clusters": 10, "most_clusters": 20, "most_frames": 60, "grow": True, "threads": 1}
-    result = tree(long, model, Cache(None), **settings)
+    result = ask_by("videotree", long, model, Cache(None), **settings)
     assert [len(call.rows) for call in model.of(RelevanceCall)] == [20, 32, 8], "two hours have begun"
     assert result.settings["grow"] is True and result.settings["most_frames"] == 60
-    model = Noting(rating(long, 1))
-    tree(long, model, Cache(None), **{**settings, "grow": False})
+    model = Counting(rating(long, 1))
+    ask_by("videotree", long, model, Cache(None), **{**settings, "grow": False})
     assert [len(call.rows) for call in model.of(RelevanceCall)] == [10, 20]
 
 

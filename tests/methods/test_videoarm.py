@@ -1,14 +1,8 @@
 """`videoarm`: what its controller can name, sees and is told, and what it costs."""
 
-from __future__ import annotations
-
-from typing import Any
-
-import pytest
-from pydantic import ValidationError
 from support.controllers import CLIPS, Scripted, ranges, told
+from support.methods import ask_by
 from support.model_doubles import Babbler
-from support.searches import RecordingOracle, taken_steps
 from support.stand_ins import Flat
 
 from atlaskit.agents.verbalize import MOST_SUBTITLES
@@ -18,10 +12,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoarm
 from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.controller import ControllerCall
 from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
-from atlaskit.models.protocol import MOST_IMAGES
-from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line, Subtitles
 
 WHICH = Question("What is it?", ("a circle", "a square"))
@@ -39,47 +30,6 @@ class Ten(Flat):
         self.subtitles = Subtitles(tuple(Line(10.0 * n + 1, 10.0 * n + 3, f"{words} {n}") for n in range(3600)))
 
 
-def run(world: World, vlm: Any, cache: Cache, question: Question | None = None, **options: Any) -> Result:
-    return videoarm(world.drawn, question or world.questions[0], vlm=vlm, cache=cache, **{"size": 32, **options})
-
-
-def test_nothing_is_paid_before_the_first_turn(tiny: World, cache: Cache) -> None:
-    model = RecordingOracle(tiny)
-    for question in tiny.questions:
-        model.requests.clear()
-        result = run(tiny, model, cache, question)
-        taken = taken_steps(result)
-        assert model.requests[0].step == "videoarm" and set(taken) <= {"videoarm", "snapshot", "inspect"}
-        assert taken["videoarm"] <= 9 and taken["snapshot"] + taken["inspect"] <= taken["videoarm"]
-        assert isinstance(model.requests[-1].facts, EvidenceCall)
-        assert all(len(request.images) <= MOST_IMAGES for request in model.requests)
-
-
-def test_the_controller_can_name_only_its_tools_and_clips_of_the_video(tiny: World, cache: Cache) -> None:
-    model = Scripted(Oracle(tiny), [])
-    run(tiny, model, cache)
-    (request,) = model.of("videoarm")
-    call = request.facts
-    assert isinstance(call, ControllerCall) and call.clips == CLIPS
-    assert [tool.name for tool in call.tools] == ["scene_snapper", "transcript", "clip_analyzer"]
-    for action in (WHOLE, HEAR, LOOK, {**WHOLE, "frames": MOST_FRAMES}):
-        request.schema.model_validate({"thought": "", "action": action})
-    wrong: list[dict[str, Any]] = [
-        {**WHOLE, "ranges": ranges((0, CLIPS))},
-        {**WHOLE, "frames": MOST_FRAMES + 1},
-        {**WHOLE, "frames": 31},
-        {**WHOLE, "frames": 48.0},
-        {**HEAR, "ranges": []},
-        {**HEAR, "start_s": 0},
-        {**LOOK, "range": {"first": 0, "last": True}},
-        {**LOOK, "range": ranges((0, 1))},
-        {"action": "clip_search", "description": "x", "k": 1},
-    ]
-    for action in wrong:
-        with pytest.raises(ValidationError):
-            request.schema.model_validate({"thought": "", "action": action})
-
-
 def test_a_snapshot_can_cover_ten_hours(cache: Cache) -> None:
     whole = {"action": "scene_snapper", "ranges": ranges((0, 3599)), "frames": MOST_FRAMES}
     model = Scripted(Babbler(), [whole])
@@ -95,7 +45,7 @@ def test_a_snapshot_can_cover_ten_hours(cache: Cache) -> None:
 def test_only_the_latest_snapshot_is_shown_and_its_sentence_outlasts_it(tiny: World, cache: Cache) -> None:
     second = {**WHOLE, "ranges": ranges((6, 7), (2, 2)), "frames": 40}
     model = Scripted(Oracle(tiny), [WHOLE, LOOK, second, HEAR])
-    result = run(tiny, model, cache)
+    result = ask_by("videoarm", tiny, model, cache)
     asked = [[view for view in request.images if isinstance(view, View)] for request in model.of("videoarm")]
     shown = [[view.grid.start_s for view in views] for views in asked]
     assert shown == [[], [0, 60], [0, 60], [20, 60], [20, 60]]
@@ -140,5 +90,5 @@ def test_what_a_tool_cannot_do_is_told(cache: Cache) -> None:
 
 def test_a_question_costs_at_most_nineteen_calls_in_ten_hours_too(tiny: World, cache: Cache) -> None:
     snaps = [{**WHOLE, "frames": 32 + 16 * (number % 8)} for number in range(20)]
-    assert run(tiny, Scripted(Oracle(tiny), snaps), cache).total.calls == 19
+    assert ask_by("videoarm", tiny, Scripted(Oracle(tiny), snaps), cache).total.calls == 19
     assert videoarm(Ten(), WHICH, vlm=Scripted(Babbler(), snaps), cache=cache, size=32).total.calls == 19

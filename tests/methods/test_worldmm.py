@@ -1,13 +1,9 @@
 """`worldmm`: three memories of a video, and a controller that recalls from them."""
 
-from __future__ import annotations
-
 from typing import Any
 
-import pytest
-from pydantic import ValidationError
 from support.model_doubles import Overruled
-from support.searches import RecordingOracle, paid_steps, text_of
+from support.searches import RecordingOracle, text_of
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -34,18 +30,6 @@ def run_of(world: World, vlm: Any, threads: int = 4) -> MethodRun:
 
 def turns_of(oracle: RecordingOracle) -> list[Request]:
     return [request for request in oracle.requests if isinstance(request.facts, ControllerCall)]
-
-
-def test_what_depends_on_no_question_is_paid_once(short: World, cache: Cache) -> None:
-    first, second = (
-        worldmm(short.drawn, question, vlm=Oracle(short), cache=cache, size=32) for question in short.questions[:2]
-    )
-    paid = paid_steps(first)
-    # Of 20 clips: 7 summaries of 30 s, of which the last has 2 clips; 2 of 3 min, of which the last
-    # is a single one of 30 s; 1 of 10 min.
-    assert (paid["clip"], paid["summary"], paid["facts"]) == (20, 7 + 1 + 1, 2) and paid["consolidate"] <= 1
-    assert not PER_VIDEO & paid_steps(second).keys()
-    assert paid_steps(second)["worldmm"] <= 5 and paid_steps(second)["decision"] == 1
 
 
 def test_each_level_is_made_from_the_level_below(film: World) -> None:
@@ -79,30 +63,6 @@ def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: Worl
     assert [fact.words for fact in found] == ["Snow lies.", "The dog is dead."]
     assert found[0].row == "Fact from clips 0–9, 0:00.0–1:40.0: Snow lies."
     assert [stretch.first for stretch in found[1].stretches] == [0, 10, 20]
-
-
-def test_a_controller_can_name_only_what_there_is(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
-    worldmm(short.drawn, short.questions[0], vlm=oracle, cache=cache, size=32)
-    schema = turns_of(oracle)[0].schema
-    legal = (
-        {"action": "episodic", "level": "3 min", "query": "x"},
-        {"action": "visual_by_range", "first": 0, "last": 19},
-        {"action": "finish"},
-    )
-    illegal = (
-        {"action": "episodic", "level": "1 h", "query": "x"},
-        {"action": "episodic", "level": "10 s", "query": " "},
-        {"action": "visual_by_range", "first": 0, "last": 20},
-        {"action": "visual_by_range", "first": -1, "last": 3},
-        {"action": "visual_by_range", "start_s": 0.0, "end_s": 10.0},
-        {"action": "listen"},
-    )
-    for action in legal:
-        schema.model_validate({"thought": "", "action": action})
-    for action in illegal:
-        with pytest.raises(ValidationError):
-            schema.model_validate({"thought": "", "action": action})
 
 
 def test_it_ends_after_five_rounds_with_all_that_was_found(short: World, cache: Cache) -> None:

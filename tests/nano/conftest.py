@@ -1,7 +1,5 @@
 """A world that nano's tests share."""
 
-from __future__ import annotations
-
 import pytest
 
 from atlaskit.benchmarks.atlasworld import World, atlasworld

@@ -1,7 +1,5 @@
 """The recipe's notebooks run from what ships, without PyTorch, and give the published tables."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """nano's teacher: it understands AtlasWorld's questions, and acts on nothing but what is shown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Unpack
 

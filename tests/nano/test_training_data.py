@@ -1,7 +1,5 @@
 """nano's training data: trajectories, examples that must not change, shards and exports."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import random

@@ -1,21 +1,19 @@
 """The words that nano was taught stay, whatever the prompts for other models say."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from typing import Any, Unpack
 
 import pytest
 from support.asking import ask
-from support.model_doubles import Babbler
+from support.model_doubles import Babbler, Counting
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, json_schema
+from atlaskit.models.protocol import CallControl, Model, Reply, Request, json_schema
 
 REQUESTS = {
     "decision": "e934101b6c0997a9",
@@ -28,20 +26,10 @@ REQUESTS = {
 images and schemas. They are those of the prompts that it was trained on."""
 
 
-class Played(ModelWrapper):
-    """A model under another name, which keeps the requests it gets."""
-
-    def __init__(self, model: Model, name: str) -> None:
-        super().__init__(model)
-        self.requests, self._name = list[Request](), name
-
-    @property
-    def name(self) -> str:
-        return self._name
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        self.requests.append(request)
-        return self.model.complete(request, **control)
+def named_nano(model: Model) -> Counting:
+    nano = Counting(model)
+    nano.name = "nano"
+    return nano
 
 
 class Curious(Babbler):
@@ -87,7 +75,7 @@ def requests(world: World) -> list[Request]:
     ]
     cache, requests = Cache(None), list[Request]()
     for question, model, options in runs:
-        nano = Played(model, "nano")
+        nano = named_nano(model)
         options = {"budget": Budget(calls=30), "threads": 1, "look_ahead": False, **options}
         ask(world.drawn, question, vlm=nano, cache=cache, **options)
         requests += nano.requests
@@ -102,4 +90,4 @@ def test_nano_is_asked_what_it_was_taught(requests: list[Request]) -> None:
 
 def test_nano_knows_no_cells_one_by_one(world: World) -> None:
     with pytest.raises(InputError, match="nano was taught"):
-        ask(world.drawn, world.questions[0], vlm=Played(Babbler(), "nano"), cells="full", cache=Cache(None))
+        ask(world.drawn, world.questions[0], vlm=named_nano(Babbler()), cells="full", cache=Cache(None))

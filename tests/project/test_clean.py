@@ -1,7 +1,5 @@
 """`make clean` keeps what was paid for; `make clean-all` says what it removes, and asks."""
 
-from __future__ import annotations
-
 import os
 import pty
 import shutil

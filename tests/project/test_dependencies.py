@@ -1,7 +1,5 @@
 """What is installed is declared, used and tested: pyproject.toml, the lock, the imports."""
 
-from __future__ import annotations
-
 import ast
 import importlib.metadata
 import json

@@ -1,15 +1,15 @@
 """The examples of the public names run, and so does the code of the pages."""
 
-from __future__ import annotations
-
 import doctest
 import inspect
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from support.examples import example_names
+from support.datasets import LAYOUTS
 
 import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import World
@@ -33,8 +33,23 @@ CALLABLES = dict(public_callables())
 
 
 @pytest.fixture(scope="module")
-def names(film: World, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    with example_names(film, tmp_path_factory.mktemp("examples")) as found:
+def names(film: World, film_file: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What an example finds defined, in a working directory with a video and rows of each dataset.
+
+    `video` is an AtlasWorld of two minutes, `question` one about it, `vlm` an oracle that makes no
+    errors, `result` its run, and `rows` the table of an evaluation of all `cases`.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path_factory.mktemp("examples"))
+        patch.setattr("matplotlib.pyplot.show", lambda: None)
+        shutil.copy(film_file, "match.mp4")
+        shutil.copy(film_file.with_suffix(".srt"), "match.srt")
+        for name, lay_out in LAYOUTS.items():
+            lay_out(Path("data") / name, film_file)
+        found = {"ak": ak, "video": film.video, "world": film, "question": film.questions[0], "cases": film.cases()}
+        vlm = found["vlm"] = ak.Oracle(film)
+        found["result"] = ak.ask(film.video, film.questions[0], vlm=vlm)
+        found["rows"] = ak.evaluate(film.cases(), vlm=vlm, traces="traces", progress=False)
         yield found
 
 

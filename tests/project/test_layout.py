@@ -1,7 +1,5 @@
 """The layout of the repository: public names, light imports, sizes, and who imports whom."""
 
-from __future__ import annotations
-
 import ast
 import re
 import shutil

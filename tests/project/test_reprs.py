@@ -1,7 +1,5 @@
 """The repr of every public class: one short line, whatever the object holds, without secrets."""
 
-from __future__ import annotations
-
 import inspect
 from dataclasses import replace
 from typing import Any

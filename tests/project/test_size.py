@@ -1,7 +1,5 @@
 """The house stays as small as its plan; rooms that are still larger may not grow."""
 
-from __future__ import annotations
-
 import sys
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The wheel in an empty environment of each Python, with the newest packages that an index has."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import zipfile

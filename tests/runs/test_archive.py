@@ -1,7 +1,5 @@
 """Recordings: a run in one file, replayed elsewhere, and files from untrusted sources."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import random

@@ -1,20 +1,17 @@
 """Traces: they suffice to draw a run again, and the reader refuses anything else."""
 
-from __future__ import annotations
-
 import copy
 import json
 import re
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.model_doubles import Babbler, Flaky
+from support.model_doubles import Babbler, Counting, Flaky
 from support.paths import ROOT
 from support.stand_ins import CHOICE, MASTER_AND_WORKER, Flat, run
 
@@ -22,9 +19,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.errors import InputError
-from atlaskit.models.protocol import CallControl, Image, Model, Reply, Request
 from atlaskit.runs import replay
 from atlaskit.runs.events import KINDS, Event
 from atlaskit.runs.trace import TRACE_VERSION, Trace
@@ -42,18 +37,6 @@ CASES = (
 REMOVED = object()
 
 
-class RecordingModel:
-    """A model that records every image it is shown."""
-
-    def __init__(self, model: Model) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.images: dict[str, Image] = {}
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        self.images |= {image.key: image for image in request.images}
-        return self.model.complete(request, **control)
-
-
 def matches(event: Event, case: str) -> bool:
     """Return whether an event is of a kind, or of one of the special cases in CASES."""
     if case == "evidence":
@@ -63,30 +46,17 @@ def matches(event: Event, case: str) -> bool:
     return event.kind == case
 
 
-@dataclass(frozen=True)
-class Eventful:
-    """A run with every case in CASES, and the images that its model was shown."""
-
-    trace: Trace
-    images: dict[str, Image]
-
-
 @pytest.fixture(scope="session")
-def eventful_run(world: World, shared_cache: Cache) -> Eventful:
+def eventful(world: World, shared_cache: Cache) -> Trace:
     """The first babbler's run that has every case; which one it is depends on the prompts."""
     for seed in range(100):
-        model = RecordingModel(Flaky(Babbler(seed), 0.1, seed, MASTER_AND_WORKER))
+        model = Flaky(Babbler(seed), 0.1, seed, MASTER_AND_WORKER)
         trace = run(world.drawn, model, shared_cache, workers=3, steps=5, budget=Budget(calls=40)).trace
         has_dead_zone = any(event.dead_s for event in trace.of("report"))
         has_erasure = any(event.erased for event in trace.of("review"))
         if has_dead_zone and has_erasure and all(any(matches(event, case) for event in trace) for case in CASES):
-            return Eventful(trace, model.images)
+            return trace
     raise AssertionError("no babbler's run has every case")
-
-
-@pytest.fixture
-def eventful(eventful_run: Eventful) -> Trace:
-    return eventful_run.trace
 
 
 def save_to(trace: Trace, directory: Path) -> Path:
@@ -107,6 +77,7 @@ def recorded_keys(event: Event) -> list[str]:
     calls=st.integers(2, 40),
     rate=st.sampled_from([0.0, 0.0, 0.3]),
     question=st.sampled_from([CHOICE, WHEN]),
+    name=st.sampled_from(["babbler", "gemma-4-31b"]),
 )
 def test_replay_draws_every_image_of_a_run(
     world: World,
@@ -117,13 +88,16 @@ def test_replay_draws_every_image_of_a_run(
     calls: int,
     rate: float,
     question: Question,
+    name: str,
 ) -> None:
+    """With patches of 32 px, or of 48, which the second name asks for."""
     directory = tmp_path_factory.mktemp("run")
-    model, cache = RecordingModel(Flaky(Babbler(seed), rate, seed, MASTER_AND_WORKER)), Cache(directory / "cache")
+    model, cache = Counting(Flaky(Babbler(seed), rate, seed, MASTER_AND_WORKER)), Cache(directory / "cache")
+    model.name = name
     options = {"traversal": traversal, "workers": workers, "budget": Budget(calls=calls), "max_rounds": 3, "steps": 5}
     result = run(world.drawn, model, cache, question, **options)
     trace, decoded = Trace.load(save_to(result.trace, directory)), world.drawn.frames_decoded
-    assert trace == result.trace
+    assert trace == result.trace and result.settings["patch"] == (48 if name == "gemma-4-31b" else 32)
     shown = list(replay.pictures(trace, world.drawn, cache))
     assert [each.picture.key for each in shown] == [key for event in trace for key in recorded_keys(event)]
     assert all(trace.events[each.place] is each.event for each in shown)
@@ -131,24 +105,6 @@ def test_replay_draws_every_image_of_a_run(
     assert world.drawn.frames_decoded == decoded, "nothing is decoded until an image is looked at"
     assert replay.memory(trace) == (result.evidence, result.dead_zones)
     assert all(type(event) is KINDS[event.kind] for event in trace)
-
-
-def test_a_run_on_native_cells_is_replayed(cache: Cache, tmp_path: Path) -> None:
-    model = RecordingModel(Babbler(8))
-    model.name = "gemma-4-31b"
-    options = {"k": 3, "cell": 96, "steps": 6, "workers": 3, "traversal": "dfs", "max_rounds": 2}
-    result = run(Flat((1920, 1080)), model, cache, **options)
-    trace = Trace.load(save_to(result.trace, tmp_path))
-    (start,) = trace.of("start")
-    assert start.settings["fit"] == "native" and start.settings["patch"] == 48
-    shown = {each.picture.key: each.picture for each in replay.pictures(trace, Flat((1920, 1080)), cache)}
-    assert {key: image.size for key, image in model.images.items()}.items() <= {
-        key: image.size for key, image in shown.items()
-    }.items()
-    assert {type(image) for image in model.images.values()} == {View, Still, Sheet}
-    assert result.sheet.look.fit == "native" and result.sheet.look.patch == start.settings["patch"]
-    with pytest.raises(InputError, match="the image differs"):
-        list(replay.pictures(changed(trace, "start", "settings.cell", 128), Flat((1920, 1080)), cache))
 
 
 def test_the_memory_at_every_moment(eventful: Trace) -> None:

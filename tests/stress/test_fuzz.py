@@ -4,8 +4,6 @@ Each time of a file gives the right frame or an error, never another frame. Noth
 or exhausts memory.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -5,8 +5,6 @@ modules whose patterns search the text, and what breaks patterns elsewhere. The 
 are in `tests/models/test_bounds.py`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

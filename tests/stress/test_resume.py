@@ -1,7 +1,5 @@
 """A run that is killed and started again gives the same result and repeats no cached call."""
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -31,11 +29,9 @@ IN_FLIGHT = WORKERS + 1
 """Maximum number of calls in flight: one for each worker, and the probe of the next round."""
 PATIENCE_S = 60.0
 JOBS: dict[str, dict[str, Any]] = {
-    "oracle": {"model": "oracle", "questions": [9], "min_rounds": 5, "calls": 40},
-    "babbler": {"model": "babbler", "questions": [4], "min_rounds": 5, "calls": 40},
+    "oracle": {"model": "oracle", "question": 9, "min_rounds": 5, "calls": 40},
+    "babbler": {"model": "babbler", "question": 4, "min_rounds": 5, "calls": 40},
 }
-EVALUATION = {"model": "oracle", "questions": [0, 3, 9, 10, 12, 13], "min_rounds": 2, "calls": 30, "parallel": 2}
-
 PART = {"calls": 30, "parallel": 2}
 
 
@@ -178,38 +174,6 @@ def test_a_killed_run_resumes_to_the_same_result_without_repeated_calls(
 
 
 @pytest.mark.long
-def test_an_evaluation_killed_several_times_repeats_no_call(runner: Runner) -> None:
-    home = runner.new_directory()
-    whole = runner.run(EVALUATION, home)
-    assert whole.code == 0 and len(set(whole.answered)) == len(whole.answered) > 80
-    for seed in range(max(1, KILLS // 12)):
-        directory, rng = runner.new_directory(), random.Random(seed)
-        runs, lost = list[Run](), 0
-        while not (runs and runs[-1].code == 0):
-            before = replies_in(directory)
-            left, kill_at = len(whole.answered) - len(before), None
-            if len(runs) < 8 and left > 10:
-                by_time = len(runs) % 3 == 2  # it may still be replaying the cache then
-                kill_at = after_seconds(rng.random() * whole.seconds / 4) if by_time else after_answers(left // 3)
-            runs.append(runner.run(EVALUATION, directory, kill_at))
-            after = replies_in(directory)
-            assert not before & set(runs[-1].answered), "cached calls are not repeated"
-            assert before <= after <= before | set(runs[-1].answered)
-            lost_now = len(runs[-1].answered) - len(after - before)
-            assert 0 <= lost_now <= EVALUATION["parallel"] * IN_FLIGHT
-            lost += lost_now
-        killed = sum(run.was_killed for run in runs)
-        print(
-            f"evaluation {seed}: killed {killed} times, after {[len(run.answered) for run in runs]} calls, lost {lost}"
-        )
-        assert killed >= 4, "too few kills to test anything"
-        assert runs[-1].out == whole.out, "the same bytes"
-        assert replies_in(directory) == set(whole.answered)
-        assert sum(len(run.answered) for run in runs) == len(whole.answered) + lost
-        assert Cache(directory).verify() == {}
-
-
-@pytest.mark.long
 def test_shards_killed_at_random_give_the_table_of_one_run_and_repeat_no_call(runner: Runner) -> None:
     home = runner.new_directory()
     whole = runner.run(PART | {"shard": None}, home)
@@ -232,6 +196,7 @@ def test_shards_killed_at_random_give_the_table_of_one_run_and_repeat_no_call(ru
     assert killed >= 5, "too few kills to test anything"
     assert lost <= killed * PART["parallel"] * IN_FLIGHT
     assert len(answered) == len(whole.answered) + lost and replies_in(directory) == set(whole.answered)
+    assert Cache(directory).verify() == {}
     one, joined = (table.drop(columns=OF_THE_RUN) for table in (tables.load(whole.out), merged(shards)))
     assert joined.to_csv(index=False) == one.to_csv(index=False), "the same bytes"
 

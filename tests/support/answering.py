@@ -3,16 +3,14 @@
 Where it can, it keeps evidence and declares that it suffices, so that a search takes thirty calls.
 """
 
-from __future__ import annotations
-
 import json
 import random
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from http.server import BaseHTTPRequestHandler
 
+from support.faults import completion, send
+from support.loopback import Server, running
 from support.model_doubles import WORDS, babble
 
 ENDING = ("final_decision", "add_to_scratchpad")
@@ -26,7 +24,7 @@ class Answering(BaseHTTPRequestHandler):
         pass
 
     def do_GET(self) -> None:
-        self.reply({"object": "list", "data": [{"id": "any-vlm", "object": "model"}]})
+        send(self, 200, {"object": "list", "data": [{"id": "any-vlm", "object": "model"}]})
 
     def do_POST(self) -> None:
         body = self.rfile.read(int(self.headers["Content-Length"]))
@@ -38,25 +36,12 @@ class Answering(BaseHTTPRequestHandler):
             for number, choice in enumerate(answer.get("choices", ())):
                 proof = answer["conclusion"]["supporting"]
                 choice.update(choice=number, sufficient=number == 0, supporting=proof)
-        message = {"role": "assistant", "content": json.dumps(answer)}
-        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
-        choice = {"index": 0, "message": message, "finish_reason": "stop"}
-        self.reply({"id": "1", "object": "chat.completion", "model": "any-vlm", "choices": [choice], "usage": usage})
-
-    def reply(self, value: dict[str, Any]) -> None:
-        text = json.dumps(value).encode()
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        send(self, 200, {**completion(json.dumps(answer)), "model": "any-vlm"})
 
 
 @contextmanager
 def answering() -> Iterator[str]:
     """Yield the address of the endpoint while it runs."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Answering)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/v1"
-    server.shutdown()
-    server.server_close()
+    server = Server(("127.0.0.1", 0), Answering)
+    with running(server):
+        yield f"http://127.0.0.1:{server.server_port}/v1"

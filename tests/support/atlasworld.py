@@ -1,7 +1,5 @@
 """Scripts of AtlasWorld for property-based tests, and a check of their frames."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import strategies as st
 from PIL import Image

@@ -5,8 +5,6 @@ passes as soon as one of several tries is within its bound; what grows with the 
 is within it in none.
 """
 
-from __future__ import annotations
-
 import ast
 import gc
 import re

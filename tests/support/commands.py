@@ -1,7 +1,5 @@
 """The commands of the command line, with their parsers."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Iterator
 

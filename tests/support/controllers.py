@@ -1,24 +1,15 @@
 """A model that takes a controller's turns from a script, and what its tests share."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.methods.controller import ControllerCall
 from atlaskit.models.errors import Refused
 from atlaskit.models.protocol import CallControl, Model, Reply, Request, Usage
 
 FINISH = {"action": "finish"}
 CLIPS = 12
-"""Clips of 10 s in `two_minutes`."""
-
-
-def two_minutes() -> World:
-    """Return a world of two minutes, drawn on demand, with a question or two of each category."""
-    return atlasworld(3, 120, questions=16, categories=tuple(WRITERS), size=(160, 90))
+"""Clips of 10 s in the world of two minutes."""
 
 
 class Scripted:

@@ -1,7 +1,5 @@
 """Tiny folders of published datasets, in their exact layouts, and a model that answers them."""
 
-from __future__ import annotations
-
 import contextlib
 import json
 import shutil

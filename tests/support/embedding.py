@@ -1,7 +1,5 @@
 """A server with `/v1/embeddings` whose vectors count words: texts that share words are near."""
 
-from __future__ import annotations
-
 import json
 import zlib
 from collections.abc import Callable, Iterator

@@ -1,29 +1,25 @@
-"""Tasks for the processes of test_hammer that fork while they have the cache open."""
+"""A task for a process of test_hammer that forks while it has the cache open."""
 
-from __future__ import annotations
-
-import multiprocessing
 import os
 import signal
 import threading
 import time
 import traceback
+import warnings
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import CacheError
-from support.hammer_worker import PATIENCE_S, is_usable, take, wait_for
+from atlaskit.errors import CacheError, CacheWarning
+from support.hammer_worker import PATIENCE_S, is_usable
 
 OK, FAILED, REFUSED = 0, 1, 3
 """Exit codes of a forked child: right values, wrong values, or a CacheError."""
 
 
-def fork_beside_a_held_key(directory: Path | None, home: Path) -> dict[str, str]:
-    """Fork while a thread holds a key; return how the children ended, and what others got."""
+def fork_beside_a_held_key(directory: Path) -> dict[str, str]:
+    """Fork while a thread holds a key; return how the children and the parent got on."""
     cache, inside, release = Cache(directory), threading.Event(), threading.Event()
-    waiting, log, out = (home / name for name in ("waiting", "log", "out"))
 
     def make() -> bytes:
         inside.set()
@@ -34,21 +30,11 @@ def fork_beside_a_held_key(directory: Path | None, home: Path) -> dict[str, str]
     holder.start()
     inside.wait()
     try:
-        found = {"another key": end_of(forked(lambda: is_usable(cache, "child")))}
-        child = forked(lambda: remember_held(cache, waiting) in (b"the child's", b"the parent's"))
-        wait_for(lambda: waiting.exists() or has_ended(child))
-        if directory is not None:  # children that open and close files release no key of the parent
-            mark = home / "another waiting"
-            other = multiprocessing.get_context("spawn").Process(
-                target=take, args=(directory, "view:1:held", mark, log, out), daemon=True
-            )
-            other.start()
-            wait_for(mark.exists)
-            release.set()
-            other.join(PATIENCE_S)
-            found["another process"] = out.read_text()
-        release.set()
-        found["the same key"] = end_of(child)
+        found = {
+            "another key": in_a_fork(lambda: is_usable(cache, "child")),
+            "the same key": in_a_fork(lambda: cache.remember("view:1:held", lambda: b"the child's") == b""),
+            "a cache of its own": in_a_fork(lambda: is_warned_and_usable(directory)),
+        }
     finally:
         release.set()
         holder.join()
@@ -56,36 +42,15 @@ def fork_beside_a_held_key(directory: Path | None, home: Path) -> dict[str, str]
     return found
 
 
-def remember_held(cache: Cache, waiting: Path) -> bytes:
-    """Remember the held key; mark that this process waits."""
-    return cache.remember("view:1:held", lambda: b"the child's", go_on=lambda: bool(waiting.touch()))
+def is_warned_and_usable(directory: Path) -> bool:
+    """Return whether a cache in the directory is one in memory, and says so."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", CacheWarning)
+        return is_usable(Cache(directory), "child") and len(caught) == 1
 
 
-def fork_and_end(directory: Path, used: Path, ended: Path, stored: Path) -> None:
-    """Fork a child that uses the cache before and after this process ends.
-
-    Two caches are open at the fork. The child writes the keys that it could store into `stored`.
-    """
-    first, second, keys = Cache(directory), Cache(directory), list[str]()
-    first.put("put:1:first", b"put")
-    second.put("put:1:second", b"put")
-    if os.fork() == 0:
-        for key, mark in (("put:1:child", used), ("put:1:orphan", stored)):
-            with suppress(CacheError):
-                first.put(key, b"put")
-                keys.append(key)
-            draft = mark.with_suffix(".part")
-            draft.write_text(" ".join(keys))
-            draft.replace(mark)
-            if mark == used:
-                wait_for(ended.exists)
-    else:
-        wait_for(used.exists)
-    os._exit(0)
-
-
-def forked(task: Callable[[], bool]) -> int:
-    """Run a task in a forked child; return its process id."""
+def in_a_fork(task: Callable[[], bool]) -> str:
+    """Run a task in a forked child; return "ok", "refused", "failed" or "hung"."""
     child = os.fork()
     if child == 0:
         try:
@@ -96,18 +61,8 @@ def forked(task: Callable[[], bool]) -> int:
             traceback.print_exc()
         finally:
             os._exit(FAILED)
-    return child
-
-
-def has_ended(child: int) -> bool:
-    """Return whether a child has ended, without reaping it."""
-    return os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
-
-
-def end_of(child: int) -> str:
-    """Return how a child ended: "ok", "refused", "failed", or "hung" if it had to be killed."""
     until_s = time.monotonic() + PATIENCE_S
-    while not has_ended(child):
+    while os.waitid(os.P_PID, child, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
         if time.monotonic() > until_s:
             os.kill(child, signal.SIGKILL)
         time.sleep(0.002)

@@ -4,8 +4,6 @@ test_fuzz runs this in a process of its own, so that a crash, a hang or exhauste
 end the tests.
 """
 
-from __future__ import annotations
-
 import faulthandler
 import json
 import re

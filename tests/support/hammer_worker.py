@@ -1,7 +1,5 @@
 """Tasks for the processes of test_hammer: each opens the cache, most of them in several threads."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import random
@@ -180,11 +178,6 @@ def take(directory: Path, key: str, waiting: Path, log: Path, out: Path) -> None
         return b"made by a waiting process"
 
     out.write_bytes(Cache(directory).remember(key, make, go_on=lambda: bool(waiting.touch())))
-
-
-def use(directory: Path) -> None:
-    """Open the cache and use it."""
-    assert is_usable(Cache(directory), "user")
 
 
 def is_usable(cache: Cache, name: str) -> bool:

@@ -1,6 +1,6 @@
 """Invariants of every result, whatever the model replies."""
 
-from __future__ import annotations
+from dataclasses import replace
 
 from atlaskit.agents.budget import Budget
 from atlaskit.environment.grid import SUB_SECOND, Grid
@@ -10,6 +10,16 @@ from atlaskit.models.protocol import Usage
 from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
+
+
+def check_all(result: Result, budget: Budget | None = None, workers: int = 4) -> None:
+    """Check all of them."""
+    check_grounded(result)
+    check_books(result, budget or Budget(calls=200), workers=workers)
+    check_memory(result)
+    check_search(result)
+    if result.prediction is not None:
+        assert replace(result.question, answer=None).in_words(result.prediction) == result.answer
 
 
 def check_grounded(result: Result) -> None:

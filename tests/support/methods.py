@@ -1,7 +1,5 @@
 """Every method of METHODS, asked with small images, for tests that hold for all of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from atlaskit.benchmarks.atlasworld import World

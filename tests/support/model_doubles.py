@@ -1,7 +1,5 @@
 """Test doubles of a model, each one small class."""
 
-from __future__ import annotations
-
 import hashlib
 import random
 import threading
@@ -11,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from atlaskit.caching.keys import canonical_json, recipe_key
-from atlaskit.models.errors import ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Model, Reply, Request, Usage, json_schema
+from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Image, Model, Reply, Request, Usage, json_schema
 
 
 def draw_key(model: Model, request: Request) -> str:
@@ -139,39 +137,46 @@ class Flaky:
 
 
 class Counting:
-    """A model that records the step of each call that reaches it."""
+    """A model that records the requests that reach it, and the step of each."""
 
     def __init__(self, model: Model) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.calls: list[str] = []
+        self.calls, self.requests = list[str](), list[Request]()
         self._lock = threading.Lock()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         with self._lock:
             self.calls.append(request.step)
-        return self.model.complete(request, **control)
-
-
-class Noting:
-    """A model that notes the facts of each call, and refuses the calls of some steps.
-
-    Attributes:
-        facts: The facts of each call that it passed on, in order.
-    """
-
-    def __init__(self, model: Model, *refused: str, error: type[Exception] = Refused) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.refused, self.error, self.facts = refused, error, list[Any]()
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        if request.step in self.refused:
-            raise self.error("the call failed")
-        self.facts.append(request.facts)
+            self.requests.append(request)
         return self.model.complete(request, **control)
 
     def of(self, kind: type) -> list[Any]:
         """Return the facts of one class, in order."""
-        return [each for each in self.facts if type(each) is kind]
+        return [request.facts for request in self.requests if type(request.facts) is kind]
+
+    @property
+    def images(self) -> dict[str, Image]:
+        """Every image that was shown, by its key."""
+        return {image.key: image for request in self.requests for image in request.images}
+
+
+class Failing(Counting):
+    """A model some of whose calls fail.
+
+    `error` gives the error of a call, or None, by the request and its number among its step's.
+    """
+
+    def __init__(self, model: Model, error: Callable[[Request, int], Exception | None]) -> None:
+        super().__init__(model)
+        self._error = error
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        error = self._error(request, 1 + self.calls.count(request.step))
+        if error is None:
+            return super().complete(request, **control)
+        self.calls.append(request.step)
+        self.requests.append(request)
+        raise error
 
 
 class Looking:

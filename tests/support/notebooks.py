@@ -1,7 +1,5 @@
 """Small notebooks that tests write themselves."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import nbformat

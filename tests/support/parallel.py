@@ -1,7 +1,5 @@
 """Jobs in parallel threads, for tests that must fail rather than hang."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any

@@ -1,7 +1,5 @@
 """Folders of the project and its tests."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 SUPPORT = Path(__file__).parent

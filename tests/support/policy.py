@@ -1,7 +1,5 @@
 """A reader of grids that looks into the script, for tests of the policy without PyTorch."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from atlaskit.benchmarks.atlasworld import atlasworld

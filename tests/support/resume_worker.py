@@ -5,8 +5,6 @@ and writes the process id of the child. At the next line it waits for the child 
 code; until then no other process can get the same id.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random
@@ -26,7 +24,7 @@ from atlaskit.evaluation import tables
 from atlaskit.evaluation.parts import SHARD, shard
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
-from support.asking import OF_THE_RUN, ask, evaluate
+from support.asking import ask, evaluate
 from support.model_doubles import Babbler
 
 WORKERS = 4
@@ -72,17 +70,12 @@ def run_part(worlds: Benchmark, job: Mapping[str, Any]) -> None:
 
 
 def run_job(world: World, job: Mapping[str, Any]) -> None:
-    """Answer the question of a job, or evaluate its questions; at the end write the results."""
+    """Answer the question of a job; at the end write the result."""
     model = LoggedModel(Babbler(1) if job["model"] == "babbler" else Oracle(world, 0.3, 0.3), Path(job["log"]))
     settings = {"workers": WORKERS, "min_rounds": job["min_rounds"], "budget": Budget(calls=job["calls"]), "cell": 64}
-    cache, cases = Cache(job["cache"]), [world.cases(drawn=True)[number] for number in job["questions"]]
-    if parallel := job.get("parallel"):
-        table = evaluate(cases, vlm=model, cache=cache, parallel=parallel, progress=False, **settings)
-        output = table.drop(columns=OF_THE_RUN).to_json(orient="records")
-    else:
-        (case,) = cases
-        output = ask(case.opened(), case.question, vlm=model, cache=cache, **settings).to_json()
-    Path(job["out"]).write_text(output)
+    case = world.cases(drawn=True)[job["question"]]
+    result = ask(case.opened(), case.question, vlm=model, cache=Cache(job["cache"]), **settings)
+    Path(job["out"]).write_text(result.to_json())
 
 
 def serve(directory: str) -> None:

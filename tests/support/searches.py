@@ -1,7 +1,5 @@
 """Searches of AtlasWorlds, for tests."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any, Unpack
 
@@ -11,9 +9,6 @@ from atlaskit.environment.question import Question
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs.result import Result
 from support.asking import ask
-
-CHOICE = Question("What is it?", ("a circle", "a square", "a star"))
-"""A question that no world knows, for models that answer anything."""
 
 
 class RecordingOracle(Oracle):

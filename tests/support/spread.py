@@ -1,7 +1,5 @@
 """How tests are given to processes: whole files, and all of JupyterLab to one."""
 
-from __future__ import annotations
-
 from xdist.scheduler import LoadFileScheduling
 
 TOGETHER = "tests/browser/"

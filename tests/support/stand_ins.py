@@ -1,7 +1,5 @@
 """Videos without files, hostile texts, and checks of what a notebook displays."""
 
-from __future__ import annotations
-
 import base64
 import io
 import re

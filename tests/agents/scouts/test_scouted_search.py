@@ -1,21 +1,17 @@
 """Searches with scouts: hints in prompts, frontier, trace and replay; and searches without."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
-from support.invariants import check_books, check_grounded, check_memory, check_search
-from support.model_doubles import Overruled
+from support.invariants import check_all, check_grounded
+from support.model_doubles import Counting, Overruled
 from support.searches import RecordingOracle, of_category, search, text_of
 
-from atlaskit.agents.budget import Budget
 from atlaskit.agents.scouts import Hint, Hints, Sight
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
-from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
 
 HEADING = "Hints where to look"
@@ -62,10 +58,7 @@ def test_a_hint_finds_what_the_root_does_not_show(long_world: World, shared_cach
     (wanted,) = true_cells(long_world, question)
     assert wanted > 4 and [wanted] not in first_regions(without)
     assert (wanted,) in first_regions(hinted) and hinted.is_right and hinted.total.calls < without.total.calls
-    check_search(hinted)
-    check_grounded(hinted)
-    check_memory(hinted)
-    check_books(hinted, Budget(calls=200))
+    check_all(hinted)
 
 
 def test_the_probe_and_the_worker_are_told(long_world: World) -> None:
@@ -91,17 +84,10 @@ def test_the_probe_and_the_worker_are_told(long_world: World) -> None:
 def test_a_model_that_was_taught_frozen_prompts_is_told_nothing(long_world: World) -> None:
     """Its frontier is ranked all the same."""
     question = of_category(long_world, "T2O")
-    requests: list[Request] = []
-
-    class Nano(Overruled):
-        def complete(self, request: Request, **control: Any) -> Any:
-            requests.append(request)
-            return super().complete(request, **control)
-
-    model = Nano(Oracle(long_world), **NOTHING_NAMED)
+    model = Counting(Overruled(Oracle(long_world), **NOTHING_NAMED))
     model.name = "nano"
     result = search(long_world, question, Cache(None), model, scouts=("words",))
-    assert requests and all(HEADING not in text_of(request) for request in requests)
+    assert model.requests and all(HEADING not in text_of(request) for request in model.requests)
     assert result.settings["hints_told"] is False and result.trace.of("scout")[0].hints
     assert (*true_cells(long_world, question, result.settings["k"]),) in first_regions(result)
     assert all(not step.hints for step in result.trace.of("step"))

@@ -1,7 +1,5 @@
 """Names and functions as scouts, the scout of words, and what a run makes of hints."""
 
-from __future__ import annotations
-
 import json
 import random
 from typing import Any

@@ -1,7 +1,5 @@
 """Worlds with an anomaly: it is unique and visible, no text tells it, no other world changes."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import replace
 from typing import Any

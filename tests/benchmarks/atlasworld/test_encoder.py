@@ -1,7 +1,5 @@
 """The files of a script: video, subtitles and manifest, complete or not there at all."""
 
-from __future__ import annotations
-
 import dataclasses
 import json
 from itertools import pairwise

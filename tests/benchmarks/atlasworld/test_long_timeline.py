@@ -1,6 +1,4 @@
-"""Long worlds: own clips between bank clips, exact times, the same questions at any duration."""
-
-from __future__ import annotations
+"""Long worlds and questions: clips and exact times, one true answer at any duration."""
 
 import math
 from collections import Counter
@@ -29,6 +27,7 @@ from atlaskit.benchmarks.atlasworld.timeline import Script, WorldEvent
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import sub_second_depth
 from atlaskit.environment.question import Question
+from atlaskit.environment.render import view
 from atlaskit.errors import InputError
 from atlaskit.video.video import Video
 
@@ -96,6 +95,8 @@ def test_every_question_has_one_answer_in_the_whole_script() -> None:
     worlds = [long(seed, duration_s) for seed in range(4) for duration_s in (1350, 10 * HOUR)]
     for world in (*worlds, *(atlasworld(seed, 600, questions=40, directory="unused") for seed in range(6))):
         assert {question.category for question in world.questions} == set(CATEGORIES)
+        assert len({question.text for question in world.questions}) == len(world.questions) == 40
+        assert any(question.misleading_subtitle for question in world.questions)
         for question in world.questions:
             targets = world.targets(question)
             check_truth(world.script, question, targets)
@@ -138,6 +139,9 @@ def check_truth(script: Script, question: Question, targets: list[WorldEvent]) -
                 assert [choice for choice in question.choices if choice.split(" ", 1)[1] in names] == [answer]
             else:
                 assert [event.colour for event in inside if f"the {event.shape} " in question.text] == [answer]
+                lies = [line for line in script.lines if line.event == first.id and line.misleading]
+                assert bool(lies) == question.misleading_subtitle
+                assert all(any(f"{each} {first.shape}" in line.text for each in question.choices) for line in lies)
         case "OCR":
             assert f"the {first.name} is" in question.text and appearances[first.name] == 1
             assert [event for event in script.events if event.caption == answer] == [first]
@@ -157,6 +161,7 @@ def check_truth(script: Script, question: Question, targets: list[WorldEvent]) -
             (line,) = (line for line in script.lines if f"“{line.text}”" in question.text)
             assert [e for e in script.events if e.start_s < line.end_s and line.start_s < e.end_s] == [first]
             assert line.event == first.id and answer.endswith(first.name)
+            assert (first.name in line.text) != line.misleading == question.misleading_subtitle
         case "WHEN":
             assert appearances[first.name] == 1 and question.answer == (first.start_s, first.end_s)
 
@@ -237,3 +242,28 @@ def test_a_perfect_oracle_answers_every_question_within_reach_of_the_finest_grid
                 assert world.script.event_at(item.timestamp_s) in world.targets(question)
     # The finest cells span 0.88 s in one hour and 0.14 s in ten hours; events last at least 0.5 s.
     assert (out_of_reach > 0) == (hours == 1)
+
+
+def worlds(seeds: range, duration_s: float = 600) -> list[World]:
+    return [atlasworld(seed, duration_s, questions=40, directory=Path("unused")) for seed in seeds]
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10**6), st.floats(10, 1200))
+def test_any_world_has_valid_questions(seed: int, duration_s: float) -> None:
+    world = atlasworld(seed, duration_s, questions=16, directory=Path("unused"))
+    assert world.questions
+    for question in world.questions:
+        assert world.targets(question)
+        assert question.kind == "when" or len(question.choices) >= 2
+        assert question.is_right(question.answer)
+        assert world.question(question.text) == question
+
+
+def test_the_root_grid_shows_fewer_than_half_of_the_events() -> None:
+    shown = total = 0
+    for world in worlds(range(10)):
+        cells = view(world.drawn).cells
+        shown += len({event.id for cell in cells if (event := world.script.event_at(cell.midpoint_s))})
+        total += len(world.script.events)
+    assert shown / total < 0.5

@@ -1,7 +1,5 @@
 """The ranges of seeds: none overlaps another, and nano trains on development seeds alone."""
 
-from __future__ import annotations
-
 from itertools import combinations
 
 import pytest

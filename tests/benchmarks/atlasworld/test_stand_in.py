@@ -1,7 +1,5 @@
 """A world that stands in for its film: the same run without the film, and no cached images."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from support.asking import ask

@@ -1,7 +1,5 @@
 """`atlaskit mcp` over a real pipe: the SDK's own client walks to a frame, errs, and asks."""
 
-from __future__ import annotations
-
 import base64
 import io
 import os
@@ -9,10 +7,12 @@ import re
 import shutil
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import anyio
+import numpy as np
 import pytest
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp.types import CallToolResult, ImageContent, TextContent
@@ -23,8 +23,9 @@ from support.parallel import in_a_thread
 from support.paths import ROOT
 
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.cli.mcp.session import MAX_SIDE_PX
+from atlaskit.caching.cache import Cache
+from atlaskit.cli.mcp.session import MAX_IMAGE_BYTES, MAX_SIDE_PX, bounded_jpeg
+from atlaskit.environment.image import LazyImage
 
 LOOKING = ["list_videos", "open_video", "view", "expand", "backtrack", "zoom", "investigate"]
 
@@ -148,8 +149,7 @@ def test_files_outside_the_folders_stay_closed(videos: Path) -> None:
 
 
 @pytest.mark.long
-def test_a_model_answers_with_progress_and_evidence(film: World, tmp_path: Path) -> None:
-    path = film.video.path  # type: ignore[attr-defined]
+def test_a_model_answers_with_progress_and_evidence(film_file: Path, tmp_path: Path) -> None:
     told: list[tuple[float, float | None, str | None]] = []
 
     async def on_progress(calls: float, most: float | None, text: str | None) -> None:
@@ -161,28 +161,27 @@ def test_a_model_answers_with_progress_and_evidence(film: World, tmp_path: Path)
         async def talking(client: Client) -> None:
             assert [tool.name for tool in (await client.list_tools()).tools] == [*LOOKING, "ask"]
             assert "another model (loop)" in (client.instructions or "")
-            await called(client, "open_video", file=str(path))
+            await called(client, "open_video", file=str(film_file))
             asked = {"video": "v1", "question": "What colour is it?", "choices": ["red", "blue"]}
             result = await client.call_tool("ask", asked, progress_callback=on_progress)
             assert not result.is_error and re.search(r"answer +[AB]: (red|blue)", text_of(result))
             assert "[A]" in text_of(result) and max(image_of(result).size) <= MAX_SIDE_PX
             assert "at least two" in await refused(client, "ask", video="v1", question="What?", choices=["red"])
 
-        talk(tmp_path, talking, "--root", str(path.parent), "--model", address, "loop", "--calls", "12")
+        talk(tmp_path, talking, "--root", str(film_file.parent), "--model", address, "loop", "--calls", "12")
     assert told and all(most == 12 and calls <= 12 and text for calls, most, text in told)
     assert any("round" in str(text) for _, _, text in told), "the first report may come before the first call"
 
 
 @pytest.mark.long
-def test_a_cancelled_question_pays_no_further_call(film: World, tmp_path: Path) -> None:
-    path = film.video.path  # type: ignore[attr-defined]
+def test_a_cancelled_question_pays_no_further_call(film_file: Path, tmp_path: Path) -> None:
     plan = FaultPlan(seed=2, think_s=0.3)
     received: list[int] = []
 
     with loopback() as server:
 
         async def talking(client: Client) -> None:
-            await called(client, "open_video", file=str(path))
+            await called(client, "open_video", file=str(film_file))
             with anyio.move_on_after(3.0):
                 await client.call_tool("ask", {"video": "v1", "question": "What colour is it?"})
             await anyio.sleep(0.5)  # a call that had just begun has arrived
@@ -191,23 +190,12 @@ def test_a_cancelled_question_pays_no_further_call(film: World, tmp_path: Path) 
             assert plan.received == received[0] > 0
             await called(client, "view", video="v1")
 
-        talk(tmp_path, talking, "--root", str(path.parent), "--model", server.url_of(plan), "loop")
+        talk(tmp_path, talking, "--root", str(film_file.parent), "--model", server.url_of(plan), "loop")
 
 
-def test_what_is_wrong_with_the_command_is_one_sentence(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_without_the_sdk_the_error_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.chdir(tmp_path)
-    for arguments, sentence in (
-        (["--root", "absent"], "--root names a folder"),
-        (["--k", "1"], "at least 2×2"),
-        (["--cell", "5000"], "at most 8192 pixels"),
-        (["--calls", "0"], "calls"),
-        (["--dialect", "openai"], "name the model with --model"),
-    ):
-        assert main(["mcp", *arguments]) == 2
-        error = capsys.readouterr().err
-        assert sentence in error and error.count("\n") == 1
     monkeypatch.setitem(sys.modules, "mcp", None)
     monkeypatch.setitem(sys.modules, "mcp.server", None)
     monkeypatch.delitem(sys.modules, "atlaskit.cli.mcp.server", raising=False)
@@ -219,3 +207,32 @@ def _array(image: Image.Image) -> Any:
     import numpy as np
 
     return np.asarray(image.convert("RGB"))
+
+
+@dataclass(frozen=True)
+class Noise(LazyImage):
+    """Noise, which no codec makes small."""
+
+    cache: Cache
+    shape: tuple[int, int]
+
+    @property
+    def size(self) -> tuple[int, int]:
+        return self.shape
+
+    @property
+    def key(self) -> str:
+        return f"noise-{self.size}"
+
+    def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
+        width, height = self.size
+        pixels = np.random.default_rng(0).integers(0, 256, (height, width, 3), np.uint8)
+        return Image.fromarray(pixels), {}
+
+
+@pytest.mark.parametrize("size", [(640, 360), (1568, 1568), (3840, 2160), (64, 8000)])
+def test_no_image_is_too_large(cache: Cache, size: tuple[int, int]) -> None:
+    jpeg = bounded_jpeg(Noise(cache, size))
+    assert len(jpeg) <= MAX_IMAGE_BYTES
+    width, height = Image.open(io.BytesIO(jpeg)).size
+    assert max(width, height) <= MAX_SIDE_PX and width / height == pytest.approx(size[0] / size[1], rel=0.1)
