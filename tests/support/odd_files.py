@@ -33,7 +33,7 @@ CONTAINERS = {"h264": ("mp4", "mkv", "ts", "flv", "mov", "nut"), "hevc": ("mp4",
               "mpeg4": ("mp4", "mkv", "avi", "mov"), "mpeg2": ("mp4", "mkv", "ts", "mpg")}  # fmt: skip
 ODDITIES = (
     *("plain", "pts = dts", "all marked", "none marked", "some marked", "begins in the middle", "a gap", "joined"),
-    *("joined in the middle", "several a packet", "late", "a tail of zeros"),
+    *("joined in the middle", "several a packet", "late", "a tail of zeros", "refreshed", "refreshed, begins late"),
 )
 
 
@@ -63,6 +63,9 @@ class OddFile:
         """Whether such a file can be written."""
         if self.oddity in ("joined", "joined in the middle", "a tail of zeros"):
             return self.container in ("ts", "flv" if self.oddity == "joined" else "ts", "mpg")
+        if self.oddity.startswith("refreshed"):
+            late = "late" in self.oddity  # of a TS, the muxer would write the codec's parameters nowhere
+            return self.codec == "h264" and self.container not in ("nut", *["ts"] * late)
         if self.oddity == "several a packet":
             return self.container == "ts" and self.codec != "mpeg4"
         if self.oddity == "pts = dts":
@@ -110,6 +113,9 @@ def make_odd_file(row: OddFile, folder: Path) -> Path:
         rows = [each._replace(is_keyframe=row.oddity == "all marked") for each in rows]
     elif row.oddity == "some marked":  # most of the pictures that refer to others too
         rows = [each._replace(is_keyframe=each.is_keyframe or number % 3 > 0) for number, each in enumerate(rows)]
+    elif row.oddity.startswith("refreshed"):  # marked where a decoder may begin to recover, and so only later is whole
+        rows = [each._replace(is_keyframe=number % GOP == 0) for number, each in enumerate(rows)]
+        rows = rows[GOP // 3 :] if "late" in row.oddity else rows
     elif row.oddity == "begins in the middle":
         rows = rows[GOP // 3 :]
     elif row.oddity == "a gap":  # before a keyframe, behind which nothing is shown that is from before it
@@ -141,6 +147,8 @@ def _source(row: OddFile, folder: Path, first: int) -> Path:
         options["x265-params"] += f":bframes={row.b_frames}:b-adapt=0"
     else:
         options["bf"] = str(row.b_frames)
+    if row.oddity.startswith("refreshed"):
+        options["x264-params"] += f":intra-refresh=1:keyint={GOP}"
     path = folder / f"source-{first}.mkv"
     return make_video(path, codec, FRAMES, FPS, size=SIZE, gop=GOP, first=first, **options)
 

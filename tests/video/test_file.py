@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import av
 import numpy as np
 import pytest
 from hypothesis import given
@@ -18,7 +19,8 @@ from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import Playlist
-from atlaskit.video.readers import CORES, LETTERBOX, Pixels, pyav
+from atlaskit.video.readers import CORES, LETTERBOX, Pixels, opening, pyav
+from atlaskit.video.readers.container import Distrust
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video
 
@@ -26,6 +28,29 @@ from atlaskit.video.video import Video
 @pytest.fixture(scope="module")
 def clip(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return make_video(tmp_path_factory.mktemp("clip") / "v.mp4", frames=30)
+
+
+def refuse(*_: object) -> None:
+    raise Distrust("is not believed in this test")
+
+
+@pytest.mark.parametrize("is_trusted", [True, False])
+@pytest.mark.parametrize("suffix", ["mp4", "mov"])
+def test_the_last_pictures_at_uneven_times_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, is_trusted: bool
+) -> None:
+    """FFmpeg declares the end by the times of decoding, before the last pictures are shown."""
+    times = [*range(20), *(20 + 7 * step for step in range(24))]
+    settings = {"bf": "2", "x264-params": "b-adapt=0"}
+    path = make_video(tmp_path / f"v.{suffix}", frames=len(times), times=times, gop=250, **settings)  # type: ignore[arg-type]
+    with av.open(str(path)) as container:
+        stream = container.streams.video[0]
+        assert stream.duration and stream.time_base and stream.duration * stream.time_base < times[-1] / 25
+    if not is_trusted:
+        monkeypatch.setattr(opening, "check_account", refuse)
+    video = open_video(path, cache=Cache(tmp_path / "cache"))
+    assert video.duration_s == pytest.approx(times[-1] / 25 + 0.04, abs=0.001)
+    assert [frame_number(frame) for frame in video.frames([at / 25 + 0.01 for at in times[-3:]])] == [41, 42, 43]
 
 
 @pytest.mark.parametrize(

@@ -150,19 +150,21 @@ def measured_end(container: InputContainer, stream: VideoStream, path: Path, ori
 
 def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction) -> dict[Stream, Fraction]:
     """Return the end of each stream in seconds, from a keyframe at `start` on, up to damage."""
-    ends: dict[Stream, Fraction] = {}
+    ends, begins = dict[Stream, Fraction](), dict[Stream, Fraction]()
     with suppress(*DECODE_ERRORS):
         container.seek(int(start / tick_length(stream)), stream=stream, backward=True)
         for packet in container.demux():
-            if packet.pts is None or packet.time_base is None or packet.is_corrupt:
+            if packet.pts is None or packet.time_base is None or packet.is_corrupt or packet.is_discard:
                 continue
             is_video = packet.stream is stream
             if not is_video and packet.stream.type not in ("audio", "subtitle"):
                 continue  # a cover, or data
             length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
-            end = packet.pts * packet.time_base + length
-            ends[packet.stream] = max(end, ends.get(packet.stream, end))
-    for each in ends:
+            begin = packet.pts * packet.time_base
+            begins[packet.stream] = max(begin, begins.get(packet.stream, begin))
+            ends[packet.stream] = max(begin + length, ends.get(packet.stream, begin))
+    for each, begin in begins.items():
         declared = declared_end(container, each)
-        ends[each] = ends[each] if declared is None else min(ends[each], declared)
+        # Of pictures at uneven times, FFmpeg declares too early an end; players show the last ones.
+        ends[each] = ends[each] if declared is None or begin >= declared else min(ends[each], declared)
     return ends

@@ -15,7 +15,7 @@ from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
 from zipfile import BadZipFile
 
 import av
@@ -56,7 +56,7 @@ from atlaskit.video.readers.index import (
 )
 from atlaskit.video.readers.orientation import orientation_of
 from atlaskit.video.readers.picture import shown_size
-from atlaskit.video.readers.trust import PROVED
+from atlaskit.video.readers.trust import INTRA, PROVED
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -85,8 +85,8 @@ def make_index(container: InputContainer, stream: VideoStream, path: Path, why: 
 
     told = f"{path.name} {why}: it is decoded once, in order, and what is shown when is cached"
     try:
-        with IndexWriter(target) as writer:
-            packets = _Packets(container, stream, path, writer)
+        with IndexWriter(target) as writer, path.open("rb") as file:
+            packets = _Packets(container, stream, file, writer)
             with tqdm(total=2 * path.stat().st_size, unit="B", unit_scale=True, desc=told) as bar:
                 packets.read(bar)
                 pictures = _played(packets, target.with_suffix(".played"), bar)
@@ -129,13 +129,13 @@ class _Pictures(NamedTuple):
 class _Packets:
     """The packets of a stream, in the order of the file."""
 
-    def __init__(self, container: InputContainer, stream: VideoStream, path: Path, writer: IndexWriter) -> None:
-        self._container, self._stream, self._path, self._writer = container, stream, path, writer
+    def __init__(self, container: InputContainer, stream: VideoStream, file: BinaryIO, writer: IndexWriter) -> None:
+        self._container, self._stream, self._path, self._writer = container, stream, Path(file.name), writer
         self.kind, self.tick = container_kind(container), tick_length(stream)
         self._is_raw = bool(container.format.flags & NO_TIMESTAMPS)
         self._frame_ticks = max(1, round(frame_length(stream, is_raw=self._is_raw) / self.tick))
         self._is_in_place = self.kind == "mov"
-        self._source = path.open("rb") if self._is_in_place else writer.file
+        self._source = file if self._is_in_place else writer.file
         self._start = earliest_start(container)
         self.codecs: list[Codec] = [codec_of(stream)]
         self._codec, self._is_behind_hole = 0, False
@@ -230,8 +230,11 @@ class _Packets:
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
         table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
         decoded, marked = np.isin(np.arange(len(self)), pictures.keys), (table["flags"] & KEYFRAME) != 0
-        # A decoder that calls no picture a keyframe, or each one, tells nothing.
-        is_key = decoded if 0 < len(pictures.keys) < len(pictures.order) or not marked.any() else marked
+        # A decoder that calls no picture a keyframe, or each one, tells nothing. Where that of
+        # H.264 finds none, pictures recover bit by bit: the marked ones need those before.
+        tells = 0 < len(pictures.keys) < len(pictures.order) or not (marked.any() or pictures.keys)
+        is_recovering = self.codecs[0].name == "h264" and not pictures.keys
+        is_key = decoded if tells or is_recovering else marked
         given = np.array(self._times, np.int64)
         # What is decoded before a keyframe, or before times fall, is shown before it: a decoder of
         # a cut stream may err.
@@ -304,7 +307,8 @@ class _Packets:
         first, ends = int(shown["pts"].min()) * self.tick, shown["pts"] + shown["duration"]
         last = max(end, int(ends.max()) * self.tick)
         declared = declared_end(self._container, self._stream)
-        if declared is not None and not joints and (last - declared) / self.tick > 1.5 * self._frame_ticks:
+        begins = int(shown["pts"].max()) * self.tick
+        if declared is not None and not joints and begins < declared < last - self.tick * self._frame_ticks * 3 / 2:
             last = declared
         readable, promise = last, promised(self._container, self._stream, first)
         is_guess = bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")  # FFmpeg guesses the length
@@ -343,7 +347,7 @@ def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
             continue
         if is_new:
             found.order.append(at)
-            if frame.key_frame:
+            if frame.key_frame and frame.pict_type in INTRA:
                 found.keys.append(at)
         is_new = is_new or at == until
         if is_new and time.monotonic() - last_save_s > SAVED_EVERY_S:

@@ -12,7 +12,7 @@ from atlaskit.video.readers.index import folder_of_indexes, read_index
 from atlaskit.video.readers.made import MadeSource
 from atlaskit.video.readers.making import make_index
 from atlaskit.video.readers.sources import PacketSource
-from atlaskit.video.readers.trust import check_account, check_clock, head_of, is_live
+from atlaskit.video.readers.trust import check_account, check_clock, check_keyframe, head_of, is_live
 from atlaskit.video.readers.trusted import TrustedSource
 
 
@@ -39,7 +39,9 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
             container, stream = open_container(path, is_known=True)
         head = head_of(container, stream)
         check_account(container, stream, path, head)
-        return TrustedSource(path, container, stream, head)
+        source = TrustedSource(path, container, stream, head)
+        check_keyframe(container, stream, source.origin + int(source.end / source.tick / 2))
+        return source
     except Distrust as distrust:
         why = str(distrust)
     container.close()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain, islice, pairwise
+from itertools import chain, dropwhile, islice, pairwise
 from pathlib import Path
 
 from av.container import InputContainer
@@ -99,6 +99,31 @@ def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
         raise Distrust("gives its pictures other times than those at which they are shown")
     if any(head[number].is_keyframe and kind not in INTRA for number, kind in pictures):
         raise Distrust("marks pictures as keyframes that are none")
+
+
+def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -> None:
+    """Raise Distrust if the keyframe before some time is a picture that others must complete.
+
+    An H.264 stream may have no keyframes but its first, and be refreshed bit by bit instead: then
+    it marks where a decoder may begin to recover.
+    """
+    codec, given = codec_of(stream), list[VideoPacket]()
+    if codec.name != "h264":
+        return
+    with suppress(*DECODE_ERRORS):  # whether the file is damaged there is another question
+        container.seek(ticks, stream=stream)
+        packets = dropwhile(lambda packet: not packet.is_keyframe, container.demux(stream))
+        for several in (islice(packets, 1), islice(packets, PROVED)):  # mostly the first is enough
+            given.extend(packet_of(bytes(packet), codec) for packet in several if packet.size)
+            context, pictures = new_context(codec, 1), dict[int | None, int]()
+            for number, packet in enumerate([*given, None]):
+                if packet is not None:
+                    packet.pts = number
+                pictures |= {frame.pts: frame.pict_type for frame in context.decode(packet)}
+            if pictures.get(0) in INTRA:
+                return
+        if pictures:
+            raise Distrust("marks pictures as keyframes that are none")
 
 
 def check_clock(container: InputContainer, stream: VideoStream) -> None:
