@@ -50,7 +50,7 @@ def run(world: World, shared_cache: Cache) -> Result:
 def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: Path, in_tmp: Path) -> None:
     cache, video = Cache(tmp_path / "own"), Flat()
     page = checked_html(video)
-    assert [image.size for image in page.images] == [(640, 352)]
+    assert [image.size for image in page.images] == [(1280, 736)]  # shown half as wide
     assert "flat" in page.text and "320×180" in page.text and "25 fps" in page.text and video.asked == 64
     assert checked_html(video).text == page.text and video.asked == 64
     assert cache.stats()["tile"]["entries"] == 64 and [path.name for path in tmp_path.iterdir()] == ["own"]

@@ -19,9 +19,11 @@ from atlaskit.errors import printable, reason
 
 MAX_WIDTH_PX, SMALL_WIDTH_PX = 960, 640
 """Largest width of an image that is the main content of a display, and of one beside others."""
+SHARP = 2
+"""Pixels of an image for each pixel of a page: screens have two."""
 MAX_CHARS = 400
 """Characters of one text, unless the caller gives another limit."""
-MAX_IMAGE_BYTES = 180_000
+MAX_IMAGE_BYTES = 300_000
 """A larger JPEG is shrunk."""
 QUALITIES = (82, 70, 55, 40)
 """JPEG qualities that are tried before an image is made smaller."""
@@ -108,7 +110,7 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 
 def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
     """Return the JPEG from `read` as an image, shrunk if too large; a sentence if it raises."""
-    return guarded("The image", lambda: image(shrink_jpeg(read(), max_width_px), "jpeg", alt, max_width_px))
+    return guarded("The image", lambda: image(shrink_jpeg(read(), SHARP * max_width_px), "jpeg", alt, max_width_px))
 
 
 def image(data: bytes, form: str, alt: str, max_width_px: int, min_width_px: int = 0) -> Html:

@@ -90,6 +90,17 @@ def test_evidence_and_dead_zones_are_marked(world: World, searched: Result, shar
     assert all(f"{label} at " in still.text for label in marked) and "Dead zones: 0" in still.text
 
 
+def test_a_page_gets_tiles_as_sharp_as_its_screen_without_text_in_them(world: World, shared_cache: Cache) -> None:
+    page = FakePage(GridExplorer(world.drawn, k=4, cache=shared_cache))
+    for asked, width in ((0, 480), (400, 480), (640, 640), (99_999, 1280)):  # of a video that is 320 pixels wide
+        message, (jpeg,) = page.ask(want="show", place=ROOT, px=asked)
+        assert message["size"][0] == Image.open(io.BytesIO(jpeg)).width == width and message["px"] == min(asked, 8192)
+    look = page.widget.picture.look
+    assert (look.labels, page.widget.view.moments) == ("none", tuple(cell["time_s"] for cell in message["cells"]))
+    _, (png,) = page.ask(want="png", place=ROOT)
+    assert np.array_equal(Image.open(io.BytesIO(png)), with_look(page.widget.picture, labels="time").image)
+
+
 class Blocked(Flat):
     """A video whose frames are decoded once `release` is set."""
 

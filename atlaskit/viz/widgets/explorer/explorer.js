@@ -5,6 +5,8 @@ const ORDER_MS = 15_000; // the same, for what takes longer than a picture
 const BUSY = "The kernel is busy and has not replied yet: another cell may be running. It replies while a cell runs " +
   "if JupyterLab is 4.4 or newer and ipykernel 7 or newer; otherwise when that cell has ended.";
 const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
+const SHARPER = 1.1; // how many times wider the page must be than when its picture was requested, to request it again
+const RESIZED_MS = 250; // after the last change of the width, until a sharper picture is requested
 
 class Explorer {
   constructor(model, el) {
@@ -15,7 +17,6 @@ class Explorer {
     this.showStatic = () => {};
     this.build(el);
     this.listen();
-    this.send({ want: "here" });
   }
 
   build(el) {
@@ -52,7 +53,7 @@ class Explorer {
         () => this.order({ want: "clip", ...oneFrame(this.shown, this.focus) }, "Making a clip…"), "play clip"],
       ["c", "copy the time", () => this.copyTime(), "copy time"],
       ["s", "save the picture as PNG; with Shift, the cell's frame", (isShifted) => this.save(isShifted), "save sheet"],
-      ["m", "show or hide the marks of the run", () => this.toggleMarks(), "marks"],
+      ["m", "show or hide times and marks", () => this.toggleMarks(), "marks"],
       ["t", "go to a time that you type: 65, 1:05, 1:02:03.5 or 1m5s", () => this.time.focus()],
       ["/", "search words in the subtitles", () => search.open()],
       ["n", "go to the next line that was found; with Shift, to the one before", (isShifted) => search.step(isShifted ? -1 : 1)],
@@ -78,6 +79,8 @@ class Explorer {
   }
 
   listen() {
+    this.sizes = new ResizeObserver(() => this.onSize());
+    this.sizes.observe(this.el);
     this.endListening = listen(this.model, (message, buffers) => this.receive(message, buffers), () => this.stop());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.cells.addEventListener("click", (event) => this.onClick(event));
@@ -88,6 +91,8 @@ class Explorer {
 
   close() {
     this.endListening();
+    this.sizes.disconnect();
+    clearTimeout(this.sizeTimer);
     clearTimeout(this.replyTimer);
     clearTimeout(this.orderTimer);
     clearTimeout(this.aheadTimer);
@@ -97,12 +102,30 @@ class Explorer {
     this.showStatic();
   }
 
+  // Device pixels across the picture: the kernel draws it as sharp as the screen is.
+  get pixels() {
+    const most = parseFloat(getComputedStyle(this.root).maxWidth) || Infinity;
+    return Math.round(devicePixelRatio * (this.stage.clientWidth || Math.min(this.el.clientWidth, most)));
+  }
+
+  // Requests the first picture once the page has a width, and a sharper one when the page has grown.
+  onSize() {
+    clearTimeout(this.sizeTimer);
+    if (!this.el.clientWidth || this.hasStopped) return;
+    const isFirst = !this.isSized;
+    this.isSized = true;
+    if (isFirst) this.send({ want: "here" });
+    else this.sizeTimer = setTimeout(() => {
+      if (this.shown && !this.clip.isOpen && this.pixels > SHARPER * this.shown.px) this.go(this.shown.place);
+    }, RESIZED_MS);
+  }
+
   // --- to the kernel
 
   send(message) {
     if (this.hasStopped) return this.fail(NO_KERNEL);
     try {
-      return this.model.send(message);
+      return this.model.send({ ...(this.isSized && { px: this.pixels }), ...message });
     } catch {
       return this.stop(); // the kernel stopped without a notice
     }
@@ -239,7 +262,7 @@ class Explorer {
     clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = message.note;
-    this.focus = firstFocus(this.shown?.place ?? message.place, message.place);
+    this.focus = firstFocus(this.shown?.place ?? message.place, message.place, this.focus);
     this.shown = message;
     this.caption.textContent = message.words;
     this.facts.textContent = `${message.depth} · ${message.resolution}`;
@@ -261,7 +284,7 @@ class Explorer {
   drawMarks(message) {
     if (JSON.stringify(message.place) !== JSON.stringify(this.shown?.place)) return;
     const hadFocus = this.cells.contains(document.activeElement);
-    this.shown = message;
+    this.shown = { ...message, px: this.shown.px };
     this.drawPlace(hadFocus);
   }
 
@@ -287,7 +310,6 @@ class Explorer {
     this.buttonOf("Backspace").disabled = look === "grid" && !path.length;
     this.buttonOf("f").disabled = look === "frame";
     this.buttonOf("s").hidden = look === "frame";
-    this.buttonOf("m").hidden = !this.shown.ruler.dead.length && !this.shown.ruler.found.length;
     this.buttonOf("m").setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
   }
 

@@ -13,7 +13,7 @@ from functools import partial
 from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.image import LazyImage
+from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
@@ -31,7 +31,7 @@ from atlaskit.viz.widgets.explorer.clips import make_clip
 from atlaskit.viz.widgets.explorer.describe import Marks, describe
 from atlaskit.viz.widgets.explorer.files import png_of, unreadable_note
 from atlaskit.viz.widgets.explorer.lanes import lane
-from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, make_atlas, moved, show
+from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_at, make_atlas, moved, show
 from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 from atlaskit.viz.widgets.explorer.static import static_picture
 
@@ -95,14 +95,13 @@ class GridExplorer(PageOwner):
             vlm: The model that answers the questions asked in the page, as `ak.ask` takes it.
                 Without one, the page only writes the line of code that asks.
             k: Cells per side of a grid; 8 by default.
-            cell: Width and height of a cell in pixels; of a native cell, the longer of the two. By
-                default 120.
+            cell: Longer side of a cell in pixels where no page shows it, as in the static picture;
+                a page is as sharp as its screen. By default 120.
             max_depth: Depth of the finest grid, as in `Atlas`, where cells shorter than a second
                 cannot be opened. By default cells open down to the single frames of the video.
             fit: How a frame is fitted into its cell, as in `Atlas`; "native" by default.
             sampling: Which frame represents a cell, as in `Atlas`. By default it is a keyframe, if
-                the cell has one, because keyframes are many times faster to decode. The time of the
-                frame is written in its corner.
+                the cell has one, because keyframes are many times faster to decode.
             cache: Where images are cached; by default the cache that was opened last.
 
         Raises:
@@ -115,6 +114,7 @@ class GridExplorer(PageOwner):
         self.vlm, self.results = vlm, [] if result is None else [result]
         self.command: tuple[str, list[str]] | None = None
         self.place = self._requested = Location()
+        self._width_px = 0  # of the page that shows it
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
         self._mark_jobs = Debouncer("explorer-marks")
@@ -133,7 +133,7 @@ class GridExplorer(PageOwner):
     @property
     def picture(self) -> LazyImage:
         """The image that is shown: a grid, one frame, or the frames before or after a cell."""
-        return show(self.atlas, self.place).picture
+        return self._shown(self.place).picture
 
     def open(self, *cells: int) -> GridExplorer:
         """Open a cell of the grid, then a cell of that one, and so on.
@@ -185,8 +185,11 @@ class GridExplorer(PageOwner):
         if self.has_page:
             self._mark_jobs.submit(self._send_marks)
 
+    def _shown(self, location: Location) -> Shown:
+        return show(self.atlas, location, self._width_px)
+
     def _go(self, location: Location) -> GridExplorer:
-        show(self.atlas, location).check_readable()
+        self._shown(location).check_readable()
         self.place = self._requested = location
         self._submit(location)
         return self
@@ -199,6 +202,8 @@ class GridExplorer(PageOwner):
 
     def _receive(self, message: dict[str, Any]) -> None:
         """Handle a message of the page. Whatever takes time is done by a thread."""
+        if type(width_px := message.get("px")) is int:
+            self._width_px = max(0, min(width_px, WIDEST_PX))
         if any(panel.receive(message) for panel in self._panels):
             return
         try:
@@ -245,15 +250,16 @@ class GridExplorer(PageOwner):
         """Draw a location and send it to the page, unless another has been requested since."""
         self.send({"is": "drawing"})  # so that the page does not report a busy kernel
         try:
-            shown = show(self.atlas, location)
+            marks, width_px = self.marks, self._width_px
+            shown = show(self.atlas, location, width_px)
             shown.check_readable()
-            jpeg, marks = shown.picture.jpeg(), self.marks
+            jpeg = shown.picture.jpeg()
             message = {**describe(self.atlas, shown, marks), "is": "picture", "note": unreadable_note(jpeg)}
         except Exception as error:
             return self._send_error(error) if is_latest() else None
         if is_latest():
             self.place = location
-            self.send(message, [jpeg])
+            self.send({**message, "px": width_px}, [jpeg])
             if self.marks is not marks:  # set while the message was made
                 self.refresh()
         return None
@@ -261,7 +267,7 @@ class GridExplorer(PageOwner):
     def _send_marks(self, is_latest: IsLatest) -> None:
         """Send the marks of what is shown, unless they have been set again since."""
         try:
-            message = {**describe(self.atlas, show(self.atlas, self.place), self.marks), "is": "marks"}
+            message = {**describe(self.atlas, self._shown(self.place), self.marks), "is": "marks"}
         except Exception as error:
             return self._send_error(error)
         return self.send(message) if is_latest() else None
@@ -271,7 +277,7 @@ class GridExplorer(PageOwner):
         self._jobs.wait()
         try:
             if is_latest():
-                show(self.atlas, location).picture.jpeg()
+                self._shown(location).picture.jpeg()
         except (AtlasError, OSError):
             return  # the page shows the error if the location is requested
 
@@ -304,7 +310,7 @@ class GridExplorer(PageOwner):
 
     def _send_png(self, location: Location) -> None:
         """Send a PNG of what is shown at a location."""
-        png, name = png_of(self.atlas, show(self.atlas, location))
+        png, name = png_of(self.atlas, self._shown(location))
         self.send({"is": "png", "name": name}, [png])
 
     def _send_error(self, error: Exception) -> None:

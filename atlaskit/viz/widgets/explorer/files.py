@@ -10,6 +10,7 @@ from PIL import Image
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import listed, stamp
 from atlaskit.environment.image import note_in
+from atlaskit.environment.render import View, with_look
 from atlaskit.runs.narrate import counted
 from atlaskit.viz.widgets.explorer.navigation import Shown
 
@@ -27,8 +28,9 @@ def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
     """
     stem = re.sub(r"[^\w.-]+", "-", atlas.video.name.rsplit(".", 1)[0], flags=re.ASCII).strip("-.")[:MAX_NAME]
     start, end = (stamp(time_s).replace(":", "-") for time_s in shown.span_s)
-    if shown.time_s is None:
-        return shown.picture.png(), f"{stem or 'video'} {start} to {end}.png"
+    if isinstance(shown.picture, View):  # a file has no page around it that tells the times
+        return with_look(shown.picture, labels="time").png(), f"{stem or 'video'} {start} to {end}.png"
+    assert shown.time_s is not None
     part, local_s = atlas.video.locate(shown.time_s)
     buffer = io.BytesIO()
     part.frame(local_s).save(buffer, "PNG")
