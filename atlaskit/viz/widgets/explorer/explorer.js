@@ -31,7 +31,7 @@ class Explorer {
     this.status = element("p", { class: "status" });
     this.notice = element("p", { class: "notice", role: "status" });
     this.trouble = element("p", { class: "trouble", role: "alert" });
-    this.panels = [new SearchPanel(this), new AskPanel(this)];
+    this.panels = [new SearchPanel(this), new NotesPanel(this), new AskPanel(this)];
     this.actions = this.makeActions(...this.panels);
     this.help = new Help(this.actions);
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
@@ -43,20 +43,21 @@ class Explorer {
   }
 
   // What single keys do, and those buttons that do the same.
-  makeActions(search, ask) {
+  makeActions(search, notes, ask) {
     const actions = [
       ["Backspace", "go back, as Escape does", () => this.goBack(), "← back"],
       ["b", "show the time just before the cell", () => this.look("before"), "time before"],
       ["a", "show the time just after the cell", () => this.look("after"), "time after"],
       ["f", "show the cell's frame at full resolution", () => this.look("frame"), "full frame"],
-      ["p", "play a clip of the cell; Escape closes it", 
-        () => this.order({ want: "clip", ...oneFrame(this.shown, this.focus) }, "Making a clip…"), "play clip"],
+      ["p", "play a clip of the cell; Escape closes it", () => this.orderClip("webm", "Making a clip…"), "play clip"],
+      ["d", "save a clip of the cell as a film", () => this.orderClip("mp4", "Making a film…"), "save clip"],
       ["c", "copy the time", () => this.copyTime(), "copy time"],
       ["s", "save the picture as PNG; with Shift, the cell's frame", (isShifted) => this.save(isShifted), "save sheet"],
       ["m", "show or hide times and marks", () => this.toggleMarks(), "marks"],
       ["t", "go to a time that you type: 65, 1:05, 1:02:03.5 or 1m5s", () => this.time.focus()],
       ["/", "search words in the subtitles", () => search.open()],
       ["n", "go to the next line that was found; with Shift, to the one before", (isShifted) => search.step(isShifted ? -1 : 1)],
+      ["w", "write a note about the cell", () => notes.open(this.focus)],
       ["q", "ask a question about the shown region", () => ask.open()],
       ["?", "show this list", () => this.help.toggle(), "keys"],
     ];
@@ -182,6 +183,10 @@ class Explorer {
     return this.send(message);
   }
 
+  orderClip(form, words) {
+    this.order({ want: "clip", form, ...oneFrame(this.shown, this.focus) }, words);
+  }
+
   // Back from what was requested last, so that two presses in a row go back twice.
   goBack() {
     const { path, look } = this.requested ?? this.shown.place;
@@ -212,7 +217,10 @@ class Explorer {
       drawing: () => clearTimeout(this.replyTimer),
       speech: () => this.ruler.setLane("speech", message.spans, message.words),
       clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
-      png: () => { saveFile(buffers[0], "image/png", message.name); this.deliver(`Saved as ${message.name}.`); },
+      file: () => {
+        saveFile(buffers[0], message.type, message.name);
+        this.deliver(`Saved as ${message.name}. ${message.words ?? ""}`);
+      },
       notice: () => this.deliver(message.words),
       trouble: () => this.refuse(message.words),
     };

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.environment.image import WIDEST_PX, LazyImage
+from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
@@ -27,11 +28,13 @@ from atlaskit.viz.html.markup import Html, plain_text
 from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
-from atlaskit.viz.widgets.explorer.clips import make_clip
+from atlaskit.viz.widgets.explorer.clips import FORMS, has_sound, make_clip
 from atlaskit.viz.widgets.explorer.describe import Marks, describe
-from atlaskit.viz.widgets.explorer.files import png_of, unreadable_note
+from atlaskit.viz.widgets.explorer.drafts import checked_span
+from atlaskit.viz.widgets.explorer.files import file_name, png_of, unreadable_note
 from atlaskit.viz.widgets.explorer.lanes import lane
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_at, make_atlas, moved, show
+from atlaskit.viz.widgets.explorer.notes import Note, NotesPanel
 from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 from atlaskit.viz.widgets.explorer.static import static_picture
 
@@ -118,7 +121,8 @@ class GridExplorer(PageOwner):
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
         self._mark_jobs = Debouncer("explorer-marks")
-        self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self)
+        self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
+        self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self), self._notes
 
     @property
     def view(self) -> View:
@@ -129,6 +133,11 @@ class GridExplorer(PageOwner):
     def result(self) -> Result | None:
         """The newest of `results`; None if there is none."""
         return self.results[-1] if self.results else None
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was noted in the page about parts of this video, in order of time."""
+        return self._notes.notes
 
     @property
     def picture(self) -> LazyImage:
@@ -219,9 +228,12 @@ class GridExplorer(PageOwner):
         match message.get("want"):
             case "ahead":
                 self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
-            case "clip":
-                send = partial(self._send_clip, location)
-                self._submit_order(self._clip_jobs, "The clip cannot be played", send)
+            case "clip" if (form := message.get("form", "webm")) in FORMS:
+                span_s = message.get("span_s")
+                span_s = None if span_s is None else checked_span(span_s, self.atlas.video.duration_s)
+                self._submit_order(
+                    self._clip_jobs, "The clip cannot be made", partial(self._send_clip, location, span_s, form)
+                )
             case "png":
                 self._submit_order(self._file_jobs, "The picture cannot be saved", lambda _: self._send_png(location))
             case _:
@@ -299,19 +311,23 @@ class GridExplorer(PageOwner):
 
         jobs.submit(job)
 
-    def _send_clip(self, location: Location, is_latest: IsLatest) -> None:
-        """Send a clip of what is shown at a location, or of its cell."""
-        shown = show(self.atlas, location)
-        middle_s = shown.time_s if shown.time_s is not None else sum(shown.span_s) / 2
-        clip, words = make_clip(self.atlas.video, shown.span_s, middle_s, self.atlas.cache)
-        webm = clip.webm()
-        if is_latest():
-            self.send({"is": "clip", "words": words}, [webm])
+    def _send_clip(self, location: Location, span_s: Span | None, form: str, is_latest: IsLatest) -> None:
+        """Send a clip of an interval, or of a location's: to play it, or as a file."""
+        shown, atlas = self._shown(location), self.atlas
+        span_s, time_s = (shown.span_s, shown.time_s) if span_s is None else (span_s, None)
+        clip, words = make_clip(atlas.video, span_s, sum(span_s) / 2 if time_s is None else time_s, atlas.cache, form)
+        film = clip.film()
+        words += "" if has_sound(film) else ", without sound"
+        if is_latest() and form == "webm":
+            self.send({"is": "clip", "words": f"Plays {words}."}, [film])
+        elif is_latest():
+            name = file_name(atlas.video, (clip.start_s, clip.end_s), form)
+            self.send({"is": "file", "type": f"video/{form}", "name": name, "words": f"{words}."}, [film])
 
     def _send_png(self, location: Location) -> None:
         """Send a PNG of what is shown at a location."""
         png, name = png_of(self.atlas, self._shown(location))
-        self.send({"is": "png", "name": name}, [png])
+        self.send({"is": "file", "type": "image/png", "name": name}, [png])
 
     def _send_error(self, error: Exception) -> None:
         self._requested = self.place
