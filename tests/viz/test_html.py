@@ -27,8 +27,8 @@ from atlaskit.runs.events import KINDS, Failure, Review, Task, Turn
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
-from atlaskit.viz.html import markup, timeline
-from atlaskit.viz.html.reprs import result, trace
+from atlaskit.viz.html import markup
+from atlaskit.viz.html.reprs import trace
 
 
 def items(count: int, text: str = "a thing", span_s: float = 16.0) -> Scratchpad:
@@ -84,8 +84,8 @@ def test_a_result_shows_answer_choices_evidence_path_and_cost(run: Result, world
     page = checked_html(run)
     decoded = world.drawn.frames_decoded
     assert checked_html(run).text == page.text and world.drawn.frames_decoded == decoded
-    grid, path = page.images
-    assert grid.size == run.sheet.size and path.width == 2 * timeline.WIDTH_PX
+    (grid,) = page.images
+    assert grid.size == run.sheet.size and "visits by workers" in page.text and "Dead zones cover" in page.text
     assert (
         run.question.text in page.text
         and f"answer{run.answer_in_words}correctyestruth{run.truth_in_words}" in page.text
@@ -99,12 +99,7 @@ def test_a_result_shows_answer_choices_evidence_path_and_cost(run: Result, world
 def test_a_result_without_evidence_answer_or_choices(world: World, shared_cache: Cache, run: Result) -> None:
     blind = ask(world.drawn, run.question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
     page = checked_html(blind)
-    assert (
-        blind.rounds > result.MAX_ROUND_LANES
-        and "names no frame that supports it" in page.text
-        and len(page.images) == 1
-    )
-    assert page.images[0].height <= 2 * 20 * (result.MAX_ROUND_LANES + 4) + 8
+    assert "names no frame that supports it" in page.text and not page.images
     none = checked_html(replace(run, prediction=None, failure=ALL_HOSTILE, trace=Trace(), usage={}))
     assert "answerno answer" in none.text and "not judged" in none.text
     when = next(question for question in world.questions if question.kind == "when")

@@ -7,9 +7,9 @@ stay as they are (`__repr__`, `__str__`), and so does the JPEG of an image (`_re
 
 The same HTML is read in JupyterLab with either theme, in nbconvert's pages, in papermill's copies,
 and on GitHub, which removes scripts and styles. So it consists of tables, sentences and `<img>`
-with `data:` addresses; styles only decorate, and no colour is set. Timelines are small PNGs
-(`timeline`): without styles, bars made of elements would collapse; GitHub removes inline SVG; and a
-matplotlib figure takes a second and stays open in the notebook. `plots.path` is the full figure.
+with `data:` addresses; styles only decorate, and no colour is set. There is no timeline: without
+styles, bars made of elements would collapse, and GitHub removes inline SVG. `plots.path` is the
+figure, and the walkthrough has axes.
 
 Every text of unknown origin is shown as text: `markup` escapes all that it did not make. A damaged
 object shows what it can, with a sentence in place of the rest. Nothing raises, and only frames that

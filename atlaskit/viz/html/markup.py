@@ -109,20 +109,15 @@ def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]
 
 
 def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
-    """Return the JPEG from `read` as an image, shrunk if too large; a sentence if it raises."""
-    return guarded("The image", lambda: image(shrink_jpeg(read(), SHARP * max_width_px), "jpeg", alt, max_width_px))
+    """Return an `<img>` with the JPEG from `read`, shrunk if too large; a sentence if it raises."""
 
+    def image() -> str:
+        data = shrink_jpeg(read(), SHARP * max_width_px)
+        width = min(max_width_px, Image.open(io.BytesIO(data)).width)
+        source, alt_text = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}", escape(plain_text(alt, 1_000))
+        return f'<img src="{source}" alt="{alt_text}" width="{width}" style="max-width:100%;height:auto">'
 
-def image(data: bytes, form: str, alt: str, max_width_px: int, min_width_px: int = 0) -> Html:
-    """Return an `<img>` with its data embedded; `form` is a media subtype, such as png.
-
-    An image with a `min_width_px` is wider than a narrow page, and needs `scrollable` around it.
-    """
-    width = min(max_width_px, Image.open(io.BytesIO(data)).width)
-    source = f"data:image/{form};base64,{base64.b64encode(data).decode()}"
-    alt_text = escape(plain_text(alt, 1_000))
-    style = f"max-width:100%;height:auto{f';min-width:{min_width_px}px' if min_width_px else ''}"
-    return Html(f'<img src="{source}" alt="{alt_text}" width="{width}" style="{style}">')
+    return guarded("The image", image)
 
 
 def plain_text(value: object, max_chars: int) -> str:

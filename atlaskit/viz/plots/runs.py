@@ -6,21 +6,19 @@ Frames come from the cache; one that is no longer there is decoded again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.render import View, with_look
 from atlaskit.errors import printable
 from atlaskit.runs import replay
 from atlaskit.runs.events import Report, Step
 from atlaskit.runs.result import Result
-from atlaskit.viz.html.reprs.result import round_lanes
-from atlaskit.viz.html.timeline import Lane, tick_times
-from atlaskit.viz.palette import DEAD, INK, TRUTH, beside_truth
+from atlaskit.viz.palette import DEAD, FOUND, INK, TRUTH, beside_truth
+from atlaskit.viz.plots.lanes import Lane, draw_lanes
 from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
 
 if TYPE_CHECKING:
@@ -37,8 +35,8 @@ MAX_ACTIONS = 5
 """Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_VISITS = 24
 """Most visits that have a row each."""
-SHORTEST = 0.004
-"""Length of the shortest bar that can be seen on the axis of time, as a share of the axis."""
+MAX_ROUND_LANES = 12
+"""Most lanes of rounds; in a longer run, consecutive rounds share one."""
 MAX_COLUMNS = 5
 """Most columns of a legend."""
 
@@ -58,7 +56,9 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     reports, duration_s = result.trace.of(Report), result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_VISITS
     steps = [_steps_of(report, result) for report in reports]
-    visits = [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else round_lanes(result)
+    visits = (
+        [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else _round_lanes(result)
+    )
     evidence = Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])
     lanes = [evidence, *visits, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
@@ -70,24 +70,6 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
         ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}")
         set_title(ax, printable(result.question.text, 300))
     return ax
-
-
-def draw_lanes(ax: Axes, lanes: Sequence[Lane], duration_s: float, most_ticks: int = 12) -> None:
-    """Draw lanes as rows over the time of a video, the first on top."""
-    for row, lane in enumerate(lanes):
-        for spans, fill in ((lane.filled, lane.colour), (lane.outlined, "none")):
-            for start_s, end_s in spans:
-                length_s = max(end_s - start_s, SHORTEST * duration_s)
-                ax.barh(row, length_s, left=start_s, height=0.6, facecolor=fill, edgecolor=lane.colour)
-        for times_s, label in _merge_close_labels(lane.moments, min_gap_s=0.02 * duration_s):
-            ax.plot(times_s, [row] * len(times_s), "o", ms=4, color="black")
-            middle_s = sum(times_s) / len(times_s)
-            ax.annotate(label, (middle_s, row), (0, 5), textcoords="offset points", ha="center", fontsize=8)
-    ax.set_yticks(range(len(lanes)), [lane.name for lane in lanes], fontsize=8)
-    ax.set(xlim=(0, duration_s), ylim=(len(lanes) - 0.4, -0.9))
-    ticks = tick_times(duration_s, most_ticks)
-    ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
-    ax.grid(axis="y", visible=False)
 
 
 def before_after(result: Result, ax: Axes | None = None) -> Axes:
@@ -120,21 +102,28 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
     return ax
 
 
+def _round_lanes(result: Result) -> list[Lane]:
+    """Return the regions that workers explored, a lane for each round or for a few of them."""
+    reports, lanes = result.trace.of(Report), list[Lane]()
+    rounds = max((event.round for event in reports), default=0)
+    rounds_per_lane = max(1, -(-rounds // MAX_ROUND_LANES))
+    for first in range(1, rounds + 1, rounds_per_lane):
+        last = min(first + rounds_per_lane - 1, rounds)
+        visits = [event for event in reports if first <= event.round <= last]
+        lanes.append(
+            Lane(
+                f"round {first}" if first == last else f"rounds {first}–{last}",
+                filled=[event.interval_s for event in visits if event.kept],
+                outlined=[event.interval_s for event in visits if not event.kept],
+                colour=FOUND,
+            )
+        )
+    return lanes
+
+
 def _steps_of(report: Report, result: Result) -> list[Step]:
     """Return the steps of a visit, which is given by its report."""
     return [step for step in result.trace.of(Step) if (step.round, step.worker) == (report.round, report.worker)]
-
-
-def _merge_close_labels(labels: Iterable[tuple[float, str]], min_gap_s: float) -> list[tuple[list[float], str]]:
-    """Return groups of times in seconds, each with one label: close labels would overlap."""
-    groups: list[tuple[list[float], str]] = []
-    for time_s, label in sorted(labels):
-        if groups and time_s - groups[-1][0][-1] < min_gap_s:
-            times_s, merged = groups.pop()
-            groups.append(([*times_s, time_s], f"{merged} {label}"))
-        else:
-            groups.append(([time_s], label))
-    return groups
 
 
 def _legend_below(ax: Axes, handles: Sequence[Patch]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
@@ -10,21 +9,17 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.render import Sheet
 from atlaskit.runs.narrate import MAX_LISTED, counted, percent, span_text
-from atlaskit.viz.html import timeline
 from atlaskit.viz.html.markup import (
     SMALL_WIDTH_PX,
     Html,
     card,
     guarded,
-    image,
     jpeg_image,
     paragraph,
-    scrollable,
     table,
     untrusted,
 )
 from atlaskit.viz.html.phrases import duration_text, omitted, title
-from atlaskit.viz.html.timeline import Lane
 
 MAX_ITEMS = 64
 """Most evidence frames in one display: those with the highest confidence."""
@@ -99,9 +94,3 @@ def evidence_table(scratchpad: Scratchpad) -> Html:
 def no_evidence(why: str = "") -> Html:
     """Return what takes the place of an empty scratchpad, and what the answer rests on instead."""
     return paragraph(f"Evidence: {why}." if why else "There is no evidence.")
-
-
-def timeline_image(lanes: Sequence[Lane], duration_s: float, alt: str) -> Html:
-    """Return lanes over the duration of a video, in seconds, as an image."""
-    png = timeline.draw_png(lanes, duration_s)
-    return scrollable("Timeline", image(png, "png", alt, timeline.WIDTH_PX, timeline.LEGIBLE_PX))

@@ -10,21 +10,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache, cache_in_use
+from atlaskit.environment.grid import clock
 from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
 from atlaskit.models.protocol import Model
+from atlaskit.runs.narrate import MAX_LISTED, spans_text
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import Sampling
-from atlaskit.viz.html.markup import Html, plain_text
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, Html, card, guarded, paragraph, plain_text, untrusted
+from atlaskit.viz.html.reprs.images import lazy_image
 from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
@@ -36,7 +40,6 @@ from atlaskit.viz.widgets.explorer.lanes import lane
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_at, make_atlas, moved, show
 from atlaskit.viz.widgets.explorer.notes import Note, NotesPanel
 from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
-from atlaskit.viz.widgets.explorer.static import static_picture
 
 MAX_CHARS = 600
 """Characters of a message that says what failed."""
@@ -336,8 +339,12 @@ class GridExplorer(PageOwner):
     # --- in a notebook
 
     def _repr_html_(self) -> Html:
-        """Return the static picture: the current image, and a timeline of the video."""
-        return static_picture(self.atlas, self.place, self.marks)
+        """Return the static picture: the current image, and in words what a run found."""
+        zones, items = self.marks.dead_zones.intervals, islice(self.marks.evidence, MAX_LISTED)
+        found = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in items) or "none"
+        words = f"Evidence: {found}. Dead zones: {spans_text(zones) if zones else 'none'}."
+        picture = guarded("The image", lambda: lazy_image(show(self.atlas, self.place).picture, MAX_WIDTH_PX))
+        return card(picture, paragraph(untrusted(words)))
 
     def __repr__(self) -> str:
         return f"GridExplorer({self.atlas.video!r})"
