@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.viz.palette import REFERENCE_LINE
-from atlaskit.viz.plots.series import check_rows, draw_means, interval_note, label_values, only_model, with_series
-from atlaskit.viz.plots.style import BESIDE, NOTE_PT, duration_label, figure_style, fit_ticks, sample, set_note
+from atlaskit.viz.plots.series import check_rows, draw_means, interval_note, label_values, who_answered, with_series
+from atlaskit.viz.plots.style import NOTE_PT, duration_label, figure_style, fit_ticks, label_ends, sample, set_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,7 +48,6 @@ def depth_budget(
         'mean score'
     """
     import matplotlib.pyplot as plt
-    import seaborn as sns
 
     check_rows(rows, ["max_depth", *PANELS])
     k = k or (int(rows["k"].max()) if "k" in rows else 8)
@@ -58,17 +57,17 @@ def depth_budget(
     with figure_style():
         pair = axes or plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
         for ax, column in zip(pair, PANELS, strict=True):
-            draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=is_split and ax is pair[0])
+            draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=False)
             label_values(ax, column, is_log=False)
         _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
         below = pair[1]
         below.set_xticks(depths, [f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}" for depth in depths])
         below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
         below.set_xlabel("maximum depth, and its resolution")
-        if is_split:
-            sns.move_legend(pair[0], **BESIDE)
+        for ax in pair if is_split else ():
+            label_ends(ax, looks["hue_order"])
         aside = "models stand side by side" if is_split else ""
-        notes = (only_model(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside)
+        notes = (who_answered(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside)
         set_note(pair[0], *notes)
         fit_ticks(below)
     first: Axes = pair[0]

@@ -5,6 +5,7 @@ Frames come from the cache; one that is no longer there is decoded again.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ from atlaskit.environment.render import View, with_look
 from atlaskit.errors import printable
 from atlaskit.runs import replay
 from atlaskit.runs.events import Report, Step
-from atlaskit.runs.result import Result
+from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.palette import DEAD, FOUND, INK, TRUTH, beside_truth
 from atlaskit.viz.plots.lanes import Lane, draw_lanes
 from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
@@ -68,7 +69,7 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
             _write_actions(ax, row, report, taken, duration_s)
         filled = "" if is_by_visit else " · filled: evidence was added"
         ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}")
-        set_title(ax, printable(result.question.text, 300))
+        set_title(ax, _title(result))
     return ax
 
 
@@ -98,8 +99,16 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
             ax.text(left, height + 0.02, caption, fontsize=9, va="bottom")
         ax.set(xlim=(0, 2 + GAP), ylim=(0, height + 0.08), aspect="equal")
         ax.set_axis_off()
-        set_title(ax, printable(result.question.text, 300))
+        set_title(ax, _title(result))
     return ax
+
+
+def _title(result: Result) -> str:
+    """Return the question, and below it who answered what, and whether that is right."""
+    named = (str(result.settings[name]) for name in ("method", "model") if result.settings.get(name))
+    who = " · ".join(re.sub(r"[:@][0-9a-f]{12,}", "", each) for each in named)  # without a fingerprint
+    answer = f"{result.answer_in_words or 'no answer'}{verdict(result.is_right, result.truth_in_words)}"
+    return f"{printable(result.question.text, 300)}\n{printable(f'{who}: {answer}', 300)}"
 
 
 def _round_lanes(result: Result) -> list[Lane]:

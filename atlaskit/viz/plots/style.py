@@ -7,11 +7,13 @@ has its question as title, and no n.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from atlaskit.errors import InputError
 from atlaskit.viz.palette import CATEGORICAL, INK, MUTED
@@ -157,6 +159,30 @@ def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
         for path in paths:
             figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
     return paths
+
+
+def label_ends(ax: Axes, labels: Sequence[str]) -> None:
+    """Write names at the last points of the first lines with markers, so that none overlap.
+
+    Call it when the axes have their scales: in place of a legend, which the eye must go back to.
+    """
+    figure = figure_of(ax)
+    figure.draw_without_rendering()
+    lines = [line for line in ax.lines if line.get_marker() not in ("None", "", None) and np.size(line.get_xydata())]
+    ends = [tuple(np.asarray(line.get_xydata(), float)[-1]) for line in lines[: len(labels)]]
+    line_height = 1.4 * NOTE_PT * figure.dpi / 72 / ax.bbox.height  # as a share of the axes
+    heights = [line_height * (label.count("\n") + 1) for label in labels]
+    wanted = [ax.transAxes.inverted().transform(ax.transData.transform(end))[1] for end in ends]
+    order, tops, free, top = sorted(range(len(labels)), key=wanted.__getitem__), dict[int, float](), 0.0, 1.0
+    for index in order:
+        tops[index] = free = max(wanted[index] + heights[index] / 2, free + heights[index])
+    for index in reversed(order):
+        tops[index] = min(tops[index], top)
+        top = tops[index] - heights[index]
+    look: dict[str, Any] = {"textcoords": ax.transAxes, "va": "center", "fontsize": NOTE_PT, "annotation_clip": False}
+    for index, (label, end) in enumerate(zip(labels, ends, strict=True)):
+        arrow = {"arrowstyle": "-", "color": lines[index].get_color(), "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
+        ax.annotate(label, end, (1.04, tops[index] - heights[index] / 2), arrowprops=arrow, **look)
 
 
 def _wrap(text: Text, width: float) -> None:
