@@ -75,7 +75,7 @@ def html(result: Result) -> str:
         policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'",
         title=escape(plain_text(result.question.text, 100)),
-        style=assets.style("page", "walk"),
+        style=assets.style("design", "walk"),
         question=untrusted(result.question.text, 2_000),
         answer="".join(tag("p", untrusted(text, 2_000)) for text in told if text),
         summary=guarded("The result", lambda: result_html(result)),

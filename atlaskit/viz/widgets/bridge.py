@@ -139,4 +139,4 @@ def page(name: str) -> tuple[str, str]:
         "".join(file.read_text("utf-8") for file in files if file.match(f"*.{form}") and file.is_file())
         for form in ("js", "css")
     )
-    return assets.script(*assets.PANES) + script, assets.style("walk") + style
+    return assets.script(*assets.PANES) + script, assets.style("design", "walk") + style
