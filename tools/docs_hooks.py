@@ -32,7 +32,7 @@ def on_page_markdown(markdown: str, **context: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Write the page of the design; warn about each public name without an entry in the reference."""
+    """Write the page of the design; warn about each public name without an entry."""
     (Path(config.site_dir) / "design.html").write_text(design(), encoding="utf-8")
     inventory = (Path(config.site_dir) / "objects.inv").read_bytes().split(b"\n", 4)[4]
     entries = {line.split()[0] for line in zlib.decompress(inventory).decode().splitlines()}
@@ -42,7 +42,7 @@ def on_post_build(config: Any) -> None:
 
 
 def design() -> str:
-    """Return the page that shows each component of the design, with the style that the pages have."""
+    """Return the page that shows each component of the design, with the real style."""
     from atlaskit.viz.widgets import bridge
 
     style = bridge.page("explorer")[1] + (ROOT / "atlaskit/viz/widgets/runtable.css").read_text(encoding="utf-8")

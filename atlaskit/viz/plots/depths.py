@@ -21,9 +21,7 @@ PANELS = ("score", "tokens")
 """The columns that the panels show, from the top."""
 
 
-def depth_budget(
-    rows: pd.DataFrame, duration_s: float, *, k: int | None = None, axes: tuple[Axes, Axes] | None = None
-) -> Axes:
+def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None) -> Axes:
     """Draw score, and below it tokens, against the maximum depth (paper, Fig. 5a).
 
     Below each depth is its resolution, Δt_d = T / K^(2(d+1)). A dotted line marks the first depth
@@ -34,7 +32,6 @@ def depth_budget(
             models apart.
         duration_s: Duration T of the videos, in seconds.
         k: Cells per side of a grid; None takes the column `k`, and 8 where there is none.
-        axes: Axes to draw on, those of scores first; None makes a new figure.
 
     Returns:
         The axes of scores; those of tokens are the next ones of its figure.
@@ -55,7 +52,7 @@ def depth_budget(
     means = accuracy(rows, ["series", "max_depth"])
     depths, is_split = sorted(rows["max_depth"].unique()), len(looks["hue_order"]) > 1
     with figure_style():
-        pair = axes or plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
+        pair = plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
         for ax, column in zip(pair, PANELS, strict=True):
             draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=False)
             label_values(ax, column, is_log=False)

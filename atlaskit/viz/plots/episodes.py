@@ -64,7 +64,7 @@ def rewards(rows: pd.DataFrame, view: View) -> Axes:
         _draw_times(times, view, shown, policies)
         _draw_scores(figure.add_subplot(grid[:, 1]), rows, policies)
         title = f"World {shown['seed'].iloc[0]}: truth in green, dashed where a cell's frame misses it"
-        set_title(sheet, title, is_narrow=True, fontsize=NOTE_PT)
+        set_title(sheet, title, share=0.5, fontsize=NOTE_PT)
     return sheet
 
 

@@ -6,7 +6,6 @@ Frames come from the cache; one that is no longer there is decoded again.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from atlaskit.errors import printable
 from atlaskit.runs import replay
 from atlaskit.runs.events import Report, Step
 from atlaskit.runs.result import Result, verdict
-from atlaskit.viz.palette import DEAD, FOUND, INK, TRUTH, beside_truth
+from atlaskit.viz.palette import DEAD, INK, TRUTH, beside_truth
 from atlaskit.viz.plots.lanes import Lane, draw_lanes
 from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
 
@@ -32,12 +31,8 @@ VIEW_PX, GAP = 840, 0.04
 """Largest side of a drawn view in pixels; the gap between two views, as a fraction of one."""
 MAX_NUMBERED_K = 8
 """Largest K for which the cells of a view are numbered."""
-MAX_ACTIONS = 5
-"""Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_VISITS = 24
 """Most visits that have a row each."""
-MAX_ROUND_LANES = 12
-"""Most lanes of rounds; in a longer run, consecutive rounds share one."""
 MAX_COLUMNS = 5
 """Most columns of a legend."""
 
@@ -45,10 +40,10 @@ MAX_COLUMNS = 5
 def path(result: Result, ax: Axes | None = None) -> Axes:
     """Draw where a run looked: a row for each visit of a worker, over the time of the video.
 
-    The bar of a row is the region, its dots are evidence frames, its text lists the worker's
-    actions. With many visits, a row has those of a round or of several, filled where they added
-    evidence. The top row has the evidence by label; the ground truth, where known, is green, and
-    the intervals that answer a when-question are hatched. The bottom row has the dead zones.
+    The bar of a row is the region, its dots are evidence frames. With many visits, a row has those
+    of a worker, filled where they added evidence. The top row has the evidence by label; the ground
+    truth, where known, is green, and the intervals that answer a when-question are hatched. The
+    bottom row has the dead zones.
 
     Examples:
         >>> ax = ak.plots.path(result)
@@ -58,15 +53,13 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     is_by_visit = len(reports) <= MAX_VISITS
     steps = [_steps_of(report, result) for report in reports]
     visits = (
-        [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else _round_lanes(result)
+        [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else _worker_lanes(result)
     )
     evidence = Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])
     lanes = [evidence, *visits, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
         _legend_below(ax, _draw_intervals(ax, result))
         draw_lanes(ax, lanes, duration_s)
-        for row, (report, taken) in enumerate(zip(reports, steps, strict=True) if is_by_visit else (), start=1):
-            _write_actions(ax, row, report, taken, duration_s)
         filled = "" if is_by_visit else " · filled: evidence was added"
         ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}")
         set_title(ax, _title(result))
@@ -111,22 +104,13 @@ def _title(result: Result) -> str:
     return f"{printable(result.question.text, 300)}\n{printable(f'{who}: {answer}', 300)}"
 
 
-def _round_lanes(result: Result) -> list[Lane]:
-    """Return the regions that workers explored, a lane for each round or for a few of them."""
+def _worker_lanes(result: Result) -> list[Lane]:
+    """Return the regions that each worker explored, filled where it added evidence."""
     reports, lanes = result.trace.of(Report), list[Lane]()
-    rounds = max((event.round for event in reports), default=0)
-    rounds_per_lane = max(1, -(-rounds // MAX_ROUND_LANES))
-    for first in range(1, rounds + 1, rounds_per_lane):
-        last = min(first + rounds_per_lane - 1, rounds)
-        visits = [event for event in reports if first <= event.round <= last]
-        lanes.append(
-            Lane(
-                f"round {first}" if first == last else f"rounds {first}–{last}",
-                filled=[event.interval_s for event in visits if event.kept],
-                outlined=[event.interval_s for event in visits if not event.kept],
-                colour=FOUND,
-            )
-        )
+    for worker in sorted({report.worker or 0 for report in reports}):
+        own = [report for report in reports if (report.worker or 0) == worker]
+        filled, outlined = ([each.interval_s for each in own if bool(each.kept) is kept] for kept in (True, False))
+        lanes.append(Lane(f"worker {worker}", filled, outlined, colour=beside_truth(worker)))
     return lanes
 
 
@@ -158,33 +142,10 @@ def _draw_intervals(ax: Axes, result: Result) -> list[Patch]:
     return [*truth[:1], *answered[:1]]
 
 
-def _action_summary(actions: Sequence[str]) -> str:
-    """Return the actions of a visit in order; if too many, their counts and the last one."""
-    if len(actions) <= MAX_ACTIONS:
-        return " → ".join(actions)
-    counts = Counter(actions[:-1])
-    return f"{', '.join(f'{count} {name}' for name, count in counts.items())} → {actions[-1]}"
-
-
 def _visit_lane(report: Report, steps: Sequence[Step]) -> Lane:
     found = [(item.timestamp_s, "") for step in steps for item in step.found]
     name, colour = f"round {report.round}, worker {report.worker}", beside_truth(report.worker or 0)
     return Lane(name, filled=[report.interval_s], moments=found, colour=colour)
-
-
-def _write_actions(ax: Axes, row: int, report: Report, steps: Sequence[Step], duration_s: float) -> None:
-    """Write the actions of a visit beside its region."""
-    start_s, end_s = report.interval_s
-    is_late = start_s > 0.55 * duration_s  # then there is more room on the left
-    ax.annotate(
-        _action_summary([step.action.name for step in steps]) or report.stop,
-        (start_s if is_late else end_s, row),
-        (-4 if is_late else 4, 0),
-        textcoords="offset points",
-        ha="right" if is_late else "left",
-        va="center",
-        fontsize=SMALL_PT,
-    )
 
 
 def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from itertools import islice
 
 from atlaskit.caching.cache import Cache
-from atlaskit.viz.html.markup import Html, card, escaped, paragraph, table, untrusted
+from atlaskit.viz.html.markup import Html, card, paragraph, table, untrusted
 from atlaskit.viz.html.phrases import omitted, title
 
 MAX_KINDS = 40
-MEGABYTE = 1_000_000
 
 
 def cache(cache: Cache) -> Html:
@@ -19,15 +18,13 @@ def cache(cache: Cache) -> Html:
     if not stats:
         return card(title("Cache", place), paragraph("The cache is empty, and nothing was looked up in it."))
     counts = ("entries", "bytes", "hits", "misses", "corrupt")
-    by_kind = {untrusted(kind, 40): counted for kind, counted in islice(stats.items(), MAX_KINDS)}
-    by_kind[escaped("all")] = {count: sum(counted[count] for counted in stats.values()) for count in counts}
-    columns = ("kind", "entries", "MB", *counts[2:])
-    rows = (
-        (kind, counted["entries"], f"{counted['bytes'] / MEGABYTE:,.2f}", *(counted[count] for count in counts[2:]))
-        for kind, counted in by_kind.items()
-    )
+    total = {count: sum(counted[count] for counted in stats.values()) for count in counts}
+    rows = [
+        (untrusted(kind, 40), *(counted[count] for count in counts))
+        for kind, counted in [*islice(stats.items(), MAX_KINDS), ("all", total)]
+    ]
     return card(
         title("Cache", place),
-        table("Entries by kind. Hits, misses and damaged entries are those of this Cache object.", columns, rows),
+        table("Entries by kind. Hits, misses and damaged entries are those of this Cache.", ("kind", *counts), rows),
         omitted(len(stats) - MAX_KINDS, "kind"),
     )

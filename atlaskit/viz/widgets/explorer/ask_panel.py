@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from atlaskit.benchmarks.atlasworld import Oracle
-from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
-from atlaskit.models.protocol import Model
 from atlaskit.models.stopping import Stopped
 from atlaskit.runs.narrate import agent, summary
-from atlaskit.runs.result import Result
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.live.progress import counts_text
 from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
-from atlaskit.viz.widgets.explorer.drafts import Draft, expression_of
+from atlaskit.viz.widgets.explorer.drafts import Draft
+
+if TYPE_CHECKING:
+    from atlaskit.viz.widgets.explorer.explorer import GridExplorer
 
 MAX_EVIDENCE, MAX_STEPS = 60, 12
 """Most evidence frames that are listed, and most steps: the latest."""
@@ -35,29 +35,9 @@ MAX_CHARS = 1_000
 """Characters of one text of a run."""
 MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
 """Most questions that are offered, and the kinds that the page can ask."""
-STANDS_FOR = {
-    "video": "In this line, `video` stands for your video.",
-    "vlm": "In this line, `vlm` stands for your model.",
-}
-"""What is said beside the line about a name that the notebook does not have."""
+STANDS_FOR = "In this line, `video` stands for your video, and `vlm` for your model."
 NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
 NO_MODEL_IN_SHELL = "To ask from here, start it with a model: atlaskit explore VIDEO --model MODEL."
-
-
-class Explorer(Protocol):
-    """What a panel uses of the explorer."""
-
-    atlas: Atlas
-    vlm: Model | str | None
-    command: tuple[str, list[str]] | None
-    marks: Marks
-    results: list[Result]
-
-    def refresh(self) -> None:
-        """Draw the marks in the page again."""
-
-    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
-        """Send a message to the page, from any thread."""
 
 
 class AskPanel:
@@ -66,7 +46,7 @@ class AskPanel:
     ask: ClassVar[Ask]
     """`ak.ask`, which `attach` sets."""
 
-    def __init__(self, explorer: Explorer) -> None:
+    def __init__(self, explorer: GridExplorer) -> None:
         """Prepare a panel.
 
         Args:
@@ -111,11 +91,8 @@ class AskPanel:
         explorer = self._explorer
         if explorer.command is not None:
             return self._send({"is": "line", "line": draft.command(*explorer.command), "note": ""})
-        video = expression_of(explorer.atlas.video, explorer, "atlas.video")
-        vlm = repr(explorer.vlm) if isinstance(explorer.vlm, str) else expression_of(explorer.vlm, explorer, "vlm")
-        unknown = [*(["video"] if video is None else []), *(["vlm"] if vlm is None else [])]
-        line = draft.line(video or "video", vlm or "vlm")
-        return self._send({"is": "line", "line": line, "note": " ".join(STANDS_FOR[name] for name in unknown)})
+        line = draft.line("video", repr(explorer.vlm) if isinstance(explorer.vlm, str) else "vlm")
+        return self._send({"is": "line", "line": line, "note": STANDS_FOR})
 
     @property
     def _no_model(self) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,28 +79,6 @@ class Draft:
         if self.text.startswith("-"):  # it must not be taken for an option
             words = [*words[:3], *words[4:], "--", self.text]
         return shlex.join(words)
-
-
-def variable_of(value: object) -> str | None:
-    """Return the name of the notebook's variable that holds an object; None if there is none."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None and value is not None else None
-    variables = dict(getattr(shell, "user_ns", {}))  # a copy, since a cell may be running
-    return next((name for name, held in variables.items() if held is value and not name.startswith("_")), None)
-
-
-def expression_of(value: object, holder: object, attribute: str) -> str | None:
-    """Return the notebook's expression for an object; None if there is none.
-
-    Args:
-        value: The object.
-        holder: What holds the object too, and may have a name where the object has none.
-        attribute: Where it holds it.
-    """
-    if value is None:
-        return None
-    name, holder_name = variable_of(value), variable_of(holder)
-    return name or (f"{holder_name}.{attribute}" if holder_name else None)
 
 
 def checked_span(within: object, duration_s: float) -> Span:
