@@ -17,7 +17,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.tiles import Look
@@ -164,5 +164,4 @@ def test_a_damaged_object_shows_what_it_can_and_does_not_raise(cache: Cache, in_
     assert "This Result cannot be shown" in checked_html(broken).text
     half = checked_html(replace(run, sheet=None))  # type: ignore[arg-type]
     assert run.question.text in half.text and "The path cannot be shown" in half.text and "effective" in half.text
-    assert "cannot be shown" in checked_html(DeadZones(((float("nan"), float("nan")),))).text
     assert "cannot be shown" in checked_html(Scratchpad((None,))).text  # type: ignore[arg-type]

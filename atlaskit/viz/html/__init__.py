@@ -22,17 +22,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Observation
-from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import guarded
-from atlaskit.viz.html.reprs.cache import cache
 from atlaskit.viz.html.reprs.images import still, view
-from atlaskit.viz.html.reprs.memory import dead_zones, scratchpad, sheet
+from atlaskit.viz.html.reprs.memory import scratchpad, sheet
 from atlaskit.viz.html.reprs.observation import observation
 from atlaskit.viz.html.reprs.result import result
 from atlaskit.viz.html.reprs.trace import trace
@@ -45,10 +43,8 @@ REPRS: dict[type, Callable[[Any], str]] = {
     Sheet: sheet,
     Observation: observation,
     Scratchpad: scratchpad,
-    DeadZones: dead_zones,
     Result: result,
     Trace: trace,
-    Cache: cache,
 }
 """The function that displays objects of a class and of its subclasses."""
 

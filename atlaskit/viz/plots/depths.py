@@ -73,11 +73,10 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
 
 def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: int) -> None:
     """Draw a dotted line in both panels before the first depth of less than a second a cell."""
-    drawn = next((depth for depth in depths if depth >= first_below), None)
-    if drawn is None:
+    if not any(depth >= first_below for depth in depths):
         return
+    at = min(depth for depth in depths if depth >= first_below) - 0.5
     for ax in pair:
-        ax.axvline(drawn - 0.5, color=REFERENCE_LINE, lw=1, ls=":")
-    between: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        ax.axvline(at, color=REFERENCE_LINE, lw=1, ls=":")
     look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": NOTE_PT, "color": REFERENCE_LINE}
-    pair[0].annotate("cells below 1 s from here on", (drawn - 0.5, 0), (0, -5), **between, **look)
+    pair[0].text(at, -0.03, "cells below 1 s from here on", transform=pair[0].get_xaxis_transform(), **look)
