@@ -9,7 +9,7 @@ from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.viz.palette import REFERENCE_LINE
 from atlaskit.viz.plots.series import check_rows, draw_means, interval_note, label_values, who_answered, with_series
-from atlaskit.viz.plots.style import NOTE_PT, duration_label, figure_style, fit_ticks, label_ends, sample, set_note
+from atlaskit.viz.plots.style import NOTE_PT, duration_label, figure_style, label_ends, sample, set_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -66,7 +66,6 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
         aside = "models stand side by side" if is_split else ""
         notes = (who_answered(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside)
         set_note(pair[0], *notes)
-        fit_ticks(below)
     first: Axes = pair[0]
     return first
 

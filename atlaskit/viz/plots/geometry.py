@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.environment.grid import SUB_SECOND, deepest, resolution_s, sub_second_depth
 from atlaskit.errors import InputError
 from atlaskit.viz.palette import GRID_LINE, REFERENCE_LINE
-from atlaskit.viz.plots.style import duration_label, fit_ticks, label_ends, styled_axes
+from atlaskit.viz.plots.style import duration_label, label_ends, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -72,6 +72,5 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
         ax.yaxis.set_major_formatter("{x:g}")
         ax.set(xlabel="video duration T, and below it D_max", ylabel="resolution, Δt (s)")
         ax.legend(loc="upper left")
-        fit_ticks(ax)
         label_ends(ax, list(names.values()))
     return ax

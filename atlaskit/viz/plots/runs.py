@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,11 +19,10 @@ from atlaskit.runs.events import Report, Step
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.palette import DEAD, INK, TRUTH, beside_truth
 from atlaskit.viz.plots.lanes import Lane, draw_lanes
-from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
+from atlaskit.viz.plots.style import SMALL_PT, set_title, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
 
 WIDTH_IN = 7.2
 """Width of a figure, in inches."""
@@ -33,8 +32,6 @@ MAX_NUMBERED_K = 8
 """Largest K for which the cells of a view are numbered."""
 MAX_VISITS = 24
 """Most visits that have a row each."""
-MAX_COLUMNS = 5
-"""Most columns of a legend."""
 
 
 def path(result: Result, ax: Axes | None = None) -> Axes:
@@ -58,10 +55,10 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     evidence = Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])
     lanes = [evidence, *visits, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
-        _legend_below(ax, _draw_intervals(ax, result))
+        told = _draw_intervals(ax, result)
         draw_lanes(ax, lanes, duration_s)
         filled = "" if is_by_visit else " · filled: evidence was added"
-        ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}")
+        ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}{told}")
         set_title(ax, _title(result))
     return ax
 
@@ -119,27 +116,14 @@ def _steps_of(report: Report, result: Result) -> list[Step]:
     return [step for step in result.trace.of(Step) if (step.round, step.worker) == (report.round, report.worker)]
 
 
-def _legend_below(ax: Axes, handles: Sequence[Patch]) -> None:
-    """Add a legend below the axis of time, if there is something to explain."""
-    from matplotlib.transforms import offset_copy
-
-    if handles:
-        below = offset_copy(ax.transAxes, figure_of(ax), y=-0.42)
-        at: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
-        ax.legend(handles=handles, ncols=MAX_COLUMNS, columnspacing=1.2, handlelength=1.4, **at)
-
-
-def _draw_intervals(ax: Axes, result: Result) -> list[Patch]:
-    """Draw all intervals of the truth and of the answer; return one of each for a legend."""
-    truth = [
-        ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="ground truth")
-        for start_s, end_s in result.question.evidence_s
-    ]
-    answered = [
-        ax.axvspan(start_s, end_s, facecolor="none", edgecolor=INK, hatch="////", lw=0.6, label="answer")
-        for start_s, end_s in result.intervals
-    ]
-    return [*truth[:1], *answered[:1]]
+def _draw_intervals(ax: Axes, result: Result) -> str:
+    """Draw all intervals of the truth and of the answer; return what they look like."""
+    for start_s, end_s in result.question.evidence_s:
+        ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0)
+    for start_s, end_s in result.intervals:
+        ax.axvspan(start_s, end_s, facecolor="none", edgecolor=INK, hatch="////", lw=0.6)
+    truth = " · green: the truth" if result.question.evidence_s else ""
+    return f"{truth}{' · hatched: the answer' if result.intervals else ''}"
 
 
 def _visit_lane(report: Report, steps: Sequence[Step]) -> Lane:

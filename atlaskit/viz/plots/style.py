@@ -10,7 +10,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,23 +100,6 @@ def duration_label(duration_s: float) -> str:
     if duration_s < 60:
         return f"{duration_s:.3g} s"
     return f"{duration_s / 60:.3g} min" if duration_s < 3600 else f"{duration_s / 3600:.3g} h"
-
-
-def fit_ticks(ax: Axes) -> None:
-    """Break the labels of the x axis between words where they touch; drop every second if need be.
-
-    Call it when the axes have their data and labels.
-    """
-    for _ in range(2):
-        figure_of(ax).draw_without_rendering()
-        labels = [label for label in ax.get_xticklabels() if label.get_text()]
-        boxes = [label.get_window_extent() for label in labels]
-        if all(left.x1 + 2 <= right.x0 for left, right in pairwise(boxes)):
-            return
-        texts = [label.get_text().replace(" ", "\n") for label in ax.get_xticklabels()]
-        ax.set_xticks(ax.get_xticks(), texts)
-    for label in ax.get_xticklabels()[1::2]:
-        label.set_visible(False)
 
 
 def figure_of(ax: Axes) -> Figure:

@@ -21,7 +21,7 @@ from atlaskit.viz.plots.series import (
     who_answered,
     with_series,
 )
-from atlaskit.viz.plots.style import BESIDE, duration_label, fit_ticks, label_ends, sample, set_note, styled_axes
+from atlaskit.viz.plots.style import BESIDE, duration_label, label_ends, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,7 +68,6 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
         aside = "series stand side by side" if len(names) > 1 else ""
         notes = (who_answered(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside, growth)
         set_note(ax, *notes)
-        fit_ticks(ax)
     return ax
 
 

@@ -134,7 +134,7 @@ def test_a_newer_click_replaces_older_ones(cache: Cache) -> None:
 
 def test_unreadable_frames_are_reported(cache: Cache) -> None:
     broken = explore(Flat(broken=(4.0, 6.0)), cache, max_depth=2)
-    assert broken.go()["note"] == "2 cells cannot be decoded and are hatched: 4–5." and broken.go(12)["note"] == ""
+    assert broken.go()["note"] == "Cells that cannot be decoded are hatched: 4–5." and broken.go(12)["note"] == ""
     words = broken.go(look="frame", cell=4)["words"]
     assert words == "This cannot be shown: Cell 4 is unreadable: its frame cannot be decoded."
     gone = explore(MissingVideo(), Cache(None), max_depth=2)
@@ -248,6 +248,14 @@ def test_a_clip_plays_the_cell(numbered: ak.Video, cache: Cache) -> None:
     decoded = numbered.frames_decoded
     assert page.ask(want="clip", place={"path": [], "look": "frame", "cell": 2})[1] == [webm]
     assert numbered.frames_decoded == decoded and cache.stats()["clip"]["entries"] == 1, "it is cached"
+
+
+def test_no_saved_clip_is_lost_to_the_next_one(cache: Cache) -> None:
+    page = FakePage(GridExplorer(Flat(), cache=cache))
+    for second in range(3):
+        page.receive({"want": "clip", "form": "mp4", "span_s": [second, second + 2]})
+    assert page.widget._order_jobs.wait(60)
+    assert [message["name"] for message, _ in page.sent] == [f"flat 0-0{n}.000 to 0-0{n + 2}.000.mp4" for n in range(3)]
 
 
 @pytest.mark.parametrize("form", ["webm", "mp4"])

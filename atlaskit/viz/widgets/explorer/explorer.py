@@ -52,8 +52,8 @@ class GridExplorer(PageOwner):
     Backspace, Escape and the breadcrumbs lead back. F shows a cell's frame at full resolution, from
     which ← and → move by a frame, and with Shift by a second; B and A show the time just before and
     just after a cell; T goes to a typed time; P plays a clip. The ruler can be clicked and dragged.
-    The key ? lists all keys. From Python, `open`, `back`, `frame`, `before`, `after` and
-    `show_time` move what the notebook shows.
+    The key ? lists all keys. From Python, `open`, `back`, `frame` and `show_time` move what the
+    notebook shows.
 
     The interactive widget needs a running kernel; elsewhere, as on GitHub, the notebook shows a
     static picture.
@@ -122,8 +122,7 @@ class GridExplorer(PageOwner):
         self.place = self._requested = Location()
         self._width_px = 0  # of the page that shows it
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
-        self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
-        self._mark_jobs = Debouncer("explorer-marks")
+        self._order_jobs, self._mark_jobs = Debouncer("explorer-orders"), Debouncer("explorer-marks")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
         self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self), self._notes
 
@@ -166,22 +165,6 @@ class GridExplorer(PageOwner):
             IllegalAction: The grid has no such cell, or its frame cannot be decoded.
         """
         return self._go(Location(self.place.path, "frame", cell))
-
-    def before(self, cell: int) -> GridExplorer:
-        """Show the time just before a cell, as long as the cell.
-
-        Raises:
-            IllegalAction: The grid has no such cell, or the video starts with it.
-        """
-        return self._go(Location(self.place.path, "before", cell))
-
-    def after(self, cell: int) -> GridExplorer:
-        """Show the time just after a cell, as long as the cell.
-
-        Raises:
-            IllegalAction: The grid has no such cell, or the video ends with it.
-        """
-        return self._go(Location(self.place.path, "after", cell))
 
     def show_time(self, time_s: float) -> GridExplorer:
         """Show the frame at a time in seconds; `back` then leads to the finest grid that has it.
@@ -235,10 +218,10 @@ class GridExplorer(PageOwner):
                 span_s = message.get("span_s")
                 span_s = None if span_s is None else checked_span(span_s, self.atlas.video.duration_s)
                 self._submit_order(
-                    self._clip_jobs, "The clip cannot be made", partial(self._send_clip, location, span_s, form)
+                    "The clip cannot be made", partial(self._send_clip, location, span_s, form), form != "webm"
                 )
             case "png":
-                self._submit_order(self._file_jobs, "The picture cannot be saved", lambda _: self._send_png(location))
+                self._submit_order("The picture cannot be saved", lambda _: self._send_png(location))
             case _:
                 self._requested = location
                 self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
@@ -303,7 +286,7 @@ class GridExplorer(PageOwner):
             spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
             self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
 
-    def _submit_order(self, jobs: Debouncer, what: str, send: Callable[[IsLatest], None]) -> None:
+    def _submit_order(self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True) -> None:
         """Send by a thread what is no picture of a place; where that fails, a notice says why."""
 
         def job(is_latest: IsLatest) -> None:
@@ -312,7 +295,7 @@ class GridExplorer(PageOwner):
             except Exception as error:
                 self.send({"is": "notice", "words": _words(what, error)})
 
-        jobs.submit(job)
+        self._order_jobs.submit(job, is_kept=is_kept)
 
     def _send_clip(self, location: Location, span_s: Span | None, form: str, is_latest: IsLatest) -> None:
         """Send a clip of an interval, or of a location's: to play it, or as a file."""
@@ -321,9 +304,9 @@ class GridExplorer(PageOwner):
         clip, words = make_clip(atlas.video, span_s, sum(span_s) / 2 if time_s is None else time_s, atlas.cache, form)
         film = clip.film()
         words += "" if has_sound(film) else ", without sound"
-        if is_latest() and form == "webm":
+        if form == "webm" and is_latest():
             self.send({"is": "clip", "words": f"Plays {words}."}, [film])
-        elif is_latest():
+        elif form != "webm":
             name = file_name(atlas.video, (clip.start_s, clip.end_s), form)
             self.send({"is": "file", "type": f"video/{form}", "name": name, "words": f"{words}."}, [film])
 

@@ -12,7 +12,6 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import listed, stamp
 from atlaskit.environment.image import note_in
 from atlaskit.environment.render import View, with_look
-from atlaskit.runs.narrate import counted
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets.explorer.navigation import Shown
 
@@ -47,7 +46,4 @@ def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
 def unreadable_note(jpeg: bytes) -> str:
     """Return a sentence that names the cells that could not be decoded; empty if all could."""
     cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
-    if not isinstance(cells, list) or not cells:
-        return ""
-    verb = "is" if len(cells) == 1 else "are"
-    return f"{counted(len(cells), 'cell')} cannot be decoded and {verb} hatched: {listed(cells)}."
+    return f"Cells that cannot be decoded are hatched: {listed(cells)}." if isinstance(cells, list) and cells else ""

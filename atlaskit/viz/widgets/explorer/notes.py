@@ -26,8 +26,8 @@ from atlaskit.viz.widgets.explorer.files import file_name
 from atlaskit.viz.widgets.explorer.lanes import lane
 from atlaskit.viz.widgets.selection import csv_bytes
 
-MAX_NOTES, TAG_CHARS, TEXT_CHARS = 2_000, 40, 1_000
-"""Most notes of a video, and characters of a tag and of a text."""
+TAG_CHARS, TEXT_CHARS = 40, 1_000
+"""Most characters of a tag and of a text."""
 EDL_START_S = 3_600
 """When the edit of an EDL begins: tapes do at an hour."""
 _lock = threading.Lock()
@@ -69,7 +69,7 @@ class NotesPanel:
             found = self._in_memory
             if self._path is not None:
                 found = self._path.read_text("utf-8") if self._path.exists() else "[]"
-            return tuple(sorted(_note(each) for each in read_json(found)[:MAX_NOTES]))
+            return tuple(sorted(_note(each) for each in read_json(found)))
         except (OSError, ValueError, TypeError) as error:
             raise InputError(
                 f"The notes in {self._path} cannot be read: {reason(error)}. Move the file away."
@@ -101,10 +101,7 @@ class NotesPanel:
     def _change(self, change: Callable[[tuple[Note, ...]], set[Note]]) -> None:
         """Change the notes as they are now, also by another page."""
         with _lock:
-            notes = sorted(change(self.notes))
-            if len(notes) > MAX_NOTES:
-                raise InputError(f"A video has at most {MAX_NOTES:,} notes: export them, and remove some.")
-            self._in_memory = json.dumps(notes)
+            self._in_memory = json.dumps(sorted(change(self.notes)))
             if self._path is None:
                 return
             try:
