@@ -1,7 +1,6 @@
 // The page of the explorer. It requests locations from the kernel, and shows their images.
 const REPLY_MS = 4000; // until the page reports that the kernel has not replied
 const NO_KERNEL = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
-const ORDER_MS = 15_000; // the same, for what takes longer than a picture
 const BUSY = "The kernel is busy and has not replied yet: another cell may be running. It replies while a cell runs " +
   "if JupyterLab is 4.4 or newer and ipykernel 7 or newer; otherwise when that cell has ended.";
 const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
@@ -33,11 +32,11 @@ class Explorer {
     this.trouble = element("p", { class: "trouble", role: "alert" });
     this.panels = [new SearchPanel(this), new NotesPanel(this), new AskPanel(this)];
     this.actions = this.makeActions(...this.panels);
-    this.help = new Help(this.actions);
+    this.help = keysPanel(this.actions);
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
       "data-lm-suppress-shortcuts": "true", hidden: true },
       element("nav", { "aria-label": "breadcrumbs" }, this.crumbs), this.controls(), this.ruler.box, this.stage,
-      this.status, this.trouble, this.notice, this.caption, this.help.box, ...this.panels.map((panel) => panel.box));
+      this.status, this.trouble, this.notice, this.caption, ...this.panels.map((panel) => panel.box), this.help);
     this.el = el;
     el.append(this.root);
   }
@@ -59,7 +58,7 @@ class Explorer {
       ["n", "go to the next line that was found; with Shift, to the one before", (isShifted) => search.step(isShifted ? -1 : 1)],
       ["w", "write a note about the cell", () => notes.open(this.focus)],
       ["q", "ask a question about the shown region", () => ask.open()],
-      ["?", "show this list", () => this.help.toggle(), "keys"],
+      ["?", "show or hide this list", () => this.toggleHelp()],
     ];
     return actions.map(([key, words, act, label]) => ({ key, words, act,
       button: label && button(label, { "aria-keyshortcuts": key, title: words }, () => act(false)) }));
@@ -73,9 +72,8 @@ class Explorer {
     const frame = button("save frame", { "aria-keyshortcuts": "Shift+s" }, () => this.save(true));
     this.facts = element("span", { class: "facts" });
     const made = element("div", { class: "controls" }, ...this.actions.map((action) => action.button).filter(Boolean),
-      this.facts);
+      this.time.box, this.facts);
     this.buttonOf("s").after(frame);
-    this.buttonOf("?").before(this.time.box);
     return made;
   }
 
@@ -95,7 +93,6 @@ class Explorer {
     this.sizes.disconnect();
     clearTimeout(this.sizeTimer);
     clearTimeout(this.replyTimer);
-    clearTimeout(this.orderTimer);
     clearTimeout(this.aheadTimer);
     URL.revokeObjectURL(this.picture.src);
     this.clip.release();
@@ -169,6 +166,10 @@ class Explorer {
     this.requested = null;
     if (this.hasStopped) return this.fail(NO_KERNEL);
     this.stage.setAttribute("aria-busy", "true");
+    return this.sendTimed(message);
+  }
+
+  sendTimed(message) {
     clearTimeout(this.replyTimer);
     this.replyTimer = setTimeout(() => this.fail(BUSY), REPLY_MS);
     return this.send(message);
@@ -178,9 +179,7 @@ class Explorer {
   order(message, words) {
     if (this.hasStopped) return this.fail(NO_KERNEL);
     this.notice.textContent = words;
-    clearTimeout(this.orderTimer);
-    this.orderTimer = setTimeout(() => { this.notice.textContent = `${words} ${BUSY}`; }, ORDER_MS);
-    return this.send(message);
+    return this.sendTimed(message);
   }
 
   orderClip(form, words) {
@@ -214,22 +213,23 @@ class Explorer {
     const act = {
       picture: () => this.receiveImage(message, buffers[0]),
       marks: () => this.drawMarks(message),
-      drawing: () => clearTimeout(this.replyTimer),
+      drawing: () => this.hear(),
       speech: () => this.ruler.setLane("speech", message.spans, message.words),
-      clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
+      clip: () => { this.notice.textContent = ""; this.clip.show(buffers[0], message.words); },
       file: () => {
         saveFile(buffers[0], message.type, message.name);
-        this.deliver(`Saved as ${message.name}. ${message.words ?? ""}`);
+        this.notice.textContent = `Saved as ${message.name}. ${message.words ?? ""}`;
       },
-      notice: () => this.deliver(message.words),
+      notice: () => { this.notice.textContent = message.words; },
       trouble: () => this.refuse(message.words),
     };
     if (Object.hasOwn(act, message.is)) act[message.is]();
   }
 
-  deliver(words) {
-    clearTimeout(this.orderTimer);
-    this.notice.textContent = words;
+  // The kernel has begun; what it makes may take long.
+  hear() {
+    clearTimeout(this.replyTimer);
+    if (this.trouble.textContent === BUSY) this.trouble.textContent = "";
   }
 
   // Shows why a place cannot be shown, at the field if its time was typed.
@@ -392,6 +392,11 @@ class Explorer {
     this.updateButtons();
   }
 
+  toggleHelp() {
+    this.help.open = !this.help.open;
+    (this.help.open ? this.help : this.stage).scrollIntoView({ block: "nearest" });
+  }
+
   onKey(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     event.stopPropagation(); // else JupyterLab handles it
@@ -404,7 +409,6 @@ class Explorer {
   // The action of a key, or null; keys in a field, on a button or on a film are that element's.
   actionOf({ key: pressed, shiftKey, target }) {
     const key = pressed.length === 1 ? pressed.toLowerCase() : pressed;
-    if (this.help.isOpen) return key === "?" ? () => this.help.toggle() : null;
     const isTyped = target.closest("input:not([type=checkbox], [type=range]), textarea, select") !== null;
     const isControl = target.closest(".panel, input") !== null;
     if (isTyped || (isControl && key === "Escape")) return key === "Escape" ? () => this.focusStage() : null;

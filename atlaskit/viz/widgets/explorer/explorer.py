@@ -290,6 +290,7 @@ class GridExplorer(PageOwner):
         """Send by a thread what is no picture of a place; where that fails, a notice says why."""
 
         def job(is_latest: IsLatest) -> None:
+            self.send({"is": "drawing"})
             try:
                 send(is_latest)
             except Exception as error:
