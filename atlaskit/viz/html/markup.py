@@ -74,12 +74,6 @@ def card(*parts: str) -> Html:
     return tag("div", *(each for each in parts if each), style="max-width:60em")
 
 
-def scrollable(label: str, *inside: object) -> Html:
-    """Return what may be wider than the page; the arrow keys scroll it once it has the focus."""
-    focusable = {"role": "group", "aria-label": label, "tabindex": 0}
-    return tag("div", *inside, style="overflow-x:auto", **focusable)
-
-
 def guarded(what: str, make: Callable[[], str]) -> Html:
     """Return the HTML that `make` returns, or a sentence with the reason where it raises.
 
@@ -101,11 +95,15 @@ def fact_table(rows: Iterable[tuple[str, object]]) -> Html:
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """Return a table with a header; the first cell of each row is the row's header."""
+    """Return a table with a header; the first cell of each row is the row's header.
+
+    It may be wider than the page; the arrow keys scroll it once it has the focus.
+    """
     header = "".join(tag("th", column, scope="col", style=_LEFT) for column in columns)
     body = "".join(_row(row) for row in rows)
     made = _table(caption, f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody>")
-    return scrollable(caption or ", ".join(columns), made)
+    focusable = {"role": "group", "aria-label": caption or ", ".join(columns), "tabindex": 0}
+    return tag("div", made, style="overflow-x:auto", **focusable)
 
 
 def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:

@@ -208,10 +208,10 @@ class GridExplorer(PageOwner):
 
     def _handle(self, message: dict[str, Any]) -> None:
         """Handle a message of the page itself; raise AtlasError if it makes no sense."""
-        if message.get("want") == "speech":
-            return self._send_speech()
         location = self._location_in(message)
         match message.get("want"):
+            case "speech":
+                self._send_speech()
             case "ahead":
                 self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
             case "clip" if (form := message.get("form", "webm")) in FORMS:
@@ -225,7 +225,6 @@ class GridExplorer(PageOwner):
             case _:
                 self._requested = location
                 self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
-        return None
 
     def _location_in(self, message: dict[str, Any]) -> Location:
         """Return the location that a message of the page is about."""
