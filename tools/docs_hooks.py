@@ -16,6 +16,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from string import Template
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
@@ -31,12 +32,21 @@ def on_page_markdown(markdown: str, **context: Any) -> str:
 
 
 def on_post_build(config: Any) -> None:
-    """Warn about each public name that has no entry in the reference."""
+    """Write the page of the design; warn about each public name without an entry."""
+    (Path(config.site_dir) / "design.html").write_text(design(), encoding="utf-8")
     inventory = (Path(config.site_dir) / "objects.inv").read_bytes().split(b"\n", 4)[4]
     entries = {line.split()[0] for line in zlib.decompress(inventory).decode().splitlines()}
     for name, entry in public_names():
         if entry not in entries:
             LOG.warning(f"{name} has no entry ({entry}) in the reference: add it to a page of docs/reference/.")
+
+
+def design() -> str:
+    """Return the page that shows each component of the design, with the real style."""
+    from atlaskit.viz.widgets import bridge
+
+    style = bridge.page("explorer")[1] + (ROOT / "atlaskit/viz/widgets/runtable.css").read_text(encoding="utf-8")
+    return Template((ROOT / "tools" / "design.html").read_text(encoding="utf-8")).substitute(style=style)
 
 
 def public_names() -> Iterator[tuple[str, str]]:

@@ -36,7 +36,7 @@ The page is served to this machine only, and only at the printed address, which 
 another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is an
 explorer of its own. Ctrl-C ends it."""
 BROWSE = "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told --traces FOLDER"
-OWN_DEFAULTS = {"k": "8", "cell": "120", "fit": "native", "sampling": "keyframe"}
+OWN_DEFAULTS = {"k": "8", "fit": "native", "sampling": "keyframe"}
 TOLD = {name: f"{value}; with --result, that of the run" for name, value in OWN_DEFAULTS.items()}
 
 

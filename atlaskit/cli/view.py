@@ -72,13 +72,13 @@ def add_grid_options(parser: argparse.ArgumentParser, told: Mapping[str, str] = 
 
     Args:
         parser: The parser.
-        told: The defaults that the help tells. With others than GRID_DEFAULTS, the command gets
-            None for an option that is not given.
+        told: The options, each with the default that the help tells. With others than
+            GRID_DEFAULTS, the command gets None for one that is not given.
     """
     kinds: dict[str, Any] = {"k": {"type": int}, "cell": {"type": int}}
     kinds |= {"fit": {"choices": get_args(Fit)}, "sampling": {"choices": SAMPLINGS}}
-    for name, kind in kinds.items():
-        add_setting(parser, name, told=told[name], **kind)
+    for name in told:
+        add_setting(parser, name, told=told[name], **kinds[name])
     if told is GRID_DEFAULTS:
         parser.set_defaults(k=8, cell=320, fit="native", sampling="midpoint")
     add_cache_option(parser)

@@ -4,8 +4,8 @@ TRUTH, FOUND, DEAD = "#009E73", "#0072B2", "#30343b"
 """The ground truth; a visit that added evidence; dead zones."""
 INK, MUTED = "#181c24", "#59626d"
 """Text, and text of less weight."""
-GRID_LINE, TICK_LINE, REFERENCE_LINE = "#e6e8ec", "#d2d6dc", "#595959"
-"""Lines behind data; ticks of a timeline; lines and notes in a figure that are not data."""
+GRID_LINE, REFERENCE_LINE = "#e6e8ec", "#595959"
+"""Lines behind data; lines and notes in a figure that are not data."""
 CATEGORICAL = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
 """Series of a figure, in the order of use. Okabe–Ito: distinct for colour-blind readers."""
 

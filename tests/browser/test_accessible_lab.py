@@ -34,7 +34,7 @@ rows = pd.concat(rows, ignore_index=True)
 DISPLAYS = """
 atlas = ak.Atlas(video, k=4, cell=96, cache=cache)
 observation = atlas.reset()
-for shown in (video, observation.view, observation, result.sheet, result.dead_zones, result, other.trace, cache):
+for shown in (video, observation.view, observation, result.sheet, result, other.trace):
     display(shown)
 """
 LIVE = """

@@ -12,11 +12,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import av
 import pytest
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from support.answering import answering
 from support.axe import violations
+from support.speaking import speaking_video
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.evaluation import tables
@@ -101,6 +103,47 @@ def test_the_page_explores_a_video(
     page.get_by_role("gridcell").first.click()
     expect(page.locator(".explorer .trouble")).to_contain_text("kernel")
     expect(page.locator(".explorer .trouble")).to_be_hidden()  # the page has told it in its own words
+
+
+def test_find_the_second_goal_note_it_and_send_the_clip_by_keys_alone(browser: Browser, in_tmp: Path) -> None:
+    speaking_video(in_tmp / "match.mp4", [(5.0, "one"), (15.0, "two")], 20, codec="aac")
+    cues = "1\n00:00:05,000 --> 00:00:06,000\nA goal!\n\n2\n00:00:15,000 --> 00:00:16,000\ngoal\n"
+    (in_tmp / "match.srt").write_text(cues)
+    with serving(in_tmp, "explore", "match.mp4", "--subtitles", "match.srt") as (_, address):
+        page = browser.new_context(device_scale_factor=2).new_page()
+        keys, notes = page.keyboard, page.locator(".notes")
+        page.set_default_timeout(WAIT_MS)
+        page.goto(address)
+        page.get_by_role("gridcell").first.wait_for()
+        keys.press("/")
+        keys.type("goal")
+        expect(page.get_by_text("2 lines")).to_be_visible()
+        keys.press("Enter")
+        keys.press("Enter")
+        expect(page.locator(".explorer .caption")).to_contain_text("at 0:15.000", timeout=WAIT_MS)
+        keys.press("Escape")
+        keys.press("w")
+        expect(notes.get_by_label("tag")).to_be_focused()
+        keys.type("goal")
+        keys.press("Tab")
+        keys.type("the second\n")
+        expect(notes.get_by_text("the second")).to_be_visible()
+        while page.evaluate("document.activeElement.textContent") != "save clip":
+            keys.press("Tab")
+        with page.expect_download() as film:
+            keys.press("Enter")
+        with av.open(film.value.path()) as container:
+            assert container.streams.audio and container.format.name.startswith("mov")
+        keys.press("Tab")
+        keys.press("Tab")
+        with page.expect_download() as table:
+            keys.press("Enter")
+        assert "goal,the second" in Path(table.value.path()).read_text("utf-8-sig")
+        assert not violations(page)
+        page.goto(address)  # another tab
+        page.get_by_text("Notes (W)").click()
+        expect(notes.get_by_text("the second")).to_be_visible()
+        page.context.close()
 
 
 def test_rows_come_while_an_evaluation_writes_them(browser: Browser, in_tmp: Path, faults: list[str]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,16 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 from support.asking import ask
 from support.axe import SIZES, overflowing, violations
+from support.paths import ROOT
 
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.result import Result
 from atlaskit.viz import walk
+
+sys.path.insert(0, str(ROOT / "tools"))
+import docs_hooks
 
 pytestmark = pytest.mark.browser
 
@@ -100,6 +105,16 @@ def test_the_address_names_the_step_and_no_other_script_runs(exported: Page, bro
     stranger.goto(path.as_uri())
     expect(stranger).to_have_title(result.question.text)
     stranger.close()
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("scheme", "size"), [("light", "wide"), ("dark", "narrow")])
+def test_the_page_of_the_design_bars_nobody(browser: Browser, scheme: Any, size: str, tmp_path: Path) -> None:
+    (tmp_path / "design.html").write_text(docs_hooks.design(), encoding="utf-8")
+    page = browser.new_page(color_scheme=scheme, viewport=SIZES[size])  # type: ignore[arg-type]
+    page.goto((tmp_path / "design.html").as_uri())
+    assert not violations(page) and not overflowing(page, "body")
+    page.close()
 
 
 @pytest.mark.long

@@ -17,7 +17,7 @@ from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
-from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
+from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.tiles import Look
@@ -27,8 +27,8 @@ from atlaskit.runs.events import KINDS, Failure, Review, Task, Turn
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
-from atlaskit.viz.html import markup, timeline
-from atlaskit.viz.html.reprs import result, trace
+from atlaskit.viz.html import markup
+from atlaskit.viz.html.reprs import trace
 
 
 def items(count: int, text: str = "a thing", span_s: float = 16.0) -> Scratchpad:
@@ -50,7 +50,7 @@ def run(world: World, shared_cache: Cache) -> Result:
 def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: Path, in_tmp: Path) -> None:
     cache, video = Cache(tmp_path / "own"), Flat()
     page = checked_html(video)
-    assert [image.size for image in page.images] == [(640, 352)]
+    assert [image.size for image in page.images] == [(1280, 736)]  # shown half as wide
     assert "flat" in page.text and "320×180" in page.text and "25 fps" in page.text and video.asked == 64
     assert checked_html(video).text == page.text and video.asked == 64
     assert cache.stats()["tile"]["entries"] == 64 and [path.name for path in tmp_path.iterdir()] == ["own"]
@@ -84,8 +84,8 @@ def test_a_result_shows_answer_choices_evidence_path_and_cost(run: Result, world
     page = checked_html(run)
     decoded = world.drawn.frames_decoded
     assert checked_html(run).text == page.text and world.drawn.frames_decoded == decoded
-    grid, path = page.images
-    assert grid.size == run.sheet.size and path.width == 2 * timeline.WIDTH_PX
+    (grid,) = page.images
+    assert grid.size == run.sheet.size and "visits by workers" in page.text and "Dead zones cover" in page.text
     assert (
         run.question.text in page.text
         and f"answer{run.answer_in_words}correctyestruth{run.truth_in_words}" in page.text
@@ -99,12 +99,7 @@ def test_a_result_shows_answer_choices_evidence_path_and_cost(run: Result, world
 def test_a_result_without_evidence_answer_or_choices(world: World, shared_cache: Cache, run: Result) -> None:
     blind = ask(world.drawn, run.question, vlm=Oracle(world, miss=1), workers=2, cache=shared_cache, cell=48)
     page = checked_html(blind)
-    assert (
-        blind.rounds > result.MAX_ROUND_LANES
-        and "names no frame that supports it" in page.text
-        and len(page.images) == 1
-    )
-    assert page.images[0].height <= 2 * 20 * (result.MAX_ROUND_LANES + 4) + 8
+    assert "names no frame that supports it" in page.text and not page.images
     none = checked_html(replace(run, prediction=None, failure=ALL_HOSTILE, trace=Trace(), usage={}))
     assert "answerno answer" in none.text and "not judged" in none.text
     when = next(question for question in world.questions if question.kind == "when")
@@ -169,5 +164,4 @@ def test_a_damaged_object_shows_what_it_can_and_does_not_raise(cache: Cache, in_
     assert "This Result cannot be shown" in checked_html(broken).text
     half = checked_html(replace(run, sheet=None))  # type: ignore[arg-type]
     assert run.question.text in half.text and "The path cannot be shown" in half.text and "effective" in half.text
-    assert "cannot be shown" in checked_html(DeadZones(((float("nan"), float("nan")),))).text
     assert "cannot be shown" in checked_html(Scratchpad((None,))).text  # type: ignore[arg-type]

@@ -56,6 +56,10 @@ def test_figures_of_a_run_are_legible_on_a_page(name: str, answered: Result, wor
     for shown in (answered, blind):
         figure = getattr(plots, name)(shown).figure
         assert figure.get_size_inches()[0] == runs.WIDTH_IN
+        title = figure.axes[0].get_title(loc="left").replace("\n", " ")
+        assert (
+            f"video-rlm · oracle: {shown.answer_in_words}, which is {'right' if shown.is_right else 'wrong'}" in title
+        )
         assert_legible(figure)
 
 
@@ -192,6 +196,11 @@ def intervals_of(ax: Axes) -> list[tuple[float, float]]:
     ]
 
 
+def names_of(ax: Axes) -> list[str]:
+    """Return the names at the last points of lines."""
+    return [text.get_text() for text in ax.texts if getattr(text, "arrowprops", None)]
+
+
 def legend_of(ax: Axes) -> list[str]:
     legend = ax.get_legend()
     return [] if legend is None else [text.get_text() for text in legend.get_texts()]
@@ -216,6 +225,7 @@ FIGURES: dict[str, Callable[[], Axes]] = {
     "workers of models": lambda: plots.worker_scaling(timings(models=("nano on 2 cores", "oracle, 0.12 s a reply"))),
     "workers of one question": lambda: plots.worker_scaling(timings(1, 1)),
 }
+WHO = {"score of two questions": "nano: video-rlm", "depths of models": "nano and oracle (perfect): video-rlm"}
 WITHOUT_INTERVALS = {name for name in FIGURES if "failures" in name}
 
 
@@ -229,6 +239,8 @@ def test_every_figure_is_legible_and_states_n_and_what_its_intervals_are(name: s
     few = any(word in name for word in ("two questions", "three questions", "one question", "failures of one"))
     assert ("shows that it runs, nothing else" in note) == few
     assert "n = " in note
+    if name in WHO:
+        assert note.startswith(f"{WHO[name]} · "), "who answered is in the title"
     assert ("95 % intervals" in note or "so no intervals" in note) == (name not in WITHOUT_INTERVALS)
 
 
@@ -236,8 +248,8 @@ def test_against_duration_has_the_mean_and_the_interval_of_every_series_beside_i
     rows = evaluation(methods=METHODS, models=TWO)
     ax = plots.against_duration(rows)
     lines, intervals = lines_with_markers(ax), np.reshape(intervals_of(ax), (-1, 3, 2))
-    assert legend_of(ax) == [f"{method}, {model}" for model in TWO for method in METHODS]
-    for name, line, drawn in zip(legend_of(ax), lines, intervals, strict=True):
+    assert names_of(ax) == [f"{method}, {model}" for model in TWO for method in METHODS]
+    for name, line, drawn in zip(names_of(ax), lines, intervals, strict=True):
         method, model = name.split(", ")
         means = statistics.accuracy(rows[(rows["method"] == method) & (rows["model"] == model)], "duration_s")
         assert line.get_ydata().tolist() == pytest.approx(means["mean"].tolist())
@@ -295,7 +307,7 @@ def test_worker_scaling_shows_seconds_scores_and_amdahls_bound() -> None:
     )
     assert [tick.get_text() for tick in ax.get_xticklabels()] == ["1", "3", "7"]
     assert ax.get_xlabel() == "workers" and ax.get_ylabel() == "seconds per question"
-    assert legend_of(ax) == ["mean\nscore: 100 %, 75 %, 75 %"]
+    assert names_of(ax) == ["mean\nscore: 100 %, 75 %, 75 %"]
     assert all(words in note_of(ax) for words in ("dashed: Amdahl's bound", "dotted: each at its own workload"))
     bound, measured = (each for each in ax.lines if each.get_linestyle() == "--")
     share = 1 / 4  # serial share of the measured time, in the table above

@@ -7,9 +7,9 @@ stay as they are (`__repr__`, `__str__`), and so does the JPEG of an image (`_re
 
 The same HTML is read in JupyterLab with either theme, in nbconvert's pages, in papermill's copies,
 and on GitHub, which removes scripts and styles. So it consists of tables, sentences and `<img>`
-with `data:` addresses; styles only decorate, and no colour is set. Timelines are small PNGs
-(`timeline`): without styles, bars made of elements would collapse; GitHub removes inline SVG; and a
-matplotlib figure takes a second and stays open in the notebook. `plots.path` is the full figure.
+with `data:` addresses; styles only decorate, and no colour is set. There is no timeline: without
+styles, bars made of elements would collapse, and GitHub removes inline SVG. `plots.path` is the
+figure, and the walkthrough has axes.
 
 Every text of unknown origin is shown as text: `markup` escapes all that it did not make. A damaged
 object shows what it can, with a sentence in place of the rest. Nothing raises, and only frames that
@@ -22,17 +22,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Observation
-from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import guarded
-from atlaskit.viz.html.reprs.cache import cache
 from atlaskit.viz.html.reprs.images import still, view
-from atlaskit.viz.html.reprs.memory import dead_zones, scratchpad, sheet
+from atlaskit.viz.html.reprs.memory import scratchpad, sheet
 from atlaskit.viz.html.reprs.observation import observation
 from atlaskit.viz.html.reprs.result import result
 from atlaskit.viz.html.reprs.trace import trace
@@ -45,10 +43,8 @@ REPRS: dict[type, Callable[[Any], str]] = {
     Sheet: sheet,
     Observation: observation,
     Scratchpad: scratchpad,
-    DeadZones: dead_zones,
     Result: result,
     Trace: trace,
-    Cache: cache,
 }
 """The function that displays objects of a class and of its subclasses."""
 

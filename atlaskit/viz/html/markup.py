@@ -19,9 +19,11 @@ from atlaskit.errors import printable, reason
 
 MAX_WIDTH_PX, SMALL_WIDTH_PX = 960, 640
 """Largest width of an image that is the main content of a display, and of one beside others."""
+SHARP = 2
+"""Pixels of an image for each pixel of a page: screens have two."""
 MAX_CHARS = 400
 """Characters of one text, unless the caller gives another limit."""
-MAX_IMAGE_BYTES = 180_000
+MAX_IMAGE_BYTES = 300_000
 """A larger JPEG is shrunk."""
 QUALITIES = (82, 70, 55, 40)
 """JPEG qualities that are tried before an image is made smaller."""
@@ -72,12 +74,6 @@ def card(*parts: str) -> Html:
     return tag("div", *(each for each in parts if each), style="max-width:60em")
 
 
-def scrollable(label: str, *inside: object) -> Html:
-    """Return what may be wider than the page; the arrow keys scroll it once it has the focus."""
-    focusable = {"role": "group", "aria-label": label, "tabindex": 0}
-    return tag("div", *inside, style="overflow-x:auto", **focusable)
-
-
 def guarded(what: str, make: Callable[[], str]) -> Html:
     """Return the HTML that `make` returns, or a sentence with the reason where it raises.
 
@@ -99,28 +95,27 @@ def fact_table(rows: Iterable[tuple[str, object]]) -> Html:
 
 
 def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Html:
-    """Return a table with a header; the first cell of each row is the row's header."""
+    """Return a table with a header; the first cell of each row is the row's header.
+
+    It may be wider than the page; the arrow keys scroll it once it has the focus.
+    """
     header = "".join(tag("th", column, scope="col", style=_LEFT) for column in columns)
     body = "".join(_row(row) for row in rows)
     made = _table(caption, f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody>")
-    return scrollable(caption or ", ".join(columns), made)
+    focusable = {"role": "group", "aria-label": caption or ", ".join(columns), "tabindex": 0}
+    return tag("div", made, style="overflow-x:auto", **focusable)
 
 
 def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
-    """Return the JPEG from `read` as an image, shrunk if too large; a sentence if it raises."""
-    return guarded("The image", lambda: image(shrink_jpeg(read(), max_width_px), "jpeg", alt, max_width_px))
+    """Return an `<img>` with the JPEG from `read`, shrunk if too large; a sentence if it raises."""
 
+    def image() -> str:
+        data = shrink_jpeg(read(), SHARP * max_width_px)
+        width = min(max_width_px, Image.open(io.BytesIO(data)).width)
+        source, alt_text = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}", escape(plain_text(alt, 1_000))
+        return f'<img src="{source}" alt="{alt_text}" width="{width}" style="max-width:100%;height:auto">'
 
-def image(data: bytes, form: str, alt: str, max_width_px: int, min_width_px: int = 0) -> Html:
-    """Return an `<img>` with its data embedded; `form` is a media subtype, such as png.
-
-    An image with a `min_width_px` is wider than a narrow page, and needs `scrollable` around it.
-    """
-    width = min(max_width_px, Image.open(io.BytesIO(data)).width)
-    source = f"data:image/{form};base64,{base64.b64encode(data).decode()}"
-    alt_text = escape(plain_text(alt, 1_000))
-    style = f"max-width:100%;height:auto{f';min-width:{min_width_px}px' if min_width_px else ''}"
-    return Html(f'<img src="{source}" alt="{alt_text}" width="{width}" style="{style}">')
+    return guarded("The image", image)
 
 
 def plain_text(value: object, max_chars: int) -> str:

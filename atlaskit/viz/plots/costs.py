@@ -10,7 +10,7 @@ from atlaskit.errors import InputError
 from atlaskit.evaluation.diagnosis import MODES
 from atlaskit.evaluation.statistics import accuracy, compute
 from atlaskit.viz.palette import INK, categorical
-from atlaskit.viz.plots.series import check_rows, interval_note, interval_over, models_in, only_model, short_count
+from atlaskit.viz.plots.series import check_rows, interval_note, interval_over, models_in, short_count, who_answered
 from atlaskit.viz.plots.style import BESIDE, duration_label, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ax.yaxis.set_major_formatter(short_count)
         sns.move_legend(ax, **BESIDE)
         of_both = accuracy(rows, by, column="tokens")
-        set_note(ax, only_model(rows), sample(means["questions"], "a bar"), interval_note(rows, of_both))
+        set_note(ax, who_answered(rows), sample(means["questions"], "a bar"), interval_note(rows, of_both))
     return ax
 
 

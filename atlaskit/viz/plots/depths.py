@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.viz.palette import REFERENCE_LINE
-from atlaskit.viz.plots.series import check_rows, draw_means, interval_note, label_values, only_model, with_series
-from atlaskit.viz.plots.style import BESIDE, NOTE_PT, duration_label, figure_style, fit_ticks, sample, set_note
+from atlaskit.viz.plots.series import check_rows, draw_means, interval_note, label_values, who_answered, with_series
+from atlaskit.viz.plots.style import NOTE_PT, duration_label, figure_style, label_ends, sample, set_note
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,9 +21,7 @@ PANELS = ("score", "tokens")
 """The columns that the panels show, from the top."""
 
 
-def depth_budget(
-    rows: pd.DataFrame, duration_s: float, *, k: int | None = None, axes: tuple[Axes, Axes] | None = None
-) -> Axes:
+def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None) -> Axes:
     """Draw score, and below it tokens, against the maximum depth (paper, Fig. 5a).
 
     Below each depth is its resolution, Δt_d = T / K^(2(d+1)). A dotted line marks the first depth
@@ -34,7 +32,6 @@ def depth_budget(
             models apart.
         duration_s: Duration T of the videos, in seconds.
         k: Cells per side of a grid; None takes the column `k`, and 8 where there is none.
-        axes: Axes to draw on, those of scores first; None makes a new figure.
 
     Returns:
         The axes of scores; those of tokens are the next ones of its figure.
@@ -48,7 +45,6 @@ def depth_budget(
         'mean score'
     """
     import matplotlib.pyplot as plt
-    import seaborn as sns
 
     check_rows(rows, ["max_depth", *PANELS])
     k = k or (int(rows["k"].max()) if "k" in rows else 8)
@@ -56,32 +52,30 @@ def depth_budget(
     means = accuracy(rows, ["series", "max_depth"])
     depths, is_split = sorted(rows["max_depth"].unique()), len(looks["hue_order"]) > 1
     with figure_style():
-        pair = axes or plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
+        pair = plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
         for ax, column in zip(pair, PANELS, strict=True):
-            draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=is_split and ax is pair[0])
+            draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=False)
             label_values(ax, column, is_log=False)
         _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
         below = pair[1]
         below.set_xticks(depths, [f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}" for depth in depths])
         below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
         below.set_xlabel("maximum depth, and its resolution")
-        if is_split:
-            sns.move_legend(pair[0], **BESIDE)
+        for ax in pair if is_split else ():
+            label_ends(ax, looks["hue_order"])
         aside = "models stand side by side" if is_split else ""
-        notes = (only_model(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside)
+        notes = (who_answered(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside)
         set_note(pair[0], *notes)
-        fit_ticks(below)
     first: Axes = pair[0]
     return first
 
 
 def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: int) -> None:
     """Draw a dotted line in both panels before the first depth of less than a second a cell."""
-    drawn = next((depth for depth in depths if depth >= first_below), None)
-    if drawn is None:
+    if not any(depth >= first_below for depth in depths):
         return
+    at = min(depth for depth in depths if depth >= first_below) - 0.5
     for ax in pair:
-        ax.axvline(drawn - 0.5, color=REFERENCE_LINE, lw=1, ls=":")
-    between: dict[str, Any] = {"xycoords": ("data", "axes fraction"), "textcoords": "offset points"}
+        ax.axvline(at, color=REFERENCE_LINE, lw=1, ls=":")
     look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": NOTE_PT, "color": REFERENCE_LINE}
-    pair[0].annotate("cells below 1 s from here on", (drawn - 0.5, 0), (0, -5), **between, **look)
+    pair[0].text(at, -0.03, "cells below 1 s from here on", transform=pair[0].get_xaxis_transform(), **look)

@@ -11,9 +11,8 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
 from atlaskit.evaluation.grouping import check_columns
-from atlaskit.viz.html.timeline import Lane
 from atlaskit.viz.palette import TRUTH, beside_truth
-from atlaskit.viz.plots.runs import draw_lanes
+from atlaskit.viz.plots.lanes import Lane, draw_lanes
 from atlaskit.viz.plots.series import interval_over
 from atlaskit.viz.plots.style import MARKERS, NOTE_PT, SMALL_PT, figure_style, sample, set_note, set_title
 
@@ -65,7 +64,7 @@ def rewards(rows: pd.DataFrame, view: View) -> Axes:
         _draw_times(times, view, shown, policies)
         _draw_scores(figure.add_subplot(grid[:, 1]), rows, policies)
         title = f"World {shown['seed'].iloc[0]}: truth in green, dashed where a cell's frame misses it"
-        set_title(sheet, title, is_narrow=True, fontsize=NOTE_PT)
+        set_title(sheet, title, share=0.5, fontsize=NOTE_PT)
     return sheet
 
 

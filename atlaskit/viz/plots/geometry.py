@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.environment.grid import SUB_SECOND, deepest, resolution_s, sub_second_depth
 from atlaskit.errors import InputError
 from atlaskit.viz.palette import GRID_LINE, REFERENCE_LINE
-from atlaskit.viz.plots.style import BESIDE, duration_label, fit_ticks, styled_axes
+from atlaskit.viz.plots.style import duration_label, label_ends, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,20 +57,20 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
     points = [(names[depth], each, resolution_s(each, k, depth)) for depth in depths for each in marked_s]
     table = pd.DataFrame(points, columns=["depth", "duration_s", "cell_s"])
     with styled_axes(ax, SIZE_IN) as ax:
-        shared: dict[str, Any] = {"hue": "depth", "style": "depth", "dashes": False, "markers": True}
+        shared: dict[str, Any] = {"hue": "depth", "style": "depth", "dashes": False, "markers": True, "legend": False}
         sns.lineplot(table, x="duration_s", y="cell_s", **shared, estimator=None, linewidth=1.8, ax=ax)
         ring: dict[str, Any] = {"ms": 11, "mfc": "none", "mec": "black", "mew": 1, "zorder": 4, "clip_on": False}
-        ax.plot(marked_s, finest_s, "o", ls="none", label='first below 1 s:\nmax_depth="auto"', **ring)
+        ax.plot(marked_s, finest_s, "o", ls="none", label='first below 1 s: max_depth="auto"', **ring)
         ax.axhline(SUB_SECOND, color=REFERENCE_LINE, lw=1, ls="--", label="1 s")
         ax.set(xscale="log", yscale="log", xlim=(marked_s[0] / 1.15, marked_s[-1] * 1.15))
         ax.set_ylim(min(1 / (fps * k**2), 0.6 * min(finest_s)), 2 * resolution_s(marked_s[-1], k, 0))
-        below = f"below one frame\nat {fps:g} fps: neigh-\nbours show the same"
+        below = f"below one frame at {fps:g} fps: neighbours show the same"
         ax.axhspan(ax.get_ylim()[0], 1 / fps, color=GRID_LINE, lw=0, zorder=0.3, label=below)
         labels = [f"{duration_label(each)}\n{deepest(each, fps, k)}" for each in marked_s]
         ax.set_xticks(marked_s, labels)
         ax.minorticks_off()
         ax.yaxis.set_major_formatter("{x:g}")
         ax.set(xlabel="video duration T, and below it D_max", ylabel="resolution, Δt (s)")
-        ax.legend(**BESIDE)
-        fit_ticks(ax)
+        ax.legend(loc="upper left")
+        label_ends(ax, list(names.values()))
     return ax

@@ -5,27 +5,24 @@ Frames come from the cache; one that is no longer there is decoded again.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.render import View, with_look
 from atlaskit.errors import printable
 from atlaskit.runs import replay
 from atlaskit.runs.events import Report, Step
-from atlaskit.runs.result import Result
-from atlaskit.viz.html.reprs.result import round_lanes
-from atlaskit.viz.html.timeline import Lane, tick_times
+from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.palette import DEAD, INK, TRUTH, beside_truth
-from atlaskit.viz.plots.style import SMALL_PT, figure_of, set_title, styled_axes
+from atlaskit.viz.plots.lanes import Lane, draw_lanes
+from atlaskit.viz.plots.style import SMALL_PT, set_title, styled_axes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.patches import Patch
 
 WIDTH_IN = 7.2
 """Width of a figure, in inches."""
@@ -33,23 +30,17 @@ VIEW_PX, GAP = 840, 0.04
 """Largest side of a drawn view in pixels; the gap between two views, as a fraction of one."""
 MAX_NUMBERED_K = 8
 """Largest K for which the cells of a view are numbered."""
-MAX_ACTIONS = 5
-"""Most actions of a worker that are listed one by one; of more, only their counts are."""
 MAX_VISITS = 24
 """Most visits that have a row each."""
-SHORTEST = 0.004
-"""Length of the shortest bar that can be seen on the axis of time, as a share of the axis."""
-MAX_COLUMNS = 5
-"""Most columns of a legend."""
 
 
 def path(result: Result, ax: Axes | None = None) -> Axes:
     """Draw where a run looked: a row for each visit of a worker, over the time of the video.
 
-    The bar of a row is the region, its dots are evidence frames, its text lists the worker's
-    actions. With many visits, a row has those of a round or of several, filled where they added
-    evidence. The top row has the evidence by label; the ground truth, where known, is green, and
-    the intervals that answer a when-question are hatched. The bottom row has the dead zones.
+    The bar of a row is the region, its dots are evidence frames. With many visits, a row has those
+    of a worker, filled where they added evidence. The top row has the evidence by label; the ground
+    truth, where known, is green, and the intervals that answer a when-question are hatched. The
+    bottom row has the dead zones.
 
     Examples:
         >>> ax = ak.plots.path(result)
@@ -58,36 +49,18 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     reports, duration_s = result.trace.of(Report), result.sheet.video.duration_s
     is_by_visit = len(reports) <= MAX_VISITS
     steps = [_steps_of(report, result) for report in reports]
-    visits = [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else round_lanes(result)
+    visits = (
+        [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else _worker_lanes(result)
+    )
     evidence = Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])
     lanes = [evidence, *visits, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
-        _legend_below(ax, _draw_intervals(ax, result))
+        told = _draw_intervals(ax, result)
         draw_lanes(ax, lanes, duration_s)
-        for row, (report, taken) in enumerate(zip(reports, steps, strict=True) if is_by_visit else (), start=1):
-            _write_actions(ax, row, report, taken, duration_s)
         filled = "" if is_by_visit else " · filled: evidence was added"
-        ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}")
-        set_title(ax, printable(result.question.text, 300))
+        ax.set_xlabel(f"time in the video ({'h:' if duration_s > 3600 else ''}min:s){filled}{told}")
+        set_title(ax, _title(result))
     return ax
-
-
-def draw_lanes(ax: Axes, lanes: Sequence[Lane], duration_s: float, most_ticks: int = 12) -> None:
-    """Draw lanes as rows over the time of a video, the first on top."""
-    for row, lane in enumerate(lanes):
-        for spans, fill in ((lane.filled, lane.colour), (lane.outlined, "none")):
-            for start_s, end_s in spans:
-                length_s = max(end_s - start_s, SHORTEST * duration_s)
-                ax.barh(row, length_s, left=start_s, height=0.6, facecolor=fill, edgecolor=lane.colour)
-        for times_s, label in _merge_close_labels(lane.moments, min_gap_s=0.02 * duration_s):
-            ax.plot(times_s, [row] * len(times_s), "o", ms=4, color="black")
-            middle_s = sum(times_s) / len(times_s)
-            ax.annotate(label, (middle_s, row), (0, 5), textcoords="offset points", ha="center", fontsize=8)
-    ax.set_yticks(range(len(lanes)), [lane.name for lane in lanes], fontsize=8)
-    ax.set(xlim=(0, duration_s), ylim=(len(lanes) - 0.4, -0.9))
-    ticks = tick_times(duration_s, most_ticks)
-    ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
-    ax.grid(axis="y", visible=False)
 
 
 def before_after(result: Result, ax: Axes | None = None) -> Axes:
@@ -116,8 +89,26 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
             ax.text(left, height + 0.02, caption, fontsize=9, va="bottom")
         ax.set(xlim=(0, 2 + GAP), ylim=(0, height + 0.08), aspect="equal")
         ax.set_axis_off()
-        set_title(ax, printable(result.question.text, 300))
+        set_title(ax, _title(result))
     return ax
+
+
+def _title(result: Result) -> str:
+    """Return the question, and below it who answered what, and whether that is right."""
+    named = (str(result.settings[name]) for name in ("method", "model") if result.settings.get(name))
+    who = " · ".join(re.sub(r"[:@][0-9a-f]{12,}", "", each) for each in named)  # without a fingerprint
+    answer = f"{result.answer_in_words or 'no answer'}{verdict(result.is_right, result.truth_in_words)}"
+    return f"{printable(result.question.text, 300)}\n{printable(f'{who}: {answer}', 300)}"
+
+
+def _worker_lanes(result: Result) -> list[Lane]:
+    """Return the regions that each worker explored, filled where it added evidence."""
+    reports, lanes = result.trace.of(Report), list[Lane]()
+    for worker in sorted({report.worker or 0 for report in reports}):
+        own = [report for report in reports if (report.worker or 0) == worker]
+        filled, outlined = ([each.interval_s for each in own if bool(each.kept) is kept] for kept in (True, False))
+        lanes.append(Lane(f"worker {worker}", filled, outlined, colour=beside_truth(worker)))
+    return lanes
 
 
 def _steps_of(report: Report, result: Result) -> list[Step]:
@@ -125,68 +116,20 @@ def _steps_of(report: Report, result: Result) -> list[Step]:
     return [step for step in result.trace.of(Step) if (step.round, step.worker) == (report.round, report.worker)]
 
 
-def _merge_close_labels(labels: Iterable[tuple[float, str]], min_gap_s: float) -> list[tuple[list[float], str]]:
-    """Return groups of times in seconds, each with one label: close labels would overlap."""
-    groups: list[tuple[list[float], str]] = []
-    for time_s, label in sorted(labels):
-        if groups and time_s - groups[-1][0][-1] < min_gap_s:
-            times_s, merged = groups.pop()
-            groups.append(([*times_s, time_s], f"{merged} {label}"))
-        else:
-            groups.append(([time_s], label))
-    return groups
-
-
-def _legend_below(ax: Axes, handles: Sequence[Patch]) -> None:
-    """Add a legend below the axis of time, if there is something to explain."""
-    from matplotlib.transforms import offset_copy
-
-    if handles:
-        below = offset_copy(ax.transAxes, figure_of(ax), y=-0.42)
-        at: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0), "bbox_transform": below}
-        ax.legend(handles=handles, ncols=MAX_COLUMNS, columnspacing=1.2, handlelength=1.4, **at)
-
-
-def _draw_intervals(ax: Axes, result: Result) -> list[Patch]:
-    """Draw all intervals of the truth and of the answer; return one of each for a legend."""
-    truth = [
-        ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0, label="ground truth")
-        for start_s, end_s in result.question.evidence_s
-    ]
-    answered = [
-        ax.axvspan(start_s, end_s, facecolor="none", edgecolor=INK, hatch="////", lw=0.6, label="answer")
-        for start_s, end_s in result.intervals
-    ]
-    return [*truth[:1], *answered[:1]]
-
-
-def _action_summary(actions: Sequence[str]) -> str:
-    """Return the actions of a visit in order; if too many, their counts and the last one."""
-    if len(actions) <= MAX_ACTIONS:
-        return " → ".join(actions)
-    counts = Counter(actions[:-1])
-    return f"{', '.join(f'{count} {name}' for name, count in counts.items())} → {actions[-1]}"
+def _draw_intervals(ax: Axes, result: Result) -> str:
+    """Draw all intervals of the truth and of the answer; return what they look like."""
+    for start_s, end_s in result.question.evidence_s:
+        ax.axvspan(start_s, end_s, color=TRUTH, alpha=0.3, lw=0)
+    for start_s, end_s in result.intervals:
+        ax.axvspan(start_s, end_s, facecolor="none", edgecolor=INK, hatch="////", lw=0.6)
+    truth = " · green: the truth" if result.question.evidence_s else ""
+    return f"{truth}{' · hatched: the answer' if result.intervals else ''}"
 
 
 def _visit_lane(report: Report, steps: Sequence[Step]) -> Lane:
     found = [(item.timestamp_s, "") for step in steps for item in step.found]
     name, colour = f"round {report.round}, worker {report.worker}", beside_truth(report.worker or 0)
     return Lane(name, filled=[report.interval_s], moments=found, colour=colour)
-
-
-def _write_actions(ax: Axes, row: int, report: Report, steps: Sequence[Step], duration_s: float) -> None:
-    """Write the actions of a visit beside its region."""
-    start_s, end_s = report.interval_s
-    is_late = start_s > 0.55 * duration_s  # then there is more room on the left
-    ax.annotate(
-        _action_summary([step.action.name for step in steps]) or report.stop,
-        (start_s if is_late else end_s, row),
-        (-4 if is_late else 4, 0),
-        textcoords="offset points",
-        ha="right" if is_late else "left",
-        va="center",
-        fontsize=SMALL_PT,
-    )
 
 
 def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:

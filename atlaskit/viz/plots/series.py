@@ -62,10 +62,10 @@ def models_in(rows: pd.DataFrame) -> list[str]:
     return list(dict.fromkeys(map(str, rows["model"]))) if "model" in rows.columns else [""]
 
 
-def only_model(rows: pd.DataFrame) -> str:
-    """Return the name of the only model of a table; "" if it has several, or none is named."""
-    models = models_in(rows)
-    return models[0] if len(models) == 1 else ""
+def who_answered(rows: pd.DataFrame) -> str:
+    """Return who answered, for a figure's title: the models, and the method if it is one."""
+    methods = list(dict.fromkeys(rows["method"])) if "method" in rows.columns else []
+    return ": ".join(filter(None, (" and ".join(models_in(rows)), methods[0] if len(methods) == 1 else "")))
 
 
 def model_look(index: int) -> Look:

@@ -7,11 +7,13 @@ has its question as title, and no n.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from atlaskit.errors import InputError
 from atlaskit.viz.palette import CATEGORICAL, INK, MUTED
@@ -19,12 +21,13 @@ from atlaskit.viz.palette import CATEGORICAL, INK, MUTED
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-    from matplotlib.text import Text
 
 MARKERS = "osD^vP*X"
 """Markers of series, in the order of use."""
-SMALL_PT, NOTE_PT = 7.0, 7.5
-"""Size of the smallest type, and of a note above the axes and text beside data, in points."""
+SMALL_PT, NOTE_PT, TITLE_PT = 7.0, 7.5, 10.0
+"""Size of the smallest type, of a note and text beside data, and of a title, in points."""
+LETTER = 0.62
+"""Width of a letter, as a share of its size, and of what stands on the left of the axes."""
 BESIDE = {"loc": "upper left", "bbox_to_anchor": (1, 1), "title": ""}
 """Where the legend of a figure of a table is, as `seaborn.move_legend` takes it."""
 FEW = 10
@@ -79,25 +82,17 @@ def sample(sizes: Iterable[int], each: str = "") -> str:
 
 
 def set_note(ax: Axes, *parts: str) -> None:
-    """Write the parts that are not empty above the axes, joined and wrapped to the figure's width.
-
-    Call it when the axes' labels are set: how wide a line may be depends on the layout.
-    """
+    """Write the parts that are not empty above the axes, joined and wrapped."""
     text = " · ".join(part for part in parts if part)
     look: dict[str, Any] = {"color": INK, "weight": "bold"} if "nothing else" in text else {"color": MUTED}
     set_title(ax, text, fontsize=NOTE_PT, **look)
 
 
-def set_title(ax: Axes, text: str, *, is_narrow: bool = False, **look: Any) -> None:
-    """Write a text verbatim above the axes, wrapped to the figure's width, or to that of the axes.
-
-    Call it when the axes' labels are set: how wide a line may be depends on the layout.
-    """
-    title = ax.set_title(text, **look)
-    figure = figure_of(ax)
-    figure.draw_without_rendering()
-    end = ax.get_window_extent().x1 if is_narrow else figure.bbox.x1
-    _wrap(title, end - title.get_window_extent().x0 - 4)
+def set_title(ax: Axes, text: str, *, share: float = 1.0, **look: Any) -> None:
+    """Write a text verbatim above the axes, wrapped to the figure's width, or to a share of it."""
+    points = look.get("fontsize", TITLE_PT) * (1.1 if "weight" in look else 1)
+    letters = round(share * figure_of(ax).get_figwidth() * 72 / points / LETTER)
+    ax.set_title("\n".join(textwrap.fill(line, letters) for line in text.split("\n")), **look)
 
 
 def duration_label(duration_s: float) -> str:
@@ -105,23 +100,6 @@ def duration_label(duration_s: float) -> str:
     if duration_s < 60:
         return f"{duration_s:.3g} s"
     return f"{duration_s / 60:.3g} min" if duration_s < 3600 else f"{duration_s / 3600:.3g} h"
-
-
-def fit_ticks(ax: Axes) -> None:
-    """Break the labels of the x axis between words where they touch; drop every second if need be.
-
-    Call it when the axes have their data and labels, as `set_note`.
-    """
-    for _ in range(2):
-        figure_of(ax).draw_without_rendering()
-        labels = [label for label in ax.get_xticklabels() if label.get_text()]
-        boxes = [label.get_window_extent() for label in labels]
-        if all(left.x1 + 2 <= right.x0 for left, right in pairwise(boxes)):
-            return
-        texts = [label.get_text().replace(" ", "\n") for label in ax.get_xticklabels()]
-        ax.set_xticks(ax.get_xticks(), texts)
-    for label in ax.get_xticklabels()[1::2]:
-        label.set_visible(False)
 
 
 def figure_of(ax: Axes) -> Figure:
@@ -159,13 +137,25 @@ def save(ax: Axes, directory: str | Path, name: str) -> list[Path]:
     return paths
 
 
-def _wrap(text: Text, width: float) -> None:
-    """Break a text between words into lines of at most `width` pixels."""
-    lines = [""]
-    for word in text.get_text().split(" "):
-        text.set_text(f"{lines[-1]} {word}".strip())
-        if lines[-1] and text.get_window_extent().width > width:
-            lines.append(word)
-        else:
-            lines[-1] = text.get_text()
-    text.set_text("\n".join(lines))
+def label_ends(ax: Axes, labels: Sequence[str]) -> None:
+    """Write names at the last points of the first lines with markers, so that none overlap.
+
+    Call it when the axes have their scales: in place of a legend, which the eye must go back to.
+    """
+    figure = figure_of(ax)
+    figure.draw_without_rendering()
+    lines = [line for line in ax.lines if line.get_marker() not in ("None", "", None) and np.size(line.get_xydata())]
+    ends = [tuple(np.asarray(line.get_xydata(), float)[-1]) for line in lines[: len(labels)]]
+    line_height = 1.4 * NOTE_PT * figure.dpi / 72 / ax.bbox.height  # as a share of the axes
+    heights = [line_height * (label.count("\n") + 1) for label in labels]
+    wanted = [ax.transAxes.inverted().transform(ax.transData.transform(end))[1] for end in ends]
+    order, tops, free, top = sorted(range(len(labels)), key=wanted.__getitem__), dict[int, float](), 0.0, 1.0
+    for index in order:
+        tops[index] = free = max(wanted[index] + heights[index] / 2, free + heights[index])
+    for index in reversed(order):
+        tops[index] = min(tops[index], top)
+        top = tops[index] - heights[index]
+    look: dict[str, Any] = {"textcoords": ax.transAxes, "va": "center", "fontsize": NOTE_PT, "annotation_clip": False}
+    for index, (label, end) in enumerate(zip(labels, ends, strict=True)):
+        arrow = {"arrowstyle": "-", "color": lines[index].get_color(), "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
+        ax.annotate(label, end, (1.04, tops[index] - heights[index] / 2), arrowprops=arrow, **look)

@@ -18,10 +18,10 @@ from atlaskit.viz.plots.series import (
     label_values,
     model_look,
     models_in,
-    only_model,
+    who_answered,
     with_series,
 )
-from atlaskit.viz.plots.style import BESIDE, duration_label, fit_ticks, sample, set_note, styled_axes
+from atlaskit.viz.plots.style import BESIDE, duration_label, label_ends, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -33,7 +33,7 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
 
     There is a line for each method of each model. The points of a duration, with their 95 %
     intervals, stand side by side around it. Durations are on a logarithmic axis, and so are tokens.
-    For tokens, the legend has the exponent b of tokens ~ duration^b (`statistics.exponent`).
+    For tokens, the labels have the exponent b of tokens ~ duration^b (`statistics.exponent`).
 
     Args:
         rows: A table of `evaluate`, with `method`, `duration_s` and `column`; a column `model`
@@ -49,8 +49,6 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
         >>> ax.get_ylabel()
         'mean score'
     """
-    import seaborn as sns
-
     check_rows(rows, ["method", "duration_s", column])
     if not (rows["duration_s"] > 0).all():
         raise InputError("Some rows have no duration_s, so they have no place on the axis; drop them first.")
@@ -59,18 +57,17 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     names, durations = looks["hue_order"], sorted(rows["duration_s"].unique())
     has_growth = "tokens" in column and len(durations) > 1
     with styled_axes(ax) as ax:
-        draw_means(ax, rows, ("duration_s", column), looks, log_scale=(True, False), legend=True)
+        draw_means(ax, rows, ("duration_s", column), looks, log_scale=(True, False), legend=False)
         ax.set_xticks(durations, [duration_label(each) for each in durations])
         ax.minorticks_off()
         ax.set_xlabel("video duration")
         label_values(ax, column)
         growths = [_growth(rows[rows["series"] == name], column) if has_growth else "" for name in names]
-        sns.move_legend(ax, **BESIDE, labels=[f"{name}{b}" for name, b in zip(names, growths, strict=True)])
+        label_ends(ax, [f"{name}{b}" for name, b in zip(names, growths, strict=True)])
         growth = f"b: {column.replace('_', ' ')} ~ duration^b" if has_growth else ""
         aside = "series stand side by side" if len(names) > 1 else ""
-        notes = (only_model(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside, growth)
+        notes = (who_answered(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside, growth)
         set_note(ax, *notes)
-        fit_ticks(ax)
     return ax
 
 
@@ -126,7 +123,7 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
             sns.move_legend(ax, **BESIDE)
         meaning = "a point is a question, a bar the mean"
         sizes = known["model"].value_counts()
-        set_note(ax, only_model(rows), sample(sizes), meaning, interval_note(known, means))
+        set_note(ax, who_answered(rows), sample(sizes), meaning, interval_note(known, means))
     return ax
 
 

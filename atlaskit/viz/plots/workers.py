@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from atlaskit.evaluation.speedups import amdahl, speedup
-from atlaskit.viz.plots.series import count_decades, interval_note, interval_over, with_series
-from atlaskit.viz.plots.style import BESIDE, sample, set_note, styled_axes
+from atlaskit.viz.plots.series import count_decades, interval_note, interval_over, who_answered, with_series
+from atlaskit.viz.plots.style import label_ends, sample, set_note, styled_axes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,7 +24,7 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     """Draw the mean seconds per question against the number of workers (paper, Fig. 6).
 
     Thick lines are seconds at equal workload, with 95 % intervals; there is a line for each model
-    where the table has a column `model`. The legend has the mean score at each number of workers.
+    where the table has a column `model`. The labels have the mean score at each number of workers.
     Dashed lines are Amdahl's bound, computed from the serial share of the time with the fewest
     workers. Dotted lines are the measured seconds, each number of workers at its own workload. Both
     axes are logarithmic, so equal speedups have equal heights.
@@ -46,7 +46,7 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     lines = [_lines(of_model).assign(series=name) for name, of_model in zip(order, by_model, strict=True)]
     colours = {"hue": "series", "hue_order": order, "palette": looks["palette"]}
     with styled_axes(ax) as ax:
-        points = {"style": "series", "markers": True, "dashes": False, "linewidth": 1.8}
+        points = {"style": "series", "markers": True, "dashes": False, "linewidth": 1.8, "legend": False}
         bars = {"err_style": "bars", "errorbar": interval_over(rows["video"], "normalised_seconds")}
         sns.lineplot(rows, x="workers", y="normalised_seconds", **colours, **points, **bars, ax=ax)
         how = {"style": "line", "dashes": DASHES, "estimator": None, "legend": False}
@@ -59,9 +59,15 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         ax.set(xlabel="workers", ylabel="seconds per question")
         named = list(dict.fromkeys(means["model"])) if "model" in means else order
         labels = [f"{name}\n{_scores(of_model)}" for name, of_model in zip(named, by_model, strict=True)]
-        sns.move_legend(ax, **BESIDE, labels=labels)
+        label_ends(ax, labels)
         kinds = "solid: at equal workload · dashed: Amdahl's bound · dotted: each at its own workload"
-        set_note(ax, sample(means["questions"], "a point"), interval_note(table, means, "normalised_seconds"), kinds)
+        set_note(
+            ax,
+            who_answered(table),
+            sample(means["questions"], "a point"),
+            interval_note(table, means, "normalised_seconds"),
+            kinds,
+        )
     return ax
 
 

@@ -93,7 +93,7 @@ def _application(make: Make, name: str, title: str, token: str, port: int) -> Ap
         "/": (page, "text/html"),
         "/page.js": (script, "text/javascript"),
         "/start.js": (_read("start.js"), "text/javascript"),
-        "/page.css": (style + _read("page.css"), "text/css"),
+        "/page.css": (style, "text/css"),
     }
     settings = {
         "token": token,

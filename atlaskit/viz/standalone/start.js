@@ -65,7 +65,7 @@ function stop() {
 function focusStage() {
   if (document.activeElement !== document.body) return;
   document.querySelector(".stage")?.focus();
-  setTimeout(focusStage, 100);
+  requestAnimationFrame(focusStage); // in the frame in which the stage appears, so that no key is lost
 }
 
 history.replaceState(null, "", location.pathname); // the token is a cookie by now

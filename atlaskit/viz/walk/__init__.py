@@ -24,7 +24,7 @@ from typing import Any
 from atlaskit.caching.files import write_whole
 from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs.result import Result
-from atlaskit.viz.html.markup import MAX_WIDTH_PX, guarded, plain_text, tag, untrusted
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, SHARP, guarded, plain_text, tag, untrusted
 from atlaskit.viz.html.reprs.result import result as result_html
 from atlaskit.viz.walk import assets, steps
 from atlaskit.viz.walk.pictures import Pictures, pictures
@@ -75,7 +75,7 @@ def html(result: Result) -> str:
         policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
         "base-uri 'none'; form-action 'none'",
         title=escape(plain_text(result.question.text, 100)),
-        style=assets.style("page", "walk"),
+        style=assets.style("design", "walk"),
         question=untrusted(result.question.text, 2_000),
         answer="".join(tag("p", untrusted(text, 2_000)) for text in told if text),
         summary=guarded("The result", lambda: result_html(result)),
@@ -101,7 +101,7 @@ def _embed(found: Pictures) -> tuple[list[str], dict[int, str]]:
         try:
             if place >= MAX_IMAGES:
                 raise InputError(f"The page already holds {MAX_IMAGES} images, the most it can.")
-            jpeg = found.images[number].jpeg(MAX_WIDTH_PX, max_bytes)
+            jpeg = found.images[number].jpeg(SHARP * MAX_WIDTH_PX, max_bytes)
         except AtlasError as error:
             missing[number] = plain_text(reason(error), 1_000)
         else:

@@ -27,7 +27,7 @@ Send = Callable[..., None]
 
 STATIC_CLASS = "atlaskit-still"
 """CSS class of the static picture, by which the page below finds it."""
-_EXPLORER = ("ruler", "cells", "help", "tools", "search_panel", "ask_panel", "explorer")
+_EXPLORER = ("ruler", "cells", "help", "tools", "search_panel", "notes_panel", "ask_panel", "explorer")
 PARTS = {"explorer": tuple(f"explorer/{part}" for part in _EXPLORER)}
 """The files of a page that has several; each uses those before it."""
 _FOLDER = Path(__file__).parent
@@ -139,4 +139,4 @@ def page(name: str) -> tuple[str, str]:
         "".join(file.read_text("utf-8") for file in files if file.match(f"*.{form}") and file.is_file())
         for form in ("js", "css")
     )
-    return assets.script(*assets.PANES) + script, assets.style("walk") + style
+    return assets.script(*assets.PANES) + script, assets.style("design", "walk") + style

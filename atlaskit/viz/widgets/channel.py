@@ -11,7 +11,7 @@ from threading import Lock
 from typing import Any
 
 from atlaskit.errors import AtlasError, reason
-from atlaskit.viz.html.markup import MAX_WIDTH_PX, plain_text
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, SHARP, plain_text
 from atlaskit.viz.walk.pictures import Pictures, pictures
 from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.walk.steps import steps
@@ -102,7 +102,7 @@ class Channel:
                 continue
             subject = {"run": number, "picture": index}
             try:
-                jpeg = found.images[index].jpeg(MAX_WIDTH_PX, MAX_IMAGE_BYTES)
+                jpeg = found.images[index].jpeg(SHARP * MAX_WIDTH_PX, MAX_IMAGE_BYTES)
             except AtlasError as error:
                 self._send({"is": "missing", **subject, "words": plain_text(reason(error), MAX_CHARS)})
             else:

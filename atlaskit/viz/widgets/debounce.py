@@ -21,7 +21,7 @@ class Debouncer:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"atlaskit-{name}")
         self._lock, self._newest, self._done = threading.Condition(), 0, 0
 
-    def submit(self, job: Callable[[IsLatest], None]) -> None:
+    def submit(self, job: Callable[[IsLatest], None], *, is_kept: bool = False) -> None:
         """Run a job, unless a newer one is submitted before it starts.
 
         Args:
@@ -31,16 +31,16 @@ class Debouncer:
         with self._lock:
             self._newest += 1
             number = self._newest
-            self._pool.submit(self._run, number, job)
+            self._pool.submit(self._run, number, job, is_kept)
 
     def wait(self, timeout_s: float | None = None) -> bool:
         """Wait until no job is pending or running; return False if the timeout passes first."""
         with self._lock:
             return self._lock.wait_for(lambda: self._done == self._newest, timeout_s)
 
-    def _run(self, number: int, job: Callable[[IsLatest], None]) -> None:
+    def _run(self, number: int, job: Callable[[IsLatest], None], is_kept: bool) -> None:
         try:
-            if number == self._newest:
+            if is_kept or number == self._newest:
                 job(lambda: number == self._newest)
         finally:
             with self._lock:

@@ -81,7 +81,6 @@ class RunTable(PageOwner):
         rows: pd.DataFrame | str | Path,
         cases: Iterable[Case] = (),
         *,
-        columns: Iterable[str] = (),
         cache: Cache | None = None,
     ) -> None:
         """Prepare a table.
@@ -91,12 +90,10 @@ class RunTable(PageOwner):
                 `atlaskit evaluate` has written, or writes now.
             cases: The evaluated cases, whose videos the images are drawn from. Without them, images
                 are read from the cache.
-            columns: Further columns to show at first.
             cache: Where images are cached; by default the cache that was opened last.
 
         Raises:
-            InputError: The rows are not those of an evaluation, or lack one of `columns`; or the
-                file cannot be read.
+            InputError: The rows are not those of an evaluation, or the file cannot be read.
         """
         self._path, self._written = Path(rows) if isinstance(rows, str | Path) else None, (Path(), 0)
         self.cache = cache or cache_in_use()
@@ -106,30 +103,19 @@ class RunTable(PageOwner):
         if self._path is not None:
             self._written = tables.newest(self._path)
             rows = tables.load(self._written[0])
-        self._take(rows, tuple(columns))
+        self._take(rows)
 
-    def _take(self, rows: Any, columns: tuple[str, ...] = ()) -> None:
-        """Show a table, with further columns.
-
-        Raises:
-            InputError: The rows are not those of an evaluation, or lack one of `columns`.
-        """
+    def _take(self, rows: Any) -> None:
+        """Show a table; raise InputError if it is not that of an evaluation."""
         missing = [name for name in REQUIRED_COLUMNS if name not in getattr(rows, "columns", ())]
         if missing:
             raise InputError(f"RunTable needs the rows of ak.evaluate; these have no column {missing[0]!r}.")
-        unknown = [name for name in columns if name not in rows.columns]
-        if unknown:
-            raise InputError(f"The rows have no column {unknown[0]!r:.80}; they have {', '.join(rows.columns)}.")
         self.rows: pd.DataFrame = rows.assign(outcome=_outcomes(rows)).reset_index(drop=True)
-        shown = [name for name in SHOWN_COLUMNS if name in self.rows.columns]
-        if "answer" in shown and "prediction" in shown:
-            shown.remove("prediction")  # the answer says it in words
-        self.columns = tuple(dict.fromkeys((*shown, *columns)))
-        self._offered = [name for name in dict.fromkeys((*SHOWN_COLUMNS, *self.rows.columns)) if self._offers(name)]
-
-    def _offers(self, name: str) -> bool:
-        """Return whether the page gets a column: it is shown, or the menu can show it."""
-        return name in self.columns or (name in self.rows.columns and name not in HIDDEN_COLUMNS)
+        own = [name for name in self.rows.columns if name not in HIDDEN_COLUMNS]
+        # The answer says a prediction in words.
+        left_out = {"prediction"} if "answer" in own else set()
+        self.columns = tuple(name for name in SHOWN_COLUMNS if name in own and name not in left_out)
+        self._offered = list(dict.fromkeys((*(name for name in SHOWN_COLUMNS if name in own), *own)))
 
     def open(self, row: int, other: int | None = None) -> TraceViewer:
         """Return the viewer of a row's run.
@@ -181,7 +167,7 @@ class RunTable(PageOwner):
             is_other = not places.keys() <= set(keys)
             if not is_other:
                 rows = rows.iloc[sorted(range(len(rows)), key=lambda at: (places.get(keys[at], len(places)), at))]
-            self._take(rows, tuple(name for name in self.columns if name not in SHOWN_COLUMNS and name in rows.columns))
+            self._take(rows)
         except InputError as error:
             if tables.newest(self._path) == written:  # it is not being replaced just now
                 self._written = written

@@ -15,8 +15,6 @@ from atlaskit.runs.narrate import counted
 if TYPE_CHECKING:
     import pandas as pd
 
-MAX_METHODS = 6
-"""Most methods whose means stand in the line."""
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """A text that begins with one of these can be a formula to a spreadsheet."""
 
@@ -33,10 +31,8 @@ def means_text(rows: pd.DataFrame) -> str:
     name = "accuracy" if set(rows[column].astype(float)) <= {0.0, 1.0} else "mean score"
     if "method" not in rows.columns or rows["method"].nunique() < 2:
         return _mean_text(rows, column, name)
-    groups = list(rows.groupby("method", sort=False))
-    means = ((str(method), _mean_text(group, column, name)) for method, group in groups[:MAX_METHODS])
-    more = [f"and {counted(len(groups) - MAX_METHODS, 'more method')}"] if len(groups) > MAX_METHODS else []
-    return "; ".join([*(f"{printable(method, 40)}: {text}" for method, text in means), *more])
+    groups = rows.groupby("method", sort=False)
+    return "; ".join(f"{printable(str(method), 40)}: {_mean_text(group, column, name)}" for method, group in groups)
 
 
 def _mean_text(rows: pd.DataFrame, column: str, name: str) -> str:

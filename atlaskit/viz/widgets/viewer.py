@@ -15,8 +15,8 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import Html, card, paragraph, untrusted
-from atlaskit.viz.walk.source import RunSource, open_run
+from atlaskit.viz.html.markup import Html, card
+from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.channel import Channel
 
@@ -80,13 +80,7 @@ class TraceViewer(PageOwner):
 
     def _repr_html_(self) -> Html:
         """Return the static picture: the display of each run."""
-        return card(*map(_static_run, self.runs))
+        return card(*(html.html(run.record) for run in self.runs))
 
     def __repr__(self) -> str:
         return f"TraceViewer({', '.join(f'<run of {len(run.trace):,} events>' for run in self.runs)})"
-
-
-def _static_run(run: RunSource) -> Html:
-    """Return the display of a run; that of a trace lacks the question, so it is added."""
-    question = run.question if isinstance(run.record, Trace) else None
-    return card(paragraph(untrusted(question.text, 1_000)) if question else Html(""), html.html(run.record))

@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import av
@@ -15,6 +16,7 @@ import pytest
 from PIL import Image
 from support.asking import ask
 from support.media import frame_number, make_video
+from support.speaking import RATE, heard, speaking_video
 from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, strings
 from support.widget_pages import FakePage
 
@@ -31,7 +33,7 @@ from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer, bridge
-from atlaskit.viz.widgets.explorer.clips import LONGEST_S, SHORTEST_S, Clip, make_clip
+from atlaskit.viz.widgets.explorer.clips import SHORTEST_S, Clip, make_clip
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
 
@@ -90,6 +92,17 @@ def test_evidence_and_dead_zones_are_marked(world: World, searched: Result, shar
     assert all(f"{label} at " in still.text for label in marked) and "Dead zones: 0" in still.text
 
 
+def test_a_page_gets_tiles_as_sharp_as_its_screen_without_text_in_them(world: World, shared_cache: Cache) -> None:
+    page = FakePage(GridExplorer(world.drawn, k=4, cache=shared_cache))
+    for asked, width in ((0, 480), (400, 480), (640, 640), (99_999, 1280)):  # of a video that is 320 pixels wide
+        message, (jpeg,) = page.ask(want="show", place=ROOT, px=asked)
+        assert message["size"][0] == Image.open(io.BytesIO(jpeg)).width == width and message["px"] == min(asked, 8192)
+    look = page.widget.picture.look
+    assert (look.labels, page.widget.view.moments) == ("none", tuple(cell["time_s"] for cell in message["cells"]))
+    _, (png,) = page.ask(want="png", place=ROOT)
+    assert np.array_equal(Image.open(io.BytesIO(png)), with_look(page.widget.picture, labels="time").image)
+
+
 class Blocked(Flat):
     """A video whose frames are decoded once `release` is set."""
 
@@ -121,7 +134,7 @@ def test_a_newer_click_replaces_older_ones(cache: Cache) -> None:
 
 def test_unreadable_frames_are_reported(cache: Cache) -> None:
     broken = explore(Flat(broken=(4.0, 6.0)), cache, max_depth=2)
-    assert broken.go()["note"] == "2 cells cannot be decoded and are hatched: 4–5." and broken.go(12)["note"] == ""
+    assert broken.go()["note"] == "Cells that cannot be decoded are hatched: 4–5." and broken.go(12)["note"] == ""
     words = broken.go(look="frame", cell=4)["words"]
     assert words == "This cannot be shown: Cell 4 is unreadable: its frame cannot be decoded."
     gone = explore(MissingVideo(), Cache(None), max_depth=2)
@@ -139,7 +152,7 @@ def test_hostile_text_stays_text(cache: Cache) -> None:
         assert max(map(len, strings(message))) <= 1_001
     assert any("<script>alert(1)</script>" in text for text in strings(page.go())), "markup is shown as text"
     parsed = Page(page.widget._repr_html_())
-    assert {tag for tag, _ in parsed.found} <= {"div", "p", "img", "bdi", "wbr", "span"} and len(parsed.images) == 2
+    assert {tag for tag, _ in parsed.found} <= {"div", "p", "img", "bdi", "wbr", "span"} and len(parsed.images) == 1
     assert "onerror" not in " ".join(name for _, attributes in parsed.found for name in attributes)
 
 
@@ -222,7 +235,7 @@ def test_a_result_shows_the_frames_that_the_model_saw(world: World, shared_cache
 
 def frames_of(webm: bytes) -> list[np.ndarray]:
     with av.open(io.BytesIO(webm)) as container:
-        assert not container.streams.audio and len(container.streams.video) == 1
+        assert len(container.streams.video) == 1
         return [frame.to_ndarray(format="rgb24") for frame in container.decode(video=0)]
 
 
@@ -237,18 +250,44 @@ def test_a_clip_plays_the_cell(numbered: ak.Video, cache: Cache) -> None:
     assert numbered.frames_decoded == decoded and cache.stats()["clip"]["entries"] == 1, "it is cached"
 
 
+def test_no_saved_clip_is_lost_to_the_next_one(cache: Cache) -> None:
+    page = FakePage(GridExplorer(Flat(), cache=cache))
+    for second in range(3):
+        page.receive({"want": "clip", "form": "mp4", "span_s": [second, second + 2]})
+    assert page.widget._order_jobs.wait(60)
+    names = [message["name"] for message, _ in page.sent if message["is"] == "file"]
+    assert names == [f"flat 0-0{n}.000 to 0-0{n + 2}.000.mp4" for n in range(3)]
+
+
+@pytest.mark.parametrize("form", ["webm", "mp4"])
+def test_a_clip_has_the_sound_of_its_time(cache: Cache, tmp_path: Path, form: str) -> None:
+    """The picture of the first file begins a second after its sound; a second file follows."""
+    late = speaking_video(tmp_path / "late.mkv", [(1.5, "two"), (3.0, "three")], 5, picture_from_s=1.0)
+    more = speaking_video(tmp_path / "more.mkv", [(0.5, "five"), (2.5, "six")], 4)
+    page = FakePage(GridExplorer([late, more], cache=cache))
+    message, (film,) = page.ask(want="clip", form=form, span_s=[1.0, 5.5], place=ROOT)
+    assert message["is"] == {"webm": "clip", "mp4": "file"}[form] and "without sound" not in message["words"]
+    with av.open(io.BytesIO(film)) as container:
+        resampler = av.AudioResampler("s16", "mono", RATE)
+        parts = [part for frame in container.decode(audio=0) for part in resampler.resample(frame)]
+    words = heard(np.concatenate([part.to_ndarray()[0] for part in parts]))
+    assert [word for _, _, word in words] == ["three", "five"]
+    assert [start for start, _, _ in words] == pytest.approx([1.0, 3.5], abs=0.06)
+
+
 def test_a_clip_is_bounded_and_says_so(cache: Cache) -> None:
     video = Flat()
     video.duration_s = 3600.0
     clip, words = make_clip(video, (600.0, 1200.0), 601.0, cache)
-    assert (clip.start_s, clip.end_s) == (600.0, 600.0 + LONGEST_S)
-    assert words == "Plays 10:00.0–10:10.0, without sound; a clip has at most 10 s."
+    assert (clip.start_s, clip.end_s) == (600.0, 610.0) and words == "10:00.0–10:10.0; it has at most 10 s"
+    saved, words = make_clip(video, (600.0, 1200.0), 900.0, cache, "mp4")
+    assert (saved.start_s, saved.end_s, words) == (840.0, 960.0, "14:00.0–16:00.0; it has at most 120 s")
     middle, _ = make_clip(video, (600.0, 1200.0), 900.0, cache)
     assert (middle.start_s, middle.end_s) == (895.0, 905.0)
     short, _ = make_clip(video, (3599.96, 3600.0), 3599.98, cache)
     assert (short.start_s, short.end_s) == (3600.0 - SHORTEST_S, 3600.0)
-    assert max(Clip(Flat((4000, 3000)), 0.0, 10.0, cache).size) <= 480
-    assert Clip(Flat((3, 5000)), 0.0, 10.0, cache).size == (16, 480) and clip.fps == 15
+    assert max(Clip(Flat((4000, 3000)), 0.0, 10.0, cache).size) <= 640
+    assert Clip(Flat((3, 5000)), 0.0, 10.0, cache).size == (16, 640) and clip.fps == 15
 
 
 def test_a_frame_is_saved_without_loss(numbered: ak.Video, cache: Cache) -> None:
@@ -256,7 +295,7 @@ def test_a_frame_is_saved_without_loss(numbered: ak.Video, cache: Cache) -> None
     message, (png,) = page.ask(want="png", time_s=5.0)
     saved = Image.open(io.BytesIO(png))
     assert saved.format == "PNG" and np.array_equal(np.asarray(saved), numbered.frames([5.0])[0])
-    assert message == {"is": "png", "name": "numbered 0-05.000.png"}
+    assert message == {"is": "file", "type": "image/png", "name": "numbered 0-05.000.png"}
     message, (png,) = page.ask(want="png", place={"path": [], "look": "grid", "cell": None})
     sheet = page.widget.picture.image
     assert np.array_equal(np.asarray(Image.open(io.BytesIO(png))), np.asarray(sheet))
@@ -280,6 +319,8 @@ PLACES: list[Any] = [
         {"want": "step", "frames": 10**400}, {"want": "step", "seconds": float("nan")}, {"want": "step", "frames": "1"},
         {"want": "time", "text": 3}, {"want": "time", "text": "9" * 400}, {"want": "clip", "time_s": -1},
         {"want": "png", "place": {"path": [99], "look": "grid", "cell": None}}, {"want": "clip", "place": None},
+        {"want": "clip", "form": "exe"}, {"want": "clip", "span_s": [3, 2]}, {"want": "clip", "span_s": 3},
+        {"panel": "notes", "want": "add"}, {"panel": "notes", "want": "export", "form": "exe"},
         {"want": ["time"]}, {}, {"panel": "ask"}, {"panel": "ask", "want": 3}, {"panel": "ask", "want": "stop"},
         {"panel": "ask", "want": "line"}, {"panel": "search", "want": "find", "words": 3},
         {"panel": "steps", "want": "run"}, {"panel": "steps", "want": "run", "run": -1},
@@ -291,5 +332,5 @@ def test_no_message_of_a_page_harms_anything(world: World, shared_cache: Cache, 
     replies = page.request(**message)
     if message.get("want") == "show":
         assert replies[-1]["is"] == "trouble" and replies[-1]["words"].startswith("This cannot be shown: ")
-    assert all(reply["is"] != "picture" or reply["place"]["path"] == [5] for reply in replies), "the location stays"
+    assert all(reply.get("is") != "picture" or reply["place"]["path"] == [5] for reply in replies), "the location stays"
     assert page.ask(want="here")[0]["place"]["path"] == [5]

@@ -148,7 +148,7 @@ def sent_table(table: RunTable) -> tuple[dict[str, Any], pd.DataFrame]:
 
 
 def test_a_table_sends_its_rows_unchanged(rows: pd.DataFrame) -> None:
-    head, sent = sent_table(RunTable(rows, columns=["seconds"]))
+    head, sent = sent_table(RunTable(rows))
     assert head["count"] == len(sent) == 8 and "seconds" in sent and "trace" not in sent
     for name in ("question", "id", "method", "category", "stop", "tokens", "score"):
         assert sent[name].tolist() == rows[name].tolist(), name

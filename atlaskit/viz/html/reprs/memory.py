@@ -1,35 +1,28 @@
-"""Displays of a run's memory: scratchpad (M+), its sheet, and dead zones (M−)."""
+"""Displays of a run's evidence (M+): the scratchpad and its sheet."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from itertools import islice
 
 from atlaskit.environment.grid import clock
-from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.render import Sheet
 from atlaskit.runs.narrate import MAX_LISTED, counted, percent, span_text
-from atlaskit.viz.html import timeline
 from atlaskit.viz.html.markup import (
     SMALL_WIDTH_PX,
     Html,
     card,
     guarded,
-    image,
     jpeg_image,
     paragraph,
-    scrollable,
     table,
     untrusted,
 )
-from atlaskit.viz.html.phrases import duration_text, omitted, title
-from atlaskit.viz.html.timeline import Lane
+from atlaskit.viz.html.phrases import omitted, title
 
 MAX_ITEMS = 64
 """Most evidence frames in one display: those with the highest confidence."""
-MAX_SPANS = 40
-"""Most dead zones in a table."""
 
 
 def sheet(sheet: Sheet) -> Html:
@@ -40,22 +33,6 @@ def sheet(sheet: Sheet) -> Html:
 def scratchpad(scratchpad: Scratchpad) -> Html:
     """Show a scratchpad as a table; it has no video, so its frames cannot be shown."""
     return card(title("Scratchpad", f"{counted(len(scratchpad), 'frame')} of evidence"), evidence_table(scratchpad))
-
-
-def dead_zones(zones: DeadZones) -> Html:
-    """Show dead zones as a table."""
-    if not zones.intervals:
-        return card(title("Dead zones", "none"))
-    total = duration_text(sum(b - a for a, b in zones.intervals))
-    rows = [
-        (number, clock(a), clock(b), duration_text(b - a))
-        for number, (a, b) in enumerate(zones.intervals[:MAX_SPANS], 1)
-    ]
-    return card(
-        title("Dead zones", f"{counted(len(zones.intervals), 'interval')}, {total} in total"),
-        guarded("The table", lambda: table("Dead zones", ("", "from", "to", "length"), rows)),
-        omitted(len(zones.intervals) - len(rows), "interval"),
-    )
 
 
 def evidence_image(sheet: Sheet) -> Html:
@@ -99,9 +76,3 @@ def evidence_table(scratchpad: Scratchpad) -> Html:
 def no_evidence(why: str = "") -> Html:
     """Return what takes the place of an empty scratchpad, and what the answer rests on instead."""
     return paragraph(f"Evidence: {why}." if why else "There is no evidence.")
-
-
-def timeline_image(lanes: Sequence[Lane], duration_s: float, alt: str) -> Html:
-    """Return lanes over the duration of a video, in seconds, as an image."""
-    png = timeline.draw_png(lanes, duration_s)
-    return scrollable("Timeline", image(png, "png", alt, timeline.WIDTH_PX, timeline.LEGIBLE_PX))

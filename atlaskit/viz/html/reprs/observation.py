@@ -17,28 +17,23 @@ def observation(seen: Observation) -> Html:
         guarded("The state", lambda: _state_table(seen)),
         lazy_image(seen.looking_at) if seen.looking_at is not None else "",
         view(seen.view, SMALL_WIDTH_PX),
-        guarded("The legal actions", lambda: _legal_table(seen)),
         guarded("The subtitles", lambda: _subtitle_table(seen)),
     )
 
 
 def _state_table(seen: Observation) -> Html:
     state, grid = seen.state, seen.state.grid
-    labels = ", ".join(state.scratchpad.labels) or "none"
+    legal = sorted(seen.legal.cells.items(), key=lambda each: not each[1])  # those without cells last
+    actions = "; ".join(f"{ACTIONS[name].title}{f' {listed(cells)}' if cells else ''}" for name, cells in legal)
     rows: list[tuple[str, object]] = [
         ("grid", f"{span_text((grid.start_s, grid.end_s))}, depth {grid.depth} of at most {state.rules.max_depth}"),
         ("path", " → ".join(["root", *map(str, grid.path)])),
         ("traversal", state.rules.traversal),
-        ("evidence", f"{counted(len(state.scratchpad), 'frame')}: {labels}"),
+        ("evidence", f"{counted(len(state.scratchpad), 'frame')}: {', '.join(state.scratchpad.labels) or 'none'}"),
         ("dead zones", f"{percent(state.dead_zones.coverage(grid.start_s, grid.end_s))} of this grid"),
+        ("legal actions", untrusted(actions or "none", 2_000)),
     ]
     return fact_table(rows if not state.finished else [*rows, ("finished", True)])
-
-
-def _legal_table(seen: Observation) -> Html:
-    named = sorted(seen.legal.cells.items(), key=lambda each: not each[1])  # those without cells last
-    rows = [(ACTIONS[name].title, listed(cells) if cells else "") for name, cells in named]
-    return table("Legal actions", ("action", "cells"), rows) if rows else paragraph("No action is legal.")
 
 
 def _subtitle_table(seen: Observation) -> str:

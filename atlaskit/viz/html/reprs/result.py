@@ -2,24 +2,17 @@
 
 from __future__ import annotations
 
-from itertools import islice
-
-from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import label_of
 from atlaskit.runs.events import Decision, Report, Review
-from atlaskit.runs.narrate import MAX_LISTED, cited_frames, counted, percent, span_text
+from atlaskit.runs.narrate import cited_frames, counted, percent, span_text
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.html.markup import Html, card, fact_table, guarded, paragraph, table, untrusted
 from atlaskit.viz.html.phrases import omitted, title
-from atlaskit.viz.html.reprs.memory import evidence_image, evidence_table, no_evidence, timeline_image
-from atlaskit.viz.html.timeline import Lane
-from atlaskit.viz.palette import DEAD, FOUND, TRUTH
+from atlaskit.viz.html.reprs.memory import evidence_image, evidence_table, no_evidence
 
 MAX_CHOICES = 40
 """Most choices in the table, and most frames cited for one."""
-MAX_ROUND_LANES = 12
-"""Most lanes of rounds; in a longer run, consecutive rounds share one."""
 
 
 def result(result: Result) -> Html:
@@ -30,7 +23,7 @@ def result(result: Result) -> Html:
         guarded("The answer", lambda: fact_table(_answer_rows(result))),
         guarded("The choices", lambda: _choice_table(result)) if result.question.choices else "",
         *(evidence if len(result.evidence) else [no_evidence(result.without_evidence)]),
-        guarded("The path", lambda: _path_timeline(result)),
+        guarded("The path", lambda: _path(result)),
         guarded("The cost", lambda: _cost_table(result)),
     )
 
@@ -89,49 +82,15 @@ def _choice_table(result: Result) -> Html:
     return card(table("Choices", columns, rows), omitted(len(result.question.choices) - len(rows), "choice"))
 
 
-def _path_timeline(result: Result) -> Html:
-    """Return the timeline of the regions that workers explored, with evidence and dead zones."""
-    duration_s, reports = result.sheet.video.duration_s, result.trace.of(Report)
+def _path(result: Result) -> Html:
+    """Return in words where workers looked; `plots.path` draws it, and the walkthrough."""
+    reports = result.trace.of(Report)
     added = sum(bool(event.kept) for event in reports)
-    visits = f"{counted(len(reports), 'visit')} by workers, {added:,} of which added evidence"
-    dead_share = percent(result.dead_zones.coverage(*result.within))
-    part = "the video" if result.within == (0.0, duration_s) else span_text(result.within)
-    times = ", ".join(clock(item.timestamp_s) for item in islice(result.evidence, MAX_LISTED)) or "no time"
-    alt = (
-        f"Regions that the run explored, over {clock(duration_s)}: {visits}; evidence at {times}; "
-        f"dead zones cover {dead_share}."
+    part = "the video" if result.within == (0.0, result.sheet.video.duration_s) else span_text(result.within)
+    return paragraph(
+        f"Explored: {counted(len(reports), 'visit')} by workers, {added:,} of which added evidence. Dead zones cover "
+        f"{percent(result.dead_zones.coverage(*result.within))} of {part}."
     )
-    legend = f"Explored regions: {visits} (filled; the others are outlined). Dead zones cover {dead_share} of {part}."
-    return card(timeline_image(_path_lanes(result), duration_s, alt), paragraph(legend))
-
-
-def _path_lanes(result: Result) -> list[Lane]:
-    truth = result.question.evidence_s
-    lanes = [Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])]
-    if result.intervals:
-        lanes.append(Lane("answer", outlined=result.intervals))
-    if truth:
-        lanes.append(Lane("ground truth", truth, colour=TRUTH))
-    return [*lanes, *round_lanes(result), Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
-
-
-def round_lanes(result: Result) -> list[Lane]:
-    """Return the regions that workers explored, a lane for each round or for a few of them."""
-    reports, lanes = result.trace.of(Report), list[Lane]()
-    rounds = max((event.round for event in reports), default=0)
-    rounds_per_lane = max(1, -(-rounds // MAX_ROUND_LANES))
-    for first in range(1, rounds + 1, rounds_per_lane):
-        last = min(first + rounds_per_lane - 1, rounds)
-        visits = [event for event in reports if first <= event.round <= last]
-        lanes.append(
-            Lane(
-                f"round {first}" if first == last else f"rounds {first}–{last}",
-                filled=[event.interval_s for event in visits if event.kept],
-                outlined=[event.interval_s for event in visits if not event.kept],
-                colour=FOUND,
-            )
-        )
-    return lanes
 
 
 def _cost_table(result: Result) -> Html:

@@ -8,11 +8,21 @@ from atlaskit.environment.render import View
 from atlaskit.environment.render import view as make_view
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import Video
-from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, fact_table, guarded, jpeg_image, paragraph, untrusted
+from atlaskit.viz.html.markup import (
+    SHARP,
+    SMALL_WIDTH_PX,
+    Html,
+    card,
+    fact_table,
+    guarded,
+    jpeg_image,
+    paragraph,
+    untrusted,
+)
 from atlaskit.viz.html.phrases import title
 from atlaskit.viz.html.reprs.images import view_caption, view_description
 
-OVERVIEW_CELL_PX = SMALL_WIDTH_PX // 8
+OVERVIEW_CELL_PX = SHARP * SMALL_WIDTH_PX // 8
 """Side of a cell in a video's overview, which has 8×8 cells as the root grid has by default."""
 
 

@@ -80,7 +80,7 @@ class StepView {
     address.then((arrived) => { image.src = arrived; }, (reason) => {
       figure.classList.add("missing");
       image.replaceWith(...(isMap ? [this.map.plain()] : []));
-      caption.textContent += `. It cannot be shown: ${reason}`;
+      caption.append(` It cannot be shown: ${reason}`);
     }).finally(() => {
       loading.delete(image);
       figure.removeAttribute("aria-busy");

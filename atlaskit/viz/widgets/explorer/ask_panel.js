@@ -1,7 +1,6 @@
 // The question about the shown region: the line of code, or of the shell, that asks it, and, with a model, the run:
 // its progress, its answer, its evidence and its steps.
 const LINE_MS = 150; // after the last key, until the line is written
-const MIN_REGION_S = 1; // of a shown frame or a shorter grid, the region is a grid above it
 
 class AskPanel {
   constructor(explorer) {
@@ -92,13 +91,7 @@ class AskPanel {
 
   draft() {
     const choices = this.choices.value.split("\n").filter((choice) => choice.trim());
-    return { question: this.question.value, choices, within: this.within.checked ? this.regionOf(this.explorer.shown) : null };
-  }
-
-  // The interval of what is shown, or of the smallest grid above it that is long enough to search.
-  regionOf({ span_s: shown, crumbs }) {
-    const spans = [...crumbs.map((crumb) => crumb.span_s), shown];
-    return spans.findLast(([start, end]) => end - start >= MIN_REGION_S) ?? spans[0];
+    return { question: this.question.value, choices, within: this.within.checked ? regionOf(this.explorer.shown) : null };
   }
 
   writeLineSoon() {
@@ -121,7 +114,7 @@ class AskPanel {
   onShown(message) {
     const isWhole = message.place.look === "grid" && !message.place.path.length;
     if (!this.isChosen) this.within.checked = !isWhole;
-    this.region.textContent = `(${this.regionOf(message).map(clockText).join("–")})`;
+    this.region.textContent = `(${regionOf(message).map(clockText).join("–")})`;
     if (this.box.open) this.writeLineSoon();
   }
 

@@ -17,7 +17,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
-from atlaskit.models.protocol import Model
+from atlaskit.models.protocol import Model, now_s
 from atlaskit.models.stopping import Stopped
 from atlaskit.runs.narrate import agent, summary
 from atlaskit.runs.result import Result
@@ -27,7 +27,7 @@ from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
-from atlaskit.viz.widgets.explorer.drafts import Draft, expression_of
+from atlaskit.viz.widgets.explorer.drafts import Draft
 
 MAX_EVIDENCE, MAX_STEPS = 60, 12
 """Most evidence frames that are listed, and most steps: the latest."""
@@ -35,11 +35,7 @@ MAX_CHARS = 1_000
 """Characters of one text of a run."""
 MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
 """Most questions that are offered, and the kinds that the page can ask."""
-STANDS_FOR = {
-    "video": "In this line, `video` stands for your video.",
-    "vlm": "In this line, `vlm` stands for your model.",
-}
-"""What is said beside the line about a name that the notebook does not have."""
+STANDS_FOR = "In this line, `video` stands for your video, and `vlm` for your model."
 NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
 NO_MODEL_IN_SHELL = "To ask from here, start it with a model: atlaskit explore VIDEO --model MODEL."
 
@@ -111,11 +107,8 @@ class AskPanel:
         explorer = self._explorer
         if explorer.command is not None:
             return self._send({"is": "line", "line": draft.command(*explorer.command), "note": ""})
-        video = expression_of(explorer.atlas.video, explorer, "atlas.video")
-        vlm = repr(explorer.vlm) if isinstance(explorer.vlm, str) else expression_of(explorer.vlm, explorer, "vlm")
-        unknown = [*(["video"] if video is None else []), *(["vlm"] if vlm is None else [])]
-        line = draft.line(video or "video", vlm or "vlm")
-        return self._send({"is": "line", "line": line, "note": " ".join(STANDS_FOR[name] for name in unknown)})
+        line = draft.line("video", repr(explorer.vlm) if isinstance(explorer.vlm, str) else "vlm")
+        return self._send({"is": "line", "line": line, "note": STANDS_FOR})
 
     @property
     def _no_model(self) -> str:
@@ -167,7 +160,7 @@ class AskPanel:
         hint = "" if self._explorer.vlm is not None else self._no_model
         state: dict[str, Any] = {"is": "state", "phase": "idle", "hint": hint}
         if run is not None and not run.is_over:
-            state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(run.seconds)}
+            state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(now_s() - run.started_s)}
             state |= {"question": run.draft.text, **_progress(run.so_far)}
         elif run is not None and run.result is None:
             is_stopped = isinstance(run.error, Stopped)

@@ -30,6 +30,7 @@ class AskedRun:
         so_far: The run so far, as drawn last.
         result: What `ask` returned; None while the run goes on, or if it has no result.
         error: Why it has no result; None while it goes on, or if it has one.
+        started_s: When it began, as `now_s` counts.
         is_stopping: Whether it has been told to stop.
     """
 
@@ -58,15 +59,10 @@ class AskedRun:
         self.is_stopping, self.is_over = False, False
         self._ask, self._vlm, self._video, self._cache, self._on_change = ask, vlm, video, cache, on_change
         self._model: StoppableModel | None = None
-        self._started_s = now_s()
+        self.started_s = now_s()
         self._display = DrawingThread(self, video, cache)
         self._thread = threading.Thread(target=self._run, daemon=True, name="atlaskit-ask")
         self._thread.start()
-
-    @property
-    def seconds(self) -> float:
-        """Seconds since the start."""
-        return now_s() - self._started_s
 
     def stop(self) -> None:
         """End the run soon, without a result; calls in flight are cancelled."""

@@ -22,13 +22,15 @@ function cellElement(cell, index, focus) {
   const labels = cell.found.slice(0, MAX_LABELS).join(" ") + (cell.found.length > MAX_LABELS ? "…" : "");
   return element("div", { class: classes.filter(Boolean).join(" "), role: "gridcell", "data-index": index,
     tabindex: index === focus ? 0 : -1, "aria-label": cellText(cell, index) },
+    element("span", { class: "at", "aria-hidden": "true" }, clockText(cell.time_s)),
     cell.found.length ? element("span", { class: "found" }, labels) : null,
     cell.dead === 1 ? element("span", { class: "out", "aria-hidden": "true" }, "×") : null);
 }
 
 // The cell that has the focus first when a place follows another: on the way back, the one that was opened.
-function firstFocus({ path, look, cell }, to) {
+function firstFocus({ path, look, cell }, to, focus) {
   if (to.look !== "grid") return 0;
+  if (look === "grid" && path.join() === to.path.join()) return focus; // the same place, sharper
   if (look !== "grid" && path.length === to.path.length) return cell;
   return path.length > to.path.length ? path[to.path.length] : 0;
 }

@@ -1,55 +1,82 @@
-"""`make_clip`: a few seconds of a video as a silent WebM, made when somebody wants to see it."""
+"""`make_clip`: a part of a video as a film with its sound, to play in the page or to send on."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.image import unreadable_tile
 from atlaskit.environment.question import Span
-from atlaskit.errors import FrameError, InputError
+from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.runs.narrate import span_text
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 
-SHORTEST_S, LONGEST_S = 2.0, 10.0
-"""Length of a clip: a shorter one is over before one sees it; a longer one takes long to make."""
-LONGEST_SIDE_PX = 480
-MAX_FPS = 15
-BIT_RATE = 1_000_000
-MAX_BYTES = 4_000_000
-CODECS = ("libvpx", "libvpx-vp9")
-"""The encoders that make what every browser plays: VP8, which is faster to make, and VP9."""
-CLIP = Kind("clip", 1, is_image=True)
-"""A few seconds as a film. Left out: the encoder and its version."""
-WEBM = b"\x1a\x45\xdf\xa3"
-"""How a WebM starts."""
+SHORTEST_S = 2.0
+"""Least length of a clip: a shorter one is over before one sees it."""
+BATCH = 40
+"""Frames that are decoded at once, so that a long clip does not fill the memory."""
+RATE = 48_000
+"""Samples of its sound per second."""
+GAP = RATE // 10
+"""Sound that is off by fewer samples goes on without a break: times in files are rounded."""
+CLIP = Kind("clip", 2, is_image=True)
+"""A part of a video as a film. Left out: the encoders and their versions."""
+Samples = NDArray[np.int16]
+"""Stereo sound at `RATE`, (n, 2)."""
+
+
+class Form(NamedTuple):
+    """How a clip is made."""
+
+    longest_s: float
+    longest_side_px: int
+    max_fps: int
+    encoders: tuple[str, ...]
+    """Those of pictures, the best one first."""
+    options: dict[str, object]
+    sound: str
+    """The encoder of sound."""
+
+
+# Threads of libvpx wait in a loop: on a busy machine they take 20 times as long.
+VPX: dict[str, object] = {"deadline": "realtime", "cpu-used": "8", "b": "1000000", "threads": "1"}
+FORMS = {
+    # VP8, which is fast to make, and VP9 play in every browser; H.264 in players and messengers.
+    "webm": Form(10, 640, 15, ("libvpx", "libvpx-vp9"), VPX, "libopus"),
+    "mp4": Form(120, 1280, 30, ("libx264", "libopenh264"), {"preset": "veryfast", "crf": "23"}, "aac"),
+}
+"""The forms of a clip: one to play in the page, and one to send on."""
 
 
 @dataclass(frozen=True)
 class Clip:
-    """A few seconds of a video, silent; made when it is first read, and then cached."""
+    """A part of a video; it is made when it is first read, and then cached."""
 
     video: Video
     start_s: float
     end_s: float
     cache: Cache = field(compare=False)
+    form: str = "webm"
 
     @property
     def fps(self) -> float:
         """Frames per second: those of the video, unless these are many."""
-        return min(self.video.fps, MAX_FPS)
+        return min(self.video.fps, FORMS[self.form].max_fps)
 
     @property
     def size(self) -> tuple[int, int]:
         """(width, height) in pixels: even, as the encoders need it, and at most the video's."""
-        scale = min(1.0, LONGEST_SIDE_PX / max(self.video.size))
+        scale = min(1.0, FORMS[self.form].longest_side_px / max(self.video.size))
         width, height = (max(16, 2 * round(side * scale / 2)) for side in self.video.size)
         return width, height
 
@@ -57,84 +84,167 @@ class Clip:
     def key(self) -> str:
         """Hash of everything that the clip is made of."""
         span_us = [microseconds(self.start_s), microseconds(self.end_s)]
-        return CLIP.key(video=self.video.fingerprint, span_us=span_us, size=self.size, fps=self.fps)
+        return CLIP.key(video=self.video.fingerprint, span_us=span_us, size=self.size, fps=self.fps, form=self.form)
 
-    def webm(self) -> bytes:
-        """Return the clip as WebM; a frame that cannot be decoded is hatched, as in a grid.
+    def film(self) -> bytes:
+        """Return the clip as a film; a frame that cannot be decoded is hatched, as in a grid.
 
         Raises:
-            InputError: PyAV has no encoder for it, or it would be too large.
+            InputError: PyAV has no encoder for it.
         """
-        return self.cache.remember(self.key, self._encode, fits=lambda entry: entry.startswith(WEBM))
+        return self.cache.remember(self.key, self._encode)
 
     def _encode(self) -> bytes:
         count = max(1, round((self.end_s - self.start_s) * self.fps))
         times_s = [self.start_s + index * (self.end_s - self.start_s) / count for index in range(count)]
-        frames = self.video.try_frames(times_s, self.size)
+        is_passing = any(self.video.locate(time_s)[0].is_stand_in for time_s in (times_s[0], times_s[-1]))
         unreadable = np.asarray(unreadable_tile(self.size))
-        webm = encode_webm([unreadable if isinstance(frame, FrameError) else frame for frame in frames], self.fps)
-        if len(webm) > MAX_BYTES:
-            raise InputError(f"A clip has at most {MAX_BYTES:,} bytes; this one has {len(webm):,}. Open a finer cell.")
-        is_passing = any(isinstance(frame, FrameError) and not frame.is_lasting for frame in frames)
-        is_stand_in = any(self.video.locate(time_s)[0].is_stand_in for time_s in (times_s[0], times_s[-1]))
-        return Transient(webm) if is_passing or is_stand_in else webm
+
+        def frames() -> Iterator[Pixels]:
+            nonlocal is_passing
+            for first in range(0, count, BATCH):
+                for frame in self.video.try_frames(times_s[first : first + BATCH], self.size):
+                    is_passing |= isinstance(frame, FrameError) and not frame.is_lasting
+                    yield unreadable if isinstance(frame, FrameError) else frame
+
+        film = _film(frames(), self, _sound(self.video, (self.start_s, self.end_s)))
+        return Transient(film) if is_passing else film
 
 
-def make_clip(video: Video, span_s: Span, around_s: float, cache: Cache) -> tuple[Clip, str]:
-    """Return the clip of an interval, and a sentence that says what it shows of it.
+def make_clip(video: Video, span_s: Span, around_s: float, cache: Cache, form: str = "webm") -> tuple[Clip, str]:
+    """Return the clip of an interval, and words that say what it shows of it.
 
     Args:
         video: The video.
-        span_s: The interval, of which at most LONGEST_S are shown. One shorter than SHORTEST_S is
+        span_s: The interval, of which a form shows so much at most. One shorter than SHORTEST_S is
             shown with what is before and after it.
         around_s: The second in it around which a longer one is cut.
         cache: Where clips are cached.
+        form: A name of FORMS.
     """
-    length_s = span_s[1] - span_s[0]
-    shown_s = min(max(length_s, SHORTEST_S), LONGEST_S, video.duration_s)
+    length_s, longest_s = span_s[1] - span_s[0], FORMS[form].longest_s
+    shown_s = min(max(length_s, SHORTEST_S), longest_s, video.duration_s)
     centre_s = around_s if length_s > shown_s else (span_s[0] + span_s[1]) / 2
     lowest_s, highest_s = (span_s[0], span_s[1]) if length_s > shown_s else (0.0, video.duration_s)
     start_s = max(lowest_s, min(centre_s - shown_s / 2, highest_s - shown_s))
     end_s = min(start_s + shown_s, video.duration_s)
-    limit = f"; a clip has at most {LONGEST_S:g} s" if length_s > shown_s else ""
-    words = f"Plays {span_text((start_s, end_s))}, without sound{limit}."
-    return Clip(video, start_s, end_s, cache), words
+    limit = f"; it has at most {longest_s:g} s" if length_s > shown_s else ""
+    return Clip(video, start_s, end_s, cache, form), f"{span_text((start_s, end_s))}{limit}"
 
 
-def encode_webm(frames: Sequence[Pixels], fps: float) -> bytes:
-    """Return frames of one even size as WebM without sound.
+def has_sound(film: bytes) -> bool:
+    """Return whether a film has a track of sound."""
+    import av
+
+    with av.open(io.BytesIO(film)) as container:
+        return bool(container.streams.audio)
+
+
+def pieces(video: Video, span_s: Span) -> Iterator[tuple[Video, float, float]]:
+    """Yield the files that an interval lies in, each with start and end in its own seconds."""
+    start_s, end_s = span_s
+    while start_s < end_s:
+        part, local_s = video.locate(start_s)
+        length_s = max(1 / RATE, min(end_s - start_s, part.duration_s - local_s))
+        yield part, local_s, local_s + length_s
+        start_s += length_s
+
+
+def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
+    """Return frames and sound as a film.
 
     Raises:
         InputError: PyAV has no encoder for it.
     """
     import av
+    from av.audio.stream import AudioStream
     from av.video.reformatter import Colorspace
     from av.video.stream import VideoStream
 
-    buffer = io.BytesIO()
-    with av.open(buffer, "w", format="webm") as container:
-        stream = container.add_stream(_encoder(), rate=Fraction(fps).limit_denominator(60_000))
+    form, buffer, second = FORMS[clip.form], io.BytesIO(), max(1, round(clip.fps))
+    with av.open(buffer, "w", format=clip.form) as container:
+        stream = container.add_stream(_encoder(form.encoders), rate=Fraction(clip.fps).limit_denominator(60_000))
         assert isinstance(stream, VideoStream)
-        stream.height, stream.width = frames[0].shape[:2]
-        stream.pix_fmt, stream.bit_rate = "yuv420p", BIT_RATE
-        stream.options = {"deadline": "realtime", "cpu-used": "8"}
-        stream.thread_count = 1  # threads of libvpx wait in a loop: on a busy machine they take 20 times as long
+        stream.width, stream.height = clip.size
+        stream.pix_fmt, stream.options = "yuv420p", form.options.copy()
         stream.codec_context.colorspace = Colorspace.ITU601
+        voice = None if sound is None else container.add_stream(form.sound, rate=RATE)
+        assert voice is None or isinstance(voice, AudioStream)
+
+        def speak(first: int, last: int | None) -> None:
+            """Write the seconds of sound that belong to the next pictures."""
+            if voice is not None and sound is not None and len(sound[first:last]):
+                heard = av.AudioFrame.from_ndarray(sound[first:last].reshape(1, -1), format="s16", layout="stereo")
+                heard.sample_rate, heard.pts = RATE, first
+                container.mux(voice.encode(heard))
+
+        number = -1
         for number, frame in enumerate(frames):
+            if number % second == 0:
+                speak(number // second * RATE, (number // second + 1) * RATE)
             picture = av.VideoFrame.from_ndarray(frame, format="rgb24").reformat(format="yuv420p")
             picture.pts = number
             container.mux(stream.encode(picture))
+        speak((number // second + 1) * RATE, None)
         container.mux(stream.encode())
+        container.mux([] if voice is None else voice.encode())
     return buffer.getvalue()
 
 
-def _encoder() -> str:
-    """Return the first encoder of `CODECS` that PyAV has."""
+def _encoder(names: tuple[str, ...]) -> str:
+    """Return the first encoder that PyAV has."""
     import av
 
-    for name in CODECS:
+    for name in names:
         try:
             return str(av.Codec(name, "w").name)
         except ValueError:  # PyAV was built without it
             continue
-    raise InputError(f"A clip needs the encoder {' or '.join(CODECS)}; PyAV here has neither. Install PyAV from PyPI.")
+    raise InputError(f"A clip needs the encoder {' or '.join(names)}; PyAV here has neither. Install PyAV from PyPI.")
+
+
+def _sound(video: Video, span_s: Span) -> Samples | None:
+    """Return the sound of an interval, or silence; None if no file of it has sound."""
+    sound, first, is_heard = np.zeros((round((span_s[1] - span_s[0]) * RATE), 2), np.int16), 0, False
+    for part, start_s, end_s in pieces(video, span_s):
+        last = first + round((end_s - start_s) * RATE)
+        with suppress(VideoError):  # it has no sound
+            _hear(part, start_s, sound[first:last])
+            is_heard = True
+        first = last
+    return sound if is_heard else None
+
+
+def _hear(part: Video, start_s: float, sound: Samples) -> None:
+    """Write the sound of a file from a second on into an array, as far as it can be decoded.
+
+    Raises:
+        VideoError: The file has no sound, or its clock jumps, so that its sound has to be decoded
+            from the start.
+    """
+    import av
+
+    from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, open_container
+
+    source = part.open_sound()
+    if source.joints:
+        raise VideoError(f"The clock of {part.name} jumps.")
+    origin_s, place = source.start_s + source.lead_s + start_s, 0
+    container, _ = open_container(source.path, is_known=True)
+    with container, suppress(*DECODE_ERRORS):
+        stream, resampler = container.streams.audio[source.track().number], av.AudioResampler("s16", "stereo", RATE)
+        discard_others(container, stream)
+        container.seek(round(max(0.0, origin_s - 1) * av.time_base))  # decoders need some sound before it
+        for frame in container.decode(stream):
+            at = round(((frame.time or 0.0) - origin_s) * RATE)
+            if at >= len(sound):
+                break
+            place = place if abs(at - place) < GAP else at
+            frame.pts = None
+            for piece in resampler.resample(frame):
+                samples = piece.to_ndarray().reshape(-1, 2)
+                if place + len(samples) > 0:
+                    room = sound[max(0, place) :]
+                    heard = samples[max(0, -place) :][: len(room)]
+                    room[: len(heard)] = heard
+                place += len(samples)

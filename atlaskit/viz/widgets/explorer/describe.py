@@ -76,10 +76,10 @@ def _crumbs(root: Grid, location: Location) -> list[dict[str, Any]]:
 
 
 def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
-    picture, view = shown.picture, shown.observation.view
+    picture = shown.picture
     if not isinstance(picture, View):
         return []
-    legal = set(shown.observation.legal["expand"]) if picture is view else set()
+    legal = set(shown.observation.legal["expand"]) if shown.location.look == "grid" else set()
     return [
         {**_cell(atlas, cell, marks), "at": stamp(time_s), "time_s": time_s, "opens": cell.index in legal}
         for cell, time_s in zip(picture.cells, picture.moments, strict=True)

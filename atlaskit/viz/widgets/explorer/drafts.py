@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,7 +38,7 @@ class Draft:
             case {"question": str(text), "choices": [*choices], "within": None | [_, _] as within}:
                 if all(isinstance(choice, str) for choice in choices) and len(choices) <= MAX_CHOICES:
                     lines = tuple(choice[:MAX_CHARS].strip() for choice in choices)
-                    span = None if within is None else _checked_span(within, duration_s)
+                    span = None if within is None else checked_span(within, duration_s)
                     return cls(text[:MAX_CHARS].strip(), tuple(filter(None, lines)), span)
         raise InputError(
             f"A question of the page needs a text, at most {MAX_CHOICES} choices, and an interval or null; "
@@ -82,32 +81,11 @@ class Draft:
         return shlex.join(words)
 
 
-def variable_of(value: object) -> str | None:
-    """Return the name of the notebook's variable that holds an object; None if there is none."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None and value is not None else None
-    variables = dict(getattr(shell, "user_ns", {}))  # a copy, since a cell may be running
-    return next((name for name, held in variables.items() if held is value and not name.startswith("_")), None)
-
-
-def expression_of(value: object, holder: object, attribute: str) -> str | None:
-    """Return the notebook's expression for an object; None if there is none.
-
-    Args:
-        value: The object.
-        holder: What holds the object too, and may have a name where the object has none.
-        attribute: Where it holds it.
-    """
-    if value is None:
-        return None
-    name, holder_name = variable_of(value), variable_of(holder)
-    return name or (f"{holder_name}.{attribute}" if holder_name else None)
-
-
-def _checked_span(within: list[Any], duration_s: float) -> Span:
-    """Return an interval in whole milliseconds, cut to the video."""
-    if all(type(time_s) in (int, float) and math.isfinite(time_s) for time_s in within):
-        start_s, end_s = (min(max(0.0, round(float(time_s), 3)), duration_s) for time_s in within)
-        if start_s < end_s:
-            return start_s, end_s
+def checked_span(within: object, duration_s: float) -> Span:
+    """Return an interval that a page sent, in whole milliseconds, cut to the video."""
+    match within:
+        case [int() | float() as first, int() | float() as last] if math.isfinite(first) and math.isfinite(last):
+            start_s, end_s = (min(max(0.0, round(float(time_s), 3)), duration_s) for time_s in (first, last))
+            if start_s < end_s:
+                return start_s, end_s
     raise InputError(f"An interval needs a start before its end, both in the video, in seconds; got {within!r:.80}.")

@@ -1,10 +1,11 @@
 // The page of the explorer. It requests locations from the kernel, and shows their images.
 const REPLY_MS = 4000; // until the page reports that the kernel has not replied
 const NO_KERNEL = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
-const ORDER_MS = 15_000; // the same, for what takes longer than a picture
 const BUSY = "The kernel is busy and has not replied yet: another cell may be running. It replies while a cell runs " +
   "if JupyterLab is 4.4 or newer and ipykernel 7 or newer; otherwise when that cell has ended.";
 const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
+const SHARPER = 1.1; // how many times wider the page must be than when its picture was requested, to request it again
+const RESIZED_MS = 250; // after the last change of the width, until a sharper picture is requested
 
 class Explorer {
   constructor(model, el) {
@@ -15,7 +16,6 @@ class Explorer {
     this.showStatic = () => {};
     this.build(el);
     this.listen();
-    this.send({ want: "here" });
   }
 
   build(el) {
@@ -30,34 +30,35 @@ class Explorer {
     this.status = element("p", { class: "status" });
     this.notice = element("p", { class: "notice", role: "status" });
     this.trouble = element("p", { class: "trouble", role: "alert" });
-    this.panels = [new SearchPanel(this), new AskPanel(this)];
+    this.panels = [new SearchPanel(this), new NotesPanel(this), new AskPanel(this)];
     this.actions = this.makeActions(...this.panels);
-    this.help = new Help(this.actions);
+    this.help = keysPanel(this.actions);
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
       "data-lm-suppress-shortcuts": "true", hidden: true },
       element("nav", { "aria-label": "breadcrumbs" }, this.crumbs), this.controls(), this.ruler.box, this.stage,
-      this.status, this.trouble, this.notice, this.caption, this.help.box, ...this.panels.map((panel) => panel.box));
+      this.status, this.trouble, this.notice, this.caption, ...this.panels.map((panel) => panel.box), this.help);
     this.el = el;
     el.append(this.root);
   }
 
   // What single keys do, and those buttons that do the same.
-  makeActions(search, ask) {
+  makeActions(search, notes, ask) {
     const actions = [
       ["Backspace", "go back, as Escape does", () => this.goBack(), "← back"],
       ["b", "show the time just before the cell", () => this.look("before"), "time before"],
       ["a", "show the time just after the cell", () => this.look("after"), "time after"],
       ["f", "show the cell's frame at full resolution", () => this.look("frame"), "full frame"],
-      ["p", "play a clip of the cell; Escape closes it", 
-        () => this.order({ want: "clip", ...oneFrame(this.shown, this.focus) }, "Making a clip…"), "play clip"],
+      ["p", "play a clip of the cell; Escape closes it", () => this.orderClip("webm", "Making a clip…"), "play clip"],
+      ["d", "save a clip of the cell as a film", () => this.orderClip("mp4", "Making a film…"), "save clip"],
       ["c", "copy the time", () => this.copyTime(), "copy time"],
       ["s", "save the picture as PNG; with Shift, the cell's frame", (isShifted) => this.save(isShifted), "save sheet"],
-      ["m", "show or hide the marks of the run", () => this.toggleMarks(), "marks"],
+      ["m", "show or hide times and marks", () => this.toggleMarks(), "marks"],
       ["t", "go to a time that you type: 65, 1:05, 1:02:03.5 or 1m5s", () => this.time.focus()],
       ["/", "search words in the subtitles", () => search.open()],
       ["n", "go to the next line that was found; with Shift, to the one before", (isShifted) => search.step(isShifted ? -1 : 1)],
+      ["w", "write a note about the cell", () => notes.open(this.focus)],
       ["q", "ask a question about the shown region", () => ask.open()],
-      ["?", "show this list", () => this.help.toggle(), "keys"],
+      ["?", "show or hide this list", () => this.toggleHelp()],
     ];
     return actions.map(([key, words, act, label]) => ({ key, words, act,
       button: label && button(label, { "aria-keyshortcuts": key, title: words }, () => act(false)) }));
@@ -71,13 +72,14 @@ class Explorer {
     const frame = button("save frame", { "aria-keyshortcuts": "Shift+s" }, () => this.save(true));
     this.facts = element("span", { class: "facts" });
     const made = element("div", { class: "controls" }, ...this.actions.map((action) => action.button).filter(Boolean),
-      this.facts);
+      this.time.box, this.facts);
     this.buttonOf("s").after(frame);
-    this.buttonOf("?").before(this.time.box);
     return made;
   }
 
   listen() {
+    this.sizes = new ResizeObserver(() => this.onSize());
+    this.sizes.observe(this.el);
     this.endListening = listen(this.model, (message, buffers) => this.receive(message, buffers), () => this.stop());
     this.root.addEventListener("keydown", (event) => this.onKey(event));
     this.cells.addEventListener("click", (event) => this.onClick(event));
@@ -88,8 +90,9 @@ class Explorer {
 
   close() {
     this.endListening();
+    this.sizes.disconnect();
+    clearTimeout(this.sizeTimer);
     clearTimeout(this.replyTimer);
-    clearTimeout(this.orderTimer);
     clearTimeout(this.aheadTimer);
     URL.revokeObjectURL(this.picture.src);
     this.clip.release();
@@ -97,12 +100,30 @@ class Explorer {
     this.showStatic();
   }
 
+  // Device pixels across the picture: the kernel draws it as sharp as the screen is.
+  get pixels() {
+    const most = parseFloat(getComputedStyle(this.root).maxWidth) || Infinity;
+    return Math.round(devicePixelRatio * (this.stage.clientWidth || Math.min(this.el.clientWidth, most)));
+  }
+
+  // Requests the first picture once the page has a width, and a sharper one when the page has grown.
+  onSize() {
+    clearTimeout(this.sizeTimer);
+    if (!this.el.clientWidth || this.hasStopped) return;
+    const isFirst = !this.isSized;
+    this.isSized = true;
+    if (isFirst) this.send({ want: "here" });
+    else this.sizeTimer = setTimeout(() => {
+      if (this.shown && !this.clip.isOpen && this.pixels > SHARPER * this.shown.px) this.go(this.shown.place);
+    }, RESIZED_MS);
+  }
+
   // --- to the kernel
 
   send(message) {
     if (this.hasStopped) return this.fail(NO_KERNEL);
     try {
-      return this.model.send(message);
+      return this.model.send({ ...(this.isSized && { px: this.pixels }), ...message });
     } catch {
       return this.stop(); // the kernel stopped without a notice
     }
@@ -145,6 +166,10 @@ class Explorer {
     this.requested = null;
     if (this.hasStopped) return this.fail(NO_KERNEL);
     this.stage.setAttribute("aria-busy", "true");
+    return this.sendTimed(message);
+  }
+
+  sendTimed(message) {
     clearTimeout(this.replyTimer);
     this.replyTimer = setTimeout(() => this.fail(BUSY), REPLY_MS);
     return this.send(message);
@@ -154,9 +179,11 @@ class Explorer {
   order(message, words) {
     if (this.hasStopped) return this.fail(NO_KERNEL);
     this.notice.textContent = words;
-    clearTimeout(this.orderTimer);
-    this.orderTimer = setTimeout(() => { this.notice.textContent = `${words} ${BUSY}`; }, ORDER_MS);
-    return this.send(message);
+    return this.sendTimed(message);
+  }
+
+  orderClip(form, words) {
+    this.order({ want: "clip", form, ...oneFrame(this.shown, this.focus) }, words);
   }
 
   // Back from what was requested last, so that two presses in a row go back twice.
@@ -186,19 +213,23 @@ class Explorer {
     const act = {
       picture: () => this.receiveImage(message, buffers[0]),
       marks: () => this.drawMarks(message),
-      drawing: () => clearTimeout(this.replyTimer),
+      drawing: () => this.hear(),
       speech: () => this.ruler.setLane("speech", message.spans, message.words),
-      clip: () => { this.deliver(""); this.clip.show(buffers[0], message.words); },
-      png: () => { saveFile(buffers[0], "image/png", message.name); this.deliver(`Saved as ${message.name}.`); },
-      notice: () => this.deliver(message.words),
+      clip: () => { this.notice.textContent = ""; this.clip.show(buffers[0], message.words); },
+      file: () => {
+        saveFile(buffers[0], message.type, message.name);
+        this.notice.textContent = `Saved as ${message.name}. ${message.words ?? ""}`;
+      },
+      notice: () => { this.notice.textContent = message.words; },
       trouble: () => this.refuse(message.words),
     };
     if (Object.hasOwn(act, message.is)) act[message.is]();
   }
 
-  deliver(words) {
-    clearTimeout(this.orderTimer);
-    this.notice.textContent = words;
+  // The kernel has begun; what it makes may take long.
+  hear() {
+    clearTimeout(this.replyTimer);
+    if (this.trouble.textContent === BUSY) this.trouble.textContent = "";
   }
 
   // Shows why a place cannot be shown, at the field if its time was typed.
@@ -239,7 +270,7 @@ class Explorer {
     clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = message.note;
-    this.focus = firstFocus(this.shown?.place ?? message.place, message.place);
+    this.focus = firstFocus(this.shown?.place ?? message.place, message.place, this.focus);
     this.shown = message;
     this.caption.textContent = message.words;
     this.facts.textContent = `${message.depth} · ${message.resolution}`;
@@ -261,7 +292,7 @@ class Explorer {
   drawMarks(message) {
     if (JSON.stringify(message.place) !== JSON.stringify(this.shown?.place)) return;
     const hadFocus = this.cells.contains(document.activeElement);
-    this.shown = message;
+    this.shown = { ...message, px: this.shown.px };
     this.drawPlace(hadFocus);
   }
 
@@ -287,7 +318,6 @@ class Explorer {
     this.buttonOf("Backspace").disabled = look === "grid" && !path.length;
     this.buttonOf("f").disabled = look === "frame";
     this.buttonOf("s").hidden = look === "frame";
-    this.buttonOf("m").hidden = !this.shown.ruler.dead.length && !this.shown.ruler.found.length;
     this.buttonOf("m").setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
   }
 
@@ -362,6 +392,11 @@ class Explorer {
     this.updateButtons();
   }
 
+  toggleHelp() {
+    this.help.open = !this.help.open;
+    (this.help.open ? this.help : this.stage).scrollIntoView({ block: "nearest" });
+  }
+
   onKey(event) {
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     event.stopPropagation(); // else JupyterLab handles it
@@ -374,7 +409,6 @@ class Explorer {
   // The action of a key, or null; keys in a field, on a button or on a film are that element's.
   actionOf({ key: pressed, shiftKey, target }) {
     const key = pressed.length === 1 ? pressed.toLowerCase() : pressed;
-    if (this.help.isOpen) return key === "?" ? () => this.help.toggle() : null;
     const isTyped = target.closest("input:not([type=checkbox], [type=range]), textarea, select") !== null;
     const isControl = target.closest(".panel, input") !== null;
     if (isTyped || (isControl && key === "Escape")) return key === "Escape" ? () => this.focusStage() : null;

@@ -10,30 +10,36 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import islice
 from typing import Any, Literal
 
 from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.environment.image import LazyImage
+from atlaskit.environment.grid import clock
+from atlaskit.environment.image import WIDEST_PX, LazyImage
+from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, reason
 from atlaskit.models.protocol import Model
+from atlaskit.runs.narrate import MAX_LISTED, spans_text
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import Sampling
-from atlaskit.viz.html.markup import Html, plain_text
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, Html, card, guarded, paragraph, plain_text, untrusted
+from atlaskit.viz.html.reprs.images import lazy_image
 from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
-from atlaskit.viz.widgets.explorer.clips import make_clip
+from atlaskit.viz.widgets.explorer.clips import FORMS, has_sound, make_clip
 from atlaskit.viz.widgets.explorer.describe import Marks, describe
-from atlaskit.viz.widgets.explorer.files import png_of, unreadable_note
+from atlaskit.viz.widgets.explorer.drafts import checked_span
+from atlaskit.viz.widgets.explorer.files import file_name, png_of, unreadable_note
 from atlaskit.viz.widgets.explorer.lanes import lane
-from atlaskit.viz.widgets.explorer.navigation import Location, frame_at, make_atlas, moved, show
+from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_at, make_atlas, moved, show
+from atlaskit.viz.widgets.explorer.notes import Note, NotesPanel
 from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
-from atlaskit.viz.widgets.explorer.static import static_picture
 
 MAX_CHARS = 600
 """Characters of a message that says what failed."""
@@ -46,8 +52,8 @@ class GridExplorer(PageOwner):
     Backspace, Escape and the breadcrumbs lead back. F shows a cell's frame at full resolution, from
     which ← and → move by a frame, and with Shift by a second; B and A show the time just before and
     just after a cell; T goes to a typed time; P plays a clip. The ruler can be clicked and dragged.
-    The key ? lists all keys. From Python, `open`, `back`, `frame`, `before`, `after` and
-    `show_time` move what the notebook shows.
+    The key ? lists all keys. From Python, `open`, `back`, `frame` and `show_time` move what the
+    notebook shows.
 
     The interactive widget needs a running kernel; elsewhere, as on GitHub, the notebook shows a
     static picture.
@@ -95,14 +101,13 @@ class GridExplorer(PageOwner):
             vlm: The model that answers the questions asked in the page, as `ak.ask` takes it.
                 Without one, the page only writes the line of code that asks.
             k: Cells per side of a grid; 8 by default.
-            cell: Width and height of a cell in pixels; of a native cell, the longer of the two. By
-                default 120.
+            cell: Longer side of a cell in pixels where no page shows it, as in the static picture;
+                a page is as sharp as its screen. By default 120.
             max_depth: Depth of the finest grid, as in `Atlas`, where cells shorter than a second
                 cannot be opened. By default cells open down to the single frames of the video.
             fit: How a frame is fitted into its cell, as in `Atlas`; "native" by default.
             sampling: Which frame represents a cell, as in `Atlas`. By default it is a keyframe, if
-                the cell has one, because keyframes are many times faster to decode. The time of the
-                frame is written in its corner.
+                the cell has one, because keyframes are many times faster to decode.
             cache: Where images are cached; by default the cache that was opened last.
 
         Raises:
@@ -115,10 +120,11 @@ class GridExplorer(PageOwner):
         self.vlm, self.results = vlm, [] if result is None else [result]
         self.command: tuple[str, list[str]] | None = None
         self.place = self._requested = Location()
+        self._width_px = 0  # of the page that shows it
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
-        self._clip_jobs, self._file_jobs = Debouncer("explorer-clip"), Debouncer("explorer-file")
-        self._mark_jobs = Debouncer("explorer-marks")
-        self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self)
+        self._order_jobs, self._mark_jobs = Debouncer("explorer-orders"), Debouncer("explorer-marks")
+        self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
+        self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self), self._notes
 
     @property
     def view(self) -> View:
@@ -131,9 +137,14 @@ class GridExplorer(PageOwner):
         return self.results[-1] if self.results else None
 
     @property
+    def notes(self) -> tuple[Note, ...]:
+        """What was noted in the page about parts of this video, in order of time."""
+        return self._notes.notes
+
+    @property
     def picture(self) -> LazyImage:
         """The image that is shown: a grid, one frame, or the frames before or after a cell."""
-        return show(self.atlas, self.place).picture
+        return self._shown(self.place).picture
 
     def open(self, *cells: int) -> GridExplorer:
         """Open a cell of the grid, then a cell of that one, and so on.
@@ -155,22 +166,6 @@ class GridExplorer(PageOwner):
         """
         return self._go(Location(self.place.path, "frame", cell))
 
-    def before(self, cell: int) -> GridExplorer:
-        """Show the time just before a cell, as long as the cell.
-
-        Raises:
-            IllegalAction: The grid has no such cell, or the video starts with it.
-        """
-        return self._go(Location(self.place.path, "before", cell))
-
-    def after(self, cell: int) -> GridExplorer:
-        """Show the time just after a cell, as long as the cell.
-
-        Raises:
-            IllegalAction: The grid has no such cell, or the video ends with it.
-        """
-        return self._go(Location(self.place.path, "after", cell))
-
     def show_time(self, time_s: float) -> GridExplorer:
         """Show the frame at a time in seconds; `back` then leads to the finest grid that has it.
 
@@ -185,8 +180,11 @@ class GridExplorer(PageOwner):
         if self.has_page:
             self._mark_jobs.submit(self._send_marks)
 
+    def _shown(self, location: Location) -> Shown:
+        return show(self.atlas, location, self._width_px)
+
     def _go(self, location: Location) -> GridExplorer:
-        show(self.atlas, location).check_readable()
+        self._shown(location).check_readable()
         self.place = self._requested = location
         self._submit(location)
         return self
@@ -199,6 +197,8 @@ class GridExplorer(PageOwner):
 
     def _receive(self, message: dict[str, Any]) -> None:
         """Handle a message of the page. Whatever takes time is done by a thread."""
+        if type(width_px := message.get("px")) is int:
+            self._width_px = max(0, min(width_px, WIDEST_PX))
         if any(panel.receive(message) for panel in self._panels):
             return
         try:
@@ -208,21 +208,23 @@ class GridExplorer(PageOwner):
 
     def _handle(self, message: dict[str, Any]) -> None:
         """Handle a message of the page itself; raise AtlasError if it makes no sense."""
-        if message.get("want") == "speech":
-            return self._send_speech()
         location = self._location_in(message)
         match message.get("want"):
+            case "speech":
+                self._send_speech()
             case "ahead":
                 self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
-            case "clip":
-                send = partial(self._send_clip, location)
-                self._submit_order(self._clip_jobs, "The clip cannot be played", send)
+            case "clip" if (form := message.get("form", "webm")) in FORMS:
+                span_s = message.get("span_s")
+                span_s = None if span_s is None else checked_span(span_s, self.atlas.video.duration_s)
+                self._submit_order(
+                    "The clip cannot be made", partial(self._send_clip, location, span_s, form), form != "webm"
+                )
             case "png":
-                self._submit_order(self._file_jobs, "The picture cannot be saved", lambda _: self._send_png(location))
+                self._submit_order("The picture cannot be saved", lambda _: self._send_png(location))
             case _:
                 self._requested = location
                 self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
-        return None
 
     def _location_in(self, message: dict[str, Any]) -> Location:
         """Return the location that a message of the page is about."""
@@ -245,15 +247,16 @@ class GridExplorer(PageOwner):
         """Draw a location and send it to the page, unless another has been requested since."""
         self.send({"is": "drawing"})  # so that the page does not report a busy kernel
         try:
-            shown = show(self.atlas, location)
+            marks, width_px = self.marks, self._width_px
+            shown = show(self.atlas, location, width_px)
             shown.check_readable()
-            jpeg, marks = shown.picture.jpeg(), self.marks
+            jpeg = shown.picture.jpeg()
             message = {**describe(self.atlas, shown, marks), "is": "picture", "note": unreadable_note(jpeg)}
         except Exception as error:
             return self._send_error(error) if is_latest() else None
         if is_latest():
             self.place = location
-            self.send(message, [jpeg])
+            self.send({**message, "px": width_px}, [jpeg])
             if self.marks is not marks:  # set while the message was made
                 self.refresh()
         return None
@@ -261,7 +264,7 @@ class GridExplorer(PageOwner):
     def _send_marks(self, is_latest: IsLatest) -> None:
         """Send the marks of what is shown, unless they have been set again since."""
         try:
-            message = {**describe(self.atlas, show(self.atlas, self.place), self.marks), "is": "marks"}
+            message = {**describe(self.atlas, self._shown(self.place), self.marks), "is": "marks"}
         except Exception as error:
             return self._send_error(error)
         return self.send(message) if is_latest() else None
@@ -271,7 +274,7 @@ class GridExplorer(PageOwner):
         self._jobs.wait()
         try:
             if is_latest():
-                show(self.atlas, location).picture.jpeg()
+                self._shown(location).picture.jpeg()
         except (AtlasError, OSError):
             return  # the page shows the error if the location is requested
 
@@ -282,30 +285,35 @@ class GridExplorer(PageOwner):
             spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
             self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
 
-    def _submit_order(self, jobs: Debouncer, what: str, send: Callable[[IsLatest], None]) -> None:
+    def _submit_order(self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True) -> None:
         """Send by a thread what is no picture of a place; where that fails, a notice says why."""
 
         def job(is_latest: IsLatest) -> None:
+            self.send({"is": "drawing"})
             try:
                 send(is_latest)
             except Exception as error:
                 self.send({"is": "notice", "words": _words(what, error)})
 
-        jobs.submit(job)
+        self._order_jobs.submit(job, is_kept=is_kept)
 
-    def _send_clip(self, location: Location, is_latest: IsLatest) -> None:
-        """Send a clip of what is shown at a location, or of its cell."""
-        shown = show(self.atlas, location)
-        middle_s = shown.time_s if shown.time_s is not None else sum(shown.span_s) / 2
-        clip, words = make_clip(self.atlas.video, shown.span_s, middle_s, self.atlas.cache)
-        webm = clip.webm()
-        if is_latest():
-            self.send({"is": "clip", "words": words}, [webm])
+    def _send_clip(self, location: Location, span_s: Span | None, form: str, is_latest: IsLatest) -> None:
+        """Send a clip of an interval, or of a location's: to play it, or as a file."""
+        shown, atlas = self._shown(location), self.atlas
+        span_s, time_s = (shown.span_s, shown.time_s) if span_s is None else (span_s, None)
+        clip, words = make_clip(atlas.video, span_s, sum(span_s) / 2 if time_s is None else time_s, atlas.cache, form)
+        film = clip.film()
+        words += "" if has_sound(film) else ", without sound"
+        if form == "webm" and is_latest():
+            self.send({"is": "clip", "words": f"Plays {words}."}, [film])
+        elif form != "webm":
+            name = file_name(atlas.video, (clip.start_s, clip.end_s), form)
+            self.send({"is": "file", "type": f"video/{form}", "name": name, "words": f"{words}."}, [film])
 
     def _send_png(self, location: Location) -> None:
         """Send a PNG of what is shown at a location."""
-        png, name = png_of(self.atlas, show(self.atlas, location))
-        self.send({"is": "png", "name": name}, [png])
+        png, name = png_of(self.atlas, self._shown(location))
+        self.send({"is": "file", "type": "image/png", "name": name}, [png])
 
     def _send_error(self, error: Exception) -> None:
         self._requested = self.place
@@ -314,8 +322,12 @@ class GridExplorer(PageOwner):
     # --- in a notebook
 
     def _repr_html_(self) -> Html:
-        """Return the static picture: the current image, and a timeline of the video."""
-        return static_picture(self.atlas, self.place, self.marks)
+        """Return the static picture: the current image, and in words what a run found."""
+        zones, items = self.marks.dead_zones.intervals, islice(self.marks.evidence, MAX_LISTED)
+        found = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in items) or "none"
+        words = f"Evidence: {found}. Dead zones: {spans_text(zones) if zones else 'none'}."
+        picture = guarded("The image", lambda: lazy_image(show(self.atlas, self.place).picture, MAX_WIDTH_PX))
+        return card(picture, paragraph(untrusted(words)))
 
     def __repr__(self) -> str:
         return f"GridExplorer({self.atlas.video!r})"

@@ -1,4 +1,4 @@
-// The keys of the explorer, in a dialog.
+// The keys of the explorer, in a panel; `actions` are those of single keys, each with its words.
 const MOTIONS = [
   ["Arrows, Home, End", "move between cells"],
   ["Enter", "open the cell"],
@@ -6,23 +6,8 @@ const MOTIONS = [
   ["Arrows on the ruler", "go through the video, with Page Up and Page Down by a tenth"],
 ];
 
-class Help {
-  // `actions` are those of single keys, each with its words.
-  constructor(actions) {
-    const keys = actions.map(({ key, words }) => [key.length === 1 ? key.toUpperCase() : key, words]);
-    const rows = [...MOTIONS, ...keys].flatMap(([key, words]) =>
-      [element("dt", {}, element("kbd", {}, key)), element("dd", {}, words)]);
-    this.box = element("dialog", { class: "keys", "aria-label": "keys of the explorer" },
-      element("dl", {}, ...rows), button("close", { "aria-keyshortcuts": "Escape" }, () => this.box.close()));
-  }
-
-  get isOpen() {
-    return this.box.open;
-  }
-
-  // The browser gives the focus back when the dialog closes.
-  toggle() {
-    if (this.box.open) this.box.close();
-    else this.box.showModal();
-  }
+function keysPanel(actions) {
+  const keys = actions.map(({ key, words }) => [key.length === 1 ? key.toUpperCase() : key, words]);
+  return element("details", { class: "panel keys" }, element("summary", {}, "Keys (?)"), element("dl", {},
+    ...[...MOTIONS, ...keys].flatMap(([key, words]) => [element("dt", {}, element("kbd", {}, key)), element("dd", {}, words)])));
 }

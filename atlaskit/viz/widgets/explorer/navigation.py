@@ -17,7 +17,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import SUB_SECOND, Cell, Grid
-from atlaskit.environment.image import LazyImage
+from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.mdp import State, transition
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Still, View, with_look
@@ -31,6 +31,8 @@ Look = Literal["grid", "frame", "before", "after"]
 
 SCAN_CELL_PX = 320
 """Width and height of a cell in the image of the time before or after a cell."""
+STEP_PX = 40
+"""Cells are so many pixels wide, or a multiple, so that pages of about one width share images."""
 # With patches of one pixel, which no model sees, a native cell has exactly the video's shape.
 DEFAULTS: dict[str, Any] = {"k": 8, "cell": 120, "fit": "native", "sampling": "keyframe", "patch": 1}
 MORE_THAN_ONE = 1.001
@@ -161,8 +163,14 @@ def state_of(atlas: Atlas, location: Location) -> State:
     return state
 
 
-def show(atlas: Atlas, location: Location) -> Shown:
+def show(atlas: Atlas, location: Location, width_px: int = 0) -> Shown:
     """Return what there is at a location.
+
+    Args:
+        atlas: The environment.
+        location: The location.
+        width_px: Device pixels of the page that shows it, which draws times and marks itself; 0 for
+            an image that is looked at by itself, with times in its cells.
 
     Raises:
         IllegalAction: It is not in the video.
@@ -170,9 +178,9 @@ def show(atlas: Atlas, location: Location) -> Shown:
     """
     observation = atlas.observe(state_of(atlas, location))
     if location.look != "frame" or location.cell is None:
-        return Shown(location, observation, _picture_of(observation))
+        return Shown(location, observation, _picture_of(observation, width_px))
     if location.time_s is None:
-        return Shown(location, observation, _picture_of(observation), observation.view.moments[location.cell])
+        return Shown(location, observation, _picture_of(observation, 0), observation.view.moments[location.cell])
     atlas.video.check_time(location.time_s)
     cell = observation.view.cells[location.cell]
     if not cell.start_s <= location.time_s < cell.end_s:
@@ -246,8 +254,16 @@ def _opened(atlas: Atlas, state: State, cell: int) -> State:
     return replace(opened, grid=frames, region_depth=0)
 
 
-def _picture_of(observation: Observation) -> LazyImage:
+def _picture_of(observation: Observation, width_px: int) -> LazyImage:
     """Return the image to show; the few frames before or after a cell are larger than in a grid."""
-    if isinstance(observation.looking_at, View):
-        return with_look(observation.looking_at, cell=SCAN_CELL_PX)
-    return observation.looking_at or observation.view
+    picture = observation.looking_at or observation.view
+    if not isinstance(picture, View):
+        return picture
+    if not width_px:
+        return picture if picture is observation.view else with_look(picture, cell=SCAN_CELL_PX)
+    width, height = picture.cell_size
+    side = width_px / picture.grid.k * max(1.0, height / width)
+    most = min(max(picture.video.size), WIDEST_PX // picture.grid.k)  # a larger one would show no more
+    return with_look(
+        picture, cell=max(STEP_PX, min(math.ceil(side / STEP_PX) * STEP_PX, most)), labels="none", ruled=False
+    )

@@ -21,10 +21,8 @@ MAX_SPANS = 5_000
 MAX_CHARS, CHARS_BEFORE = 240, 60
 """Characters of a line that are shown, and those before its first marked word."""
 NO_SUBTITLES = (
-    "This video has no subtitles to search. Open it with a file of them: "
-    'video = ak.open_video("film.mp4", subtitles="film.srt"). '
-    'Pass subtitles="embedded" for a track inside the video file, or subtitles=ak.transcribe("film.mp4", asr) '
-    "to have a speech model write them. Then explore that: ak.widgets.GridExplorer(video)."
+    'This video has no subtitles to search. Open it with some: ak.open_video("film.mp4", subtitles="film.srt"), or '
+    '"embedded" for a track inside the file, or ak.transcribe("film.mp4", asr) to have a speech model write them.'
 )
 
 

@@ -1,12 +1,18 @@
 // What the explorer's page does with a picture: play a clip, save, copy the time, go to a time.
+const MIN_REGION_S = 1; // of a shown frame or a shorter cell, the region is a grid above it
 
-// A clip over the image, silent and repeating.
+// The interval of the cell, or of what is shown, or of the smallest grid above it that is at least a second long.
+function regionOf({ span_s: shown, crumbs, cells }, cell) {
+  const side = (shown[1] - shown[0]) / cells.length, from = shown[0] + side * cell;
+  const spans = [...crumbs.map((crumb) => crumb.span_s), shown, ...(cells[cell] ? [[from, from + side]] : [])];
+  return spans.findLast(([start, end]) => end - start >= MIN_REGION_S) ?? spans[0];
+}
+
+// A clip over the image, with its sound, repeating.
 class ClipPlayer {
   constructor(onClose) {
     this.onClose = onClose;
     this.video = element("video", { controls: true, loop: true, playsinline: true });
-    this.video.muted = true; // an attribute alone does not mute a video that a script makes
-    this.video.setAttribute("muted", "");
     this.words = element("p", {});
     this.box = element("div", { class: "clip", role: "group", "aria-label": "clip", hidden: true },
       this.video, this.words, button("close clip", { "aria-keyshortcuts": "Escape" }, () => this.close()));

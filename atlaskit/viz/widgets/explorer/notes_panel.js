@@ -1,0 +1,76 @@
+// What a person notes about parts of the video: fields for the next note, a list, and its export.
+class NotesPanel {
+  constructor(explorer) {
+    this.explorer = explorer;
+    this.fields = Object.fromEntries(["from", "to", "tag", "text"].map((name) =>
+      [name, element("input", { type: "text", autocomplete: "off", spellcheck: String(name === "text") })]));
+    const { from, to, tag, text } = this.fields;
+    const form = element("form", { class: "fields" }, element("label", {}, "from ", from), element("label", {}, "to ", to),
+      element("label", {}, "tag ", tag), element("label", { class: "grow" }, "note ", text),
+      element("button", { class: "go" }, "save note"));
+    this.problem = element("p", { class: "problem", role: "alert" });
+    this.count = element("p", { class: "note", role: "status" });
+    this.list = element("ul", { "aria-label": "notes" });
+    this.exports = element("div", { class: "fields" }, "export as ", ...["csv", "edl", "vtt"].map((name) =>
+      button(name.toUpperCase(), {}, () => this.send({ want: "export", form: name }))));
+    this.box = element("details", { class: "panel notes" }, element("summary", {}, "Notes (W)"),
+      form, this.problem, this.count, this.list, this.exports);
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.isAdding = true;
+      this.send({ want: "add", ...Object.fromEntries(Object.entries(this.fields).map(([name, { value }]) => [name, value])) });
+      tag.focus();
+    });
+    this.box.addEventListener("toggle", () => { if (this.box.open && !this.isFilled) this.open(); });
+    this.receive({ panel: "notes", notes: [], lane: [], problem: "" });
+    this.send({ want: "here" });
+  }
+
+  send(message) {
+    this.explorer.send({ panel: "notes", ...message });
+  }
+
+  // A note about the cell that has the focus, or about the shown region.
+  open(cell) {
+    if (!this.explorer.shown) return;
+    this.fill(regionOf(this.explorer.shown, cell));
+    this.box.open = true;
+    this.fields.tag.focus();
+  }
+
+  fill([start, end]) {
+    this.isFilled = true;
+    [this.fields.from.value, this.fields.to.value] = [clockText(start), clockText(end)];
+  }
+
+  onShown(message) {
+    if (this.box.open && !this.fields.tag.value && !this.fields.text.value) this.fill(regionOf(message));
+  }
+
+  receive(message) {
+    if (message.panel !== "notes") return false;
+    const { notes, lane, problem } = message;
+    this.problem.textContent = problem;
+    if (problem) return true;
+    if (this.isAdding) this.fields.tag.value = this.fields.text.value = "";
+    this.isAdding = false;
+    this.count.textContent = notes.length ? `${notes.length} note${notes.length === 1 ? "" : "s"}` : "No notes yet.";
+    this.exports.hidden = !notes.length;
+    this.list.replaceChildren(...notes.map((note) => this.row(note)));
+    this.hasLane ||= lane.length > 0; // a lane that was never needed is not shown
+    if (this.hasLane) this.explorer.ruler.setLane("notes", lane, this.count.textContent);
+    return true;
+  }
+
+  row(note) {
+    const [start, end, tag, text] = note, times = [start, end].map(clockText).join("–");
+    const act = (label, onClick) => button(label, { "aria-label": `${label} ${times} ${tag}` }, onClick);
+    const clip = (form, words) => this.explorer.order({ want: "clip", form, span_s: [start, end] }, words);
+    return element("li", {}, button(times, {}, (event) => this.explorer.showTime(start, event)), " ",
+      element("b", {}, tag), " ", element("bdi", {}, text), " ", act("play", () => clip("webm", "Making a clip…")),
+      " ", act("save clip", () => clip("mp4", "Making a film…")), " ",
+      act("remove", () => this.send({ want: "remove", note })));
+  }
+
+  close() {}
+}

@@ -1,0 +1,101 @@
+"""Notes about parts of a video: kept by its fingerprint, and exported so that others read them."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support.stand_ins import HOSTILE, Flat, strings
+from support.widget_pages import FakePage
+
+from atlaskit.caching.cache import Cache
+from atlaskit.video.playlist import Playlist
+from atlaskit.video.subtitles import read_subtitles
+from atlaskit.video.video import Video
+from atlaskit.viz.widgets import GridExplorer
+
+
+def noted(video: Video, cache: Cache, *notes: tuple[str, str, str, str]) -> FakePage:
+    page = FakePage(GridExplorer(video, k=4, cell=32, cache=cache))
+    for start, end, tag, text in notes:
+        page.request(panel="notes", want="add", **{"from": start, "to": end, "tag": tag, "text": text})
+    return page
+
+
+def exported(page: FakePage, form: str) -> str:
+    page.receive({"panel": "notes", "want": "export", "form": form})
+    message, (data,) = page.sent[-2]
+    assert message["is"] == "file" and message["name"] == f"flat notes.{form}"
+    return bytes(data).decode("utf-8-sig")
+
+
+def test_notes_outlive_the_page_and_the_entries_of_the_cache(cache: Cache) -> None:
+    page, other = noted(Flat(), cache), noted(Flat(), cache)
+    page.request(panel="notes", want="add", **{"from": "0:05", "to": "7.5", "tag": "goal", "text": "the second"})
+    other.request(panel="notes", want="add", **{"from": "1", "to": "2", "tag": "", "text": "begins"})
+    cache.prune()
+    again = noted(Flat(), cache)
+    assert again.widget.notes == ((1.0, 2.0, "", "begins"), (5.0, 7.5, "goal", "the second"))
+    sent, _ = again.ask(panel="notes", want="remove", note=[1.0, 2.0, "", "begins"])
+    assert sent["notes"] == [[5.0, 7.5, "goal", "the second"]] and sent["lane"] == [[0.3125, 0.47]]
+    assert noted(Flat((160, 90)), cache).widget.notes == (), "those of another video"
+    memory = noted(Flat(), Cache(None), ("1", "2", "", "kept while the page lives"))
+    assert len(memory.widget.notes) == 1
+
+
+@pytest.mark.parametrize(("start", "end", "words"), [("x", "2", "is not a time"), ("3", "2", "a start before its end")])
+def test_a_wrong_time_gets_a_sentence(cache: Cache, start: str, end: str, words: str) -> None:
+    page = noted(Flat(), cache, ("1", "2", "kept", ""), (start, end, "goal", ""))
+    assert words in page.of("notes")[-1]["problem"] and len(page.widget.notes) == 1
+
+
+def test_a_damaged_file_is_named_and_kept(cache: Cache) -> None:
+    page = noted(Flat(), cache, ("1", "2", "goal", ""))
+    assert cache.directory is not None
+    (path,) = (cache.directory / "notes").iterdir()
+    path.write_text('[[1, 2, "goal"]]')
+    page.request(panel="notes", want="add", **{"from": "3", "to": "4", "tag": "", "text": ""})
+    assert f"The notes in {path} cannot be read" in page.of("notes")[-1]["problem"]
+    assert path.read_text() == '[[1, 2, "goal"]]'
+
+
+def test_exports_are_read_by_others(cache: Cache, tmp_path: Path) -> None:
+    page = noted(Flat(), cache, ("5", "7.52", "goal", "a <b> & --> c"), ("0.5", "1", "", "=1+1"))
+    rows = pd.read_csv(io.StringIO(exported(page, "csv")))
+    assert rows["start_s"].tolist() == [0.5, 5.0] and rows["to"].tolist() == ["0:01.000", "0:07.520"]
+    assert rows["text"].tolist() == ["'=1+1", "a <b> & --> c"], "no spreadsheet computes a text"
+    (tmp_path / "notes.vtt").write_text(exported(page, "vtt"))
+    lines = read_subtitles(tmp_path / "notes.vtt").lines
+    assert [(line.start_s, line.end_s, line.text) for line in lines] == [
+        (0.5, 1.0, "=1+1"), (5.0, 7.52, "goal: a <b> & --> c"),
+    ]  # fmt: skip
+    assert exported(page, "edl").splitlines() == [
+        "TITLE: flat",
+        "FCM: NON-DROP FRAME",
+        "001  AX       AA/V  C        00:00:00:12 00:00:01:00 01:00:00:00 01:00:00:13",
+        "* FROM CLIP NAME: flat",
+        "* COMMENT: =1+1",
+        "002  AX       AA/V  C        00:00:05:00 00:00:07:13 01:00:00:13 01:00:03:01",
+        "* FROM CLIP NAME: flat",
+        "* COMMENT: goal: a <b> & --> c",
+    ]
+
+
+def test_an_edl_names_the_files_of_a_playlist(cache: Cache) -> None:
+    page = noted(Playlist([Flat(), Flat()]), cache, ("15", "17", "goal", ""))
+    page.receive({"panel": "notes", "want": "export", "form": "edl"})
+    events = [line for line in bytes(page.sent[-2][1][0]).decode().splitlines() if line[:3].isdigit()]
+    assert [line.split()[-4:] for line in events] == [
+        ["00:00:15:00", "00:00:16:00", "01:00:00:00", "01:00:01:00"],
+        ["00:00:00:00", "00:00:01:00", "01:00:01:00", "01:00:02:00"],
+    ]
+
+
+def test_hostile_text_stays_text(cache: Cache) -> None:
+    page = noted(Flat(), cache, *(("1", "2", text, text) for text in HOSTILE))
+    assert len(page.widget.notes) == len({*HOSTILE})
+    assert all(text.isprintable() for text in strings(page.of("notes")))
+    for form in ("vtt", "edl"):
+        assert "<script>" not in exported(page, "vtt") and all(map(str.isprintable, exported(page, form).splitlines()))
