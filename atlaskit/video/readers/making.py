@@ -228,8 +228,8 @@ class _Packets:
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
         table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
         decoded, marked = np.isin(np.arange(len(self)), pictures.keys), (table["flags"] & KEYFRAME) != 0
-        # A decoder that calls no picture a keyframe, or each one, tells nothing. In H.264, none means
-        is_recovering = self.codecs[0].name == "h264" and not pictures.keys  # all need those before
+        # A decoder that calls none a keyframe, or each picture, tells nothing. In H.264, none:
+        is_recovering = self.codecs[0].name == "h264" and not pictures.keys  # all need ones before
         tells = 0 < len(pictures.keys) < len(pictures.order) or is_recovering or not marked.any()
         is_key = decoded if tells else marked
         given = np.array(self._times, np.int64)
