@@ -13,13 +13,15 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
+from PIL import Image
+
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.environment.grid import clock
-from atlaskit.environment.image import WIDEST_PX, LazyImage
+from atlaskit.environment.image import WIDEST_PX, LazyImage, to_jpeg
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
-from atlaskit.errors import AtlasError, reason
+from atlaskit.errors import AtlasError, FrameError, reason
 from atlaskit.models.protocol import Model
 from atlaskit.runs.narrate import MAX_LISTED, spans_text
 from atlaskit.runs.result import Result
@@ -43,6 +45,8 @@ from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 
 MAX_CHARS = 600
 """Characters of a message that says what failed."""
+GLANCE_PX, GLANCE_QUALITY, GLANCES = 240, 75, 400
+"""Longer side and quality of the picture over the ruler; into how many parts that is told apart."""
 
 
 class GridExplorer(PageOwner):
@@ -123,6 +127,7 @@ class GridExplorer(PageOwner):
         self._width_px = 0  # of the page that shows it
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._order_jobs, self._mark_jobs = Debouncer("explorer-orders"), Debouncer("explorer-marks")
+        self._glance_jobs = Debouncer("explorer-glances")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
         self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self), self._notes
 
@@ -220,6 +225,9 @@ class GridExplorer(PageOwner):
                 self._submit_order(
                     "The clip cannot be made", partial(self._send_clip, location, span_s, form), form != "webm"
                 )
+            case "glance" if isinstance(time_s := message.get("time_s"), int | float):
+                self.atlas.video.check_time(time_s)
+                self._glance_jobs.submit(partial(self._send_glance, time_s))
             case "png":
                 self._submit_order("The picture cannot be saved", lambda _: self._send_png(location))
             case _:
@@ -284,6 +292,19 @@ class GridExplorer(PageOwner):
         if lines := video.subtitles.lines:
             spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
             self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
+
+    def _send_glance(self, time_s: float, is_latest: IsLatest) -> None:
+        """Send a small picture from about a time, over which the pointer rests on the ruler."""
+        video, near_s = self.atlas.video, self.atlas.video.duration_s / GLANCES
+        share = GLANCE_PX / max(video.size)
+        size = max(1, round(share * video.size[0])), max(1, round(share * video.size[1]))
+        moment_s = video.moment(max(0.0, time_s - near_s), min(time_s + near_s, video.duration_s), "keyframe")
+        try:
+            (frame,) = video.try_frames([moment_s], size)
+        except (AtlasError, OSError):
+            return  # the page shows the error if the time is gone to
+        if is_latest() and not isinstance(frame, FrameError):
+            self.send({"is": "glance", "time_s": time_s}, [to_jpeg(Image.fromarray(frame), GLANCE_QUALITY)])
 
     def _submit_order(self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True) -> None:
         """Send by a thread what is no picture of a place; where that fails, a notice says why."""
