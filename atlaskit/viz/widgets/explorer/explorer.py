@@ -22,6 +22,7 @@ from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import AtlasError, FrameError, reason
+from atlaskit.models.embedding import Embedder
 from atlaskit.models.protocol import Model
 from atlaskit.runs.narrate import MAX_LISTED, spans_text
 from atlaskit.runs.result import Result
@@ -88,6 +89,7 @@ class GridExplorer(PageOwner):
         *,
         result: Result | None = None,
         vlm: Model | str | None = None,
+        embedder: Embedder | None = None,
         k: int | None = None,
         cell: int | None = None,
         max_depth: int | Literal["auto"] | None = None,
@@ -104,6 +106,7 @@ class GridExplorer(PageOwner):
                 show the frames that the model saw.
             vlm: The model that answers the questions asked in the page, as `ak.ask` takes it.
                 Without one, the page only writes the line of code that asks.
+            embedder: Finds subtitle lines that are near in meaning to what is searched.
             k: Cells per side of a grid; 8 by default.
             cell: Longer side of a cell in pixels where no page shows it, as in the static picture;
                 a page is as sharp as its screen. By default 120.
@@ -129,7 +132,7 @@ class GridExplorer(PageOwner):
         self._order_jobs, self._mark_jobs = Debouncer("explorer-orders"), Debouncer("explorer-marks")
         self._glance_jobs = Debouncer("explorer-glances")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
-        self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self), self._notes
+        self._panels = SearchPanel(self, embedder), AskPanel(self), self._notes
 
     @property
     def view(self) -> View:
