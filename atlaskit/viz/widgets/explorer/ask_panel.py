@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 from atlaskit.benchmarks.atlasworld import Oracle
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
 from atlaskit.errors import InputError, reason
-from atlaskit.models.protocol import now_s
+from atlaskit.models.protocol import Model, now_s
 from atlaskit.models.stopping import Stopped
 from atlaskit.runs.narrate import agent, summary
+from atlaskit.runs.result import Result
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.live.progress import counts_text
 from atlaskit.viz.walk.source import RunSource, open_run
@@ -26,9 +28,6 @@ from atlaskit.viz.widgets.channel import Channel
 from atlaskit.viz.widgets.explorer.asked_run import Ask, AskedRun
 from atlaskit.viz.widgets.explorer.describe import Marks
 from atlaskit.viz.widgets.explorer.drafts import Draft
-
-if TYPE_CHECKING:
-    from atlaskit.viz.widgets.explorer.explorer import GridExplorer
 
 MAX_EVIDENCE, MAX_STEPS = 60, 12
 """Most evidence frames that are listed, and most steps: the latest."""
@@ -41,13 +40,29 @@ NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer
 NO_MODEL_IN_SHELL = "To ask from here, start it with a model: atlaskit explore VIDEO --model MODEL."
 
 
+class Explorer(Protocol):
+    """What a panel uses of the explorer."""
+
+    atlas: Atlas
+    vlm: Model | str | None
+    command: tuple[str, list[str]] | None
+    marks: Marks
+    results: list[Result]
+
+    def refresh(self) -> None:
+        """Draw the marks in the page again."""
+
+    def send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        """Send a message to the page, from any thread."""
+
+
 class AskPanel:
     """Writes the line that asks a question, and asks it if there is a model; one run at a time."""
 
     ask: ClassVar[Ask]
     """`ak.ask`, which `attach` sets."""
 
-    def __init__(self, explorer: GridExplorer) -> None:
+    def __init__(self, explorer: Explorer) -> None:
         """Prepare a panel.
 
         Args:

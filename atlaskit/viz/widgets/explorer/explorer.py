@@ -132,7 +132,7 @@ class GridExplorer(PageOwner):
         self._order_jobs, self._mark_jobs = Debouncer("explorer-orders"), Debouncer("explorer-marks")
         self._glance_jobs = Debouncer("explorer-glances")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
-        self._panels = SearchPanel(self, embedder), AskPanel(self), self._notes
+        self._panels = SearchPanel(self.atlas, self.send, embedder), AskPanel(self), self._notes
 
     @property
     def view(self) -> View:

@@ -4,11 +4,12 @@ embedder for what is near in meaning.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.errors import AtlasError, reason
 from atlaskit.models.embedding import Embedder, embed
@@ -17,9 +18,6 @@ from atlaskit.video.subtitles.finding import FoundLine, find_words
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 from atlaskit.viz.widgets.explorer.lanes import lane
-
-if TYPE_CHECKING:
-    from atlaskit.viz.widgets.explorer.explorer import GridExplorer
 
 MAX_QUERY_CHARS = 200
 MAX_HITS = 200
@@ -39,15 +37,15 @@ NO_SUBTITLES = (
 class SearchPanel:
     """Finds the lines that contain some words, and says where they lie in the video."""
 
-    def __init__(self, explorer: GridExplorer, embedder: Embedder | None) -> None:
-        """Prepare a panel of an explorer.
+    def __init__(self, atlas: Atlas, send: Callable[[dict[str, Any]], None], embedder: Embedder | None) -> None:
+        """Prepare a panel.
 
         Args:
-            explorer: Of whose video the subtitles are searched.
+            atlas: The environment of the video whose subtitles are searched.
+            send: Sends a message to the page, from any thread.
             embedder: What finds lines near in meaning; None for words alone.
         """
-        self._video, self._cache, self._send = explorer.atlas.video, explorer.atlas.cache, explorer.send
-        self._embedder = embedder
+        self._video, self._cache, self._send, self._embedder = atlas.video, atlas.cache, send, embedder
         self._jobs = Debouncer("search")
 
     def receive(self, message: dict[str, Any]) -> bool:
@@ -62,14 +60,11 @@ class SearchPanel:
         """Search for words, and send what was found unless others have been typed since."""
         try:
             lines = self._video.subtitles.lines
-            found = find_words(lines, query)
+            found, note = find_words(lines, query), "" if lines else NO_SUBTITLES
             has_words = {each.line for each in found}
             near = [FoundLine(line, ()) for line in self._near(lines, query) if line not in has_words]
         except (AtlasError, OSError) as error:
-            lines, found, near = (), [], []
-            note = plain_text(f"The subtitles cannot be searched: {reason(error)}", 600)
-        else:
-            note = "" if lines else NO_SUBTITLES
+            found, near, note = [], [], plain_text(f"The subtitles cannot be searched: {reason(error)}", 600)
         if is_latest():
             self._send({"panel": "search", "words": query, "note": note, **self._described(found, near)})
 
@@ -106,8 +101,5 @@ def _hit(found: FoundLine) -> dict[str, Any]:
         parts.append([plain_text(text[min(start, end) : min(stop, end)], MAX_CHARS), True])
         at = stop
     parts.append(["…" if end < len(text) else "", False])
-    return {
-        "time_s": found.line.start_s,
-        "time": clock(found.line.start_s),
-        "parts": [part for part in parts if part[0]],
-    }
+    start_s = found.line.start_s
+    return {"time_s": start_s, "time": clock(start_s), "parts": [part for part in parts if part[0]]}
