@@ -64,7 +64,7 @@ function stop() {
 // Lets keys work at once: focuses the grid as soon as it is shown, unless something has the focus.
 function focusStage() {
   if (document.activeElement !== document.body) return;
-  document.querySelector(".stage")?.focus();
+  document.querySelector(".stage")?.focus({ preventScroll: true });
   requestAnimationFrame(focusStage); // in the frame in which the stage appears, so that no key is lost
 }
 

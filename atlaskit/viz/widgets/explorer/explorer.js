@@ -215,7 +215,7 @@ class Explorer {
       marks: () => this.drawMarks(message),
       drawing: () => this.hear(),
       speech: () => this.ruler.setLane("speech", message.spans, message.words),
-      glance: () => this.ruler.showGlance(buffers[0]),
+      glance: () => this.ruler.showGlance(message.time_s, buffers[0]),
       clip: () => { this.notice.textContent = ""; this.clip.show(buffers[0], message.words); },
       file: () => {
         saveFile(buffers[0], message.type, message.name);

@@ -46,8 +46,8 @@ from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 
 MAX_CHARS = 600
 """Characters of a message that says what failed."""
-GLANCE_PX, GLANCE_QUALITY, GLANCES = 240, 75, 400
-"""Longer side and quality of the picture over the ruler; into how many parts that is told apart."""
+GLANCE_PX, GLANCE_QUALITY = 240, 75
+"""Longer side and quality of the picture below the ruler."""
 
 
 class GridExplorer(PageOwner):
@@ -297,13 +297,12 @@ class GridExplorer(PageOwner):
             self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
 
     def _send_glance(self, time_s: float, is_latest: IsLatest) -> None:
-        """Send a small picture from about a time, over which the pointer rests on the ruler."""
-        video, near_s = self.atlas.video, self.atlas.video.duration_s / GLANCES
+        """Send, small, the frame at a time over which the pointer rests on the ruler."""
+        video = self.atlas.video
         share = GLANCE_PX / max(video.size)
         size = max(1, round(share * video.size[0])), max(1, round(share * video.size[1]))
-        moment_s = video.moment(max(0.0, time_s - near_s), min(time_s + near_s, video.duration_s), "keyframe")
         try:
-            (frame,) = video.try_frames([moment_s], size)
+            (frame,) = video.try_frames([time_s], size)
         except (AtlasError, OSError):
             return  # the page shows the error if the time is gone to
         if is_latest() and not isinstance(frame, FrameError):

@@ -1,3 +1,5 @@
+const FRAME_NOTE_S = 2; // how long what begins at a frame is taken to last
+
 // What a person notes about parts of the video: fields for the next note, a list, and its export.
 class NotesPanel {
   constructor(explorer) {
@@ -30,10 +32,12 @@ class NotesPanel {
     this.explorer.send({ panel: "notes", ...message });
   }
 
-  // A note about the cell that has the focus, or about the shown region.
+  // A note about the cell that has the focus, about what begins at the shown frame, or the region.
   open(cell) {
-    if (!this.explorer.shown) return;
-    this.fill(regionOf(this.explorer.shown, cell));
+    const { shown, ruler } = this.explorer;
+    if (!shown) return;
+    const isFrame = typeof shown.time_s === "number";
+    this.fill(isFrame ? [shown.time_s, Math.min(shown.time_s + FRAME_NOTE_S, ruler.duration)] : regionOf(shown, cell));
     this.box.open = true;
     this.fields.tag.focus();
   }

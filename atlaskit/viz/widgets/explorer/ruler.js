@@ -75,11 +75,14 @@ class Ruler {
     this.tipTime.textContent = clockText(seconds);
     this.tip.style.left = cssPercent(share);
     this.tip.style.transform = `translateX(-${cssPercent(share)})`; // so that it stays within the ruler
+    this.glance.remove(); // it is of another time
+    this.restedAt = Math.min(seconds, this.duration - 0.001);
     clearTimeout(this.restTimer);
-    this.restTimer = setTimeout(() => this.onRest(Math.min(seconds, this.duration - 0.001)), REST_MS);
+    this.restTimer = setTimeout(() => this.onRest(this.restedAt), REST_MS);
   }
 
-  showGlance(jpeg) {
+  showGlance(seconds, jpeg) {
+    if (seconds !== this.restedAt) return;
     URL.revokeObjectURL(this.glance.src);
     this.glance.src = URL.createObjectURL(new Blob([jpeg], { type: "image/jpeg" }));
     this.tip.prepend(this.glance);
