@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 from support.asking import ask
-from support.faults import Fault, completion, failing, saying, send
+from support.faults import Fault, failing, finishing, saying
 from support.loopback import Loop
 from support.model_doubles import Babbler, Counting
 
@@ -31,13 +31,6 @@ class Pick(BaseModel):
 
 def request(words: str = "Pick a cell.", **rest: Any) -> Request:
     return Request("worker", "step", (Message("user", (words,)),), Pick, **rest)
-
-
-def finishing(reason: str, text: str = '{"cell":3}', **message: object) -> Fault:
-    """Answer with a completion of this finish reason."""
-    body = completion(text, **message)
-    body["choices"][0]["finish_reason"] = reason
-    return lambda handler: send(handler, 200, body)
 
 
 def test_each_sample_has_its_own_reply_and_seed(loop: Loop, cache: Cache) -> None:

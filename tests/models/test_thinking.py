@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, ValidationError
-from support.faults import Fault, completion, send
+from support.faults import Fault, completion, sending
 from support.loopback import Loop
 from support.model_doubles import Babbler
 from support.stand_ins import request
@@ -32,7 +32,7 @@ def thinking_aloud(text: str = "", finish: str = "length", **message: Any) -> Fa
     body = completion(text, reasoning_content="Let me see. It may be cell 3 or", **message)
     body["choices"][0]["finish_reason"] = finish
     body["usage"]["completion_tokens_details"] = {"reasoning_tokens": 9}
-    return lambda handler: send(handler, 200, body)
+    return sending(body)
 
 
 @pytest.mark.parametrize(
