@@ -34,7 +34,7 @@ from support.faults import (
     without_end,
 )
 from support.loopback import Loop, loopback
-from support.parallel import run_all
+from support.parallel import run_all, wait_until
 from support.stand_ins import request
 
 from atlaskit.models.attempts import slots_of
@@ -117,10 +117,7 @@ def test_ctrl_c_does_not_wait_for_calls(loop: Loop, tmp_path: Path, monkeypatch:
     loop.faults = [saying('{"search_task":"Find it.","traversal":"dfs"}'), saying(PROBED), *[staying_silent] * 3]
     command = [sys.executable, "-c", INTERRUPTED, loop.url, str(tmp_path)]
     user = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until_s = time.monotonic() + 60
-    while len(loop.bodies) < 5:  # two workers and the next probe
-        assert user.poll() is None and time.monotonic() < until_s
-        time.sleep(0.05)
+    wait_until(lambda: len(loop.bodies) >= 5)  # two workers and the next probe
     user.send_signal(signal.SIGINT)
     _, stderr = user.communicate(timeout=30)
     assert "KeyboardInterrupt" in stderr and len(loop.bodies) == 5, "no call is made after the interrupt"

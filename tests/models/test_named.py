@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import Any
 
 import pytest
 from support.asking import ask, evaluate
@@ -14,7 +14,6 @@ from atlaskit.errors import InputError
 from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.named import SERVED, as_model
 from atlaskit.models.presets import SHIPPED
-from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving.server import Server
 from atlaskit.models.serving.weights import served_name
 from atlaskit.models.spec import ModelSpec
@@ -84,22 +83,13 @@ def test_the_options_of_a_string_reach_the_client(monkeypatch: pytest.MonkeyPatc
     assert isinstance(model, ak.VLM) and model.dialect.name == "plain"
 
 
-class Double(Babbler):
-    """A model of nano's name that answers at random."""
-
-    def __init__(self) -> None:
-        super().__init__(1)
-        self.name, self.parameters = NANO, as_model("nano").parameters
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        return super().complete(request, **control)
-
-
 @pytest.mark.usefixtures("no_start")
 def test_a_replay_by_name_starts_no_server() -> None:
     world, cache = ak.benchmarks.atlasworld(1, 20.0), ak.Cache(None)
     small: dict[str, Any] = {"cache": cache, "budget": ak.Budget(calls=9)}
-    first = ask(world.drawn, "What?", vlm=Double(), **small)
+    double = Babbler(1)
+    double.name, double.parameters = NANO, as_model("nano").parameters
+    first = ask(world.drawn, "What?", vlm=double, **small)
     for replay in (True, False):
         assert ask(world.drawn, "What?", vlm="nano", replay=replay, **small).to_json() == first.to_json()
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -16,6 +15,7 @@ import pytest
 from support.asking import ask
 from support.benchmark_page import run_page
 from support.invariants import check_books, check_grounded
+from support.parallel import wait_until
 from support.servers import children, members
 
 from atlaskit.agents.budget import Budget
@@ -155,13 +155,12 @@ def test_the_server_ends_with_a_killed_user(tiny: Path) -> None:
     """As when a kernel is restarted while the server loads and its engine already runs."""
     code = textwrap.dedent(USER.format(model=str(tiny)))
     user = subprocess.Popen([sys.executable, "-c", code])
-    group, until_s = 0, time.monotonic() + 120
-    while not group or len(members(group)) < 3:
-        assert time.monotonic() < until_s and user.poll() is None
-        time.sleep(0.2)
-        group = next((engine for supervisor in children(user.pid) for engine in children(supervisor)), 0)
+
+    def groups() -> list[int]:
+        return [engine for supervisor in children(user.pid) for engine in children(supervisor)]
+
+    wait_until(lambda: any(len(members(group)) >= 3 for group in groups()), 120)
+    (group,) = groups()
     user.kill()
     user.wait()
-    while members(group):
-        assert time.monotonic() < until_s, members(group)
-        time.sleep(0.2)
+    wait_until(lambda: not members(group), 120)

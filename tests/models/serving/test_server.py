@@ -11,16 +11,15 @@ import signal
 import subprocess
 import sys
 import textwrap
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 from support.asking import ask
 from support.loopback import loopback
-from support.servers import is_alive, model_folder, pids, stub_server, wait_until_gone, wait_until_started
+from support.parallel import wait_until
+from support.servers import HELLO, is_alive, model_folder, pids, stub_server, wait_until_gone, wait_until_started
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
@@ -28,16 +27,11 @@ from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models import protocol
 from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.presets import NANO
-from atlaskit.models.protocol import Message, Request
 from atlaskit.models.serving import supervisor
 from atlaskit.models.serving.process import free_port, served_models
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.events import Event
-
-
-class Empty(BaseModel):
-    """The schema of an answer without fields."""
 
 
 def test_a_with_block_starts_the_server_and_stops_all_its_processes(tmp_path: Path, stub: Path) -> None:
@@ -89,7 +83,7 @@ def test_the_server_ends_with_the_process_that_started_it(
     if when == "serving":
         assert user.stdout.readline() == "ready\n"
     else:
-        wait_until_started(model, user)
+        wait_until_started(model)
     assert all(map(is_alive, pids(model)))
     user.send_signal(number)
     user.wait(30)
@@ -150,9 +144,7 @@ def test_a_stop_cancels_a_start(tmp_path: Path, stub: Path) -> None:
     server = stub_server(model, stub)
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(server.start)
-        until_s = time.monotonic() + 30
-        while not server.is_ours and time.monotonic() < until_s:
-            time.sleep(0.05)
+        wait_until(lambda: server.is_ours)
         server.stop()
         with pytest.raises(ServerError, match="was stopped"):
             starting.result(30)
@@ -290,7 +282,7 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
     settings = {name: start_settings[0][name] for name in (*suited, "model")}
     assert settings == {**suited, "model": server.name}, "the preset goes by the name"
     with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in reads no grammar, as nano gets one
-        server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
+        server.complete(HELLO, max_attempts=1)
     assert server.is_ours
     assert server.vlm is not None and (server.vlm.name, server.vlm.parameters) == (server.name, server.parameters)
     server.stop()
