@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from support.asking import ask, evaluate
-from support.loopback import loopback
 from support.model_doubles import Babbler
 
 import atlaskit as ak
@@ -70,17 +69,6 @@ def test_many_questions_are_asked_of_many_copies(
     cases = ak.benchmarks.atlasworld(1, 20.0).cases(drawn=True)[:1]
     evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
     assert made == [{"data_parallel": copies}]
-
-
-def test_the_options_of_a_string_reach_the_client(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("ATLASKIT_TEST_KEY", "very-secret-key")
-    with loopback() as server:
-        model = as_model(f"{server.url} loop --dialect plain --key-env ATLASKIT_TEST_KEY")
-        world = ak.benchmarks.atlasworld(1, 20.0)
-        ak.baselines.blind(world.drawn, "What?", vlm=model, cache=ak.Cache(None))
-        assert server.headers[-1]["Authorization"] == "Bearer very-secret-key"
-        assert "response_format" not in server.bodies[-1]
-    assert isinstance(model, ak.VLM) and model.dialect.name == "plain"
 
 
 @pytest.mark.usefixtures("no_start")

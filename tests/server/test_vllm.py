@@ -19,7 +19,6 @@ from support.parallel import wait_until
 from support.servers import children, members
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.schemas import TaskAnswer
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
@@ -28,7 +27,7 @@ from atlaskit.evaluation import tables
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ServerError
 from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import CallControl, Message, ParametricSchema, Request
+from atlaskit.models.protocol import CallControl, ParametricSchema, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.result import Result
 from atlaskit.viz.widgets import RunTable
@@ -109,10 +108,6 @@ def test_the_servers_grammar_enforces_every_schema(
     for key, request in calls.items():
         reply = vlm.complete(request, max_attempts=1)
         assert isinstance(reply.answer, shape_of(request)), key
-
-
-def request(*parts: object) -> Request:
-    return Request("worker", "step", (Message("user", parts),), TaskAnswer, max_tokens=400)  # type: ignore[arg-type]
 
 
 def test_parallel_runs_count_their_own_usage(vlm: VLM, world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
