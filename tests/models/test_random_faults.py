@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 from support.asking import ask
 from support.faults import RANDOM_FAULTS
-from support.invariants import check_grounded
+from support.invariants import check_books, check_grounded
 from support.loopback import FaultPlan, Loop, loopback
 from support.parallel import run_all, wait_until
 
@@ -27,7 +27,6 @@ from atlaskit.errors import AtlasError
 from atlaskit.models.client import VLM
 from atlaskit.models.http import Endpoint, HttpFailure
 from atlaskit.models.protocol import Usage
-from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 
 RUNS = int(os.environ.get("ATLASKIT_SOAK_RUNS", "100"))
@@ -128,23 +127,13 @@ def one_run(seed: int, world: World, cache: Cache, loop: Loop, unanswered: Unans
     return Run(plan, budget, workers, outcome, seconds, unanswered.all[url], unanswered.broken[url])
 
 
-def event_costs(result: Result) -> list[Usage]:
-    """Return the cost of each event of the trace that has one."""
-    return [event.usage for event in result.trace if isinstance(event, Call | Failure)]
-
-
 def check_budget(run: Run, result: Result) -> None:
-    costs = event_costs(result)
-    assert result.total == sum(costs, Usage())
-    assert all(0 <= count < 2**50 for cost in costs for count in vars(cost).values())
-    assert result.total == sum((call.usage for call in result.calls), Usage())
+    check_books(result, run.budget, run.workers + 1)
+    usages = [call.usage for call in result.calls]
+    assert all(0 <= count < 2**50 for usage in usages for count in vars(usage).values())
+    assert result.total == sum(usages, Usage())
     assert result.spent.calls == sum(call.usage.calls for call in result.calls if call.live)
     assert result.spent.calls <= result.total.calls  # a call that a run repeats is counted twice and made once
-    if run.budget.calls is not None:
-        assert result.total.calls <= run.budget.calls
-    if run.budget.tokens is not None:
-        largest = max((cost.tokens for cost in costs), default=0)
-        assert result.total.tokens <= run.budget.tokens + (run.workers + 1) * largest
 
 
 def lost_calls(run: Run) -> int:
