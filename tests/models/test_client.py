@@ -22,7 +22,7 @@ from support.faults import (
     with_broken_json,
     without_choices,
 )
-from support.loopback import Loop, loopback
+from support.loopback import Loop
 from support.stand_ins import request
 
 import atlaskit as ak
@@ -101,8 +101,8 @@ def test_a_misfit_is_corrected_once_in_the_same_conversation(loop: Loop, name: s
     assert (caught.value.usage.calls, caught.value.usage.completion_tokens) == (2, 20)
 
 
-def test_a_dead_endpoint_is_one_line_that_says_how_to_get_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
+@pytest.mark.usefixtures("short_pauses")
+def test_a_dead_endpoint_is_one_line_that_says_how_to_get_a_model() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
@@ -198,20 +198,18 @@ def test_an_endpoint_without_counters_is_an_error(loop: Loop) -> None:
         VLM("http://127.0.0.1:9/v1", "loop", dialect="vllm").counters()
 
 
-SMALL = {"cell": 48, "k": 4, "budget": Budget(calls=30)}
+SMALL: dict[str, Any] = {"cell": 48, "k": 4, "budget": Budget(calls=30)}
 
 
-def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
-    with loopback() as server:
-        server.faults = [failing(503), saying("nonsense"), failing(500)]
-        result = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(server.url), cache=cache, **SMALL)  # type: ignore[arg-type]
-        again = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(server.url), cache=cache, **SMALL)  # type: ignore[arg-type]
+def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, loop: Loop) -> None:
+    loop.faults = [failing(503), saying("nonsense"), failing(500)]
+    result = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(loop.url), cache=cache, **SMALL)
+    again = ask(world.drawn, "What?", ["a", "b"], vlm=VLM(loop.url), cache=cache, **SMALL)
     for role, usage in result.usage.items():
         assert usage == sum((call.usage for call in result.calls if call.role == role), Usage())
     assert sum(call.retries for call in result.calls) == 3
     assert {call.step for call in result.calls} >= {"task", "probe", "step", "decision"}
-    assert sum(call.usage.calls for call in result.calls) == len(server.bodies)
+    assert sum(call.usage.calls for call in result.calls) == len(loop.bodies)
     for call in result.calls:
         assert call.wall_s >= call.queue_s >= 0 and call.sent_bytes > 100
         assert all(view.partition(":")[0] in ("view", "sheet", "still") for view in call.views)

@@ -1,5 +1,6 @@
 """Invariants of every result, whatever the model replies."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from atlaskit.agents.budget import Budget
@@ -55,6 +56,15 @@ def check_books(result: Result, budget: Budget, workers: int = 4) -> None:
     if budget.usd is not None and budget.prices is not None:
         dearest = budget.prices.usd(Usage(prompt_tokens=largest, completion_tokens=largest))
         assert budget.prices.usd(result.total) <= budget.usd + workers * dearest
+
+
+def check_counters(result: Result, server: Mapping[str, float]) -> None:
+    """Check the usage against what a server counted during the run."""
+    total = result.total
+    assert (server["prompt_tokens"], server["completion_tokens"]) == (total.prompt_tokens, total.completion_tokens)
+    assert (server["prefix_queries"], server["prefix_hits"]) == (total.prompt_tokens, total.cached_tokens)
+    assert server["image_queries"] == sum(len(call.views) * call.usage.calls for call in result.calls)
+    assert server["prefix_hits"] < server["prefix_queries"] and server["image_hits"] > 0
 
 
 def check_memory(result: Result) -> None:
