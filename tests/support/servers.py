@@ -7,7 +7,6 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from atlaskit.models.protocol import Message, Request
-from atlaskit.models.serving.server import Server, serve
 from support.parallel import wait_until
 
 
@@ -24,11 +23,6 @@ def model_folder(tmp_path: Path, name: str = "model") -> Path:
     path.mkdir()
     (path / "config.json").write_text("{}")
     return path
-
-
-def stub_server(model: Path | str, stub: Path, **options: object) -> Server:
-    """Return a server of a model that runs the stand-in and prints no progress."""
-    return serve(model, python=stub, **options)  # type: ignore[arg-type]
 
 
 def is_alive(pid: int) -> bool:

@@ -16,20 +16,20 @@ from pathlib import Path
 
 import pytest
 from support.parallel import wait_until
-from support.servers import HELLO, is_alive, model_folder, pids, stub_server, wait_until_gone
+from support.servers import HELLO, is_alive, model_folder, pids, wait_until_gone
 
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.models.errors import ServerError
 from atlaskit.models.named import as_model
 from atlaskit.models.serving import kept
-from atlaskit.models.serving.server import Server
+from atlaskit.models.serving.server import Server, serve
 from atlaskit.models.serving.weights import served_name
 
 
 def keeper(model: Path, stub: Path, **options: object) -> Server:
     """Return a server that will be left to its supervisor."""
-    server = stub_server(model, stub, **options)
+    server = serve(model, python=stub, **options)
     server.keeps = True
     return server
 
@@ -143,7 +143,7 @@ def test_another_command_gets_a_server_of_its_own(tmp_path: Path, stub: Path) ->
     model = model_folder(tmp_path)
     first = keeper(model, stub).start()
     kept_pids = pids(model)
-    with stub_server(model, stub) as plain:
+    with serve(model, python=stub) as plain:
         assert plain.base_url != first.base_url
     assert all(map(is_alive, kept_pids)), "a with block does not stop what it has not started"
     (model / "model.safetensors").write_bytes(b"trained")
@@ -214,7 +214,7 @@ def test_an_idle_server_makes_room_on_a_gpu(tmp_path: Path, stub: Path, monkeypa
     for model in (idle, busy):
         keeper(model, stub).start()
     monkeypatch.setattr("atlaskit.models.serving.install.fitting_build", lambda: "serve-gpu")
-    with stub_server(third, stub):
+    with serve(third, python=stub):
         assert not any(map(is_alive, pids(idle))) and all(map(is_alive, pids(busy)))
     (busy / ".open").unlink()
 
