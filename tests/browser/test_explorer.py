@@ -90,6 +90,8 @@ def test_mouse_and_keys_move_the_explorer(notebooks: Notebooks, setup: str, worl
     wait_for(explorer, "depth 1")
     explorer.get_by_role("button", name="whole video").click()
     wait_for(explorer, "depth 0")
+    explorer.get_by_role("slider").hover(position={"x": 100, "y": 10})
+    expect(explorer.locator(".tip img")).to_be_visible()
     keys.press("Backspace")
     assert location(book) == "() grid None" and len(book.cells()) == 2, "JupyterLab handled none of the keys"
 

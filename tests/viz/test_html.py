@@ -28,7 +28,7 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
 from atlaskit.viz.html import markup
-from atlaskit.viz.html.reprs import trace
+from atlaskit.viz.live.notebook import event_row
 
 
 def items(count: int, text: str = "a thing", span_s: float = 16.0) -> Scratchpad:
@@ -110,7 +110,7 @@ def test_a_result_without_evidence_answer_or_choices(world: World, shared_cache:
 def test_every_kind_of_event_has_a_title_and_a_call_its_tokens() -> None:
     assert set(narrate.TITLES) == set(KINDS)
     paid: Any = {"usage": Usage(calls=1, prompt_tokens=1_000, completion_tokens=234), "reasoning_text": ""}
-    row = trace._event_row(0, Turn(step="caption", intervals_s=((0, 4),), told="", answer={"caption": "a sea"}, **paid))
+    row = event_row(0, Turn(step="caption", intervals_s=((0, 4),), told="", answer={"caption": "a sea"}, **paid))
     assert "caption (0:00.0–0:04.0)" in row[4] and "a sea" in row[4] and row[5] == 1234  # type: ignore[operator]
 
 
@@ -139,7 +139,7 @@ def test_hostile_text_stays_text(atlas: Atlas, run: Result, in_tmp: Path) -> Non
             "sheet": Sheet(video, pad, Look(48), cache=atlas.cache),
         }
     )
-    for thing in (video, atlas.reset(), atlas.observe(atlas.start()).view, pad, hostile.sheet, hostile, hostile.trace):
+    for thing in (video, atlas.reset(), atlas.observe(atlas.start()).view, pad, hostile.sheet, hostile):
         page = checked_html(thing)  # `checked_html` rejects other elements and attributes, and unprintable characters
         assert "<script>alert(1)</script>" in page.text, type(thing)
     assert "�" in checked_html(hostile).text and "\u202e" not in hostile._repr_html_()

@@ -213,6 +213,9 @@ FIGURES: dict[str, Callable[[], Axes]] = {
     "tokens of methods and models": lambda: plots.against_duration(
         evaluation(durations_s=(600, 3600, 10_800, 36_000), methods=METHODS[:3], models=TWO), "tokens"
     ),
+    "tokens of a method without the longest": lambda: plots.against_duration(
+        evaluation(methods=METHODS[:2]).query("method != @METHODS[0] or duration_s < 36_000"), "tokens"
+    ),
     "depths of models": lambda: plots.depth_budget(depths(models=TWO), 36_000),
     "depths of two questions": lambda: plots.depth_budget(depths(worlds=1, questions=2), 36_000),
     "spread of models": lambda: plots.against_spread(evaluation(models=TWO)),

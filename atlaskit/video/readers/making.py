@@ -1,9 +1,8 @@
 """Makes the index of a file whose container is not believed: it is played once, in order.
 
 The packets are read first, and copied where the file does not tell where each lies. Then they are
-decoded one after the other, each numbered by its place. The numbers of the pictures that come out,
-in the order in which they come out, are what a player shows; the times that the container gives to
-these packets, in order, are when.
+decoded one after the other, each numbered by its place. The numbers that come out, in order, are
+what a player shows; the times that the container gives to these packets, in order, are when.
 """
 
 from __future__ import annotations
@@ -64,8 +63,7 @@ if TYPE_CHECKING:
 SAVED_EVERY_S = 20.0
 """So often what was decoded is saved, for a process that goes on where this one ends."""
 MARKED_BEFORE = 4
-REORDERED = 32
-"""Most packets between one and its picture."""
+REORDERED = 32  # packets, at most, between one and its picture
 
 
 def make_index(container: InputContainer, stream: VideoStream, path: Path, why: str, target: Path) -> None:
@@ -230,11 +228,10 @@ class _Packets:
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
         table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
         decoded, marked = np.isin(np.arange(len(self)), pictures.keys), (table["flags"] & KEYFRAME) != 0
-        # A decoder that calls no picture a keyframe, or each one, tells nothing. Where that of
-        # H.264 finds none, pictures recover bit by bit: the marked ones need those before.
-        tells = 0 < len(pictures.keys) < len(pictures.order) or not (marked.any() or pictures.keys)
-        is_recovering = self.codecs[0].name == "h264" and not pictures.keys
-        is_key = decoded if tells or is_recovering else marked
+        # A decoder that calls none a keyframe, or each picture, tells nothing. In H.264, none:
+        is_recovering = self.codecs[0].name == "h264" and not pictures.keys  # all need ones before
+        tells = 0 < len(pictures.keys) < len(pictures.order) or is_recovering or not marked.any()
+        is_key = decoded if tells else marked
         given = np.array(self._times, np.int64)
         # What is decoded before a keyframe, or before times fall, is shown before it: a decoder of
         # a cut stream may err.

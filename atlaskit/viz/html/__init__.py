@@ -26,14 +26,12 @@ from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.runs.result import Result
-from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import guarded
 from atlaskit.viz.html.reprs.images import still, view
 from atlaskit.viz.html.reprs.memory import scratchpad, sheet
 from atlaskit.viz.html.reprs.observation import observation
 from atlaskit.viz.html.reprs.result import result
-from atlaskit.viz.html.reprs.trace import trace
 from atlaskit.viz.html.reprs.video import video
 
 REPRS: dict[type, Callable[[Any], str]] = {
@@ -44,7 +42,6 @@ REPRS: dict[type, Callable[[Any], str]] = {
     Observation: observation,
     Scratchpad: scratchpad,
     Result: result,
-    Trace: trace,
 }
 """The function that displays objects of a class and of its subclasses."""
 

@@ -1,8 +1,8 @@
 """The live display of a run in a notebook, updated in place: the counts, the root grid as the
 Master sees it now, the evidence, and the latest steps.
 
-It shows a run so far with the displays that a view, a scratchpad and a trace have anyway. It is a
-plain IPython display with an id, which every frontend supports, and not a widget. So the saved
+It shows a run so far with the displays that a view and a scratchpad have anyway. It is a plain
+IPython display with an id, which every frontend supports, and not a widget. So the saved
 notebook, also papermill's copy, holds the result as static HTML.
 """
 
@@ -13,19 +13,21 @@ from typing import Any
 
 from IPython.display import display
 
+from atlaskit.runs.events import Call, Event, Failure
+from atlaskit.runs.narrate import summary
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import Result
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, guarded, paragraph
+from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, guarded, paragraph, table, untrusted
 from atlaskit.viz.html.phrases import title
 from atlaskit.viz.html.reprs.images import view
 from atlaskit.viz.html.reprs.memory import evidence_table
-from atlaskit.viz.html.reprs.trace import event_table
 from atlaskit.viz.live.progress import counts_text, usage_of
 from atlaskit.viz.walk.source import RunSource
 
 MAX_LATEST = 12
 """Most events in the table of the latest steps."""
+COLUMNS = ("event", "kind", "round", "worker", "summary", "tokens")
 
 
 class NotebookOutput:
@@ -66,7 +68,7 @@ def _page(run: RunSource) -> Html:
         # Before the first call, frames may have to be decoded; the text does not wait for them.
         guarded("The root grid", lambda: _root(run)) if usage_of(run).calls else "",
         evidence_table(run.evidence) if len(run.evidence) else "",
-        event_table("Latest steps", latest),
+        table("Latest steps", COLUMNS, (event_row(index, event) for index, event in latest)),
     )
 
 
@@ -75,3 +77,10 @@ def _root(run: RunSource) -> Html:
     assert run.video is not None
     atlas = atlas_of(run.trace, run.video, run.cache)
     return view(atlas.view(atlas.start(dead_zones=run.memory.dead_zones)), SMALL_WIDTH_PX)
+
+
+def event_row(index: int, event: Event) -> tuple[object, ...]:
+    """Return an event as a row of a table under COLUMNS."""
+    tokens = event.usage.tokens if isinstance(event, Call | Failure) else ""
+    worker = "" if event.worker is None else event.worker
+    return index, event.kind, event.round, worker, untrusted(summary(event), 200), tokens

@@ -15,7 +15,7 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import Html, card
+from atlaskit.viz.html.markup import Html, card, paragraph, untrusted
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.channel import Channel
@@ -32,7 +32,7 @@ class TraceViewer(PageOwner):
     and each evidence frame links to the step that found it.
 
     Images are drawn when their step is shown. The interactive widget needs a running kernel;
-    elsewhere, as on GitHub, the notebook shows the static display of the result or trace.
+    elsewhere, as on GitHub, the notebook shows the static display of a result.
 
     Attributes:
         runs: The run, or the two runs.
@@ -80,7 +80,8 @@ class TraceViewer(PageOwner):
 
     def _repr_html_(self) -> Html:
         """Return the static picture: the display of each run."""
-        return card(*(html.html(run.record) for run in self.runs))
+        records = [run.record for run in self.runs]
+        return card(*(html.html(each) if isinstance(each, Result) else paragraph(untrusted(each)) for each in records))
 
     def __repr__(self) -> str:
         return f"TraceViewer({', '.join(f'<run of {len(run.trace):,} events>' for run in self.runs)})"

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 from support.asking import ask
-from support.media import frame_number, make_video
+from support.media import SIZE, frame_number, make_video
 from support.speaking import RATE, heard, speaking_video
 from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, strings
 from support.widget_pages import FakePage
@@ -250,6 +250,16 @@ def test_a_clip_plays_the_cell(numbered: ak.Video, cache: Cache) -> None:
     assert numbered.frames_decoded == decoded and cache.stats()["clip"]["entries"] == 1, "it is cached"
 
 
+def test_the_ruler_shows_a_keyframe_near_the_pointer(numbered: ak.Video, cache: Cache) -> None:
+    page = FakePage(GridExplorer(numbered, cache=cache))
+    page.receive({"want": "glance", "time_s": 2.03})
+    assert page.widget._glance_jobs.wait(60)
+    message, (jpeg,) = page.sent[-1]
+    picture = Image.open(io.BytesIO(jpeg))
+    assert message == {"is": "glance", "time_s": 2.03} and picture.size == (240, 135)
+    assert frame_number(np.asarray(picture.resize(SIZE))) == 50, "the keyframe at two seconds"
+
+
 def test_no_saved_clip_is_lost_to_the_next_one(cache: Cache) -> None:
     page = FakePage(GridExplorer(Flat(), cache=cache))
     for second in range(3):
@@ -318,6 +328,7 @@ PLACES: list[Any] = [
         *({"want": want, "place": place} for want in ("show", "ahead") for place in PLACES),
         {"want": "step", "frames": 10**400}, {"want": "step", "seconds": float("nan")}, {"want": "step", "frames": "1"},
         {"want": "time", "text": 3}, {"want": "time", "text": "9" * 400}, {"want": "clip", "time_s": -1},
+        {"want": "glance", "time_s": -1}, {"want": "glance", "time_s": float("nan")}, {"want": "glance"},
         {"want": "png", "place": {"path": [99], "look": "grid", "cell": None}}, {"want": "clip", "place": None},
         {"want": "clip", "form": "exe"}, {"want": "clip", "span_s": [3, 2]}, {"want": "clip", "span_s": 3},
         {"panel": "notes", "want": "add"}, {"panel": "notes", "want": "export", "form": "exe"},

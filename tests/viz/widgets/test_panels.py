@@ -6,11 +6,14 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Unpack
 
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from support.model_doubles import ATTACK, Counting, Spiteful
 from support.stand_ins import Flat, strings
 from support.widget_pages import FakePage
 
+import atlaskit as ak
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.errors import ModelError
@@ -80,6 +83,27 @@ def test_words_are_found_and_marked(cache: Cache) -> None:
 
 
 # --- the line of code
+
+
+class Embedder(ak.Embedder):
+    """Knows what is about animals, and what about weather."""
+
+    def embed(self, texts: Sequence[str], **_: Any) -> NDArray[np.float32]:
+        """Return how much of each a text is about."""
+        if any("broken" in text for text in texts):
+            raise ModelError("The model is gone.")
+        about = ("dog", "puppy"), ("rain", "wet", "dog")
+        return np.array([[sum(word in text for word in each) for each in about] for text in texts], np.float32)
+
+
+def test_lines_near_in_meaning_follow_those_with_the_words(cache: Cache) -> None:
+    embedder = Embedder("http://127.0.0.1:9/v1", "animals")
+    page = page_of(spoken("It rains", "A dog in rain", "A puppy sleeps"), cache, embedder=embedder)
+    found = page.find("dog")
+    assert (found["count"], found["near"], len(found["lane"])) == (1, 2, 1)
+    assert [hit["time_s"] for hit in found["hits"]] == [1.0, 0.0, 2.0]
+    assert page.find("puppy")["hits"][0]["time_s"] == 2.0 and page.find(" ")["hits"] == []
+    assert "The subtitles cannot be searched: The model is gone." in page.find("broken")["note"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ class Explorer {
     this.cells = element("div", { class: "cells", role: "grid", "aria-label": "cells" });
     this.clip = new ClipPlayer(() => this.focusStage());
     this.stage = element("div", { class: "stage", tabindex: -1 }, this.picture, this.cells, this.clip.box);
-    this.ruler = new Ruler((seconds) => this.goToTime(seconds));
+    this.ruler = new Ruler((seconds) => this.goToTime(seconds), (seconds) => this.send({ want: "glance", time_s: seconds }));
     this.time = new TimeField((text) => this.goToTyped(text));
     this.caption = element("p", { class: "caption", "aria-live": "polite" });
     this.status = element("p", { class: "status" });
@@ -215,6 +215,7 @@ class Explorer {
       marks: () => this.drawMarks(message),
       drawing: () => this.hear(),
       speech: () => this.ruler.setLane("speech", message.spans, message.words),
+      glance: () => this.ruler.showGlance(buffers[0]),
       clip: () => { this.notice.textContent = ""; this.clip.show(buffers[0], message.words); },
       file: () => {
         saveFile(buffers[0], message.type, message.name);

@@ -13,13 +13,16 @@ from functools import partial
 from itertools import islice
 from typing import Any, Literal
 
+from PIL import Image
+
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.environment.grid import clock
-from atlaskit.environment.image import WIDEST_PX, LazyImage
+from atlaskit.environment.image import WIDEST_PX, LazyImage, to_jpeg
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
-from atlaskit.errors import AtlasError, reason
+from atlaskit.errors import AtlasError, FrameError, reason
+from atlaskit.models.embedding import Embedder
 from atlaskit.models.protocol import Model
 from atlaskit.runs.narrate import MAX_LISTED, spans_text
 from atlaskit.runs.result import Result
@@ -43,6 +46,8 @@ from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
 
 MAX_CHARS = 600
 """Characters of a message that says what failed."""
+GLANCE_PX, GLANCE_QUALITY, GLANCES = 240, 75, 400
+"""Longer side and quality of the picture over the ruler; into how many parts that is told apart."""
 
 
 class GridExplorer(PageOwner):
@@ -84,6 +89,7 @@ class GridExplorer(PageOwner):
         *,
         result: Result | None = None,
         vlm: Model | str | None = None,
+        embedder: Embedder | None = None,
         k: int | None = None,
         cell: int | None = None,
         max_depth: int | Literal["auto"] | None = None,
@@ -100,6 +106,7 @@ class GridExplorer(PageOwner):
                 show the frames that the model saw.
             vlm: The model that answers the questions asked in the page, as `ak.ask` takes it.
                 Without one, the page only writes the line of code that asks.
+            embedder: Finds subtitle lines that are near in meaning to what is searched.
             k: Cells per side of a grid; 8 by default.
             cell: Longer side of a cell in pixels where no page shows it, as in the static picture;
                 a page is as sharp as its screen. By default 120.
@@ -123,8 +130,9 @@ class GridExplorer(PageOwner):
         self._width_px = 0  # of the page that shows it
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._order_jobs, self._mark_jobs = Debouncer("explorer-orders"), Debouncer("explorer-marks")
+        self._glance_jobs = Debouncer("explorer-glances")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
-        self._panels = SearchPanel(self.atlas.video, self.send), AskPanel(self), self._notes
+        self._panels = SearchPanel(self.atlas, self.send, embedder), AskPanel(self), self._notes
 
     @property
     def view(self) -> View:
@@ -220,6 +228,9 @@ class GridExplorer(PageOwner):
                 self._submit_order(
                     "The clip cannot be made", partial(self._send_clip, location, span_s, form), form != "webm"
                 )
+            case "glance" if isinstance(time_s := message.get("time_s"), int | float):
+                self.atlas.video.check_time(time_s)
+                self._glance_jobs.submit(partial(self._send_glance, time_s))
             case "png":
                 self._submit_order("The picture cannot be saved", lambda _: self._send_png(location))
             case _:
@@ -284,6 +295,19 @@ class GridExplorer(PageOwner):
         if lines := video.subtitles.lines:
             spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
             self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
+
+    def _send_glance(self, time_s: float, is_latest: IsLatest) -> None:
+        """Send a small picture from about a time, over which the pointer rests on the ruler."""
+        video, near_s = self.atlas.video, self.atlas.video.duration_s / GLANCES
+        share = GLANCE_PX / max(video.size)
+        size = max(1, round(share * video.size[0])), max(1, round(share * video.size[1]))
+        moment_s = video.moment(max(0.0, time_s - near_s), min(time_s + near_s, video.duration_s), "keyframe")
+        try:
+            (frame,) = video.try_frames([moment_s], size)
+        except (AtlasError, OSError):
+            return  # the page shows the error if the time is gone to
+        if is_latest() and not isinstance(frame, FrameError):
+            self.send({"is": "glance", "time_s": time_s}, [to_jpeg(Image.fromarray(frame), GLANCE_QUALITY)])
 
     def _submit_order(self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True) -> None:
         """Send by a thread what is no picture of a place; where that fails, a notice says why."""

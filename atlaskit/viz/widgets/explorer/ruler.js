@@ -1,5 +1,6 @@
 // The ruler of the explorer: the whole video as a slider, with marks, and lanes below it.
 const DRAG_MS = 120; // between two requests while the pointer drags
+const REST_MS = 60; // for which the pointer rests before the picture there is wanted
 
 function cssPercent(share) {
   return `${(100 * share).toFixed(3)}%`;
@@ -11,14 +12,16 @@ function rulerMark([from, to], name) {
 }
 
 class Ruler {
-  constructor(onSeek) {
-    this.onSeek = onSeek;
+  constructor(onSeek, onRest) {
+    Object.assign(this, { onSeek, onRest });
     this.duration = 0;
     this.lanes = new Map(); // by name, in the order in which they came
     this.marks = element("div", { "aria-hidden": "true" });
     // The browser's own slider lies unseen over the marks: it is dragged, and has the keys.
     this.slider = element("input", { type: "range", min: 0, step: "any", "aria-label": "time in the video" });
-    this.tip = element("span", { class: "tip", "aria-hidden": "true", hidden: true });
+    this.glance = element("img", { alt: "" });
+    this.tipTime = element("time");
+    this.tip = element("span", { class: "tip", "aria-hidden": "true", hidden: true }, this.tipTime);
     this.start = element("span", { class: "end" });
     this.end = element("span", { class: "end" });
     this.rows = element("div", { class: "lanes" });
@@ -30,7 +33,10 @@ class Ruler {
   listen() {
     this.slider.addEventListener("pointerdown", () => { this.isDragging = true; });
     this.slider.addEventListener("pointermove", (event) => this.point(event));
-    this.slider.addEventListener("pointerleave", () => { this.tip.hidden = true; });
+    this.slider.addEventListener("pointerleave", () => {
+      clearTimeout(this.restTimer);
+      this.tip.hidden = true;
+    });
     this.slider.addEventListener("input", () => this.seek(false));
     for (const end of ["change", "pointerup", "pointercancel"]) {
       this.slider.addEventListener(end, () => {
@@ -61,13 +67,22 @@ class Ruler {
     this.lanes.set(name, row);
   }
 
-  // Shows the time below the pointer.
+  // Shows the time below the pointer, and once it rests, the picture there.
   point(event) {
     const { left, width } = this.slider.getBoundingClientRect();
-    const share = Math.max(0, Math.min(1, (event.clientX - left) / width));
+    const share = Math.max(0, Math.min(1, (event.clientX - left) / width)), seconds = share * this.duration;
     this.tip.hidden = false;
-    this.tip.textContent = clockText(share * this.duration);
+    this.tipTime.textContent = clockText(seconds);
     this.tip.style.left = cssPercent(share);
+    this.tip.style.transform = `translateX(-${cssPercent(share)})`; // so that it stays within the ruler
+    clearTimeout(this.restTimer);
+    this.restTimer = setTimeout(() => this.onRest(Math.min(seconds, this.duration - 0.001)), REST_MS);
+  }
+
+  showGlance(jpeg) {
+    URL.revokeObjectURL(this.glance.src);
+    this.glance.src = URL.createObjectURL(new Blob([jpeg], { type: "image/jpeg" }));
+    this.tip.prepend(this.glance);
   }
 
   // Goes to the slider's time; while the pointer drags, only now and then.

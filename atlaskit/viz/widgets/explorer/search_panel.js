@@ -87,11 +87,11 @@ class SearchPanel {
   }
 
   countText() {
-    const { count } = this.found, { length } = this.hits;
-    if (!count) return "no line has all these words";
-    const lines = `${count.toLocaleString("en")} line${count === 1 ? "" : "s"}`;
+    const { count, near } = this.found, length = this.hits.length - near;
+    const lines = count ? `${count.toLocaleString("en")} line${count === 1 ? "" : "s"}` : "no line has all these words";
     const listed = length < count ? `; the first ${length} are listed` : "";
-    return this.at < 0 ? lines + listed : `${this.at + 1} of ${lines}${listed}`;
+    const more = near ? `, and ${near} near in meaning` : "";
+    return this.at < 0 || !count ? lines + listed + more : `${this.at + 1} of ${lines}${listed}${more}`;
   }
 
   onShown() {

@@ -1,14 +1,20 @@
-"""`SearchPanel`: the kernel's side of the explorer's search for words in the subtitles."""
+"""`SearchPanel`: the kernel's side of the explorer's search in the subtitles, for words, and by an
+embedder for what is near in meaning.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
+from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.errors import AtlasError, reason
+from atlaskit.models.embedding import Embedder, embed
+from atlaskit.video.subtitles import Line
 from atlaskit.video.subtitles.finding import FoundLine, find_words
-from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 from atlaskit.viz.widgets.explorer.lanes import lane
@@ -16,6 +22,8 @@ from atlaskit.viz.widgets.explorer.lanes import lane
 MAX_QUERY_CHARS = 200
 MAX_HITS = 200
 """Most lines that the page lists; the count is of all."""
+MAX_NEAR = 10
+"""Lines near in meaning that follow those with the words."""
 MAX_SPANS = 5_000
 """Most lines whose cells are marked."""
 MAX_CHARS, CHARS_BEFORE = 240, 60
@@ -29,14 +37,15 @@ NO_SUBTITLES = (
 class SearchPanel:
     """Finds the lines that contain some words, and says where they lie in the video."""
 
-    def __init__(self, video: Video, send: Callable[[dict[str, Any]], None]) -> None:
+    def __init__(self, atlas: Atlas, send: Callable[[dict[str, Any]], None], embedder: Embedder | None) -> None:
         """Prepare a panel.
 
         Args:
-            video: The video whose subtitles are searched.
+            atlas: The environment of the video whose subtitles are searched.
             send: Sends a message to the page, from any thread.
+            embedder: What finds lines near in meaning; None for words alone.
         """
-        self._video, self._send = video, send
+        self._video, self._cache, self._send, self._embedder = atlas.video, atlas.cache, send, embedder
         self._jobs = Debouncer("search")
 
     def receive(self, message: dict[str, Any]) -> bool:
@@ -51,20 +60,29 @@ class SearchPanel:
         """Search for words, and send what was found unless others have been typed since."""
         try:
             lines = self._video.subtitles.lines
-            found = find_words(lines, query)
+            found, note = find_words(lines, query), "" if lines else NO_SUBTITLES
+            has_words = {each.line for each in found}
+            near = [FoundLine(line, ()) for line in self._near(lines, query) if line not in has_words]
         except (AtlasError, OSError) as error:
-            lines, found = (), []
-            note = plain_text(f"The subtitles cannot be read: {reason(error)}", 600)
-        else:
-            note = "" if lines else NO_SUBTITLES
+            found, near, note = [], [], plain_text(f"The subtitles cannot be searched: {reason(error)}", 600)
         if is_latest():
-            self._send({"panel": "search", "words": query, "note": note, **self._described(found)})
+            self._send({"panel": "search", "words": query, "note": note, **self._described(found, near)})
 
-    def _described(self, found: Sequence[FoundLine]) -> dict[str, Any]:
+    def _near(self, lines: Sequence[Line], query: str) -> list[Line]:
+        """Return the lines whose vectors are nearest to a query's, best first."""
+        if self._embedder is None or not lines or not query.strip():
+            return []
+        vectors = embed(self._embedder, [line.text for line in lines], self._cache)
+        (wanted,) = embed(self._embedder, [self._embedder.query_prefix + query], self._cache)
+        likeness = vectors @ wanted / np.maximum(np.linalg.norm(vectors, axis=1), 1e-9)
+        return [lines[index] for index in np.argsort(-likeness, kind="stable")[:MAX_NEAR]]
+
+    def _described(self, found: Sequence[FoundLine], near: Sequence[FoundLine]) -> dict[str, Any]:
         spans_s = [[each.line.start_s, each.line.end_s] for each in found]
         return {
             "count": len(found),
-            "hits": [_hit(each) for each in found[:MAX_HITS]],
+            "near": len(near),
+            "hits": [_hit(each) for each in (*found[:MAX_HITS], *near)],
             "spans": spans_s[:MAX_SPANS],
             "lane": lane(spans_s, self._video.duration_s),
         }
@@ -73,7 +91,7 @@ class SearchPanel:
 def _hit(found: FoundLine) -> dict[str, Any]:
     """Return a line as plain JSON: its time, and its text in parts, each marked or not."""
     text, parts = found.line.text, list[list[Any]]()
-    at = max(0, found.spans[0][0] - CHARS_BEFORE)
+    at = max(0, found.spans[0][0] - CHARS_BEFORE) if found.spans else 0
     end = min(len(text), at + MAX_CHARS)
     parts.append(["…" if at else "", False])
     for start, stop in (*found.spans, (end, end)):
@@ -83,8 +101,5 @@ def _hit(found: FoundLine) -> dict[str, Any]:
         parts.append([plain_text(text[min(start, end) : min(stop, end)], MAX_CHARS), True])
         at = stop
     parts.append(["…" if end < len(text) else "", False])
-    return {
-        "time_s": found.line.start_s,
-        "time": clock(found.line.start_s),
-        "parts": [part for part in parts if part[0]],
-    }
+    start_s = found.line.start_s
+    return {"time_s": start_s, "time": clock(start_s), "parts": [part for part in parts if part[0]]}
