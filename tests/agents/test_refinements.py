@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from support.asking import ask
 from support.invariants import check_all, check_memory, check_search
 from support.model_doubles import Babbler, Counting, Overruled
-from support.searches import RecordingOracle, of_category, search
+from support.searches import of_category, search
 from support.stand_ins import CHOICE, Flat
 
 from atlaskit.agents.budget import Budget
@@ -213,7 +213,7 @@ def test_all_of_it_answers_every_category(long_world: World, shared_cache: Cache
 
 
 def test_the_reply_that_finds_it_ends_the_visit(long_world: World, shared_cache: Cache) -> None:
-    oracle, question = RecordingOracle(long_world), of_category(long_world, "S2A")
+    oracle, question = Counting(Oracle(long_world)), of_category(long_world, "S2A")
     off, on = (
         search(long_world, question, shared_cache, oracle, thrift=thrift, traversal="dfs")
         for thrift in ((), ("steps",))

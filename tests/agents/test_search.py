@@ -7,8 +7,8 @@ import pytest
 from pydantic import ValidationError
 from support.asking import ask
 from support.invariants import check_all
-from support.model_doubles import Failing, Overruled
-from support.searches import RecordingOracle, of_category, search, text_of
+from support.model_doubles import Counting, Failing, Overruled
+from support.searches import of_category, search, text_of
 
 import atlaskit as ak
 from atlaskit.agents.budget import Budget
@@ -82,7 +82,7 @@ def test_the_traversal_is_chosen_from_the_question_alone(long_world: World, cach
 
 
 def test_a_summary_is_always_searched_breadth_first(long_world: World, cache: Cache) -> None:
-    oracle = RecordingOracle(long_world)
+    oracle = Counting(Oracle(long_world))
     result = search(long_world, of_category(long_world, "SUM"), cache, oracle)
     assert "traversal" not in oracle.requests[0].schema.model_fields and oracle.requests[0].step == "task"
     assert result.trace.of("task")[0].traversal == "bfs" and len(result.evidence) > 1

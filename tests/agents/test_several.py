@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 from support.asking import ask
 from support.model_doubles import Babbler, Counting, Overruled
-from support.searches import RecordingOracle, text_of
+from support.searches import text_of
 
 import atlaskit as ak
 from atlaskit.agents import schemas
@@ -79,7 +79,7 @@ def test_the_oracle_finds_every_interval_and_a_replay_repeats_it(
 
 
 def test_the_words_reach_the_model_and_its_answer_is_put_in_order(world: World, cache: Cache) -> None:
-    oracle = RecordingOracle(world)
+    oracle = Counting(Oracle(world))
     model = Overruled(oracle, decision=scripted)
     result = ask(world.drawn, world.several[0], vlm=model, cache=cache, **SMALL)
     (decision,) = [request for request in oracle.requests if request.step == "decision"]

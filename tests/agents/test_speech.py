@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.faults import Fault, failing, sending, sending_bytes
+from support.loopback import Loop, loopback
 from support.media import make_video
-from support.speaking import RATE, WORD_S, WORDS, Hearing, hearing_server, speaking_video
+from support.speaking import RATE, WORD_S, WORDS, speaking_video, transcription, without_times
 
 import atlaskit as ak
 from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError
@@ -18,9 +20,10 @@ from atlaskit.video.sound import Block, cut_at_pauses
 
 
 @pytest.fixture
-def server(short_pauses: None) -> Iterator[Hearing]:
-    with hearing_server() as hearing:
-        yield hearing
+def server(short_pauses: None) -> Iterator[Loop]:
+    with loopback() as running:
+        running.answer = transcription
+        yield running
 
 
 def script(seconds: float, seed: int = 0, every_s: float = 1.3) -> list[tuple[float, str]]:
@@ -41,17 +44,18 @@ def check_lines(track: object, spoken: list[tuple[float, str]], earlier_s: float
         assert line.end_s == pytest.approx(start_s + WORD_S - earlier_s, abs=within_s)
 
 
-def test_words_are_heard_at_their_time_and_paid_once(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+def test_words_are_heard_at_their_time_and_paid_once(tmp_path: Path, server: Loop, cache: ak.Cache) -> None:
     spoken = script(95)
     path = speaking_video(tmp_path / "talk.mkv", spoken, 95)
     asr = ak.ASR(server.url, "tones")
     track = ak.transcribe(path, asr, cache=cache, save=tmp_path / "talk.srt", progress=False)
     check_lines(track, spoken)
-    assert max(server.seconds) <= 30.001 and 3 <= len(server.requests) <= 9 and server.most_in_flight > 1
-    assert {request["response_format"] for request in server.requests} == {"verbose_json"}
-    paid = len(server.requests)
+    assert max(len(body["file"]) for body in server.bodies) <= 30.001 * RATE * 2 + 44, "a WAV of 30 s"
+    assert 3 <= len(server.bodies) <= 9 and server.most_in_flight > 1
+    assert {body["response_format"] for body in server.bodies} == {b"verbose_json"}
+    paid = len(server.bodies)
     assert ak.transcribe(path, asr, cache=cache, progress=False, replay=True) == track
-    assert len(server.requests) == paid, "a second run costs nothing"
+    assert len(server.bodies) == paid, "a second run costs nothing"
     again = ak.open_video(path, subtitles=tmp_path / "talk.srt").subtitles
     assert [line.text for line in again.lines] == [line.text for line in track.lines]
     assert [line.start_s for line in again.lines] == pytest.approx([line.start_s for line in track.lines], abs=0.001)
@@ -59,7 +63,7 @@ def test_words_are_heard_at_their_time_and_paid_once(tmp_path: Path, server: Hea
 
 @pytest.mark.parametrize(("suffix", "late_s"), [(".mkv", 3.0), (".ts", 3.0), (".mp4", 0.0)])
 def test_second_0_is_the_first_frame(
-    tmp_path: Path, server: Hearing, cache: ak.Cache, suffix: str, late_s: float, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: Loop, cache: ak.Cache, suffix: str, late_s: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     spoken = [(4.0, "one"), (6.0, "five"), (9.5, "two")]
@@ -72,7 +76,7 @@ def test_second_0_is_the_first_frame(
 
 
 def test_the_sound_follows_the_one_clock(
-    tmp_path: Path, server: Hearing, cache: ak.Cache, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, server: Loop, cache: ak.Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     spoken = [(1.0, "one"), (4.0, "five")]
@@ -85,26 +89,26 @@ def test_the_sound_follows_the_one_clock(
     check_lines(track, [(at_s + 6 * part, word) for part in range(3) for at_s, word in spoken], within_s=0.25)
 
 
-def test_a_model_without_times_gives_a_line_for_each_chunk(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
-    server.refuses_times = True
+def test_a_model_without_times_gives_a_line_for_each_chunk(tmp_path: Path, server: Loop, cache: ak.Cache) -> None:
+    server.answer = without_times
     path = speaking_video(tmp_path / "talk.mkv", [(1.0, "one"), (2.0, "two"), (40.0, "three")], 42)
     track = ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, progress=False)
     assert " ".join(line.text for line in track.lines) == "one two three"
     assert track.lines[0].start_s <= 1.0 and track.lines[-1].end_s >= 40.4
 
 
-def test_silence_is_not_sent(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+def test_silence_is_not_sent(tmp_path: Path, server: Loop, cache: ak.Cache) -> None:
     path = speaking_video(tmp_path / "quiet.mkv", [], 40)
     with pytest.warns(SpeechWarning, match="heard no words"):
         assert len(ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, progress=False)) == 0
-    assert not server.requests
+    assert not server.bodies
 
 
-def test_made_up_text_is_left_out_and_told(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+def test_made_up_text_is_left_out_and_told(tmp_path: Path, server: Loop, cache: ak.Cache) -> None:
     loop = {"start": 0.0, "end": 5.0, "text": "thank you for watching " * 30, "compression_ratio": 9.0}
     noise = {"start": 1.0, "end": 2.0, "text": "Amen.", "no_speech_prob": 0.95, "avg_logprob": -1.5}
     good = {"start": 2.0, "end": 3.0, "text": "the words", "no_speech_prob": 0.01, "avg_logprob": -0.2}
-    server.faults = [{"text": "", "segments": [loop, noise, good]}]
+    server.faults = [sending({"text": "", "segments": [loop, noise, good]})]
     path = speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 5)
     with pytest.warns(SpeechWarning, match="2 of 3 lines are left out.*1 that repeat themselves, 1 of no speech"):
         track = ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, progress=False)
@@ -113,27 +117,32 @@ def test_made_up_text_is_left_out_and_told(tmp_path: Path, server: Hearing, cach
 
 @pytest.mark.family
 @pytest.mark.parametrize(
-    "fault", [500, b"<html>gateway</html>", {"segments": [{"start": float("nan"), "end": 1, "text": "x"}]}]
+    "fault",
+    [
+        failing(500),
+        sending_bytes(b"<html>gateway</html>"),
+        sending({"segments": [{"start": float("nan"), "end": 1, "text": "x"}]}),
+    ],
 )
-def test_a_passing_fault_costs_no_word(tmp_path: Path, server: Hearing, cache: ak.Cache, fault: object) -> None:
+def test_a_passing_fault_costs_no_word(tmp_path: Path, server: Loop, cache: ak.Cache, fault: Fault) -> None:
     server.faults = [fault]
     path = speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 3)
     check_lines(ak.transcribe(path, ak.ASR(server.url, "tones"), cache=cache, progress=False), [(1.0, "one")])
 
 
-def test_a_second_run_asks_for_the_missing_chunks_only(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+def test_a_second_run_asks_for_the_missing_chunks_only(tmp_path: Path, server: Loop, cache: ak.Cache) -> None:
     spoken = script(80)
     path = speaking_video(tmp_path / "talk.mkv", spoken, 80)
     asr = ak.ASR(server.url, "tones")
-    server.faults = [401]
+    server.faults = [failing(401)]
     with pytest.raises(Refused, match=r"1 of \d chunks of talk.mkv .* the first from 0:00:.*the same call again"):
         ak.transcribe(path, asr, cache=cache, progress=False, parallel=1)
-    paid = len(server.requests)
+    paid = len(server.bodies)
     check_lines(ak.transcribe(path, asr, cache=cache, progress=False), spoken)
-    assert len(server.requests) == paid + 1
+    assert len(server.bodies) == paid + 1
 
 
-def test_wrong_arguments_give_one_sentence(tmp_path: Path, server: Hearing, cache: ak.Cache) -> None:
+def test_wrong_arguments_give_one_sentence(tmp_path: Path, server: Loop, cache: ak.Cache) -> None:
     asr = ak.ASR(server.url, "tones")
     path = speaking_video(tmp_path / "talk.mkv", [(1.0, "one")], 3)
     with pytest.raises(InputError, match="ends in .srt"):
@@ -144,7 +153,7 @@ def test_wrong_arguments_give_one_sentence(tmp_path: Path, server: Hearing, cach
         ak.transcribe(path, asr, cache=cache, replay=True, progress=False)
     with pytest.raises((Unreachable, ModelError)):
         ak.transcribe(path, ak.ASR("http://127.0.0.1:9/v1", "x"), cache=cache, progress=False)
-    assert not server.requests
+    assert not server.bodies
 
 
 @settings(max_examples=40, deadline=None)

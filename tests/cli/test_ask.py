@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from support.answering import answering
-from support.faults import send
+from support.faults import sending
 from support.loopback import loopback
 from support.media import make_sound_file
 from support.speaking import speaking_video
@@ -201,7 +201,7 @@ def test_a_key_is_in_nothing_that_a_command_leaves(
         tabled = atlaskit(*EVALUATE, "atlasworld", *rows, *model, cwd=in_tmp)
     with loopback() as server:
         said = {"error": {"message": f"Incorrect API key provided: {KEY}"}}
-        server.faults = [lambda handler: send(handler, 401, said)] * 20
+        server.faults = [sending(said, 401)] * 20
         refusing = ["--model", server.url, "loop", "--key-env", "MY_KEY"]
         refused = atlaskit("ask", film_file, "What is it?", *CHOICES, *refusing, cwd=in_tmp)
     assert asked.returncode == tabled.returncode == 0, asked.stderr + tabled.stderr

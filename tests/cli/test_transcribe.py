@@ -4,7 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.speaking import Hearing, hearing_server, speaking_video
+from support.loopback import Loop, loopback
+from support.speaking import speaking_video, transcription
 
 from atlaskit.__main__ import main
 
@@ -12,14 +13,15 @@ SPOKEN = [(1.0, "one"), (3.0, "five")]
 
 
 @pytest.fixture
-def server(in_tmp: Path, short_pauses: None) -> Iterator[Hearing]:
+def server(in_tmp: Path, short_pauses: None) -> Iterator[Loop]:
     speaking_video(in_tmp / "talk.mkv", SPOKEN, 5)
-    with hearing_server() as hearing:
-        yield hearing
+    with loopback() as running:
+        running.answer = transcription
+        yield running
 
 
 def test_the_lines_are_written_beside_the_caller_and_told(
-    server: Hearing, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+    server: Loop, in_tmp: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["transcribe", "talk.mkv", server.url, "org/tones"]) == 0
     told = capsys.readouterr().err
@@ -28,5 +30,5 @@ def test_the_lines_are_written_beside_the_caller_and_told(
     assert (in_tmp / "talk.tones.srt").read_text() == expected
 
     assert main(["transcribe", "talk.mkv", server.url, "org/tones"]) == 0
-    assert "talk.tones.srt: 2 lines" in capsys.readouterr().err and len(server.requests) == 1
+    assert "talk.tones.srt: 2 lines" in capsys.readouterr().err and len(server.bodies) == 1
     assert [path.name for path in in_tmp.glob("*.srt")] == ["talk.tones.srt"]

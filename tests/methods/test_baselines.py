@@ -1,15 +1,16 @@
 """Baselines: what each sends to the model, what it costs, and the result it returns."""
 
-from support.searches import RecordingOracle, text_of
+from support.model_doubles import Counting
+from support.searches import text_of
 
 from atlaskit.agents.verbalize import quote_line
-from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import baselines
 
 
 def test_uniform_gives_each_frame_the_lines_of_its_stretch(world: World, cache: Cache) -> None:
-    oracle = RecordingOracle(world)
+    oracle = Counting(Oracle(world))
     for subtitles in (True, False):
         baselines.uniform(
             world.drawn, world.questions[0], vlm=oracle, frames=64, size=16, subtitles=subtitles, cache=cache
@@ -26,7 +27,7 @@ def test_uniform_gives_each_frame_the_lines_of_its_stretch(world: World, cache: 
 
 
 def test_blind_and_subtitles_get_no_images(world: World, cache: Cache) -> None:
-    oracle = RecordingOracle(world)
+    oracle = Counting(Oracle(world))
     baselines.blind(world.drawn, world.questions[0], vlm=oracle, cache=cache)
     baselines.subtitles_only(world.drawn, world.questions[0], vlm=oracle, cache=cache)
     nothing, spoken = oracle.requests

@@ -8,7 +8,6 @@ import pytest
 from support.invariants import check_books
 from support.methods import SMALL, ask_by
 from support.model_doubles import Babbler, Counting, Failing, Flaky, Slow, Spiteful
-from support.searches import RecordingOracle
 from support.stand_ins import checked_html
 
 import atlaskit as ak
@@ -67,7 +66,7 @@ def test_the_table_of_steps_knows_every_method() -> None:
 @pytest.mark.family
 @pytest.mark.parametrize("name", STEPS)
 def test_every_call_is_an_event_of_the_trace(name: str, tiny: World, cache: Cache) -> None:
-    taken, oracle = set[str](), RecordingOracle(tiny)
+    taken, oracle = set[str](), Counting(Oracle(tiny))
     for number in various(tiny):
         result = ask_by(name, tiny, oracle, cache, number)
         assert len(result.trace.of("turn")) + 1 == result.total.calls, "and one is the decision"

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.embedding import Embedding, embedding_server
+from support.embedding import embeddings
 from support.faults import failing
+from support.loopback import Loop, loopback
 from support.model_doubles import Counting, Flaky
 
 import atlaskit as ak
@@ -29,8 +30,9 @@ CAPTIONS = ["a red circle", "a green square by a lake", "a lake", "nothing", "a 
 
 
 @pytest.fixture
-def server(short_pauses: None) -> Iterator[Embedding]:
-    with embedding_server() as running:
+def server(short_pauses: None) -> Iterator[Loop]:
+    with loopback() as running:
+        running.answer = embeddings
         yield running
 
 
@@ -75,7 +77,7 @@ def test_without_paraphrases_the_question_is_searched_for(tiny: World) -> None:
     assert views[0] == views[1]
 
 
-def test_clips_are_found_by_vectors_which_are_paid_once(tiny: World, cache: Cache, server: Embedding) -> None:
+def test_clips_are_found_by_vectors_which_are_paid_once(tiny: World, cache: Cache, server: Loop) -> None:
     embedder = Embedder(server.url, "words-64", query_prefix="query: ")
     results = [
         retrieval(tiny.drawn, question, vlm=ak.Oracle(tiny), search=embedder, top=3, size=32, cache=cache)
@@ -126,7 +128,7 @@ def test_a_real_embedder_finds_what_shares_no_word(query: str, number: int, e5: 
     assert found[number] not in Index(found).search(query, 1), "words do not find it"
 
 
-def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(tiny: World, cache: Cache, server: Embedding) -> None:
+def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(tiny: World, cache: Cache, server: Loop) -> None:
     server.faults = [failing(500)] * 4
     result = asked(tiny, cache, Embedder(server.url, "m"))
     assert result.prediction is not None and result.failure.startswith("m at http://127.0.0.1")
@@ -137,7 +139,7 @@ def test_an_embedder_that_fails_in_passing_costs_the_vectors_only(tiny: World, c
     assert again.to_json() == result.to_json() and len(server.bodies) == 4
 
 
-def test_an_embedder_that_no_question_can_use_is_an_error(tiny: World, cache: Cache, server: Embedding) -> None:
+def test_an_embedder_that_no_question_can_use_is_an_error(tiny: World, cache: Cache, server: Loop) -> None:
     server.faults = [failing(401)]
     with pytest.raises(Refused, match="m at http://.* returned HTTP 401"):
         asked(tiny, cache, Embedder(server.url, "m"))

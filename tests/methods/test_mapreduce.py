@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from support.model_doubles import Overruled
-from support.searches import RecordingOracle, paid_steps, text_of
+from support.model_doubles import Counting, Overruled
+from support.searches import paid_steps, text_of
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -55,9 +55,9 @@ def test_a_question_costs_its_chunks_and_fourteen_calls_at_most(short: World, ca
 
 
 def test_scenes_end_where_the_scene_of_the_video_does(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
+    oracle = Counting(Oracle(short))
     mapreduce(short.drawn, short.questions[0], vlm=oracle, cache=cache, size=32)
-    (read,) = (request.facts for request in oracle.requests if isinstance(request.facts, MapCall))
+    (read,) = oracle.of(MapCall)
     spans = sorted((item.start_s, item.end_s) for sheet in read.sheets for item in sheet.scratchpad)
     assert spans[0][0] == 0 and spans[-1][1] == short.drawn.duration_s
     assert all(one[1] == other[0] for one, other in pairwise(spans))
@@ -72,10 +72,10 @@ def test_scenes_end_where_the_scene_of_the_video_does(short: World, cache: Cache
 
 def test_a_scene_has_a_bounded_length(short: World, cache: Cache) -> None:
     always = Overruled(Oracle(short), continues=lambda request, answer: {**answer, "continues": True})
-    oracle = RecordingOracle(short)
+    oracle = Counting(Oracle(short))
     always.model = oracle
     mapreduce(short.drawn, short.questions[0], vlm=always, cache=cache, size=32, longest=8)
-    (read,) = (request.facts for request in oracle.requests if isinstance(request.facts, MapCall))
+    (read,) = oracle.of(MapCall)
     lengths = [item.end_s - item.start_s for sheet in read.sheets for item in sheet.scratchpad]
     assert lengths == pytest.approx([80, 80, 40])
 
@@ -100,7 +100,7 @@ def test_each_character_has_one_name_in_all_scenes(film: World, subjects: list[l
 
 
 def test_only_scenes_that_were_shown_can_be_named(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
+    oracle = Counting(Oracle(short))
     mapreduce_clips(short.drawn, short.questions[0], vlm=greedy(oracle), cache=cache, size=32, clip_s=5)
     parts = {min(request.facts.scenes): request for request in oracle.requests if isinstance(request.facts, MapCall)}
     second = parts[sorted(parts)[1]]  # threads ask in any order
@@ -114,7 +114,7 @@ def test_only_scenes_that_were_shown_can_be_named(short: World, cache: Cache) ->
 
 
 def test_what_is_seen_reaches_the_answer(short: World, cache: Cache) -> None:
-    oracle = RecordingOracle(short)
+    oracle = Counting(Oracle(short))
     told = Overruled(
         greedy(oracle),
         look=lambda request, answer: {"seen": f"A look at {request.facts.row.partition(' (')[0]}!"},  # type: ignore[attr-defined]

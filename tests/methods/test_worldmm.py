@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from support.model_doubles import Overruled
-from support.searches import RecordingOracle, text_of
+from support.model_doubles import Counting, Overruled
+from support.searches import text_of
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
@@ -28,12 +28,12 @@ def run_of(world: World, vlm: Any, threads: int = 4) -> MethodRun:
     return run
 
 
-def turns_of(oracle: RecordingOracle) -> list[Request]:
+def turns_of(oracle: Counting) -> list[Request]:
     return [request for request in oracle.requests if isinstance(request.facts, ControllerCall)]
 
 
 def test_each_level_is_made_from_the_level_below(film: World) -> None:
-    oracle = RecordingOracle(film)
+    oracle = Counting(Oracle(film))
     clips = as_parts([clip(index, f"Caption {index}.") for index in range(130)])
     levels = summaries(run_of(film, oracle), clips)
     assert [len(level) for level in levels] == [130, 44, 8, 3]
@@ -42,7 +42,7 @@ def test_each_level_is_made_from_the_level_below(film: World) -> None:
             inside = [each for each in below if part.stretch.span[0] <= each.stretch.span[0] < part.stretch.span[1]]
             assert part.stretch.span == (inside[0].stretch.span[0], inside[-1].stretch.span[1])
         assert [part.stretch.span[1] for part in level[:-1]] == [part.stretch.span[0] for part in level[1:]]
-    calls = [request.facts for request in oracle.requests if isinstance(request.facts, SummaryCall)]
+    calls = oracle.of(SummaryCall)
     read = {call.rows for call in calls}  # threads ask in any order
     assert {tuple(each.row for each in clips[:3]), tuple(part.row for part in levels[2][4:7])} <= read
     assert "clips 0–2, 0:00.0–0:30.0" in levels[1][0].row
@@ -66,7 +66,7 @@ def test_a_repeated_fact_is_dropped_and_the_newer_one_knows_its_clips(film: Worl
 
 
 def test_it_ends_after_five_rounds_with_all_that_was_found(short: World, cache: Cache) -> None:
-    oracle, places = RecordingOracle(short), iter(range(0, 20, 4))
+    oracle, places = Counting(Oracle(short)), iter(range(0, 20, 4))
 
     def look(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
         first = next(places)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.faults import Fault, completion, saying, send
+from support.faults import completion, saying, sending
 from support.loopback import Loop
 from support.stand_ins import request
 
@@ -186,12 +186,11 @@ def test_any_error_is_explained_on_one_line(body: Any, status: int, retry_after:
         read_completion(body)
 
 
-def refusing(field: str) -> Fault:
-    return lambda handler: send(handler, 400, error(f"Unknown parameter: '{field}'."))
+NO_SEED = sending(error("Unknown parameter: 'seed'."), 400)
 
 
 def test_a_refused_field_is_dropped_once_told_and_remembered(loop: Loop, cache: Cache) -> None:
-    loop.faults = [refusing("seed")]
+    loop.faults = [NO_SEED]
     vlm = VLM(loop.url, "loop")
     with pytest.warns(ModelWarning, match="omits=seed is spoken from now on"):
         reply = Cached(vlm, cache).complete(request())
@@ -202,7 +201,7 @@ def test_a_refused_field_is_dropped_once_told_and_remembered(loop: Loop, cache: 
 
 def test_nothing_that_was_learned_outlives_the_client(loop: Loop, cache: Cache) -> None:
     """Promise 18: a server that was mended gets what the dialect declares again."""
-    loop.faults = [refusing("seed")]
+    loop.faults = [NO_SEED]
     with pytest.warns(ModelWarning, match="omits=seed"):
         Cached(VLM(loop.url, "loop"), cache).complete(request())
     assert {kind for kind, stored in cache.stats().items() if stored["entries"]} == {"reply"}
@@ -235,7 +234,7 @@ def test_a_server_that_ignores_the_schema_is_told_it_in_words_from_then_on(loop:
 def test_an_error_carries_the_servers_words_and_a_remedy(
     loop: Loop, status: int, body: Any, message: str, is_final: bool
 ) -> None:
-    loop.faults = [lambda handler: send(handler, status, body)]
+    loop.faults = [sending(body, status)]
     with pytest.raises(Refused, match=message) as caught:
         VLM(loop.url, "loop2").complete(request())
     assert caught.value.is_final == is_final and caught.value.usage.calls == 1
@@ -243,25 +242,20 @@ def test_an_error_carries_the_servers_words_and_a_remedy(
 
 
 def test_a_redirect_names_its_target(loop: Loop) -> None:
-    loop.faults = [lambda handler: send(handler, 301, {}, Location="https://new.example/v1/chat/completions")]
+    loop.faults = [sending({}, 301, Location="https://new.example/v1/chat/completions")]
     with pytest.raises(Refused, match=r"a redirect to https://new\.example/v1/chat/completions: pass the address") as e:
         VLM(loop.url, "loop").complete(request())
     assert e.value.is_final and e.value.status == 301
 
 
 def test_a_missing_v1_is_named(loop: Loop) -> None:
-    loop.list_faults = [lambda handler: send(handler, 404, {})] * 2  # at the wrong address only
-    loop.faults = [lambda handler: send(handler, 404, {"detail": "Not Found"})]
+    loop.list_faults = [sending({}, 404)] * 2  # at the wrong address only
+    loop.faults = [sending({"detail": "Not Found"}, 404)]
     with pytest.raises(ModelError, match=rf"its API is at {loop.url}: pass that address"):
         VLM(loop.url.removesuffix("/v1"), "loop").complete(request())
 
 
 def test_tokens_are_estimated_where_none_are_counted(loop: Loop) -> None:
-    def uncounted(handler: Any) -> None:
-        body = completion('{"thought":"","cell":3}')
-        del body["usage"]
-        send(handler, 200, body)
-
-    loop.faults = [uncounted]
+    loop.faults = [sending({**completion('{"thought":"","cell":3}'), "usage": None})]
     usage = VLM(loop.url, "loop").complete(request()).usage
     assert usage.estimated and usage.prompt_tokens > 0 and usage.completion_tokens == 6

@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 from support.bounded import check_linear, check_takes, literals, processor_s, repeated
-from support.faults import answering_bytes
+from support.faults import sending_bytes
 from support.loopback import loopback
 
 from atlaskit import limits
@@ -157,7 +157,7 @@ def test_to_read_a_body_takes_bounded_memory() -> None:
 def test_a_call_does_not_outlive_its_deadline_by_reading(page: bytes) -> None:
     """What could be read only after the deadline is refused unread, as late."""
     with loopback() as server:
-        server.faults = [answering_bytes(page)]
+        server.faults = [sending_bytes(page)]
         vlm = VLM(server.url, "m", dialect="plain", timeout_s=1.0)
         with pytest.raises(ModelError, match=r"within 1 s"):
             vlm.complete(Request("worker", "s", (Message("user", ("?",)),), Step), max_attempts=1)

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 from support.asking import ask
-from support.faults import Fault, completion, failing, saying, send
+from support.faults import Fault, failing, finishing, saying
 from support.loopback import Loop
 from support.model_doubles import Babbler, Counting
 
@@ -31,13 +31,6 @@ class Pick(BaseModel):
 
 def request(words: str = "Pick a cell.", **rest: Any) -> Request:
     return Request("worker", "step", (Message("user", (words,)),), Pick, **rest)
-
-
-def finishing(reason: str, text: str = '{"cell":3}', **message: object) -> Fault:
-    """Answer with a completion of this finish reason."""
-    body = completion(text, **message)
-    body["choices"][0]["finish_reason"] = reason
-    return lambda handler: send(handler, 200, body)
 
 
 def test_each_sample_has_its_own_reply_and_seed(loop: Loop, cache: Cache) -> None:
@@ -162,12 +155,9 @@ def test_a_failed_refresh_keeps_the_cached_reply(loop: Loop, cache: Cache) -> No
     assert Cached(vlm, cache, replay=True).complete(request()).answer == cached
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [({"sample": -1}, "sample is a whole number"), ({"sample": 0.5}, "sample is a whole number")],
-)
-def test_an_invalid_setting_is_an_error(world: World, cache: Cache, options: dict[str, object], message: str) -> None:
-    with pytest.raises(InputError, match=message):
-        ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache, **options)
+def test_an_invalid_setting_is_an_error(world: World, cache: Cache) -> None:
+    for sample in (-1, 0.5):
+        with pytest.raises(InputError, match="sample is a whole number"):
+            ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache, sample=sample)
     with pytest.raises(InputError, match="choose one"):
         ask(world.drawn, world.questions[0], vlm=Babbler(), cache=cache.refreshing(), replay=True)

@@ -8,19 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.faults import completion, send
-from support.loopback import Loop
-from support.stand_ins import request
 
-from atlaskit.models.client import VLM
 from atlaskit.models.completion import read_completion
 from atlaskit.models.http import HttpFailure
 
 ANSWER = '{"thought":"t","cell":3}'
 
 
-def body_with(text: str, **message: Any) -> Any:
-    return {"choices": [{"message": {"content": text, **message}}]}
+def body_of(content: Any, finish_reason: str | None = "stop", **message: Any) -> Any:
+    return {"choices": [{"finish_reason": finish_reason, "message": {"content": content, **message}}]}
 
 
 def test_impossible_counts_are_not_counted() -> None:
@@ -29,21 +25,10 @@ def test_impossible_counts_are_not_counted() -> None:
         "completion_tokens": True,
         "prompt_tokens_details": {"cached_tokens": 900, "multimodal_tokens": {"image": -4}},
     }
-    usage = read_completion({**body_with(ANSWER), "usage": counts}).usage
+    usage = read_completion({**body_of(ANSWER), "usage": counts}).usage
     assert (usage.prompt_tokens, usage.cached_tokens, usage.image_tokens, usage.completion_tokens) == (100, 100, 0, 0)
     for unusable in (None, [], "many", {"prompt_tokens": 10**30}, {"prompt_tokens_details": 7}):
-        assert read_completion({**body_with(ANSWER), "usage": unusable}).usage.tokens == 0
-
-
-def test_the_correction_of_a_cut_off_answer_says_so(loop: Loop) -> None:
-    half = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": ANSWER[:9]}}
-    loop.faults = [lambda handler: send(handler, 200, {**completion(""), "choices": [half]})]
-    assert VLM(loop.url, "loop").complete(request()).usage.calls == 2
-    assert "cut off after 10 tokens" in loop.bodies[1]["messages"][-1]["content"]
-
-
-def body_of(content: Any, finish_reason: str | None = "stop", **message: Any) -> Any:
-    return {"choices": [{"finish_reason": finish_reason, "message": {"content": content, **message}}]}
+        assert read_completion({**body_of(ANSWER), "usage": unusable}).usage.tokens == 0
 
 
 THOUGHTS = {
@@ -77,18 +62,16 @@ def test_the_thought_of_any_family_is_split_off(name: str) -> None:
         assert found.reasoning and "cell" not in found.reasoning.replace('"cell": 3, or', "").replace('"cell":5', "")
 
 
-@pytest.mark.parametrize("opening", ["<think>", "◁think▷", "[THINK]", "<|START_THINKING|>", "<|channel>thought\n"])
+@pytest.mark.parametrize(
+    "opening",
+    ["<think>", "◁think▷", "[THINK]", "<|START_THINKING|>", "<|channel>thought\n", "<|channel|>analysis<|message|>"],
+)
 def test_a_thought_without_an_end_is_no_answer(opening: str) -> None:
     found = read_completion(body_of(f"{opening}Perhaps {ANSWER}", "length"))
     assert (found.text, found.is_cut_off) == ("", True) and found.reasoning
     assert found.reasoning == f"Perhaps {ANSWER}"
     assert read_completion(body_of(f"{opening}Perhaps", None)).is_cut_off
     assert not read_completion(body_of(f"{opening}Perhaps", "stop")).is_cut_off  # the model stopped by itself
-
-
-def test_channels_without_an_answer_are_thought() -> None:
-    found = read_completion(body_of(f"<|channel|>analysis<|message|>Perhaps {ANSWER}", "length"))
-    assert (found.text, found.reasoning) == ("", f"Perhaps {ANSWER}")
 
 
 @pytest.mark.parametrize("text", [ANSWER, f"Sure: {ANSWER}", '{"thought":"<think>', "1 < 2", "[Thanks]", "analysis"])

@@ -34,10 +34,6 @@ def grid_view(world: World, shared_cache: Cache) -> View:
     return view(world.drawn, k=2, cell=64, cache=shared_cache)
 
 
-def request_with(*parts: Any) -> Request:
-    return Request("worker", "step", (Message("system", ("Look.",)), Message("user", parts)), Pick)
-
-
 def body_of(request: Request, dialect: Dialect, known: tuple[str, ...] = (), model: str = "m") -> dict[str, Any]:
     parameters, is_forced = sampling_parameters(dialect, 0.0, 7), not preset_for(model).no_forcing
     body: dict[str, Any] = json.loads(
@@ -54,7 +50,7 @@ def images_of(body: dict[str, Any]) -> list[dict[str, Any]]:
 def test_nano_chooses_its_own_tokens(grid_view: View) -> None:
     """Its tokens span what a schema fixes and what it leaves open. Guidance would split them."""
     bodies = {
-        (name, dialect.name): body_of(request_with("Where?", grid_view), dialect, model=name)
+        (name, dialect.name): body_of(request("Where?", grid_view), dialect, model=name)
         for name in ("nano@0123", "nanonets")
         for dialect in (VLLM, HOSTED)
     }
@@ -68,15 +64,15 @@ def test_nano_chooses_its_own_tokens(grid_view: View) -> None:
 
 
 def test_only_what_a_dialect_declares_is_sent(grid_view: View) -> None:
-    request = request_with("Here:", grid_view)
-    bodies = {name: body_of(request, dialect) for name, dialect in DIALECTS.items()}
+    asked = request("Here:", grid_view)
+    bodies = {name: body_of(asked, dialect) for name, dialect in DIALECTS.items()}
     seedless = {"anthropic", "gemini", "mistral", "hosted", "plain"}
     assert {name for name, body in bodies.items() if "seed" not in body} == seedless
     assert {name for name, body in bodies.items() if "random_seed" in body} == {"mistral"}
     assert {name for name, body in bodies.items() if "max_completion_tokens" in body} == {"openai"}
     assert {name for name, body in bodies.items() if "response_format" not in body} == {"anthropic", "plain"}
     assert {name for name, body in bodies.items() if "uuid" in images_of(body)[0]} == {"vllm"}
-    assert "temperature" not in body_of(request, replace(OPENAI, omits=("temperature",)))
+    assert "temperature" not in body_of(asked, replace(OPENAI, omits=("temperature",)))
 
 
 class Bounded(BaseModel):
@@ -100,7 +96,7 @@ def test_strict_decoding_leaves_bounds_to_the_client(loop: Loop) -> None:
 
 
 def test_the_plain_dialect_puts_the_schema_into_words(loop: Loop, grid_view: View) -> None:
-    words = body_of(request_with("Here:", grid_view, "Pick."), PLAIN)["messages"][-1]["content"][-1]["text"]
+    words = body_of(request("Here:", grid_view, "Pick."), PLAIN)["messages"][-1]["content"][-1]["text"]
     assert '"enum": [3, 5]' in words and "JSON Schema" in words
     loop.faults = [saying(f"```json\n{ANSWER}\n```")]
     plain = VLM(loop.url, "loop", dialect="plain")
@@ -117,7 +113,7 @@ def test_an_endpoint_that_declares_nothing_is_hosted(models: object) -> None:
 
 def test_an_image_is_sent_once(loop: Loop, grid_view: View) -> None:
     vlm = VLM(loop.url, "loop")
-    sizes = [vlm.complete(request_with("Here:", grid_view, word)).transit.sent_bytes for word in ("a", "b", "c")]
+    sizes = [vlm.complete(request("Here:", grid_view, word)).transit.sent_bytes for word in ("a", "b", "c")]
     first, *later = (images_of(body)[0] for body in loop.bodies)
     assert base64.b64decode(first["image_url"]["url"].partition(",")[2]) == grid_view.jpeg()
     assert first["uuid"] == grid_view.key
@@ -129,23 +125,23 @@ def test_an_image_is_sent_once(loop: Loop, grid_view: View) -> None:
 @pytest.mark.parametrize("status", [400, 404, 500])
 def test_an_image_is_sent_again_to_a_server_that_dropped_it(loop: Loop, grid_view: View, status: int) -> None:
     vlm = VLM(loop.url, "loop")
-    vlm.complete(request_with(grid_view))
+    vlm.complete(request(grid_view))
     loop.faults = [failing(status)]
-    reply = vlm.complete(request_with(grid_view, "Again."))
+    reply = vlm.complete(request(grid_view, "Again."))
     assert reply.usage.calls == 1, "the rejected request did not reach the model, so it is not a call"
     assert [images_of(body)[0]["image_url"] is None for body in loop.bodies] == [False, True, False]
     loop.faults = [failing(400)] * 2
     with pytest.raises(ModelError, match="returned HTTP 400") as caught:
-        vlm.complete(request_with(grid_view, "And again."))
+        vlm.complete(request(grid_view, "And again."))
     assert caught.value.usage.calls == 1 and len(loop.bodies) == 5
 
 
 def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: View) -> None:
     vlm = VLM(loop.url, "loop", dialect=replace(VLLM, ranks=4))
     for each in (
-        request_with(grid_view, "a"),
-        request_with(grid_view, "b", grid_view.expand(1)),
-        *(request_with(grid_view.expand(i)) for i in range(4)),
+        request(grid_view, "a"),
+        request(grid_view, "b", grid_view.expand(1)),
+        *(request(grid_view.expand(i)) for i in range(4)),
     ):
         vlm.complete(each)
     ranks = [headers["X-data-parallel-rank"] for headers in loop.headers]

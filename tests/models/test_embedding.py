@@ -2,83 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import numpy as np
 import pytest
-from support.embedding import Embedding, embedding_server, vector_of
-from support.faults import failing, send
+from support.embedding import embeddings, vector_of
+from support.faults import Fault, failing, sending
+from support.loopback import Loop
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.embedding import EMBEDDING, MOST_TEXTS, Embedder, embed
 from atlaskit.models.errors import ModelError, Refused
 
-Fault = Callable[[BaseHTTPRequestHandler], None]
-
 
 @pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedding]:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
-    with embedding_server() as running:
-        yield running
-
-
-def answering(body: Any) -> Fault:
-    return lambda handler: send(handler, 200, body)
+def server(loop: Loop) -> Loop:
+    loop.answer = embeddings
+    return loop
 
 
 def rows(*vectors: list[float]) -> dict[str, Any]:
     return {"data": [{"index": index, "embedding": vector} for index, vector in enumerate(vectors)]}
 
 
-def test_texts_are_sent_and_vectors_come_in_their_order(server: Embedding) -> None:
+def test_texts_are_sent_and_vectors_come_in_their_order(server: Loop) -> None:
     made = Embedder(server.url, "BAAI/bge-m3", api_key="secret").embed(["ein Kreis", "a red circle"])
     assert np.allclose(made, [vector_of("ein Kreis"), vector_of("a red circle")])
     assert server.bodies == [
         {"model": "BAAI/bge-m3", "input": ["ein Kreis", "a red circle"], "encoding_format": "float"}
     ]
     assert server.headers[0]["path"] == "/v1/embeddings" and server.headers[0]["Authorization"] == "Bearer secret"
-    server.faults = [answering({"data": rows([1.0, 2.0], [3.0, 4.0])["data"][::-1]})]
+    server.faults = [sending({"data": rows([1.0, 2.0], [3.0, 4.0])["data"][::-1]})]
     assert Embedder(server.url, "m").embed(["a", "b"]).tolist() == [[1, 2], [3, 4]]
     assert "Authorization" not in server.headers[1]
 
 
 PASSING: dict[str, Fault] = {
-    "list": answering([1]),
-    "too few": answering(rows([1.0])),
-    "twice": answering({"data": [{"index": 0, "embedding": [1.0]}] * 2}),
-    "other lengths": answering(rows([1.0], [1.0, 2.0])),
-    "NaN": answering(rows([float("nan")], [1.0])),
-    "base64": answering({"data": [{"index": index, "embedding": "AACAPw=="} for index in range(2)]}),
+    "list": sending([1]),
+    "too few": sending(rows([1.0])),
+    "twice": sending({"data": [{"index": 0, "embedding": [1.0]}] * 2}),
+    "other lengths": sending(rows([1.0], [1.0, 2.0])),
+    "NaN": sending(rows([float("nan")], [1.0])),
+    "base64": sending({"data": [{"index": index, "embedding": "AACAPw=="} for index in range(2)]}),
 }
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_a_fault_that_passes_is_retried(server: Embedding, name: str) -> None:
+def test_a_fault_that_passes_is_retried(server: Loop, name: str) -> None:
     server.faults = [PASSING[name]]
     made = Embedder(server.url, "m").embed(["a", "b"])
     assert made.shape == (2, len(vector_of("a")))
 
 
-def test_a_fault_that_stays_is_one_sentence(server: Embedding) -> None:
+def test_a_fault_that_stays_is_one_sentence(server: Loop) -> None:
     server.faults = [PASSING["NaN"]] * 4
     with pytest.raises(ModelError, match=r"^m at http://.* returned .*\(4 attempts\).*\.$") as caught:
         Embedder(server.url, "m").embed(["a", "b"])
     assert caught.value.usage.calls == 4 and "\n" not in str(caught.value) and len(str(caught.value)) < 400
 
 
-def test_the_vectors_of_another_model_are_refused(server: Embedding) -> None:
-    server.faults = [answering({**rows([1.0]), "model": "BAAI/bge-m3"})]
+def test_the_vectors_of_another_model_are_refused(server: Loop) -> None:
+    server.faults = [sending({**rows([1.0]), "model": "BAAI/bge-m3"})]
     assert Embedder(server.url, "bge-m3").embed(["a"]).tolist() == [[1.0]]
-    server.faults = [answering({**rows([1.0]), "model": "e5-large"})]
+    server.faults = [sending({**rows([1.0]), "model": "e5-large"})]
     with pytest.raises(Refused, match="bge-m3 at http://.* answered as another model, e5-large"):
         Embedder(server.url, "bge-m3").embed(["a"])
 
 
-def test_each_text_is_embedded_once(server: Embedding, cache: Cache) -> None:
+def test_each_text_is_embedded_once(server: Loop, cache: Cache) -> None:
     embedder, texts = Embedder(server.url, "m"), [f"text {number}" for number in range(2 * MOST_TEXTS + 5)]
     vectors = embed(embedder, texts, cache)
     assert [len(body["input"]) for body in server.bodies] == [MOST_TEXTS, MOST_TEXTS, 5]
@@ -94,7 +86,7 @@ def test_each_text_is_embedded_once(server: Embedding, cache: Cache) -> None:
     assert len(server.bodies) == 5
 
 
-def test_a_replay_repeats_a_failure(server: Embedding, cache: Cache) -> None:
+def test_a_replay_repeats_a_failure(server: Loop, cache: Cache) -> None:
     server.faults = [failing(500)] * 4
     with pytest.raises(ModelError) as first:
         embed(Embedder(server.url, "m"), ["a"], cache)
@@ -105,7 +97,7 @@ def test_a_replay_repeats_a_failure(server: Embedding, cache: Cache) -> None:
     assert embed(Embedder(server.url, "m"), ["a"], cache, replay=True).shape[0] == 1
 
 
-def test_what_is_no_vector_in_a_cache_is_made_again(server: Embedding, cache: Cache) -> None:
+def test_what_is_no_vector_in_a_cache_is_made_again(server: Loop, cache: Cache) -> None:
     for entry in (b"", b"abc", np.array([np.nan], "<f4").tobytes(), b"[1.0]" * 3):
         cache.put(EMBEDDING.key(text="a", model="m"), entry)
         vectors = embed(Embedder(server.url, "m"), ["a"], cache)

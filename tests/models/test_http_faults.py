@@ -12,55 +12,42 @@ import sys
 import threading
 import time
 import zlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
-from typing import Any, Literal
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
-from pydantic import BaseModel, ConfigDict
 from support.faults import (
     CHUNKED,
     Fault,
     completion,
     dripping,
     failing,
+    fitting_answer,
     flooding,
-    resetting,
     saying,
+    sending_bytes,
     staying_silent,
     without_end,
 )
-from support.loopback import FaultPlan, Loop, loopback
-from support.parallel import run_all
+from support.loopback import Loop, loopback
+from support.parallel import run_all, wait_until
+from support.stand_ins import request
 
-from atlaskit.environment.render import View
 from atlaskit.models.attempts import slots_of
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.failures import explain
-from atlaskit.models.protocol import Message, Request, Usage, now_s
+from atlaskit.models.protocol import Usage, now_s
 
 
-class Pick(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    thought: str
-    cell: Literal[3, 5]
-
-
-def pick(*images: View, text: str = "Pick a cell.", **rest: Any) -> Request:
-    return Request("worker", "step", (Message("user", (text, *images)),), Pick, **rest)
-
-
-@pytest.fixture
-def loop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Loop]:
-    """A server with less patience, so that a test that fails does so soon."""
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.004)
+@pytest.fixture(autouse=True)
+def _less_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the server give up soon, so that a test that fails does so soon."""
     monkeypatch.setattr("support.faults.PATIENCE_S", 3.0)
-    with loopback() as server:
-        yield server
 
 
 ENDLESS: dict[str, Fault] = {
@@ -81,27 +68,20 @@ ENDLESS: dict[str, Fault] = {
 def test_an_endless_answer_ends_with_the_timeout(loop: Loop, name: str) -> None:
     loop.faults = [ENDLESS[name]]
     with pytest.raises(ModelError) as caught:
-        VLM(loop.url, "loop", dialect="vllm", timeout_s=0.2).complete(pick(), max_attempts=1)
+        VLM(loop.url, "loop", dialect="vllm", timeout_s=0.2).complete(request(), max_attempts=1)
     assert loop.outlasted == 0
     assert caught.value.usage.calls == 1 and not isinstance(caught.value, Unreachable)
 
 
 def encoded(data: bytes, encoding: str) -> Fault:
-    def answer(handler: Any) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Encoding", encoding)
-        handler.send_header("Content-Length", str(len(data)))
-        handler.end_headers()
-        handler.wfile.write(data)
-
-    return answer
+    return sending_bytes(data, Content_Encoding=encoding)
 
 
 def test_an_unrequested_compression_is_undone_up_to_the_size_limit(loop: Loop) -> None:
     vlm = VLM(loop.url, "loop")
     answer = json.dumps(completion('{"thought":"","cell":3}')).encode()
     loop.faults = [encoded(gzip.compress(answer), "gzip"), encoded(zlib.compress(answer), "deflate")]
-    assert [vlm.complete(pick()).usage.calls for _ in range(2)] == [1, 1]
+    assert [vlm.complete(request()).usage.calls for _ in range(2)] == [1, 1]
     assert loop.headers[0]["Accept-Encoding"] == "identity"
     bomb = gzip.compress(b" " * 50_000_000)
     for data, encoding, message in (
@@ -111,7 +91,7 @@ def test_an_unrequested_compression_is_undone_up_to_the_size_limit(loop: Loop) -
     ):
         loop.faults = [encoded(data, encoding)]
         with pytest.raises(ModelError, match=message):
-            vlm.complete(pick(), max_attempts=1)
+            vlm.complete(request(), max_attempts=1)
 
 
 INTERRUPTED = """
@@ -134,10 +114,7 @@ def test_ctrl_c_does_not_wait_for_calls(loop: Loop, tmp_path: Path, monkeypatch:
     loop.faults = [saying('{"search_task":"Find it.","traversal":"dfs"}'), saying(PROBED), *[staying_silent] * 3]
     command = [sys.executable, "-c", INTERRUPTED, loop.url, str(tmp_path)]
     user = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    until_s = time.monotonic() + 60
-    while len(loop.bodies) < 5:  # two workers and the next probe
-        assert user.poll() is None and time.monotonic() < until_s
-        time.sleep(0.05)
+    wait_until(lambda: len(loop.bodies) >= 5)  # two workers and the next probe
     user.send_signal(signal.SIGINT)
     _, stderr = user.communicate(timeout=30)
     assert "KeyboardInterrupt" in stderr and len(loop.bodies) == 5, "no call is made after the interrupt"
@@ -149,16 +126,16 @@ PROBED = json.dumps({"reasoning": "", "top": [{"cell": 0, "score": 0.9}, {"cell"
 def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
     """A child shares neither connections nor the slots with its parent."""
     vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
-    vlm.complete(pick())  # opens a connection that is kept
+    vlm.complete(request())  # opens a connection that is kept
     with slots_of(vlm.base_url):
         child = os.fork()
         if child == 0:
             try:
-                calls = [vlm.complete(pick(), deadline_s=now_s() + 20).usage.calls for _ in range(20)]
+                calls = [vlm.complete(request(), deadline_s=now_s() + 20).usage.calls for _ in range(20)]
                 os._exit(0 if calls == [1] * 20 else 1)
             finally:
                 os._exit(2)
-    calls = [vlm.complete(pick()).usage.calls for _ in range(20)]
+    calls = [vlm.complete(request()).usage.calls for _ in range(20)]
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0 and calls == [1] * 20
     assert len(loop.bodies) == 41 and loop.connections == 2
 
@@ -166,59 +143,43 @@ def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
 def test_the_request_for_the_list_of_models_respects_the_deadline(loop: Loop) -> None:
     loop.list_faults = [staying_silent]
     with pytest.raises(ModelError):
-        VLM(loop.url, "loop").complete(pick(), deadline_s=now_s() + 0.1)
+        VLM(loop.url, "loop").complete(request(), deadline_s=now_s() + 0.1)
     assert (loop.outlasted, loop.bodies) == (0, [])
 
 
-class Clock:
-    """A stand-in for `time` that records pauses instead of sleeping."""
-
-    def __init__(self) -> None:
-        self.slept: list[float] = []
-        self.monotonic = time.monotonic
-
-    def sleep(self, pause_s: float) -> None:
-        self.slept.append(pause_s)
-
-
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    clock = Clock()
+def slept(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The pauses between attempts, which are noted and not made."""
+    pauses = list[float]()
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=pauses.append)
     monkeypatch.setattr("atlaskit.models.attempts.time", clock)
-    return clock
+    return pauses
 
 
-def test_a_pause_of_an_hour_ends_the_call_at_once_and_says_so(loop: Loop, clock: Clock) -> None:
+def test_a_pause_of_an_hour_ends_the_call_at_once_and_says_so(loop: Loop, slept: list[float]) -> None:
     loop.faults = [failing(429, Retry_After="3600")]
     with pytest.raises(ModelError, match="asks to wait for 3600 s") as caught:
-        VLM(loop.url, "loop").complete(pick())
-    assert (caught.value.usage.calls, clock.slept, caught.value.is_final) == (1, [], True)
+        VLM(loop.url, "loop").complete(request())
+    assert (caught.value.usage.calls, slept, caught.value.is_final) == (1, [], True)
 
 
 NO_DELAY = ["-1", "inf", "nan", "soon", "", "1, 2", "Wed, 99 Oct 2065 07:28:00 GMT"]
 
 
 @pytest.mark.parametrize("retry_after", NO_DELAY)
-def test_a_rate_limit_is_waited_for_a_minute_if_no_delay_is_told(loop: Loop, clock: Clock, retry_after: str) -> None:
+def test_a_rate_limit_is_waited_for_a_minute_if_no_delay_is_told(
+    loop: Loop, slept: list[float], retry_after: str
+) -> None:
     loop.faults = [failing(429, Retry_After=retry_after)] * 3
-    clock_s = [10 * 0.004, 30 * 0.004, 90 * 0.004]  # FIRST_PAUSE_S of the fixture, 0.5 otherwise
-    assert VLM(loop.url, "loop").complete(pick()).usage.calls == 4
-    assert clock.slept == pytest.approx(clock_s)
-    assert sum(clock_s) * 0.5 / 0.004 == pytest.approx(65)
+    pauses_s = [10 * 0.01, 30 * 0.01, 90 * 0.01]  # FIRST_PAUSE_S of the fixture, 0.5 otherwise
+    assert VLM(loop.url, "loop").complete(request()).usage.calls == 4
+    assert slept == pytest.approx(pauses_s)
+    assert sum(pauses_s) * 0.5 / 0.01 == pytest.approx(65)
 
 
 def test_a_delay_may_be_a_date() -> None:
     until = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
     assert explain(429, {"retry-after": until}, b"{}").wait_s == pytest.approx(30, abs=2)
-
-
-def test_a_reset_is_retried(loop: Loop) -> None:
-    loop.faults = [resetting] * 2
-    assert VLM(loop.url, "loop").complete(pick()).usage.calls == 3
-    loop.faults = [resetting]
-    with pytest.raises(ModelError, match="broke the connection .*reset") as caught:
-        VLM(loop.url, "loop").complete(pick(), max_attempts=1)
-    assert not isinstance(caught.value, Unreachable)
 
 
 def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -229,9 +190,9 @@ def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pyte
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"):
             monkeypatch.setenv(name, proxy.url.removesuffix("/v1"))
         for address in (loop.url, loop.url.replace("127.0.0.1", "localhost")):
-            VLM(address, "loop").complete(pick())
+            VLM(address, "loop").complete(request())
         assert (len(loop.bodies), len(proxy.bodies)) == (2, 0)
-        VLM("http://model.example/v1", "loop").complete(pick())
+        VLM("http://model.example/v1", "loop").complete(request())
         assert (len(loop.bodies), len(proxy.bodies)) == (2, 1)
 
 
@@ -242,10 +203,10 @@ def test_a_call_that_ends_in_the_queue_costs_nothing(loop: Loop, how: str) -> No
         threading.Timer(0.1, cancel.set).start()
         limits: Any = {"deadline_s": now_s() + 0.05} if how == "deadline" else {"cancel": cancel}
         with pytest.raises(ModelError, match="before the deadline") as caught:
-            vlm.complete(pick(), **limits)
+            vlm.complete(request(), **limits)
         assert not slots_of(vlm.base_url).acquire(blocking=False), "the call gave up before the slot came free"
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
-    assert vlm.complete(pick(), deadline_s=now_s() + 60).usage.calls == 1
+    assert vlm.complete(request(), deadline_s=now_s() + 60).usage.calls == 1
 
 
 def test_a_server_that_hardly_reads_is_left_at_the_timeout() -> None:
@@ -266,13 +227,17 @@ def test_a_server_that_hardly_reads_is_left_at_the_timeout() -> None:
             pool.submit(sip)
             vlm = VLM(f"http://127.0.0.1:{listener.getsockname()[1]}/v1", "slow", dialect="vllm", timeout_s=0.5)
             with pytest.raises(ModelError, match="within 0.5 s"):
-                vlm.complete(pick(text="x" * 20_000_000), max_attempts=1)
+                vlm.complete(request("x" * 20_000_000), max_attempts=1)
             is_done.set()
         assert 0 < received[0] < 5_000_000
 
 
 def test_threads_share_the_limit_of_an_address(loop: Loop) -> None:
-    plan = FaultPlan(seed=7, think_s=0.02)
-    vlms = [VLM(loop.url_of(plan), name, dialect="vllm", in_flight=3) for name in ("a", "b")]
-    run_all([lambda n=n: vlms[n % 2].complete(pick(text=f"Number {n}.")) for n in range(24)], 8)
-    assert plan.received == 24 and plan.most_in_flight == 3
+    def slowly(body: dict[str, Any]) -> Fault:
+        time.sleep(0.02)
+        return saying(fitting_answer(body))
+
+    loop.answer = slowly
+    vlms = [VLM(loop.url, name, dialect="vllm", in_flight=3) for name in ("a", "b")]
+    run_all([lambda n=n: vlms[n % 2].complete(request(f"Number {n}.")) for n in range(24)], 8)
+    assert len(loop.bodies) == 24 and loop.most_in_flight == 3

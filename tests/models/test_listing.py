@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.faults import Fault, completion, send
+from support.faults import Fault, completion, sending
 from support.loopback import Loop, loopback
 from support.stand_ins import request
 
@@ -142,7 +142,7 @@ def answering(cell: int, model: str | None) -> Fault:
     """Answer with a cell, under the name of a model; None leaves the name out."""
     body = completion(f'{{"thought":"","cell":{cell}}}')
     del body["model"]
-    return lambda handler: send(handler, 200, body if model is None else {**body, "model": model})
+    return sending(body if model is None else {**body, "model": model})
 
 
 def cell_of(url: str, name: str | None, cache: Cache, **options: Any) -> int:
@@ -204,7 +204,7 @@ def test_few_hits_of_a_model_with_linear_attention_are_told_once(
     body |= {"usage": {"prompt_tokens": 1000, "prompt_tokens_details": {"cached_tokens": cached}}, "model": name}
     with loopback() as server, warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", ModelWarning)
-        server.faults = [lambda handler: send(handler, 200, body)] * 7
+        server.faults = [sending(body)] * 7
         vlm = VLM(server.url, name)
         for _ in range(7):
             vlm.complete(request())

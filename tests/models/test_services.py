@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from support.faults import Fault, completion, fitting_answer, send
+from support.faults import Fault, completion, fitting_answer, sending
 from support.loopback import Loop
 from support.stand_ins import request
 
@@ -106,23 +106,17 @@ def test_a_service_is_recognized_and_learned_in_one_call(loop: Loop, name: str) 
     """On the loopback address no host name helps: the list of models and the headers decide."""
     service = SERVICES[name]
     page = {"object": "list", "data": [service.entry]}
-    loop.list_faults = [lambda handler: send(handler, 200, page, **service.headers)] * 2
+    loop.list_faults = [sending(page, **service.headers)] * 2
     vlm = VLM(loop.url, service.entry["id"])
 
-    def answer(handler: Any) -> None:
-        body = loop.bodies[-1]
+    def answer(body: dict[str, Any]) -> Fault:
         if service.refuses and service.refuses[0] in body:
-            send(handler, *service.refuses[1:])
-            return
-        is_in_words = "response_format" not in body
-        text = '{"thought":"","cell":3}' if is_in_words else fitting_answer(body)
-        message = service.message(text) if service.message else {"content": text}
-        page = completion("")
-        page["choices"][0]["message"] |= message
-        send(handler, 200, {**page, "model": service.answers_as or body["model"]})
+            return sending(service.refuses[2], service.refuses[1])
+        text = fitting_answer(body) if "response_format" in body else '{"thought":"","cell":3}'
+        page = completion(text, **(service.message(text) if service.message else {}))
+        return sending({**page, "model": service.answers_as or body["model"]})
 
-    fault: Fault = answer
-    loop.faults = [fault] * 3
+    loop.answer = answer
     first = vlm.complete(request())
     assert vlm.dialect.name.partition(",")[0] == name
     is_refusing = service.refuses is not None and service.refuses[0] in loop.bodies[0]

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
-from support.faults import answering_bytes, failing, send
-from support.loopback import Server, running
-from support.speaking import form
+from support.faults import failing, sending, sending_bytes
+from support.loopback import Loop
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
@@ -18,51 +15,19 @@ from atlaskit.models.speech import ASR, Segment, hear, read_transcription
 
 WAV = b"RIFF\x00\x01--\r\n" + bytes(range(256)) * 40
 GOOD = {"text": "a b", "segments": [{"start": 0.5, "end": 1.5, "text": " a"}, {"start": 2, "end": 3, "text": "b "}]}
-Fault = Callable[[BaseHTTPRequestHandler], None]
-
-
-class Echo:
-    """A server that plays faults, then answers GOOD; it notes the forms that it gets."""
-
-    def __init__(self) -> None:
-        self.faults: list[Fault] = []
-        self.forms: list[dict[str, bytes]] = []
-        self.headers: list[dict[str, str]] = []
-        self.url = ""
 
 
 @pytest.fixture
-def echo(monkeypatch: pytest.MonkeyPatch) -> Iterator[Echo]:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.01)
-    state = Echo()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            state.forms.append(form(self.headers["Content-Type"], body))
-            state.headers.append({"path": self.path, **self.headers})
-            (state.faults.pop(0) if state.faults else answering(GOOD))(self)
-
-    server = Server(("127.0.0.1", 0), Handler)
-    state.url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-    with running(server):
-        yield state
+def echo(loop: Loop) -> Loop:
+    loop.answer = lambda _: sending(GOOD)
+    return loop
 
 
-def answering(body: Any) -> Fault:
-    return lambda handler: send(handler, 200, body)
-
-
-def test_the_form_holds_the_file_and_all_that_was_set(echo: Echo) -> None:
+def test_the_form_holds_the_file_and_all_that_was_set(echo: Loop) -> None:
     asr = ASR(echo.url, "openai/whisper-large-v3", language="de", prompt="Größe, Straße", api_key="secret")
     heard = asr.transcribe(WAV)
-    assert heard == (Segment(0.5, 1.5, "a"), Segment(2.0, 3.0, "b")) and len(echo.forms) == 1
-    (sent,) = echo.forms
+    assert heard == (Segment(0.5, 1.5, "a"), Segment(2.0, 3.0, "b")) and len(echo.bodies) == 1
+    (sent,) = echo.bodies
     assert sent["file"] == WAV
     told = {name: value.decode() for name, value in sent.items() if name != "file"}
     assert told == {
@@ -77,37 +42,37 @@ def test_the_form_holds_the_file_and_all_that_was_set(echo: Echo) -> None:
 
 
 PASSING = {
-    "list": answering([GOOD]),
-    "error with 200": answering({"error": {"message": "busy"}}),
-    "NaN": answering_bytes(b'{"text": "", "segments": [{"start": NaN, "end": 1, "text": "x"}]}'),
-    "no times": answering({"segments": [{"text": "x"}]}),
-    "a book": answering({"text": "word " * 10_000}),
-    "too many": answering({"segments": [{"start": 0, "end": 1, "text": "x"}] * 2001}),
+    "list": sending([GOOD]),
+    "error with 200": sending({"error": {"message": "busy"}}),
+    "NaN": sending_bytes(b'{"text": "", "segments": [{"start": NaN, "end": 1, "text": "x"}]}'),
+    "no times": sending({"segments": [{"text": "x"}]}),
+    "a book": sending({"text": "word " * 10_000}),
+    "too many": sending({"segments": [{"start": 0, "end": 1, "text": "x"}] * 2001}),
 }
 
 
 @pytest.mark.parametrize("name", PASSING)
-def test_a_fault_that_passes_is_retried(echo: Echo, name: str) -> None:
+def test_a_fault_that_passes_is_retried(echo: Loop, name: str) -> None:
     echo.faults = [PASSING[name]]
     heard = ASR(echo.url, "m").transcribe(WAV)
-    assert [segment.text for segment in heard] == ["a", "b"] and len(echo.forms) == 2
+    assert [segment.text for segment in heard] == ["a", "b"] and len(echo.bodies) == 2
 
 
-def test_a_model_without_times_is_asked_for_its_text(echo: Echo) -> None:
+def test_a_model_without_times_is_asked_for_its_text(echo: Loop) -> None:
     """The refusal is met once; an endpoint that gave times once is not asked for the text alone."""
     asr = ASR(echo.url, "gpt-4o-transcribe")
-    echo.faults = [failing(400), answering({"text": "a b"})]
+    echo.faults = [failing(400), sending({"text": "a b"})]
     assert asr.transcribe(WAV) == (Segment(None, None, "a b"),)
-    echo.faults = [answering({"text": "c"})]
+    echo.faults = [sending({"text": "c"})]
     asr.transcribe(WAV)
-    assert [sent["response_format"] for sent in echo.forms] == [b"verbose_json", b"json", b"json"]
+    assert [sent["response_format"] for sent in echo.bodies] == [b"verbose_json", b"json", b"json"]
 
     asr = ASR(echo.url, "whisper")
     asr.transcribe(WAV)
     echo.faults = [failing(400)]
     with pytest.raises(Refused):
         asr.transcribe(WAV)
-    assert [sent["response_format"] for sent in echo.forms[3:]] == [b"verbose_json", b"verbose_json"]
+    assert [sent["response_format"] for sent in echo.bodies[3:]] == [b"verbose_json", b"verbose_json"]
 
 
 @pytest.mark.parametrize(
@@ -140,11 +105,11 @@ def test_the_model_says_what_is_no_speech(statistics: dict[str, Any], is_no_spee
     assert segment.is_no_speech == is_no_speech
 
 
-def test_the_key_is_the_sound_the_model_and_what_it_was_told(echo: Echo, cache: Cache) -> None:
+def test_the_key_is_the_sound_the_model_and_what_it_was_told(echo: Loop, cache: Cache) -> None:
     def calls(asr: ASR, samples: bytes) -> int:
-        before = len(echo.forms)
+        before = len(echo.bodies)
         hear(asr, samples, WAV, cache)
-        return len(echo.forms) - before
+        return len(echo.bodies) - before
 
     asr = ASR(echo.url, "m")
     assert calls(asr, b"one") == 1 and calls(asr, b"one") == 0 and calls(asr, b"two") == 1

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 from support.asking import ask
-from support.invariants import check_books, check_grounded
+from support.invariants import check_books, check_counters, check_grounded
 from support.method_calls import method_calls
 from support.tiny_families import IN_CI, TinyFamily, chosen, make_families
 
@@ -29,7 +29,7 @@ from atlaskit.models.client import VLM
 from atlaskit.models.errors import BadReply
 from atlaskit.models.http import Endpoint
 from atlaskit.models.presets import FAMILIES, family_of
-from atlaskit.models.protocol import CallControl, Message, ModelWrapper, ParametricSchema, Reply, Request
+from atlaskit.models.protocol import CallControl, Message, ModelWrapper, ParametricSchema, Reply, Request, json_schema
 from atlaskit.models.serving import install
 from atlaskit.models.serving.plan import config_of, sizes_of
 from atlaskit.models.serving.server import _servers, serve
@@ -97,11 +97,7 @@ def test_a_whole_search_at_64_cells(vlm: VLM, family: TinyFamily, models: Path, 
     assert all(are_random), f"only for random texts that were cut off, or thoughts without an answer: {repeated}"
     assert not any(event.problem for event in result.trace.of("step"))
 
-    total = result.total
-    assert (server["prompt_tokens"], server["completion_tokens"]) == (total.prompt_tokens, total.completion_tokens)
-    assert (server["prefix_queries"], server["prefix_hits"]) == (total.prompt_tokens, total.cached_tokens)
-    assert server["image_queries"] == sum(len(call.views) * call.usage.calls for call in result.calls)
-    assert server["prefix_hits"] < server["prefix_queries"] and server["image_hits"] > 0
+    check_counters(result, server)
     if not has_linear_attention(str(models / family.folder)):
         # There vLLM finds only blocks of half a thousand tokens again; and the random replies of
         # such a model may end each visit at its first step, with one image.
@@ -181,8 +177,8 @@ def test_the_servers_grammar_enforces_the_schema_of_every_call_of_a_method(
 class Answer(BaseModel, extra="forbid"):
     """What a raw request asks for."""
 
-    seen: str
-    count: int
+    seen: Annotated[str, Field(max_length=20)]
+    count: Annotated[int, Field(ge=0, le=9)]
 
 
 def test_thinking_can_be_turned_off(vlm: VLM, family: TinyFamily) -> None:
@@ -208,21 +204,15 @@ WORDS = ("What do you see?", "Name all the colours that you know.", "Count to th
 
 def posted(vlm: VLM, words: str, fields: Any) -> str:
     """Send a raw request whose answer must fit a schema, and return the thought before it."""
-    schema = {
-        "type": "object",
-        "properties": {
-            "seen": {"type": "string", "maxLength": 20},
-            "count": {"type": "integer", "minimum": 0, "maximum": 9},
-        },
-        "required": ["seen", "count"],
-        "additionalProperties": False,
-    }  # fmt: skip
     body = {
         "model": vlm.name,
         "messages": [{"role": "user", "content": words}],
         "max_tokens": 800,
         "temperature": 0,
-        "response_format": {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": True}},
+        "response_format": {
+            "type": "json_schema",
+            "json_schema": {"name": "answer", "schema": json_schema(Answer), "strict": True},
+        },
         **fields,
     }
     answer = json.loads(Endpoint(vlm.base_url).exchange("chat/completions", json.dumps(body).encode(), JSON, 120.0)[0])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-import time
 from pathlib import Path
 
 import pytest
+from support.parallel import wait_until
 from support.servers import children, is_alive, members
 
 from atlaskit.__main__ import main
@@ -38,8 +38,5 @@ def test_the_next_question_starts_no_server_and_an_idle_one_stops(
         assert ("starting vLLM" in told) == (len(finished) == 1)
     assert 0 < finished[0] < finished[1] <= 18, "both were answered by the same server, which counted the calls"
     (group,) = children(server.keeper)
-    until_s = time.monotonic() + 120
-    while members(group) or is_alive(server.keeper):
-        assert time.monotonic() < until_s, "it is idle"
-        time.sleep(0.2)
+    wait_until(lambda: not members(group) and not is_alive(server.keeper), 120)
     assert not Path(server.log).parent.exists()

@@ -6,11 +6,11 @@ import csv
 import json
 import signal
 import subprocess
-import time
 from itertools import islice
 from pathlib import Path
 
 import pytest
+from support.parallel import wait_until
 from support.paths import SUPPORT
 
 from atlaskit.models.serving import install
@@ -64,9 +64,8 @@ def test_recipe_trains_a_toy_model(python: str, tmp_path: Path, monkeypatch: pyt
     command += ["--share", "0.0066", "--keep", "4"]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     checkpoint = tmp_path / "out" / "mind.ckpt"
-    while not checkpoint.exists():
-        assert running.poll() is None
-        time.sleep(0.2)
+    wait_until(lambda: checkpoint.exists() or running.poll() is not None, 600)
+    assert running.poll() is None
     running.send_signal(signal.SIGSTOP)
     second = subprocess.run(command, check=False, capture_output=True, text=True)
     assert second.returncode == 1

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
@@ -15,11 +14,11 @@ from typing import Unpack
 import pytest
 from support.asking import ask
 from support.benchmark_page import run_page
-from support.invariants import check_books, check_grounded
+from support.invariants import check_books, check_counters, check_grounded
+from support.parallel import wait_until
 from support.servers import children, members
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.schemas import TaskAnswer
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
@@ -28,7 +27,7 @@ from atlaskit.evaluation import tables
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ServerError
 from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import CallControl, Message, ParametricSchema, Request
+from atlaskit.models.protocol import CallControl, ParametricSchema, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.result import Result
 from atlaskit.viz.widgets import RunTable
@@ -63,10 +62,8 @@ def test_a_run_agrees_with_the_servers_counters(vlm: VLM, world: World, cache: C
     assert result.trace.of("failure") == () and all(call.retries == 0 for call in result.calls)
 
     total = result.total
-    assert (server["prompt_tokens"], server["completion_tokens"]) == (total.prompt_tokens, total.completion_tokens)
-    assert (server["prefix_queries"], server["prefix_hits"]) == (total.prompt_tokens, total.cached_tokens)
-    assert server["image_queries"] == sum(len(call.views) for call in result.calls)
-    assert 0 < server["prefix_hits"] < server["prefix_queries"] and server["image_hits"] > 0
+    check_counters(result, server)
+    assert server["prefix_hits"] > 0
     assert 0 < total.image_tokens < total.prompt_tokens and not total.estimated
     by_role = {
         role: sum(call.usage.prompt_tokens for call in result.calls if call.role == role) for role in result.usage
@@ -111,10 +108,6 @@ def test_the_servers_grammar_enforces_every_schema(
         assert isinstance(reply.answer, shape_of(request)), key
 
 
-def request(*parts: object) -> Request:
-    return Request("worker", "step", (Message("user", parts),), TaskAnswer, max_tokens=400)  # type: ignore[arg-type]
-
-
 def test_parallel_runs_count_their_own_usage(vlm: VLM, world: World, tmp_path_factory: pytest.TempPathFactory) -> None:
     before = vlm.counters()
     caches = [Cache(tmp_path_factory.mktemp("cache")) for _ in range(2)]
@@ -155,13 +148,12 @@ def test_the_server_ends_with_a_killed_user(tiny: Path) -> None:
     """As when a kernel is restarted while the server loads and its engine already runs."""
     code = textwrap.dedent(USER.format(model=str(tiny)))
     user = subprocess.Popen([sys.executable, "-c", code])
-    group, until_s = 0, time.monotonic() + 120
-    while not group or len(members(group)) < 3:
-        assert time.monotonic() < until_s and user.poll() is None
-        time.sleep(0.2)
-        group = next((engine for supervisor in children(user.pid) for engine in children(supervisor)), 0)
+
+    def groups() -> list[int]:
+        return [engine for supervisor in children(user.pid) for engine in children(supervisor)]
+
+    wait_until(lambda: any(len(members(group)) >= 3 for group in groups()), 120)
+    (group,) = groups()
     user.kill()
     user.wait()
-    while members(group):
-        assert time.monotonic() < until_s, members(group)
-        time.sleep(0.2)
+    wait_until(lambda: not members(group), 120)

@@ -7,41 +7,32 @@ import json
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler
+from typing import Any
 
-from support.faults import completion, send
-from support.loopback import Server, running
+from support.faults import Fault, completion, sending
+from support.loopback import loopback
 from support.model_doubles import WORDS, babble
 
 ENDING = ("final_decision", "add_to_scratchpad")
 """What brings a search to its end, taken where one of some draws has it."""
 
 
-class Answering(BaseHTTPRequestHandler):
-    """The handler of its requests."""
-
-    def log_message(self, *args: object) -> None:
-        pass
-
-    def do_GET(self) -> None:
-        send(self, 200, {"object": "list", "data": [{"id": "any-vlm", "object": "model"}]})
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        schema = json.loads(body)["response_format"]["json_schema"]["schema"]
-        rng = random.Random(body)
-        drawn = [babble(schema, schema.get("$defs", {}), rng, WORDS[:1]) for _ in range(8)]
-        answer = next((each for each in drawn if any(word in str(each) for word in ENDING)), drawn[0])
-        if answer.get("conclusion", {}).get("action") == "final_decision":
-            for number, choice in enumerate(answer.get("choices", ())):
-                proof = answer["conclusion"]["supporting"]
-                choice.update(choice=number, sufficient=number == 0, supporting=proof)
-        send(self, 200, {**completion(json.dumps(answer)), "model": "any-vlm"})
+def ending(body: dict[str, Any]) -> Fault:
+    """Answer a request, by its content."""
+    schema = body["response_format"]["json_schema"]["schema"]
+    rng = random.Random(json.dumps(body))
+    drawn = [babble(schema, schema.get("$defs", {}), rng, WORDS[:1]) for _ in range(8)]
+    answer = next((each for each in drawn if any(word in str(each) for word in ENDING)), drawn[0])
+    if answer.get("conclusion", {}).get("action") == "final_decision":
+        for number, choice in enumerate(answer.get("choices", ())):
+            proof = answer["conclusion"]["supporting"]
+            choice.update(choice=number, sufficient=number == 0, supporting=proof)
+    return sending({**completion(json.dumps(answer)), "model": "any-vlm"})
 
 
 @contextmanager
 def answering() -> Iterator[str]:
     """Yield the address of the endpoint while it runs."""
-    server = Server(("127.0.0.1", 0), Answering)
-    with running(server):
-        yield f"http://127.0.0.1:{server.server_port}/v1"
+    with loopback() as loop:
+        loop.models, loop.answer = [{"id": "any-vlm", "object": "model"}], ending
+        yield loop.url

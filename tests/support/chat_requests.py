@@ -1,7 +1,9 @@
-"""What the body of a chat-completion request contains, as a server sees it."""
+"""What the body of a request contains, as a server sees it."""
 
 from __future__ import annotations
 
+import email.parser
+import email.policy
 import hashlib
 import json
 import re
@@ -31,3 +33,13 @@ def identity(body: dict[str, Any]) -> str:
     """Return a hash of the request that does not depend on how its images are sent."""
     parts = [part if isinstance(part, str) else part.get("uuid") or part["text"] for part in parts_of(body)]
     return hashlib.sha256(json.dumps([body["model"], body["response_format"], parts]).encode()).hexdigest()
+
+
+def form(content_type: str, body: bytes) -> dict[str, bytes]:
+    """Parse a form with the standard library."""
+    page = f"Content-Type: {content_type}\r\n\r\n".encode() + body
+    message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(page)
+    return {
+        str(part.get_param("name", header="content-disposition")): bytes(part.get_payload(decode=True))
+        for part in message.iter_parts()
+    }

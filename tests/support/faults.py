@@ -73,14 +73,18 @@ def random_completion(body: dict[str, Any], rng: random.Random) -> dict[str, Any
     }
 
 
-def send(handler: BaseHTTPRequestHandler, status: int, body: Any, **headers: str) -> None:
-    """Answer with JSON."""
-    data = json.dumps(body).encode()
+def send_bytes(handler: BaseHTTPRequestHandler, status: int, data: bytes, **headers: str) -> None:
+    """Answer with some bytes; an underscore in the name of a header stands for a hyphen."""
     handler.send_response(status)
-    for name, value in {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}.items():
+    for name, value in {"Content-Length": str(len(data)), **headers}.items():
         handler.send_header(name.replace("_", "-"), value)
     handler.end_headers()
     handler.wfile.write(data)
+
+
+def send(handler: BaseHTTPRequestHandler, status: int, body: Any, **headers: str) -> None:
+    """Answer with JSON."""
+    send_bytes(handler, status, json.dumps(body).encode(), Content_Type="application/json", **headers)
 
 
 def has_hung_up(handler: BaseHTTPRequestHandler, within_s: float) -> bool:
@@ -88,48 +92,42 @@ def has_hung_up(handler: BaseHTTPRequestHandler, within_s: float) -> bool:
     return bool(select.select([handler.connection], [], [], within_s)[0])
 
 
+def sending(body: Any, status: int = 200, **headers: str) -> Fault:
+    """Answer with JSON of any kind."""
+    return lambda handler: send(handler, status, body, **headers)
+
+
+def sending_bytes(data: bytes, status: int = 200, **headers: str) -> Fault:
+    """Answer with some bytes."""
+    return lambda handler: send_bytes(handler, status, data, **headers)
+
+
 def failing(status: int, **headers: str) -> Fault:
     """Answer with an error status."""
-    return lambda handler: send(handler, status, {"error": {"message": "no, not now"}}, **headers)
+    return sending({"error": {"message": "no, not now"}}, status, **headers)
 
 
 def saying(text: str, **message: Any) -> Fault:
     """Answer with a well-formed completion of this text."""
-    return lambda handler: send(handler, 200, completion(text, **message))
+    return sending(completion(text, **message))
 
 
-def answering_bytes(data: bytes, length: int | None = None) -> Fault:
-    """Answer with these bytes; a length that is larger than theirs leaves the answer unfinished."""
+def finishing(reason: str, text: str = "", **message: Any) -> Fault:
+    """Answer with a completion of this finish reason."""
+    body = completion(text, **message)
+    body["choices"][0]["finish_reason"] = reason
+    return sending(body)
 
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(200)
-        handler.send_header("Content-Length", str(length or len(data)))
-        handler.end_headers()
-        handler.wfile.write(data)
-        handler.close_connection = True
 
-    return answer
+without_choices = sending({**completion(""), "choices": []})
+with_broken_json = sending_bytes(json.dumps(completion("x")).encode()[:50], Content_Type="application/json")
+"""Half a completion, under the right Content-Length."""
 
 
 def hanging_up(handler: BaseHTTPRequestHandler) -> None:
     """Close the connection without an answer."""
     handler.connection.shutdown(socket.SHUT_RDWR)
     handler.close_connection = True
-
-
-def without_choices(handler: BaseHTTPRequestHandler) -> None:
-    """Answer with a completion that has no choices."""
-    send(handler, 200, {**completion(""), "choices": []})
-
-
-def with_broken_json(handler: BaseHTTPRequestHandler) -> None:
-    """Answer with half a completion, under the right Content-Length."""
-    data = json.dumps(completion("x")).encode()[:50]
-    handler.send_response(200)
-    handler.send_header("Content-Type", "application/json")
-    handler.send_header("Content-Length", str(len(data)))
-    handler.end_headers()
-    handler.wfile.write(data)
 
 
 def staying_silent(handler: BaseHTTPRequestHandler) -> None:
@@ -169,16 +167,7 @@ dripping = without_end(CHUNKED, b"1\r\n \r\n", 0.01)
 
 def html_page(status: int) -> Fault:
     """Answer with a web page, as a gateway does."""
-    page = b"<html>\n<body>Sorry!\r\n\xff</body></html>\n"
-
-    def answer(handler: BaseHTTPRequestHandler) -> None:
-        handler.send_response(status)
-        handler.send_header("Content-Type", "text/html")
-        handler.send_header("Content-Length", str(len(page)))
-        handler.end_headers()
-        handler.wfile.write(page)
-
-    return answer
+    return sending_bytes(b"<html>\n<body>Sorry!\r\n\xff</body></html>\n", status, Content_Type="text/html")
 
 
 def half_a_body(body: dict[str, Any], rng: random.Random) -> Fault:
@@ -227,8 +216,7 @@ def odd_usage(body: dict[str, Any], rng: random.Random) -> Fault:
     names = ("prompt_tokens", "completion_tokens", "prompt_tokens_details", "total_tokens")
     usage = {name: rng.choice(counts) for name in names}
     usage["prompt_tokens_details"] = rng.choice([7, {"cached_tokens": rng.choice(counts), "multimodal_tokens": "x"}])
-    page = {**completion(random_answer(body, rng)), "usage": rng.choice([usage, usage, "free", [3], None])}
-    return lambda handler: send(handler, 200, page)
+    return sending({**completion(random_answer(body, rng)), "usage": rng.choice([usage, usage, "free", [3], None])})
 
 
 def thinking(body: dict[str, Any], rng: random.Random) -> Fault:
@@ -240,7 +228,7 @@ def thinking(body: dict[str, Any], rng: random.Random) -> Fault:
 def forgetful(body: dict[str, Any], rng: random.Random) -> Fault:
     """Reject a request that names an image without its bytes."""
     page = random_completion(body, rng)
-    return failing(400) if names_images(body) else lambda handler: send(handler, 200, page)
+    return failing(400) if names_images(body) else sending(page)
 
 
 def always(fault: Fault) -> Draw:

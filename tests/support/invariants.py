@@ -1,5 +1,6 @@
 """Invariants of every result, whatever the model replies."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from atlaskit.agents.budget import Budget
@@ -35,23 +36,17 @@ def check_grounded(result: Result) -> None:
         assert named[item.timestamp_s].start_s == item.start_s
 
 
-def check_books(result: Result, budget: Budget, largest: int = 3200, workers: int = 4) -> None:
+def check_books(result: Result, budget: Budget, workers: int = 4) -> None:
     """Check promise 10: the usage is the sum of the events', and within the budget.
 
     Args:
         result: The result.
         budget: Its budget.
-        largest: Maximum tokens of one call; calls in flight may exceed the budget.
-        workers: Maximum number of calls in flight.
+        workers: Maximum number of calls in flight, which may exceed the budget.
     """
-    calls = sum(event.usage.calls for event in result.trace if isinstance(event, Call | Failure))
-    tokens = sum(
-        event.usage.prompt_tokens + event.usage.completion_tokens
-        for event in result.trace
-        if isinstance(event, Call | Failure)
-    )
-    assert result.total.tokens == tokens
-    assert result.total.calls == calls
+    costs = [event.usage for event in result.trace if isinstance(event, Call | Failure)]
+    largest = max((cost.tokens for cost in costs), default=0)
+    assert result.total == sum(costs, Usage())
     if budget.calls is not None:
         assert result.total.calls <= budget.calls
     if budget.tokens is not None:
@@ -61,6 +56,15 @@ def check_books(result: Result, budget: Budget, largest: int = 3200, workers: in
     if budget.usd is not None and budget.prices is not None:
         dearest = budget.prices.usd(Usage(prompt_tokens=largest, completion_tokens=largest))
         assert budget.prices.usd(result.total) <= budget.usd + workers * dearest
+
+
+def check_counters(result: Result, server: Mapping[str, float]) -> None:
+    """Check the usage against what a server counted during the run."""
+    total = result.total
+    assert (server["prompt_tokens"], server["completion_tokens"]) == (total.prompt_tokens, total.completion_tokens)
+    assert (server["prefix_queries"], server["prefix_hits"]) == (total.prompt_tokens, total.cached_tokens)
+    assert server["image_queries"] == sum(len(call.views) * call.usage.calls for call in result.calls)
+    assert server["prefix_hits"] < server["prefix_queries"] and server["image_hits"] > 0
 
 
 def check_memory(result: Result) -> None:

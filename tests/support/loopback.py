@@ -1,4 +1,6 @@
-"""A real HTTP server on the loopback address with enough of the OpenAI protocol for tests.
+"""A real HTTP server on the loopback address with enough of OpenAI's API for tests.
+
+It answers requests for chat completions by what fits, or as a test tells it to (`Loop.answer`).
 
 It plays the faults of a list in order (`Loop.faults`), or random ones by a `FaultPlan`, each at an
 address of its own.
@@ -12,13 +14,13 @@ import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-from support.chat_requests import has_evidence, identity, names_images
+from support.chat_requests import form, has_evidence, identity, names_images
 from support.faults import (
     RANDOM_FAULTS,
     Fault,
@@ -27,7 +29,8 @@ from support.faults import (
     has_hung_up,
     random_completion,
     saying,
-    send,
+    send_bytes,
+    sending,
 )
 
 
@@ -55,8 +58,6 @@ class FaultPlan:
     met: Counter[str] = field(default_factory=Counter)
     """How often each fault was played; "" counts the good answers."""
     seen: Counter[str] = field(default_factory=Counter)
-    in_flight: int = 0
-    most_in_flight: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def answer(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
@@ -72,33 +73,31 @@ class FaultPlan:
             share = max(self.share, self.share_with_evidence) if has_evidence(body) else self.share
             name = draw.choice(self.faults) if draw.random() < share else ""
             self.met[name] += 1
-            self.in_flight += 1
-            self.most_in_flight = max(self.most_in_flight, self.in_flight)
             if is_naming and name in ("500", "502", "503", "429", "forgetful"):
                 self.rejected.add(key)
         time.sleep(self.think_s)
-        with self.lock:
-            self.in_flight -= 1
         try:
             if name:
                 RANDOM_FAULTS[name](body, draw)(handler)
             else:
-                send(handler, 200, random_completion(body, draw))
+                sending(random_completion(body, draw))(handler)
         except Outlasted:
             self.outlasted.append(name)
 
 
 @dataclass
 class Loop:
-    """The server as a test sees it: what it will answer, and what it was sent.
-
-    After the faults of its list, the server answers what fits the schema.
-    """
+    """The server as a test sees it: what it will answer, and what it was sent."""
 
     url: str
+    answer: Callable[[dict[str, Any]], Fault] = lambda body: saying(fitting_answer(body))
+    """Its answer to a request; by default a completion that fits the schema."""
     faults: list[Fault] = field(default_factory=list)
+    """What it does instead of an answer, first come first served."""
     bodies: list[dict[str, Any]] = field(default_factory=list)
+    """What it was sent: JSON, or the fields of a form as bytes."""
     headers: list[dict[str, str]] = field(default_factory=list)
+    """Headers of the requests, and the "path" of each."""
     models: list[dict[str, Any]] = field(default_factory=list)
     """Its list of models; empty for the one model "loop"."""
     owner: str = "vllm"
@@ -112,6 +111,8 @@ class Loop:
     outlasted: int = 0
     """How many clients waited a fault of `faults` out."""
     connections: int = 0
+    in_flight: int = 0
+    most_in_flight: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def url_of(self, plan: FaultPlan) -> str:
@@ -163,13 +164,10 @@ def loopback() -> Iterator[Loop]:
 
         def do_GET(self) -> None:  # http.server prescribes the name
             if self.path.endswith("/metrics"):
-                self.send_response(200 if loop.counters else 404)
-                self.send_header("Content-Length", str(len(loop.counters)))
-                self.end_headers()
-                self.wfile.write(loop.counters.encode())
+                send_bytes(self, 200 if loop.counters else 404, loop.counters.encode())
                 return
             page = {"object": "list", "data": loop.models or [{"id": "loop", "owned_by": loop.owner}]}
-            self.play(loop.list_faults.pop(0) if loop.list_faults else lambda handler: send(handler, 200, page))
+            self.play(loop.list_faults.pop(0) if loop.list_faults else sending(page))
 
         def do_POST(self) -> None:
             plan, length = loop.plans.get(self.path.split("/")[1]), int(self.headers["Content-Length"])
@@ -180,15 +178,21 @@ def loopback() -> Iterator[Loop]:
             page = self.rfile.read(length)
             if len(page) < length:
                 return  # the client has hung up
-            body = json.loads(page)
+            kind = self.headers["Content-Type"]
+            body = form(kind, page) if kind.startswith("multipart/") else json.loads(page)
             if plan is not None:
                 plan.answer(self, body)
                 return
             with loop.lock:
                 loop.bodies.append(body)
-                loop.headers.append(dict(self.headers))
+                loop.headers.append({"path": self.path, **self.headers})
+                loop.in_flight += 1
+                loop.most_in_flight = max(loop.most_in_flight, loop.in_flight)
                 fault = loop.faults.pop(0) if loop.faults else None
-            self.play(fault or saying(fitting_answer(body)))
+            fault = fault or loop.answer(body)
+            with loop.lock:
+                loop.in_flight -= 1
+            self.play(fault)
 
         def play(self, fault: Fault) -> None:
             try:

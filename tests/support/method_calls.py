@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld import atlasworld
+from atlaskit.benchmarks.atlasworld import Oracle, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
@@ -27,7 +27,7 @@ from atlaskit.methods.videoagent import JudgeCall, PickCall
 from atlaskit.methods.videoarm import SnapshotCall
 from atlaskit.methods.videotree import RelevanceCall
 from atlaskit.video.subtitles import Line
-from support.searches import RecordingOracle
+from support.model_doubles import Counting
 from support.stand_ins import Flat
 
 CONTROLLERS = ("dvd", "videoarm", "worldmm")
@@ -83,6 +83,7 @@ def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
 def first_turn(method: str) -> ControllerCall:
     """Return the first turn of a method's controller about a minute of video."""
     world = atlasworld(3, 60, questions=1, size=(160, 90))
-    oracle = RecordingOracle(world)
+    oracle = Counting(Oracle(world))
     METHODS[method](world.drawn, world.questions[0], vlm=oracle, size=32, cache=Cache(None))
-    return next(request.facts for request in oracle.requests if isinstance(request.facts, ControllerCall))
+    turn: ControllerCall = oracle.of(ControllerCall)[0]
+    return turn

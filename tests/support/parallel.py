@@ -1,5 +1,6 @@
-"""Jobs in parallel threads, for tests that must fail rather than hang."""
+"""Jobs in parallel threads and waiting, for tests that must fail rather than hang."""
 
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from typing import Any
@@ -21,3 +22,11 @@ def run_all(jobs: Sequence[Callable[[], Any]], threads: int) -> list[Any]:
 def in_a_thread(job: Callable[[], Any]) -> Any:
     """Run a job that starts an event loop; the thread of a test has one once a browser is open."""
     return run_all([job], 1)[0]
+
+
+def wait_until(is_so: Callable[[], object], within_s: float = 60.0) -> None:
+    """Wait until something is so; fail if it takes too long."""
+    until_s = time.monotonic() + within_s
+    while not is_so():
+        assert time.monotonic() < until_s
+        time.sleep(0.05)

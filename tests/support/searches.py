@@ -1,26 +1,14 @@
 """Searches of AtlasWorlds, for tests."""
 
 from collections import Counter
-from typing import Any, Unpack
+from typing import Any
 
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
-from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
 from support.asking import ask
-
-
-class RecordingOracle(Oracle):
-    """An oracle that records the requests it gets."""
-
-    def __init__(self, *args: Any, **options: Any) -> None:
-        super().__init__(*args, **options)
-        self.requests: list[Request] = []
-
-    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        self.requests.append(request)
-        return super().complete(request, **control)
 
 
 def search(world: World, question: Question, cache: Cache, vlm: Any = None, **options: Any) -> Result:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
-import time
 from pathlib import Path
 
-from atlaskit.models.serving.server import Server, serve
+from pydantic import BaseModel
+
+from atlaskit.models.protocol import Message, Request
+from support.parallel import wait_until
+
+
+class Empty(BaseModel):
+    """The schema of an answer without fields."""
+
+
+HELLO = Request("master", "task", (Message("user", ("Hello.",)),), Empty)
 
 
 def model_folder(tmp_path: Path, name: str = "model") -> Path:
@@ -15,11 +23,6 @@ def model_folder(tmp_path: Path, name: str = "model") -> Path:
     path.mkdir()
     (path / "config.json").write_text("{}")
     return path
-
-
-def stub_server(model: Path | str, stub: Path, **options: object) -> Server:
-    """Return a server of a model that runs the stand-in and prints no progress."""
-    return serve(model, python=stub, **options)  # type: ignore[arg-type]
 
 
 def is_alive(pid: int) -> bool:
@@ -35,20 +38,14 @@ def pids(model: Path) -> list[int]:
     return [int(pid) for pid in (model / ".pids").read_text().split()]
 
 
-def wait_until_started(model: Path, user: subprocess.Popen[str]) -> None:
-    """Wait until the stand-in of a model runs; fail if its user ends before."""
-    until_s = time.monotonic() + 60.0
-    while not (model / ".pids").exists() or len((model / ".pids").read_text().split()) < 2:
-        assert user.poll() is None and time.monotonic() < until_s
-        time.sleep(0.05)
+def wait_until_started(model: Path) -> None:
+    """Wait until the stand-in of a model runs."""
+    wait_until(lambda: (model / ".pids").exists() and len(pids(model)) == 2)
 
 
-def wait_until_gone(model: Path, within_s: float = 30.0) -> None:
+def wait_until_gone(model: Path) -> None:
     """Wait until all processes of a model's stand-in have ended."""
-    until_s = time.monotonic() + within_s
-    while any(map(is_alive, pids(model))):
-        assert time.monotonic() < until_s, f"processes that still run: {pids(model)}"
-        time.sleep(0.05)
+    wait_until(lambda: not any(map(is_alive, pids(model))))
 
 
 def children(pid: int) -> list[int]:

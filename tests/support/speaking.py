@@ -1,26 +1,20 @@
-"""Videos that speak in tones, and a server that hears them: each word is a tone of its own."""
+"""Videos that speak in tones, a tone for each word, and a server's answer that hears them."""
 
 from __future__ import annotations
 
-import email.parser
-import email.policy
 import io
-import json
-import threading
 import time
 import wave
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fractions import Fraction
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 
-from support.loopback import Server, running
+from support.faults import Fault, failing, sending
 from support.media import numbered_frame
 
 RATE, WORD_S = 16_000, 0.4
@@ -59,87 +53,22 @@ def heard(samples: np.ndarray) -> list[tuple[float, float, str]]:
     return [word for word in words if word[1] - word[0] > 0.1]
 
 
-@dataclass
-class Hearing:
-    """A running server, and what it saw."""
-
-    url: str = ""
-    requests: list[dict[str, str]] = field(default_factory=list)
-    seconds: list[float] = field(default_factory=list)
-    """Length of each sound that it got."""
-    faults: list[Any] = field(default_factory=list)
-    """What to answer instead, first come first served: a status, bytes, or a body as JSON."""
-    refuses_times: bool = False
-    most_in_flight: int = 0
-    in_flight: int = 0
-    lock: threading.Lock = field(default_factory=threading.Lock)
+def transcription(body: dict[str, Any]) -> Fault:
+    """Answer a request for a transcription with the tones that are heard."""
+    time.sleep(0.01)
+    with wave.open(io.BytesIO(body["file"])) as file:
+        assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
+        found = heard(np.frombuffer(file.readframes(file.getnframes()), "<i2"))
+    text = " ".join(word for _, _, word in found)
+    if body["response_format"] == b"json":
+        return sending({"text": text})
+    segments = [{"id": n, "start": s, "end": e, "text": f" {word}"} for n, (s, e, word) in enumerate(found)]
+    return sending({"text": text, "language": "en", "segments": segments})
 
 
-def form(content_type: str, body: bytes) -> dict[str, bytes]:
-    """Parse a form with the standard library."""
-    page = f"Content-Type: {content_type}\r\n\r\n".encode() + body
-    message = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(page)
-    return {
-        str(part.get_param("name", header="content-disposition")): bytes(part.get_payload(decode=True))
-        for part in message.iter_parts()
-    }
-
-
-@contextmanager
-def hearing_server() -> Iterator[Hearing]:
-    """Run a server with `/v1/audio/transcriptions` that hears tones."""
-    hearing = Hearing()
-
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def log_message(self, *args: Any) -> None:
-            pass
-
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["Content-Length"]))
-            with hearing.lock:
-                hearing.in_flight += 1
-                hearing.most_in_flight = max(hearing.most_in_flight, hearing.in_flight)
-            time.sleep(0.01)
-            status, answer = self.answer(body)
-            with hearing.lock:
-                hearing.in_flight -= 1
-            data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def answer(self, body: bytes) -> tuple[int, Any]:
-            parts = form(self.headers["Content-Type"], body)
-            sound = parts.pop("file")
-            fields = {name: content.decode() for name, content in parts.items()}
-            with wave.open(io.BytesIO(sound)) as file:
-                assert (file.getframerate(), file.getnchannels(), file.getsampwidth()) == (RATE, 1, 2)
-                samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")
-            with hearing.lock:
-                hearing.requests.append(fields)
-                hearing.seconds.append(len(samples) / RATE)
-                fault = hearing.faults.pop(0) if hearing.faults else None
-            if isinstance(fault, int):
-                return fault, {"error": {"message": "as planned"}}
-            if fault is not None:
-                return 200, fault
-            if fields["response_format"] == "verbose_json" and hearing.refuses_times:
-                return 400, {"error": {"message": "verbose_json is not supported"}}
-            found = heard(samples)
-            text = " ".join(word for _, _, word in found)
-            if fields["response_format"] == "json":
-                return 200, {"text": text}
-            segments = [{"id": n, "start": s, "end": e, "text": f" {word}"} for n, (s, e, word) in enumerate(found)]
-            return 200, {"text": text, "language": "en", "duration": len(samples) / RATE, "segments": segments}
-
-    server = Server(("127.0.0.1", 0), Handler)
-    hearing.url = f"http://127.0.0.1:{server.server_port}/v1"
-    with running(server):
-        yield hearing
+def without_times(body: dict[str, Any]) -> Fault:
+    """Answer as a model that gives no times."""
+    return failing(400) if body["response_format"] == b"verbose_json" else transcription(body)
 
 
 @dataclass(frozen=True)

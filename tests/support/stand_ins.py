@@ -201,5 +201,6 @@ class Pick(BaseModel):
     cell: Literal[3, 5]
 
 
-def request(text: str = "Pick a cell.", **rest: object) -> Request:
-    return Request("worker", "step", (Message("user", (text,)),), Pick, **rest)  # type: ignore[arg-type]
+def request(*parts: Any, **rest: Any) -> Request:
+    """Return a request to pick a cell."""
+    return Request("worker", "step", (Message("user", parts or ("Pick a cell.",)),), Pick, **rest)

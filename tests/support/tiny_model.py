@@ -13,10 +13,10 @@ import sys
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import Idefics3Config, Idefics3ForConditionalGeneration, PreTrainedTokenizerFast
 
-sys.path.insert(0, str(Path(__file__).parents[2] / "nano" / "learn"))
+sys.path += [str(Path(__file__).parent), str(Path(__file__).parents[2] / "nano" / "learn")]
+from families.common import PROSE, trained
 from tokenizer import write_processor_config
 
 IMAGE_PX, PATCH_PX, SHUFFLE = 512, 32, 2
@@ -31,15 +31,9 @@ SPECIAL = ["<pad>", "<bos>", "<eos>", "<end_of_utterance>", "<fake_token_around_
 
 
 def write_tokenizer(folder: Path) -> PreTrainedTokenizerFast:
-    """Train a small byte-level BPE on a fixed text, so that the model is always the same."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    words = [(Path(__file__).parents[2] / "LICENSE").read_text()]
+    """Train a tokenizer and write it with a chat template."""
     tiles = [f"<row_{row}_col_{column}>" for row in range(1, 7) for column in range(1, 7)]
-    alphabet = pre_tokenizers.ByteLevel.alphabet()
-    trainer = trainers.BpeTrainer(vocab_size=2048, special_tokens=[*SPECIAL, *tiles], initial_alphabet=alphabet)
-    tokenizer.train_from_iterator(words, trainer)
+    tokenizer = trained(PROSE[:1], 2048, [*SPECIAL, *tiles])
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
         bos_token="<bos>",

@@ -12,9 +12,12 @@ import sys
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import processors
 from transformers import WhisperConfig, WhisperFeatureExtractor, WhisperForConditionalGeneration
 from transformers.models.whisper.tokenization_whisper import LANGUAGES
+
+sys.path.append(str(Path(__file__).parent))
+from families.common import PROSE, trained
 
 STEPS, CONTEXT = 1500, 448
 END = "<|endoftext|>"
@@ -34,12 +37,8 @@ TIMES = [f"<|{step * 0.02:.2f}|>" for step in range(STEPS + 1)]
 
 
 def write_tokenizer(folder: Path) -> dict[str, int]:
-    """Train a small byte-level BPE on a fixed text and return the ids of the special tokens."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(vocab_size=512, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
-    tokenizer.train_from_iterator([(Path(__file__).parents[2] / "LICENSE").read_text()], trainer)
+    """Train a tokenizer, write it, and return the ids of the special tokens."""
+    tokenizer = trained(PROSE[:1], 512)
     tokenizer.add_special_tokens(SPECIAL)
     tokenizer.add_tokens(TIMES)
     start = [name for name in SPECIAL if name in ("<|startoftranscript|>", "<|notimestamps|>")]

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from support.invariants import check_all, check_grounded
 from support.model_doubles import Counting, Overruled
-from support.searches import RecordingOracle, of_category, search, text_of
+from support.searches import of_category, search, text_of
 
 from atlaskit.agents.scouts import Hint, Hints, Sight
 from atlaskit.benchmarks.atlasworld import Oracle, World
@@ -37,7 +37,7 @@ def first_regions(result: Result) -> list[tuple[int, ...]]:
 
 def test_scouts_that_say_nothing_change_no_request(long_world: World) -> None:
     question = of_category(long_world, "S2A")
-    plain, scouted = RecordingOracle(long_world, 0.3), RecordingOracle(long_world, 0.3)
+    plain, scouted = Counting(Oracle(long_world, 0.3)), Counting(Oracle(long_world, 0.3))
     alone: dict[str, Any] = {"threads": 1, "look_ahead": False}  # one call after the other
     search(long_world, question, Cache(None), plain, **alone)
     result = search(long_world, question, Cache(None), scouted, scouts=[silent, mute], **alone)
@@ -63,7 +63,7 @@ def test_a_hint_finds_what_the_root_does_not_show(long_world: World, shared_cach
 
 def test_the_probe_and_the_worker_are_told(long_world: World) -> None:
     question = of_category(long_world, "T2O")
-    model = RecordingOracle(long_world)
+    model = Counting(Oracle(long_world))
     result = search(long_world, question, Cache(None), model, scouts=("words",), threads=1)
     (said,) = result.trace.of("scout")
     assert said.round == 0 and said.worker is None and said.scout == "words" and said.path == ()

@@ -11,45 +11,27 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from pydantic import BaseModel
-from support.servers import is_alive, model_folder, pids, stub_server, wait_until_gone
+from support.parallel import wait_until
+from support.servers import HELLO, is_alive, model_folder, pids, wait_until_gone
 
 from atlaskit.__main__ import main
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.models.errors import ServerError
 from atlaskit.models.named import as_model
-from atlaskit.models.protocol import Message, Request
 from atlaskit.models.serving import kept
-from atlaskit.models.serving.server import Server
+from atlaskit.models.serving.server import Server, serve
 from atlaskit.models.serving.weights import served_name
-
-LONG_S = 60.0
-
-
-class Empty(BaseModel):
-    """The schema of an answer without fields."""
-
-
-HELLO = Request("master", "task", (Message("user", ("Hello.",)),), Empty)
 
 
 def keeper(model: Path, stub: Path, **options: object) -> Server:
     """Return a server that will be left to its supervisor."""
-    server = stub_server(model, stub, **options)
+    server = serve(model, python=stub, **options)
     server.keeps = True
     return server
-
-
-def wait_until(is_so: Callable[[], bool]) -> None:
-    until_s = time.monotonic() + LONG_S
-    while not is_so():
-        assert time.monotonic() < until_s
-        time.sleep(0.05)
 
 
 def wait_for_readings(model: Path, count: int) -> None:
@@ -106,26 +88,17 @@ def url_of(told: str) -> str:
     return found[0]
 
 
-def test_an_idle_server_is_stopped_and_leaves_nothing(
-    tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kept, "IDLE_S", 0.3)
-    model = model_folder(tmp_path)
-    server = keeper(model, stub)
-    vlm = server.start()
-    assert server.kept is not None and not server.is_ours
-    wait_until_gone(model)
-    wait_until(lambda: not Path(server.kept.log).parent.exists())
-    assert kept.find(vlm.name) is None
-
-
 @pytest.mark.parametrize("by", ["open request", "requests"])
-def test_a_server_that_is_used_stays(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+def test_a_server_that_is_used_stays_and_an_idle_one_leaves_nothing(
+    tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
     """By whatever client, since the server itself counts. A question may take hours."""
     monkeypatch.setattr(kept, "IDLE_S", 0.5)
     model = model_folder(tmp_path)
     (model / ".open").touch()
-    vlm = keeper(model, stub).start()
+    server = keeper(model, stub)
+    vlm = server.start()
+    assert not server.is_ours
     if by == "requests":
         vlm.complete(HELLO)
         (model / ".open").unlink()
@@ -136,6 +109,8 @@ def test_a_server_that_is_used_stays(tmp_path: Path, stub: Path, monkeypatch: py
             vlm.complete(HELLO)
     (model / ".open").unlink(missing_ok=True)
     wait_until_gone(model)
+    assert kept.find(vlm.name) is None
+    wait_until(lambda: not any(tmp_path.glob("**/server.log")))
 
 
 START = """
@@ -154,7 +129,7 @@ def test_two_commands_at_a_time_start_one_server(tmp_path: Path, stub: Path) -> 
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=os.environ)
         for _ in range(2)
     ]
-    told = [process.communicate(timeout=LONG_S) for process in both]
+    told = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0, 0], told
     assert len({stdout for stdout, _ in told}) == 1
     assert sorted("starting vLLM" in stderr for _, stderr in told) == [False, True]
@@ -168,7 +143,7 @@ def test_another_command_gets_a_server_of_its_own(tmp_path: Path, stub: Path) ->
     model = model_folder(tmp_path)
     first = keeper(model, stub).start()
     kept_pids = pids(model)
-    with stub_server(model, stub) as plain:
+    with serve(model, python=stub) as plain:
         assert plain.base_url != first.base_url
     assert all(map(is_alive, kept_pids)), "a with block does not stop what it has not started"
     (model / "model.safetensors").write_bytes(b"trained")
@@ -239,7 +214,7 @@ def test_an_idle_server_makes_room_on_a_gpu(tmp_path: Path, stub: Path, monkeypa
     for model in (idle, busy):
         keeper(model, stub).start()
     monkeypatch.setattr("atlaskit.models.serving.install.fitting_build", lambda: "serve-gpu")
-    with stub_server(third, stub):
+    with serve(third, python=stub):
         assert not any(map(is_alive, pids(idle))) and all(map(is_alive, pids(busy)))
     (busy / ".open").unlink()
 

@@ -5,22 +5,20 @@ tests/server/test_vllm.py tests the real one.
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 from support.asking import ask
 from support.loopback import loopback
-from support.servers import is_alive, model_folder, pids, stub_server, wait_until_gone, wait_until_started
+from support.parallel import wait_until
+from support.servers import HELLO, is_alive, model_folder, pids, wait_until_gone, wait_until_started
 
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
@@ -28,21 +26,16 @@ from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models import protocol
 from atlaskit.models.errors import ModelError, ServerError
 from atlaskit.models.presets import NANO
-from atlaskit.models.protocol import Message, Request
-from atlaskit.models.serving import supervisor
+from atlaskit.models.serving import install, supervisor
 from atlaskit.models.serving.process import free_port, served_models
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.events import Event
 
 
-class Empty(BaseModel):
-    """The schema of an answer without fields."""
-
-
 def test_a_with_block_starts_the_server_and_stops_all_its_processes(tmp_path: Path, stub: Path) -> None:
     model = model_folder(tmp_path)
-    server = stub_server(model, stub)
+    server = serve(model, python=stub)
     with server as vlm:
         assert vlm.name == served_name(str(model)) and vlm.base_url.startswith("http://127.0.0.1:")
         assert vlm.dialect.name == "vllm"
@@ -60,7 +53,7 @@ def test_a_server_that_ignores_sigterm_is_killed(tmp_path: Path, stub: Path, mon
     impatient = tmp_path / "supervisor.py"
     impatient.write_text(source.replace("GRACE_S = 15.0", "GRACE_S = 0.5"))
     monkeypatch.setattr(supervisor, "__file__", str(impatient))
-    with stub_server(model, stub):
+    with serve(model, python=stub):
         pass
     assert not any(map(is_alive, pids(model)))
 
@@ -89,7 +82,7 @@ def test_the_server_ends_with_the_process_that_started_it(
     if when == "serving":
         assert user.stdout.readline() == "ready\n"
     else:
-        wait_until_started(model, user)
+        wait_until_started(model)
     assert all(map(is_alive, pids(model)))
     user.send_signal(number)
     user.wait(30)
@@ -99,7 +92,7 @@ def test_the_server_ends_with_the_process_that_started_it(
 
 def test_the_error_of_a_failed_start_has_the_reason_in_the_log(tmp_path: Path, stub: Path) -> None:
     model = model_folder(tmp_path, "broken")
-    server = stub_server(model, stub)
+    server = serve(model, python=stub)
     with pytest.raises(ServerError, match="did not start: The weights are of another shape") as caught:
         server.start()
     assert str(server.log) in str(caught.value) and "\n" not in str(caught.value)
@@ -109,7 +102,7 @@ def test_the_error_of_a_failed_start_has_the_reason_in_the_log(tmp_path: Path, s
 @pytest.mark.long
 def test_a_start_that_takes_too_long_is_given_up(tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atlaskit.models.serving.process.START_S", 2.0)
-    server = stub_server(model_folder(tmp_path, "slow"), stub)
+    server = serve(model_folder(tmp_path, "slow"), python=stub)
     with pytest.raises(ServerError, match=r"not ready within 2 s"):
         server.start()
     assert server.log is not None and server.log.exists() and not server.is_ours
@@ -118,7 +111,7 @@ def test_a_start_that_takes_too_long_is_given_up(tmp_path: Path, stub: Path, mon
 @pytest.mark.long
 def test_a_dead_server_is_noticed_and_started_again(tmp_path: Path, stub: Path) -> None:
     model = model_folder(tmp_path, "mortal")
-    server = stub_server(model, stub)
+    server = serve(model, python=stub)
     first = server.start()
     with pytest.raises(ServerError, match="has died: it was killed"):
         server.wait()
@@ -132,27 +125,25 @@ def test_a_dead_server_is_noticed_and_started_again(tmp_path: Path, stub: Path) 
 def test_running_a_line_twice_starts_one_server(tmp_path: Path, stub: Path) -> None:
     """As in a notebook cell. The server can be stopped although the first object is gone."""
     model = model_folder(tmp_path)
-    first = stub_server(model, stub).start()
+    first = serve(model, python=stub).start()
     first_pids = pids(model)
-    assert stub_server(model, stub).start() is first and pids(model) == first_pids
-    with stub_server(model, stub) as inside:
+    assert serve(model, python=stub).start() is first and pids(model) == first_pids
+    with serve(model, python=stub) as inside:
         assert inside is first
     assert all(map(is_alive, first_pids)), "a with block does not stop a server that start() started"
-    stub_server(model, stub).stop()
+    serve(model, python=stub).stop()
     assert not any(map(is_alive, first_pids))
     (model / "model.safetensors").write_bytes(b"trained")
-    with stub_server(model, stub) as trained:
+    with serve(model, python=stub) as trained:
         assert trained.name != first.name
 
 
 def test_a_stop_cancels_a_start(tmp_path: Path, stub: Path) -> None:
     model = model_folder(tmp_path, "slow")
-    server = stub_server(model, stub)
+    server = serve(model, python=stub)
     with ThreadPoolExecutor(1) as pool:
         starting = pool.submit(server.start)
-        until_s = time.monotonic() + 30
-        while not server.is_ours and time.monotonic() < until_s:
-            time.sleep(0.05)
+        wait_until(lambda: server.is_ours)
         server.stop()
         with pytest.raises(ServerError, match="was stopped"):
             starting.result(30)
@@ -177,7 +168,7 @@ def test_the_clock_of_runs_stands_still_while_a_server_starts(
     monkeypatch.setattr("atlaskit.models.serving.process.served_models", listed)
     with serve(model_folder(tmp_path)):
         assert seen["installing"] == seen["starting"] and not protocol.is_stopped()
-    with pytest.raises(ServerError), stub_server(model_folder(tmp_path, "broken"), stub):
+    with pytest.raises(ServerError), serve(model_folder(tmp_path, "broken"), python=stub):
         pass
     assert not protocol.is_stopped()
 
@@ -191,15 +182,11 @@ def test_files_in_the_working_directory_do_not_hide_libraries(
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("VLLM_API_KEY", "locked")
-    with stub_server(model, stub):
+    with serve(model, python=stub):
         environment = Path(f"/proc/{pids(model)[0]}/environ").read_bytes().split(b"\0")
     assert b"PYTHONSAFEPATH=1" in environment and not [word for word in environment if word.startswith(b"VLLM_API_KEY")]
-    assert not importable_vllm()
-
-
-def importable_vllm() -> bool:
-    found = importlib.util.find_spec("vllm")
-    return found is not None and found.origin is not None
+    monkeypatch.setattr(install, "_is_installed", lambda *_: True)
+    assert install.interpreter("serve-cpu", tmp_path / "venv") != sys.executable, "a folder is no vLLM"
 
 
 def test_a_running_endpoint_is_used(tmp_path: Path, stub: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -212,7 +199,7 @@ def test_a_running_endpoint_is_used(tmp_path: Path, stub: Path, capsys: pytest.C
             assert vlm.base_url == running.url
         assert "runs already" in capsys.readouterr().err
         with pytest.raises(InputError, match=rf"Port {port} serves some/loop"):
-            stub_server(model_folder(tmp_path), stub, port=port).start()
+            serve(model_folder(tmp_path), python=stub, port=port).start()
 
 
 @pytest.mark.long
@@ -244,7 +231,7 @@ def test_the_supervisor_imports_only_the_standard_library() -> None:
 
 SIGNALS = """
     import os, signal, sys
-    from atlaskit.models.serving import supervisor
+    from atlaskit.models.serving import install, supervisor
     supervisor.POLL_S = 0.01
     stopped = 0
 
@@ -290,7 +277,7 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
     settings = {name: start_settings[0][name] for name in (*suited, "model")}
     assert settings == {**suited, "model": server.name}, "the preset goes by the name"
     with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in reads no grammar, as nano gets one
-        server.complete(Request("master", "task", (Message("user", ("Hello.",)),), Empty), max_attempts=1)
+        server.complete(HELLO, max_attempts=1)
     assert server.is_ours
     assert server.vlm is not None and (server.vlm.name, server.vlm.parameters) == (server.name, server.parameters)
     server.stop()

@@ -38,6 +38,12 @@ TEXT = {
     "tie_word_embeddings": False,
 }
 """Settings of a tiny language model."""
+LINEAR = {
+    "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 1, "linear_num_value_heads": 2,
+}  # fmt: skip
+"""Settings of linear attention."""
+ROPE = ("mrope_section", "mrope_interleaved", "partial_rotary_factor")
+"""Settings of rotary positions that some families have."""
 GREY = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 
 
@@ -69,6 +75,17 @@ def chat_template(start: str, end: str, image: str, thought: str = "", no_though
     return "".join([*lines, "{%- endif %}"])
 
 
+def trained(paths: Sequence[Path], size: int, special: Sequence[str] = ()) -> Tokenizer:
+    """Train a small byte-level BPE on some files, so that a model is always the same."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    alphabet = pre_tokenizers.ByteLevel.alphabet()
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=list(special), initial_alphabet=alphabet)
+    tokenizer.train_from_iterator([path.read_text() for path in paths], trainer)
+    return tokenizer
+
+
 def write_tokenizer(
     folder: Path, special: Sequence[str], template: str, end: str, words: Sequence[str] = (), **settings: Any
 ) -> PreTrainedTokenizerFast:
@@ -82,15 +99,7 @@ def write_tokenizer(
         words: Tokens that are not special, such as "<think>".
         **settings: More settings of the tokenizer.
     """
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=TEXTS + len(special),
-        special_tokens=list(special),
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )
-    tokenizer.train_from_iterator([path.read_text() for path in PROSE], trainer)
+    tokenizer = trained(PROSE, TEXTS + len(special), special)
     tokenizer.add_tokens(list(words))
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
@@ -110,6 +119,41 @@ def write_json(folder: Path, **files: Mapping[str, Any]) -> None:
     """Write each keyword argument to a file of its name, such as `preprocessor_config`."""
     for name, content in files.items():
         (folder / f"{name}.json").write_text(json.dumps(content, indent=2))
+
+
+def write_processors(folder: Path, name: str, images: str, videos: str = "", **settings: Any) -> None:
+    """Write how images become tokens, and videos where they have a processor of their own.
+
+    Args:
+        folder: The model's folder.
+        name: The family's name in the class of its processor.
+        images: Class of the processor of images.
+        videos: Class of that of videos.
+        **settings: Settings of both.
+    """
+    common = {**settings, "processor_class": f"{name}Processor", **GREY}
+    write_json(folder, preprocessor_config={**common, "image_processor_type": images})
+    if videos:
+        write_json(folder, video_preprocessor_config={**common, "video_processor_type": videos})
+
+
+def squares(patch: int, least: int) -> dict[str, Any]:
+    """Return how images of any size become a token for each square of two by two patches.
+
+    Args:
+        patch: Side of a patch in pixels.
+        least: Pixels of the smallest image, to which smaller ones are enlarged.
+    """
+    size = {"shortest_edge": least, "longest_edge": 4096 * 4096}
+    return {"patch_size": patch, "temporal_patch_size": 2, "merge_size": 2, "size": size}
+
+
+def text_settings(tokenizer: PreTrainedTokenizerFast, rope_theta: float = 1e6, **more: Any) -> dict[str, Any]:
+    """Return the settings of a language model, of which some may say how it tells positions."""
+    rope = {"rope_type": "default", "rope_theta": rope_theta}
+    rope |= {name: more.pop(name) for name in ROPE if name in more}
+    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
+    return {**TEXT, **ends, "vocab_size": len(tokenizer), "rope_parameters": rope, **more}
 
 
 def write_weights(

@@ -1,18 +1,106 @@
-"""Tiny models of GLM-4V and MiniCPM-V."""
+"""Tiny models of the families that take images of any size: Qwen, GLM-4V, MiniCPM-V."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
-from families.common import GREY, TEXT, chat_template, write_json, write_tokenizer, write_weights
+from families.common import (
+    LINEAR,
+    TEXT,
+    chat_template,
+    squares,
+    text_settings,
+    write_json,
+    write_processors,
+    write_tokenizer,
+    write_weights,
+)
 from transformers import (
     Glm4vConfig,
     Glm4vForConditionalGeneration,
     MiniCPMV4_6Config,
     MiniCPMV4_6ForConditionalGeneration,
+    PreTrainedTokenizerFast,
+    Qwen2_5_VLConfig,
+    Qwen2_5_VLForConditionalGeneration,
+    Qwen3_5MoeConfig,
+    Qwen3_5MoeForConditionalGeneration,
+    Qwen3VLConfig,
+    Qwen3VLForConditionalGeneration,
 )
 
-LIKELY = {'"': 4.0, "</think>": 2.5}
+SPECIAL = (
+    "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<|vision_start|>", "<|vision_end|>", "<|image_pad|>",
+    "<|video_pad|>",
+)  # fmt: skip
+IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
+IMAGES = "Qwen2VLImageProcessor"
+LIKELY = {'"': 4.0}
+THINKING = {**LIKELY, "</think>": 2.5}
+
+
+def qwen_tokenizer(folder: Path, thinks: bool = False) -> tuple[PreTrainedTokenizerFast, dict[str, int]]:
+    """Write Qwen's tokenizer and return it with the ids that its configurations hold."""
+    thought = ("<think>\n", "<think>\n\n</think>\n\n") if thinks else ()
+    template = chat_template("<|im_start|>ROLE\n", "<|im_end|>\n", IMAGE, *thought)
+    tokenizer = write_tokenizer(folder, SPECIAL, template, "<|im_end|>", ("<think>", "</think>") if thinks else ())
+    names = {
+        "image_token_id": "<|image_pad|>",
+        "video_token_id": "<|video_pad|>",
+        "vision_start_token_id": "<|vision_start|>",
+        "vision_end_token_id": "<|vision_end|>",
+    }
+    return tokenizer, {name: tokenizer.convert_tokens_to_ids(token) for name, token in names.items()}
+
+
+def vision_settings(patch: int) -> dict[str, Any]:
+    """Return the settings of the tower of Qwen3-VL and later."""
+    return {
+        # As little as possible: a sheet of 64 cells of 320 px has 25,600 patches.
+        "depth": 1, "hidden_size": 32, "intermediate_size": 64, "num_heads": 1, "out_hidden_size": TEXT["hidden_size"],
+        "patch_size": patch, "spatial_merge_size": 2, "num_position_embeddings": 256,
+    }  # fmt: skip
+
+
+def write_qwen3_vl(folder: Path) -> None:
+    """Write a tiny Qwen3-VL."""
+    tokenizer, ids = qwen_tokenizer(folder)
+    write_processors(folder, "Qwen3VL", IMAGES, "Qwen3VLVideoProcessor", **squares(16, 65536))
+    config = Qwen3VLConfig(
+        text_config=text_settings(tokenizer, mrope_section=[12, 10, 10], mrope_interleaved=True),
+        vision_config={**vision_settings(16), "deepstack_visual_indexes": [0]},
+        **ids,
+    )
+    write_weights(folder, Qwen3VLForConditionalGeneration, config, tokenizer, LIKELY)
+
+
+def write_qwen2_5_vl(folder: Path) -> None:
+    """Write a tiny Qwen2.5-VL."""
+    tokenizer, ids = qwen_tokenizer(folder)
+    write_processors(folder, "Qwen2_5_VL", IMAGES, "Qwen2VLVideoProcessor", **squares(14, 3136))
+    vision = {
+        "depth": 2, "hidden_size": 64, "intermediate_size": 128, "num_heads": 2, "out_hidden_size": TEXT["hidden_size"],
+        "patch_size": 14, "spatial_merge_size": 2, "fullatt_block_indexes": [1], "window_size": 112,
+    }  # fmt: skip
+    text = text_settings(tokenizer, mrope_section=[12, 10, 10])
+    del text["head_dim"]  # it has none: hidden size by heads
+    config = Qwen2_5_VLConfig(text_config={**text, "num_attention_heads": 2}, vision_config=vision, **ids)
+    write_weights(folder, Qwen2_5_VLForConditionalGeneration, config, tokenizer, LIKELY)
+
+
+def write_qwen3_5(folder: Path) -> None:
+    """Write a tiny Qwen3.5: experts, three layers of linear attention and one of full attention."""
+    tokenizer, ids = qwen_tokenizer(folder, thinks=True)
+    write_processors(folder, "Qwen3VL", IMAGES, "Qwen3VLVideoProcessor", **squares(16, 65536))
+    text = {
+        **text_settings(tokenizer, mrope_section=[3, 3, 2], mrope_interleaved=True, partial_rotary_factor=0.25),
+        **LINEAR,
+        "moe_intermediate_size": 64, "shared_expert_intermediate_size": 64, "num_experts": 4, "num_experts_per_tok": 2,
+    }  # fmt: skip
+    del text["intermediate_size"]
+    config = Qwen3_5MoeConfig(text_config=text, vision_config=vision_settings(16), **ids)
+    write_weights(folder, Qwen3_5MoeForConditionalGeneration, config, tokenizer, {**LIKELY, "</think>": 1.5})
 
 
 def write_glm4v(folder: Path) -> None:
@@ -24,19 +112,10 @@ def write_glm4v(folder: Path) -> None:
     image = "<|begin_of_image|><|image|><|end_of_image|>"
     template = "[gMASK]<sop>" + chat_template("<|ROLE|>\n", "", image, "<think>", "<think></think>\n")
     tokenizer = write_tokenizer(folder, special, template, "<|user|>", ("<think>", "</think>"))
-    images = {
-        "patch_size": 14, "temporal_patch_size": 2, "merge_size": 2, "processor_class": "Glm4vProcessor", **GREY,
-        "size": {"shortest_edge": 112 * 112, "longest_edge": 4096 * 4096},
-    }  # fmt: skip
-    write_json(
-        folder,
-        preprocessor_config={**images, "image_processor_type": "Glm4vImageProcessor"},
-        video_preprocessor_config={**images, "video_processor_type": "Glm4vVideoProcessor"},
-    )
-    text = {**TEXT, "vocab_size": len(tokenizer), "num_attention_heads": 2, "num_key_value_heads": 2}
+    write_processors(folder, "Glm4v", "Glm4vImageProcessor", "Glm4vVideoProcessor", **squares(14, 112 * 112))
+    heads = {"num_attention_heads": 2, "num_key_value_heads": 2}
+    text = text_settings(tokenizer, 1e4, partial_rotary_factor=0.5, mrope_section=[4, 6, 6], **heads)
     del text["head_dim"]
-    rope = {"rope_type": "default", "rope_theta": 1e4, "partial_rotary_factor": 0.5, "mrope_section": [4, 6, 6]}
-    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
     vision = {
         "depth": 2, "hidden_size": 64, "num_heads": 2, "intermediate_size": 128, "out_hidden_size": TEXT["hidden_size"],
         "image_size": 336, "patch_size": 14,
@@ -47,8 +126,8 @@ def write_glm4v(folder: Path) -> None:
         "video_end_token_id": "<|end_of_video|>",
     }  # fmt: skip
     ids = {name: tokenizer.convert_tokens_to_ids(token) for name, token in names.items()}
-    config = Glm4vConfig(text_config={**text, **ends, "rope_parameters": rope}, vision_config=vision, **ids)
-    write_weights(folder, Glm4vForConditionalGeneration, config, tokenizer, LIKELY)
+    config = Glm4vConfig(text_config=text, vision_config=vision, **ids)
+    write_weights(folder, Glm4vForConditionalGeneration, config, tokenizer, THINKING)
 
 
 def write_minicpmv(folder: Path) -> None:
@@ -64,23 +143,11 @@ def write_minicpmv(folder: Path) -> None:
     tokenizer = write_tokenizer(
         folder, special, template, "<|im_end|>", ("<think>", "</think>"), extra_special_tokens=extra
     )
-    images = {"processor_class": "MiniCPMV4_6Processor", "max_slice_nums": 9, "scale_resolution": 448, **GREY}
-    write_json(
-        folder,
-        preprocessor_config={**images, "image_processor_type": "MiniCPMV4_6ImageProcessor"},
-        video_preprocessor_config={**images, "video_processor_type": "MiniCPMV4_6VideoProcessor"},
-        processor_config={"processor_class": "MiniCPMV4_6Processor"},
-    )
-    rope = {"rope_type": "default", "rope_theta": 1e6, "mrope_section": [3, 3, 2], "partial_rotary_factor": 0.25}
-    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
-    linear = {
-        "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 1,
-        "linear_num_value_heads": 2,
-    }  # fmt: skip
-    text = {
-        **TEXT, **ends, **linear, "model_type": "qwen3_5_text", "vocab_size": len(tokenizer),
-        "rope_parameters": {**rope, "mrope_interleaved": True},
-    }  # fmt: skip
+    slices = {"max_slice_nums": 9, "scale_resolution": 448}
+    write_processors(folder, "MiniCPMV4_6", "MiniCPMV4_6ImageProcessor", "MiniCPMV4_6VideoProcessor", **slices)
+    write_json(folder, processor_config={"processor_class": "MiniCPMV4_6Processor"})
+    rope = {"mrope_section": [3, 3, 2], "partial_rotary_factor": 0.25, "mrope_interleaved": True}
+    text = text_settings(tokenizer, model_type="qwen3_5_text", **rope, **LINEAR)
     vision = {
         "hidden_size": 64, "intermediate_size": 128, "num_hidden_layers": 3, "num_attention_heads": 2,
         "image_size": 980, "patch_size": 14, "insert_layer_id": 1,
@@ -92,4 +159,4 @@ def write_minicpmv(folder: Path) -> None:
         image_token_id=tokenizer.convert_tokens_to_ids("<|image_pad|>"),
         video_token_id=tokenizer.convert_tokens_to_ids("<|video_pad|>"),
     )
-    write_weights(folder, MiniCPMV4_6ForConditionalGeneration, config, tokenizer, LIKELY)
+    write_weights(folder, MiniCPMV4_6ForConditionalGeneration, config, tokenizer, THINKING)

@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from families import dynamic, qwen, tiled
+from families import dynamic, tiled
 
 WRITERS = {
-    "qwen3-vl": qwen.write_qwen3_vl,
-    "qwen3.5": qwen.write_qwen3_5,
-    "qwen2.5-vl": qwen.write_qwen2_5_vl,
+    "qwen3-vl": dynamic.write_qwen3_vl,
+    "qwen3.5": dynamic.write_qwen3_5,
+    "qwen2.5-vl": dynamic.write_qwen2_5_vl,
     "internvl": tiled.write_internvl,
     "gemma-3": tiled.write_gemma3,
     "llava-onevision": tiled.write_llava_onevision,

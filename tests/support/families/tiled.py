@@ -5,7 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from families.common import GREY, TEXT, chat_template, write_json, write_tokenizer, write_weights
+from families.common import (
+    GREY,
+    chat_template,
+    text_settings,
+    write_json,
+    write_processors,
+    write_tokenizer,
+    write_weights,
+)
 from transformers import (
     Gemma3Config,
     Gemma3ForConditionalGeneration,
@@ -13,7 +21,6 @@ from transformers import (
     InternVLForConditionalGeneration,
     LlavaOnevisionConfig,
     LlavaOnevisionForConditionalGeneration,
-    PreTrainedTokenizerFast,
     SmolVLMConfig,
     SmolVLMForConditionalGeneration,
 )
@@ -34,13 +41,6 @@ def tower(image: int, patch: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def text_settings(tokenizer: PreTrainedTokenizerFast, kind: str, **more: Any) -> dict[str, Any]:
-    """Return the settings of a language model of a kind, such as "qwen2"."""
-    ends = {"eos_token_id": tokenizer.eos_token_id, "pad_token_id": tokenizer.pad_token_id}
-    rope = {"rope_type": "default", "rope_theta": 1e6}
-    return {**TEXT, **ends, "model_type": kind, "vocab_size": len(tokenizer), "rope_parameters": rope, **more}
-
-
 def write_internvl(folder: Path) -> None:
     """Write a tiny InternVL 3: tiles of 448 px with 256 tokens each, and one of the whole image."""
     extra = {
@@ -50,17 +50,20 @@ def write_internvl(folder: Path) -> None:
     template = chat_template("<|im_start|>ROLE\n", "<|im_end|>\n", "<IMG_CONTEXT>\n")
     special = (*CHATML, *extra.values())
     tokenizer = write_tokenizer(folder, special, template, "<|im_end|>", extra_special_tokens=extra)
-    images = {"size": {"height": 448, "width": 448}, "processor_class": "InternVLProcessor", **GREY}
+    size = {"height": 448, "width": 448}
     tiles = {"crop_to_patches": True, "min_patches": 1, "max_patches": 12}
+    write_processors(folder, "InternVL", "GotOcr2ImageProcessor", size=size, **tiles)
     write_json(
         folder,
-        preprocessor_config={**images, **tiles, "image_processor_type": "GotOcr2ImageProcessor"},
-        video_preprocessor_config={**images, "video_processor_type": "InternVLVideoProcessor"},
+        video_preprocessor_config={
+            "size": size, "processor_class": "InternVLProcessor", **GREY,
+            "video_processor_type": "InternVLVideoProcessor",
+        },
         processor_config={"processor_class": "InternVLProcessor", "image_seq_length": 256},
-    )
+    )  # fmt: skip
     config = InternVLConfig(
         vision_config={**tower(448, 14), "image_size": [448, 448], "patch_size": [14, 14]},
-        text_config=text_settings(tokenizer, "qwen2", num_attention_heads=2),
+        text_config=text_settings(tokenizer, model_type="qwen2", num_attention_heads=2),
         image_token_id=tokenizer.convert_tokens_to_ids("<IMG_CONTEXT>"),
         tie_word_embeddings=False,
     )
@@ -75,14 +78,10 @@ def write_gemma3(folder: Path) -> None:
     tokenizer = write_tokenizer(
         folder, special, template, "<end_of_turn>", NEWLINES, bos_token="<bos>", extra_special_tokens=extra
     )
-    images = {"image_processor_type": "Gemma3ImageProcessor", "size": {"height": 896, "width": 896}, **GREY}
-    write_json(
-        folder,
-        preprocessor_config={**images, "processor_class": "Gemma3Processor"},
-        processor_config={"processor_class": "Gemma3Processor", "image_seq_length": 256},
-    )
-    text = text_settings(tokenizer, "gemma3_text", bos_token_id=tokenizer.bos_token_id, sliding_window=1024)
-    rope = {"rope_type": "default", "rope_theta": 1e6}
+    write_processors(folder, "Gemma3", "Gemma3ImageProcessor", size={"height": 896, "width": 896})
+    write_json(folder, processor_config={"processor_class": "Gemma3Processor", "image_seq_length": 256})
+    text = text_settings(tokenizer, model_type="gemma3_text", bos_token_id=tokenizer.bos_token_id, sliding_window=1024)
+    rope = text["rope_parameters"]
     text["rope_parameters"] = {"sliding_attention": {**rope, "rope_theta": 1e4}, "full_attention": rope}
     config = Gemma3Config(
         text_config={**text, "query_pre_attn_scalar": 64},
@@ -116,7 +115,7 @@ def write_llava_onevision(folder: Path) -> None:
     )  # fmt: skip
     config = LlavaOnevisionConfig(
         vision_config={**tower(384, 14), "model_type": "siglip_vision_model", "vision_use_head": False},
-        text_config=text_settings(tokenizer, "qwen2", num_attention_heads=2),
+        text_config=text_settings(tokenizer, model_type="qwen2", num_attention_heads=2),
         image_token_index=tokenizer.convert_tokens_to_ids("<image>"),
         video_token_index=tokenizer.convert_tokens_to_ids("<video>"),
         image_grid_pinpoints=pinpoints,
@@ -148,7 +147,7 @@ def write_smolvlm(folder: Path) -> None:
     )  # fmt: skip
     config = SmolVLMConfig(
         vision_config=tower(512, 16),
-        text_config=text_settings(tokenizer, "llama"),
+        text_config=text_settings(tokenizer, model_type="llama"),
         image_token_id=tokenizer.convert_tokens_to_ids("<image>"),
         pad_token_id=tokenizer.pad_token_id,
         scale_factor=4,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -73,7 +74,7 @@ def timed_frame(index: int) -> av.VideoFrame:
     return frame
 
 
-def packet_track(path: Path, codec: str, packets: list[tuple[int, int | None, bytes]]) -> Path:
+def packet_track(path: Path, codec: str, packets: Sequence[tuple[int, int | None, bytes]]) -> Path:
     """Make a text track of raw packets: start and duration in milliseconds, and the bytes."""
     with av.open(str(path), "w") as container:
         video = container.add_stream("libx264", rate=25)
@@ -103,19 +104,28 @@ def test_an_embedded_track_is_read(tmp_path: Path, name: str, codec: str) -> Non
     )
 
 
-def test_drawings_are_dropped_and_literal_markup_is_not(tmp_path: Path) -> None:
+def test_drawings_are_dropped(tmp_path: Path) -> None:
     drawn = subtitled_video(
         tmp_path / "a.mkv", [(0, 1, "{\\p1}m 0 0 l 9 9"), (1, 2, "{\\pos(1,2)}a, b, c")], codec="ass"
     )
     assert read_embedded(drawn).lines == (Line(1.0, 2.0, "a, b, c"),)
-    plain = packet_track(tmp_path / "b.mkv", "webvtt", [(0, 1000, b"{a} C:\\x &amp; <v Ann>b</v>")])
-    assert read_embedded(plain).lines == (Line(0.0, 1.0, "{a} C:\\x & b"),)
 
 
-def test_mov_text_may_be_utf16(tmp_path: Path) -> None:
-    words = "Grüße 三".encode("utf-16")
-    path = packet_track(tmp_path / "a.mp4", "mov_text", [(0, 1000, len(words).to_bytes(2, "big") + words)])
-    assert texts_of(read_embedded(path)) == ["Grüße 三"]
+UMLAUTS = ("Grüße aus Köln, schöne Straße", "Die Männer hören die Vögel", "Übermorgen fährt er für Ärzte")
+UTF_16 = "Grüße 三".encode("utf-16")
+
+
+@pytest.mark.parametrize(
+    ("name", "codec", "packets", "texts"),
+    [
+        ("a.mp4", "mov_text", [len(UTF_16).to_bytes(2, "big") + UTF_16], ["Grüße 三"]),
+        ("a.mkv", "subrip", [text.encode("cp1252") for text in UMLAUTS], list(UMLAUTS)),
+        ("b.mkv", "webvtt", [b"{a} C:\\x &amp; <v Ann>b</v>"], ["{a} C:\\x & b"]),
+    ],
+)
+def test_a_track_has_its_letters(tmp_path: Path, name: str, codec: str, packets: list[bytes], texts: list[str]) -> None:
+    timed = [(1000 * number, 900, packet) for number, packet in enumerate(packets)]
+    assert texts_of(read_embedded(packet_track(tmp_path / name, codec, timed))) == texts
 
 
 def test_the_default_track_of_a_language_is_chosen_else_the_first(tmp_path: Path) -> None:
@@ -225,12 +235,3 @@ def test_a_forced_default_in_another_language_gives_way_to_a_whole_track() -> No
 )
 def test_languages_have_many_names(wanted: str, tag: str) -> None:
     assert same_language(wanted, tag) and not same_language(wanted, "fre")
-
-
-def test_a_track_in_an_older_encoding_has_its_letters(tmp_path: Path) -> None:
-    words = ["Grüße aus Köln, schöne Straße", "Die Männer hören die Vögel", "Übermorgen fährt er für Ärzte"]
-    packets: list[tuple[int, int | None, bytes]] = [
-        (1000 * number, 900, text.encode("cp1252")) for number, text in enumerate(words)
-    ]
-    path = packet_track(tmp_path / "v.mkv", "subrip", packets)
-    assert [line.text for line in read_embedded(path).lines] == words

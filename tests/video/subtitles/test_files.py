@@ -26,6 +26,7 @@ def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) ->
     write("broken.json", '[{"start": ')
     write("deep.json", "[" * 100_000)
     (tmp_path / "folder.srt").mkdir()
+    os.mkfifo(tmp_path / "pipe.srt")
     with (tmp_path / "giant.srt").open("wb") as file:
         file.truncate(limits.TEXT_FILE + 1)
     for name, sentence in [
@@ -33,17 +34,12 @@ def test_an_unreadable_file_raises_one_sentence(write: Write, tmp_path: Path) ->
         *(("styles.ass", "no line of text"), ("a.pdf", r"not a subtitle file.*\.srt, \.vtt, \.ass, \.ssa, \.json")),
         *(("missing.srt", "There is no file .*missing.srt"), ("zero\0.srt", "cannot be read")),
         *(("folder.srt", "is a directory: name the file in it"), ("junk.srt", "not text|no line of text")),
+        ("pipe.srt", "not a file"),
         *(("giant.srt", "larger than 64 MiB"), ("broken.json", "not valid JSON"), ("deep.json", "not valid JSON")),
     ]:
         with pytest.raises(SubtitleError, match=sentence) as error:
             read_subtitles(tmp_path / name)
         assert str(error.value).endswith((".", "?")) and "\n" not in str(error.value)
-
-
-def test_a_pipe_is_refused_without_reading(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe.srt")
-    with pytest.raises(SubtitleError, match="not a file"):
-        read_subtitles(tmp_path / "pipe.srt")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r", "\r\r\n"])

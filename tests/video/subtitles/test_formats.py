@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-import random
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.subtitle_files import ASS_HEADER, Write, texts_of
 
-from atlaskit.environment.atlas import Observation
 from atlaskit.errors import SubtitleError, SubtitleWarning
-from atlaskit.video.subtitles import Line, Subtitles, read_subtitles
+from atlaskit.video.subtitles import Line, read_subtitles
 
 Texts = Sequence[str]
 
@@ -176,24 +173,6 @@ def test_damaged_times_are_never_words(write: Write, row: str) -> None:
     path = write("a.srt", f"1\n00:00:01,000 --> 00:00:02,000\n3 --> 4 is fine\n\n2\n{row}\nsecond\n")
     with pytest.warns(SubtitleWarning, match="have times that cannot be read.*second"):
         assert texts_of(read_subtitles(path)) == ["3 --> 4 is fine", "second"]
-
-
-def test_each_line_of_a_view_belongs_to_the_first_cell_that_shows_it() -> None:
-    cells = [SimpleNamespace(start_s=n * 6.5, index=n) for n in range(16)]
-    for number in range(40):
-        rng = random.Random(number)
-        begins = [rng.uniform(0.0, 104.0) for _ in range(50)]
-        track = Subtitles(tuple(Line(at, at + rng.choice([0.5, 3.0, 40.0]), "a line") for at in begins))
-        lines, dead = track.between(0.0, 104.0), set(rng.sample(range(16), 9))
-        view = SimpleNamespace(cells=cells, dead=dead)
-        expected = dict[int, list[Line]]()
-        for line in lines:
-            for cell in cells:
-                if line.start_s < cell.start_s + 6.5 and cell.start_s < line.end_s and cell.index not in dead:
-                    expected.setdefault(cell.index, []).append(line)
-                    break
-        seen = SimpleNamespace(view=view, subtitles=lines, cells="listed")
-        assert Observation.lines_by_cell(seen) == expected  # type: ignore[arg-type]
 
 
 def cue(number: int, words: str) -> str:

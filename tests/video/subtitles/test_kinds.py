@@ -104,14 +104,11 @@ def test_odd_rows_are_read(tmp_path: Path) -> None:
     words = [word("one", "0.5", "0.9"), word("untimed", None, None), None, 3, word("", 2, 3), word("end", 1.0, 1.25)]
     assert read(tmp_path, words) == (Line(0.5, 1.25, "one untimed end"),)
     assert read(tmp_path, [word("alone", 1, 2)]) == (Line(1.0, 2.0, "alone"),)
+    assert read(tmp_path, []) == (), "a video without speech"
     assert read(tmp_path, [{"word": "w", "start": 1, "end": 2}] * 2) == (Line(1.0, 2.0, "w w"),)
     path = tmp_path / "crlf.jsonl"
     path.write_bytes(b"\xef\xbb\xbf" + b"\r\n".join(json.dumps(each).encode() for each in words[:1] * 2) + b"\r\n\r\n")
     assert len(read_subtitles(path).lines) == 1
-
-
-def test_a_file_without_words_is_a_video_without_speech(tmp_path: Path) -> None:
-    assert read(tmp_path, []) == ()
 
 
 def test_a_cut_off_file_is_one_sentence(tmp_path: Path) -> None:
