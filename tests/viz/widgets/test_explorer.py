@@ -331,6 +331,7 @@ PLACES: list[Any] = [
         {"want": "glance", "time_s": -1}, {"want": "glance", "time_s": float("nan")}, {"want": "glance"},
         {"want": "png", "place": {"path": [99], "look": "grid", "cell": None}}, {"want": "clip", "place": None},
         {"want": "clip", "form": "exe"}, {"want": "clip", "span_s": [3, 2]}, {"want": "clip", "span_s": 3},
+        {"want": "clip", "span_s": [0, True]}, {"want": "clip", "span_s": [10**400, 0]},
         {"panel": "notes", "want": "add"}, {"panel": "notes", "want": "export", "form": "exe"},
         {"want": ["time"]}, {}, {"panel": "ask"}, {"panel": "ask", "want": 3}, {"panel": "ask", "want": "stop"},
         {"panel": "ask", "want": "line"}, {"panel": "search", "want": "find", "words": 3},

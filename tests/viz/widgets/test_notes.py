@@ -51,14 +51,22 @@ def test_a_wrong_time_gets_a_sentence(cache: Cache, start: str, end: str, words:
     assert words in page.of("notes")[-1]["problem"] and len(page.widget.notes) == 1
 
 
-def test_a_damaged_file_is_named_and_kept(cache: Cache) -> None:
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        '[[1, 2, "goal"]]', '[[false, 2, "goal", ""]]', '[[1, 1e999, "goal", ""]]',
+        f'[[1, 1{400 * "0"}, "goal", ""]]',
+    ],
+    ids=["short", "false", "infinite", "huge"],
+)  # fmt: skip
+def test_a_damaged_file_is_named_and_kept(cache: Cache, damaged: str) -> None:
     page = noted(Flat(), cache, ("1", "2", "goal", ""))
     assert cache.directory is not None
     (path,) = (cache.directory / "notes").iterdir()
-    path.write_text('[[1, 2, "goal"]]')
+    path.write_text(damaged)
     page.request(panel="notes", want="add", **{"from": "3", "to": "4", "tag": "", "text": ""})
     assert f"The notes in {path} cannot be read" in page.of("notes")[-1]["problem"]
-    assert path.read_text() == '[[1, 2, "goal"]]'
+    assert path.read_text() == damaged
 
 
 def test_exports_are_read_by_others(cache: Cache, tmp_path: Path) -> None:

@@ -145,6 +145,8 @@ def test_the_line_is_code_that_asks_just_that(
         ({"question": "Who?", "choices": [], "within": [4.0, 3.0]}, "a start before its end"),
         ({"question": "Who?", "choices": [], "within": [float("nan"), 3.0]}, "a start before its end"),
         ({"question": "Who?", "choices": [], "within": [99.0, 100.0]}, "both in the video"),
+        ({"question": "Who?", "choices": [], "within": [True, 3.0]}, "a start before its end"),
+        ({"question": "Who?", "choices": [], "within": [10**400, 10**401]}, "both in the video"),
         ({"question": "Who?", "choices": [3], "within": None}, "needs a text"),
     ],
 )

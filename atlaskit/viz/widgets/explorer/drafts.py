@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import math
 import shlex
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from atlaskit.environment.question import Question, Span, as_question
 from atlaskit.errors import InputError
 
-MAX_CHARS, MAX_CHOICES = 10_000, 200
-"""Most characters of the question and of one choice, and most choices."""
+MAX_CHARS, MAX_CHOICES, LAST_S = 10_000, 200, 1e12
+"""Most characters of the question and of a choice, most choices, and the last second of all."""
 
 
 @dataclass(frozen=True)
@@ -81,11 +80,15 @@ class Draft:
         return shlex.join(words)
 
 
+def is_time(value: object) -> TypeGuard[float]:
+    """Tell whether a value that a page or a file gives is a number of seconds."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LAST_S
+
+
 def checked_span(within: object, duration_s: float) -> Span:
     """Return an interval that a page sent, in whole milliseconds, cut to the video."""
-    match within:
-        case [int() | float() as first, int() | float() as last] if math.isfinite(first) and math.isfinite(last):
-            start_s, end_s = (min(max(0.0, round(float(time_s), 3)), duration_s) for time_s in (first, last))
-            if start_s < end_s:
-                return start_s, end_s
+    if isinstance(within, list) and len(within) == 2 and all(map(is_time, within)):
+        start_s, end_s = (min(max(0.0, round(float(time_s), 3)), duration_s) for time_s in within)
+        if start_s < end_s:
+            return start_s, end_s
     raise InputError(f"An interval needs a start before its end, both in the video, in seconds; got {within!r:.80}.")

@@ -21,7 +21,7 @@ from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.widgets.explorer.clips import pieces
-from atlaskit.viz.widgets.explorer.drafts import checked_span
+from atlaskit.viz.widgets.explorer.drafts import checked_span, is_time
 from atlaskit.viz.widgets.explorer.files import file_name
 from atlaskit.viz.widgets.explorer.lanes import lane
 from atlaskit.viz.widgets.selection import csv_bytes
@@ -113,7 +113,7 @@ class NotesPanel:
 
 def _note(value: object) -> Note:
     match value:
-        case [int() | float() as start_s, int() | float() as end_s, str(tag), str(text)] if 0 <= start_s < end_s:
+        case [start_s, end_s, str(tag), str(text)] if is_time(start_s) and is_time(end_s) and 0 <= start_s < end_s:
             return Note(float(start_s), float(end_s), plain_text(tag, TAG_CHARS), plain_text(text, TEXT_CHARS))
     raise ValueError(f"a note has a start, an end, a tag and a text, and this is {value!r:.80}")
 
