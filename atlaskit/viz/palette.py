@@ -1,7 +1,7 @@
-"""The colours that figures, pages and widgets share (evidence, dead zones, workers, methods)."""
+"""The colours that figures, pages and widgets share (truth, dead zones, text, series)."""
 
-TRUTH, FOUND, DEAD = "#009E73", "#0072B2", "#30343b"
-"""The ground truth; a visit that added evidence; dead zones."""
+TRUTH, DEAD = "#009E73", "#30343b"
+"""The ground truth; dead zones."""
 INK, MUTED = "#181c24", "#59626d"
 """Text, and text of less weight."""
 GRID_LINE, REFERENCE_LINE = "#e6e8ec", "#595959"

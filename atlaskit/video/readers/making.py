@@ -228,13 +228,13 @@ class _Packets:
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
         table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
         decoded, marked = np.isin(np.arange(len(self)), pictures.keys), (table["flags"] & KEYFRAME) != 0
-        # A decoder that calls none a keyframe, or each picture, tells nothing. In H.264, none:
-        is_recovering = self.codecs[0].name == "h264" and not pictures.keys  # all need ones before
+        # A decoder that calls none or each picture a keyframe tells nothing; but in H.264, none
+        # means that each needs pictures before it.
+        is_recovering = self.codecs[0].name == "h264" and not pictures.keys
         tells = 0 < len(pictures.keys) < len(pictures.order) or is_recovering or not marked.any()
         is_key = decoded if tells else marked
         given = np.array(self._times, np.int64)
-        # What is decoded before a keyframe, or before times fall, is shown before it: a decoder of
-        # a cut stream may err.
+        # A decoder of a cut stream may err: what is before a keyframe or a fall is shown before it.
         begins = is_key.copy()
         falls = given[1:] < given[:-1] - LONGEST_REORDER * self._frame_ticks
         begins[1:] |= falls & (given[1:] != NO_TIME) & (given[:-1] != NO_TIME)
