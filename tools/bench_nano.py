@@ -33,7 +33,7 @@ IN_FLIGHT = 16
 ARMS: dict[str, dict[str, Any]] = {
     "without": {},
     "once": {"max_rounds": 4},
-    "salient": {"sampling": "salient"},
+    "shots": {"sampling": "shots"},
 }
 """The searches that are compared. Four rounds of four workers visit each root cell once. nano is
 told no hints, and at temperature 0 it has no votes."""

@@ -31,7 +31,7 @@ SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
 K, CELL = 8, (320, 180)
 HOURS = (1, 10)
 FRESH = 200
-"""First of the development seeds that are measured: salient frames were tried out on others."""
+"""First of the development seeds that are measured: the rule for frames was tried out on others."""
 READERS = ("PyAV midpoint", "PyAV keyframe", "decord", "OpenCV", "torchcodec exact", "torchcodec approx.")
 
 
@@ -238,7 +238,7 @@ def atlasworld(folder: Path) -> None:
 
 def shown_events(hours: float, count: int) -> None:
     """Print how many of the events of drawn worlds the root grid shows, by sampling."""
-    cells: dict[str, list[list[bool]]] = {"midpoint": [], "salient": []}
+    cells: dict[str, list[list[bool]]] = {"midpoint": [], "shots": []}
     wanted: dict[str, list[bool]] = {rule: [] for rule in cells}
     frames = 0
     for seed in ak.benchmarks.seeds("development")[FRESH : FRESH + count]:
@@ -263,11 +263,11 @@ def shown_events(hours: float, count: int) -> None:
             f"  {rule:<10}{hits / all_cells:6.1%} of {all_cells} cells with an event show it; "
             f"{sum(events) / len(events):6.1%} of {len(events)} events that questions are about are shown"
         )
-    gains = [sum(a) / len(a) - sum(b) / len(b) for a, b in zip(cells["salient"], cells["midpoint"], strict=True)]
+    gains = [sum(a) / len(a) - sum(b) / len(b) for a, b in zip(cells["shots"], cells["midpoint"], strict=True)]
     rng = np.random.default_rng(0)
     means = [rng.choice(gains, len(gains)).mean() for _ in range(10_000)]
     low, high = np.percentile(means, [2.5, 97.5])
-    print(f"  difference by world, 95 %: {low:+.1%} to {high:+.1%}; {frames / count:.0f} frames decoded for salient")
+    print(f"  difference by world, 95 %: {low:+.1%} to {high:+.1%}; {frames / count:.0f} frames decoded for shots")
 
 
 def goals(rows: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms: float) -> None:

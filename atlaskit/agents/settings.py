@@ -77,8 +77,8 @@ class Search:
     image tokens), contain (a square cell, the frame on grey) or stretch (a square cell, filled).
     None: what suits the model (native; contain for nano)."""
     sampling: Sampling = "midpoint"
-    """Which frame stands for a cell: midpoint, keyframe (fast), auto (a keyframe, in long cells) or
-    salient (one that differs from its neighbours)."""
+    """Which frame stands for a cell: midpoint, keyframe (fast) or shots (of the shots in the
+    cell, the one that is least like the film around it)."""
     max_depth: int | Literal["auto"] = "auto"
     """How deep workers may go, from 0 (the root grid alone) to D_max; auto is the first depth whose
     cells are shorter than `min_span_s`."""

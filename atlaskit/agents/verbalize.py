@@ -35,6 +35,13 @@ LEAST_QUOTED = len('"" [0.0–0.0 s]')
 FIRST_CELL = "its first cell"
 """Where a line stands that several cells of a view share."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
+MOST_CUTS = 128
+"""Times of hidden cuts that a prompt lists, but for one of each cell."""
+CUTS = (
+    "A cell shows the shot of its stretch that is least like the film around it. +3 above it means that its stretch "
+    "holds three more abrupt changes of the picture, which the shown shot does not explain; other changes may have "
+    "no mark."
+)
 MOST_GAPS = 8
 """Gaps between evidence that a prompt lists."""
 
@@ -181,7 +188,25 @@ def cells_text(observation: Observation, question: Question) -> str:
         rows = [_cell_text(view, cell, by_cell.get(cell.index, [])) for cell in view.cells]
         return "\n".join(["The cells:", *rows, *remarks])
     dead = f"Searched without findings, hatched and without a number: {listed(sorted(view.dead))}."
-    return "\n".join([*([dead] if view.dead else []), *remarks, *lines_text(by_cell, FIRST_CELL)])
+    cuts = cuts_text(view)
+    remarks = [*([dead] if view.dead else []), *([cuts] if cuts else []), *remarks]
+    return "\n".join([*remarks, *lines_text(by_cell, FIRST_CELL)])
+
+
+def cuts_text(view: View) -> str:
+    """Return what the counts above cells mean, and when the cuts are; "" if the view hides none.
+
+    Of cells with many cuts, the first are listed, as many for each as fit.
+    """
+    hidden = view.hidden_cuts
+    if not hidden:
+        return ""
+    most = max(1, MOST_CUTS // len(hidden))
+    rows = list[str]()
+    for cell, cuts_s in sorted(hidden.items()):
+        times = ", ".join(seconds(cut_s) for cut_s in cuts_s[:most])
+        rows.append(f"{cell}: {times}{', …' if len(cuts_s) > most else ''}")
+    return f"{CUTS} In seconds, after the number of the cell: {'; '.join(rows)}."
 
 
 @lru_cache(maxsize=16)

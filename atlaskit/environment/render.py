@@ -36,6 +36,7 @@ from atlaskit.errors import FrameError
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.readers import LETTERBOX
+from atlaskit.video.shots import shots_of
 from atlaskit.video.video import Sampling, Video
 
 VIEW = Kind("view", 2, lambda _, value: is_jpeg(value), is_image=True)
@@ -119,8 +120,8 @@ class View(LazyImage):
         """Time in seconds of each cell's frame.
 
         With `sampling="midpoint"` it is the cell's midpoint. The other rules search the file for
-        keyframes, without decoding; "salient" decodes candidates: see `Video.moments`. The result
-        is cached.
+        keyframes, without decoding; "shots" looks at frames once for a video: see `Video.shots`.
+        The result is cached.
         """
         if self.look.sampling == "midpoint":
             return tuple(cell.midpoint_s for cell in self.cells)
@@ -133,12 +134,33 @@ class View(LazyImage):
 
     def _find_moments(self) -> bytes:
         try:
-            found = self.video.moments([(cell.start_s, cell.end_s) for cell in self.cells], self.look.sampling)
+            intervals = [(cell.start_s, cell.end_s) for cell in self.cells]
+            found = self.video.moments(intervals, self.look.sampling, self.cache)
         except FrameError:  # the midpoints are not cached; decoding their frames reports the error
             return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
         entry = canonical_json(found).encode()
-        is_other = self.look.sampling == "salient" and any(self.video.locate(at_s)[0].is_stand_in for at_s in found)
+        is_other = self.look.sampling == "shots" and any(self.video.locate(at_s)[0].is_stand_in for at_s in found)
         return Transient(entry) if is_other else entry
+
+    @cached_property
+    def hidden_cuts(self) -> dict[int, tuple[float, ...]]:
+        """Times in seconds of the cuts that each cell hides beside the shot that it shows.
+
+        Cells without any are left out, and dead ones. With another sampling than "shots" it is
+        empty: nothing is known of cuts then.
+        """
+        if self.look.sampling != "shots":
+            return {}
+        try:
+            shots = shots_of(self.video, self.cache)
+        except FrameError:  # decoding the frames of the cells reports the error
+            return {}
+        hidden = dict[int, tuple[float, ...]]()
+        for cell, moment_s in zip(self.cells, self.moments, strict=True):
+            cuts_s = shots.hidden(cell.start_s, cell.end_s, moment_s)
+            if cuts_s and cell.index not in self.dead:
+                hidden[cell.index] = cuts_s
+        return hidden
 
     @property
     def unreadable(self) -> frozenset[int]:
@@ -159,8 +181,12 @@ class View(LazyImage):
             row, column = divmod(cell.index, self.grid.k)
             shown, corner = tile or unreadable_tile(size), (column * width, row * height)
             if look.ruled:
-                texts = ("", "") if look.labels == "none" else (str(self.first + cell.index), clock(time_s))
-                image.paste(strip_of(texts[0], (size[0], look.strip), texts[1]), corner)
+                number, time = "", ""
+                if look.labels != "none":
+                    number, time = str(self.first + cell.index), clock(time_s)
+                if cuts_s := self.hidden_cuts.get(cell.index):
+                    number = f"{number}  +{len(cuts_s)}".strip()
+                image.paste(strip_of(number, (size[0], look.strip), time), corner)
             elif look.labels != "none":
                 text = str(cell.index) if look.labels == "index" else clock(time_s)
                 burn(shown, (0, 0), text, max(10, points_for(self.cell_size, 14)))

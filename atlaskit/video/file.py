@@ -20,6 +20,7 @@ from atlaskit.video.fingerprint import file_fingerprint
 from atlaskit.video.names import why_unreadable
 from atlaskit.video.readers import Pixels
 from atlaskit.video.records import VideoFacts
+from atlaskit.video.shots import Marks, marks_of
 from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import SubtitleSource, load_subtitles, read_embedded, subtitle_tracks
 from atlaskit.video.tracks import Track
@@ -159,6 +160,10 @@ class VideoFile(Video):
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""
         self.check_time(time_s)
         return self._reader.keyframes_around(time_s, until_s)
+
+    def marks(self) -> Marks:
+        """Return what the container tells of cuts and keyframes. Decodes nothing."""
+        return marks_of(self._reader.packets())
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""

@@ -10,14 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
 
+from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.readers import CORES, Pixels
-from atlaskit.video.salient import LONG_CELL_GOPS, THUMBNAIL, candidates, most_salient, nearest_keyframe
+from atlaskit.video.shots import Marks, Shots, shots_of
 from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.tracks import Track
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from PIL.Image import Image
 
 
-Sampling = Literal["midpoint", "keyframe", "auto", "salient"]
+Sampling = Literal["midpoint", "keyframe", "shots"]
 """Which frame represents an interval: see `Video.moment`."""
 SAMPLINGS: tuple[Sampling, ...] = get_args(Sampling)
 
@@ -114,6 +114,19 @@ class Video(ABC):
         """
         return time_s, None
 
+    def marks(self) -> Marks:
+        """Return what the container tells of cuts and keyframes. Decodes nothing."""
+        return Marks([], None, False)
+
+    @property
+    def shots(self) -> Shots:
+        """Where the picture changes, and which places are unlike the film around them.
+
+        At most `MOST_LOOKS` frames are looked at, as thumbnails, where the cache in use does not
+        have the answer.
+        """
+        return shots_of(self, cache_in_use())
+
     def moment(self, start_s: float, end_s: float, sampling: Sampling = "midpoint") -> float:
         """Return the second whose frame represents the interval `[start_s, end_s)`.
 
@@ -122,26 +135,25 @@ class Video(ABC):
             end_s: End of the interval, not part of it.
             sampling: "midpoint" takes the midpoint (paper §3.1). "keyframe" takes the keyframe
                 nearest the midpoint, or the midpoint if the interval holds no keyframe: many times
-                cheaper, and up to half a GOP away. "auto" takes a keyframe only if the interval is
-                at least LONG_CELL_GOPS GOPs long. "salient" takes, of CANDIDATES frames at equal
-                distances (keyframes, in such a long interval), the one that is least like all other
-                candidates of this interval and of the two beside it, or the midpoint of an interval
-                of fewer frames: see `moments` for what that costs.
+                cheaper, and up to half a GOP away. "shots" takes, of the shots in the interval, the
+                one that is least like the film around it, and a keyframe where nothing differs.
 
         Raises:
             InputError: `sampling` is none of these.
-            FrameError: The keyframes of the file cannot be searched; or a candidate could not be
-                read this time. One that can never be decoded is passed over.
+            FrameError: The keyframes of the file cannot be searched; or a frame could not be read
+                this time. One that can never be decoded is passed over.
         """
         return self.moments([(start_s, end_s)], sampling)[0]
 
-    def moments(self, intervals: Sequence[tuple[float, float]], sampling: Sampling = "midpoint") -> list[float]:
+    def moments(
+        self, intervals: Sequence[tuple[float, float]], sampling: Sampling = "midpoint", cache: Cache | None = None
+    ) -> list[float]:
         """Return the second whose frame represents each interval: see `moment`.
 
-        With "salient", at most CANDIDATES frames are requested for each interval, and for the one
-        before and the one after it; of intervals side by side, each once. A file decodes the frames
-        on the way to them too, unless they are keyframes, but none outside these intervals and the
-        rest of their GOPs. All of them count in `frames_decoded`. No other rule decodes anything.
+        Args:
+            intervals: (start, end) of each, in seconds.
+            sampling: The rule. Only "shots" decodes anything, once for a video: see `shots`.
+            cache: Where the shots are cached; None for the cache in use.
 
         Raises:
             InputError: `sampling` is unknown.
@@ -149,40 +161,21 @@ class Video(ABC):
         """
         if sampling not in SAMPLINGS:
             raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}; got {sampling!r}.")
-        if sampling == "salient":
-            return self._salient_moments(intervals)
-        return [self._moment(start_s, end_s, sampling) for start_s, end_s in intervals]
-
-    def _moment(self, start_s: float, end_s: float, sampling: Sampling) -> float:
-        middle_s = (start_s + end_s) / 2
         if sampling == "midpoint":
-            return middle_s
-        least_gops = LONG_CELL_GOPS if sampling == "auto" else 0
-        return nearest_keyframe(middle_s, start_s, end_s, self.keyframes_around(middle_s, end_s), least_gops)
+            return [(start_s + end_s) / 2 for start_s, end_s in intervals]
+        shots = shots_of(self, cache or cache_in_use()) if sampling == "shots" else Shots(())
+        found_s = []
+        for start_s, end_s in intervals:
+            place_s = shots.moment(start_s, end_s)
+            found_s.append(self._keyframe_in(start_s, end_s) if place_s is None else place_s)
+        return found_s
 
-    def _salient_moments(self, intervals: Sequence[tuple[float, float]]) -> list[float]:
-        keyframes = lru_cache(maxsize=None)(lambda time_s: self.keyframes_around(time_s, self.duration_s))
-
-        def found(start_s: float, end_s: float) -> list[float]:
-            start_s, end_s = max(start_s, 0.0), min(end_s, self.duration_s)
-            times_s = candidates(start_s, end_s, self.fps, keyframes) if start_s < end_s else []
-            return times_s if len(times_s) > 1 else []
-
-        own_s = [found(start_s, end_s) for start_s, end_s in intervals]
-        near_s = [
-            found(2 * start_s - end_s, start_s) + found(end_s, 2 * end_s - start_s) if own else []
-            for own, (start_s, end_s) in zip(own_s, intervals, strict=True)
-        ]
-        compared_s = sorted({time_s for times_s in (*own_s, *near_s) for time_s in times_s})
-        frames = self.try_frames(compared_s, THUMBNAIL) if compared_s else []
-        for frame in frames:
-            if isinstance(frame, FrameError) and not frame.is_lasting:
-                raise frame
-        seen = {at: frame for at, frame in zip(compared_s, frames, strict=True) if not isinstance(frame, FrameError)}
-        return [
-            most_salient(own, near, (start_s + end_s) / 2, seen)
-            for (start_s, end_s), own, near in zip(intervals, own_s, near_s, strict=True)
-        ]
+    def _keyframe_in(self, start_s: float, end_s: float) -> float:
+        """Return the keyframe of an interval nearest its middle; the middle if it holds none."""
+        middle_s = (start_s + end_s) / 2
+        around_s = self.keyframes_around(middle_s, end_s)
+        inside_s = [time_s for time_s in around_s if time_s is not None and start_s <= time_s < end_s]
+        return min(inside_s, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the video's file. Nothing is decoded yet.

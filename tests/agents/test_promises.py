@@ -24,7 +24,7 @@ KINDS = ("open", "when", "count", "summary")
 SEARCHES = st.fixed_dictionaries(
     {"workers": st.integers(1, 16), "traversal": st.sampled_from(["auto", "dfs", "bfs", "beam"])},
     optional={
-        "second_look": st.sampled_from([True, "salient"]),
+        "second_look": st.sampled_from([True, "shots"]),
         "votes": st.integers(2, 4),
         "scouts": st.just(("words",)),
         "thrift": st.lists(st.sampled_from(MEASURES), min_size=1, unique=True).map(tuple),

@@ -107,10 +107,10 @@ class TestTheOptions:
         assert all(told[each.name] for each in fields(ak.Search))
 
     def test_each_kind_of_value_is_read(self, parser: argparse.ArgumentParser) -> None:
-        words = "--k 4 --max-depth auto --look-ahead no --second-look salient --max-rounds none --min-span-s 0.5"
+        words = "--k 4 --max-depth auto --look-ahead no --second-look shots --max-rounds none --min-span-s 0.5"
         options = parser.parse_args([*words.split(), "--thrift", "steps,probe", "--scouts", "none"])
         assert changes_of(options) == {
-            **{"k": 4, "max_depth": "auto", "look_ahead": False, "second_look": "salient", "max_rounds": None},
+            **{"k": 4, "max_depth": "auto", "look_ahead": False, "second_look": "shots", "max_rounds": None},
             **{"thrift": ("steps", "probe"), "scouts": (), "min_span_s": 0.5},
         }
         with pytest.raises(InputError, match="k is a whole number"):

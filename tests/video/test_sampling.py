@@ -1,4 +1,4 @@
-"""Which frame represents a cell: that at the midpoint (paper §3.1), a keyframe, a salient one."""
+"""Which frame represents a cell: that at the midpoint (paper §3.1), a keyframe, a shot."""
 
 from __future__ import annotations
 
@@ -14,14 +14,16 @@ from support.asking import ask
 from support.media import frame_number, make_video
 
 import atlaskit as ak
+from atlaskit.agents.verbalize import cuts_text, seconds
 from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
+from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import with_look
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import Pixels
-from atlaskit.video.salient import CANDIDATES
+from atlaskit.video.shots import MOST_LOOKS, Shots, find_shots
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
@@ -49,11 +51,6 @@ def test_a_cell_without_a_keyframe_shows_its_midpoint(video: Video) -> None:
     assert video.moment(0.41, 0.79, "keyframe") == pytest.approx(0.6)
 
 
-def test_auto_takes_keyframes_in_cells_of_four_gops(video: Video) -> None:
-    assert video.moment(3.05, 4.6, "auto") == (3.05 + 4.6) / 2, "1.55 s is shorter than four GOPs of 0.4 s"
-    assert video.moment(3.05, 4.7, "auto") == pytest.approx(4.0), "1.65 s is longer"
-
-
 def test_finding_keyframes_decodes_nothing(tmp_path: Path, video: Video) -> None:
     before = video.frames_decoded
     view = ak.view(video, k=4, cell=64, sampling="keyframe", cache=Cache(tmp_path))
@@ -66,7 +63,7 @@ def test_finding_keyframes_decodes_nothing(tmp_path: Path, video: Video) -> None
 def test_sampling_is_part_of_the_key_and_its_times_are_cached(tmp_path: Path, video: Video) -> None:
     view = ak.view(video, k=4, cell=64, cache=Cache(tmp_path))
     views = [with_look(view, sampling=rule) for rule in SAMPLINGS]
-    assert len({view.key for view in views}) == 4
+    assert len({view.key for view in views}) == 3
     assert views[1].expand(3).look.sampling == "keyframe"
     for each in views[1:]:
         found = each.moments
@@ -87,7 +84,7 @@ class MissingVideo(Video):
         raise AssertionError
 
 
-@pytest.mark.parametrize("sampling", ["keyframe", "salient"])
+@pytest.mark.parametrize("sampling", ["keyframe", "shots"])
 def test_evidence_has_the_time_of_the_sampled_frame(tmp_path: Path, video: Video, sampling: Sampling) -> None:
     """Promise 4, with another sampling than that of midpoints."""
     atlas = ak.Atlas(video, k=4, cell=64, sampling=sampling, cache=Cache(tmp_path))
@@ -100,7 +97,7 @@ def test_evidence_has_the_time_of_the_sampled_frame(tmp_path: Path, video: Video
     assert frame_number(np.asarray(zoomed.image)) == round(item.timestamp_s * 25)  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("sampling", ["keyframe", "auto", "salient"])
+@pytest.mark.parametrize("sampling", ["keyframe", "shots"])
 def test_a_run_samples_other_frames_and_replays_from_the_cache(film: World, tmp_path: Path, sampling: str) -> None:
     question = film.questions[0]
     cache = Cache(tmp_path)
@@ -113,7 +110,7 @@ def test_a_run_samples_other_frames_and_replays_from_the_cache(film: World, tmp_
 
 
 def test_an_unknown_sampling_raises_one_sentence(video: Video) -> None:
-    with pytest.raises(InputError, match="sampling is one of midpoint, keyframe, auto, salient; got 'first'"):
+    with pytest.raises(InputError, match="sampling is one of midpoint, keyframe, shots; got 'first'"):
         ak.view(video, sampling="first")  # type: ignore[arg-type]
 
 
@@ -154,65 +151,108 @@ def numbered(*spans: tuple[float, float, int]) -> Look:
     return lambda time_s: next((number for start_s, end_s, number in spans if start_s <= time_s < end_s), 0)
 
 
-def places(start_s: float, end_s: float) -> list[float]:
-    return [start_s + (number + 0.5) / CANDIDATES * (end_s - start_s) for number in range(CANDIDATES)]
+def test_the_shot_that_differs_represents_the_cell() -> None:
+    shots = find_shots(Painted(numbered((21.0, 22.5, 60))))
+    assert 21.0 <= shots.moment(20.0, 30.0) < 22.5  # type: ignore[operator]
+    assert shots.moment(30.0, 40.0) is None, "nothing differs"
+    assert any(20.5 < cut_s < 21.5 for cut_s in shots.cuts_s)
 
 
-def test_the_frame_that_differs_represents_the_cell() -> None:
-    video = Painted(numbered((21.0, 22.5, 30)))
-    assert video.moment(20.0, 30.0, "salient") == pytest.approx(places(20.0, 30.0)[1])
-    assert video.moment(30.0, 40.0, "salient") == 35.0, "nothing differs: the midpoint"
+def test_what_is_blank_or_comes_often_ranks_behind_what_is_rare() -> None:
+    often = tuple((at + 0.0, at + 2.0, 80) for at in range(3, 100, 10))
+    shots = find_shots(Painted(numbered((26.0, 28.0, 40), (20.0, 22.0, BLACK), *often)))
+    assert 26.0 <= shots.moment(20.0, 30.0) < 28.0  # type: ignore[operator]
+    assert find_shots(Painted(lambda _: BLACK)) == Shots(()), "a static camera has one shot"
 
 
-def test_a_cell_is_compared_with_those_beside_it() -> None:
-    """What the next cell shows too is less salient than a smaller change that is here alone."""
-    spans = (21.0, 22.0, 80), (27.0, 28.0, 3)
-    assert 21.0 <= Painted(numbered(*spans)).moment(20.0, 30.0, "salient") < 22.0
-    assert 27.0 <= Painted(numbered(*spans, (33.0, 34.0, 80))).moment(20.0, 30.0, "salient") < 28.0
-
-
-def test_a_blank_frame_represents_a_cell_only_if_all_are_blank() -> None:
-    faded = Painted(numbered((20.0, 21.0, BLACK), (26.0, 27.0, 5)))
-    assert 26.0 <= faded.moment(20.0, 30.0, "salient") < 27.0
-    dark = Painted(lambda _: BLACK)
-    assert dark.moment(20.0, 30.0, "salient") == 25.0
-
-
-def test_an_undecodable_candidate_is_passed_over(tmp_path: Path) -> None:
+def test_an_undecodable_frame_is_passed_over(tmp_path: Path) -> None:
     lost = FrameError("lost")
     video = Painted(lambda at: lost if 20.0 <= at < 23.0 else 50 if 27.0 <= at < 28.0 else 0)
-    assert 27.0 <= video.moment(20.0, 30.0, "salient") < 28.0
-    assert Painted(lambda _: lost).moment(20.0, 30.0, "salient") == 25.0
-    view = ak.view(Painted(lambda _: lost), k=2, cell=64, sampling="salient", cache=Cache(tmp_path))
+    assert 27.0 <= video.moments([(20.0, 30.0)], "shots", Cache(None))[0] < 28.0
+    view = ak.view(Painted(lambda _: lost), k=2, cell=64, sampling="shots", cache=Cache(tmp_path))
     assert view.moments == (12.5, 37.5, 62.5, 87.5) and view.unreadable == {0, 1, 2, 3}
 
 
-def test_a_candidate_that_cannot_be_read_this_time_leaves_nothing_in_the_cache() -> None:
+def test_a_frame_that_cannot_be_read_this_time_leaves_nothing_in_the_cache() -> None:
     broken, cache = Painted(lambda _: FrameError("busy", is_lasting=False)), Cache(None)
     with pytest.raises(FrameError, match="busy"):
-        broken.moment(20.0, 30.0, "salient")
-    view = ak.view(broken, k=2, cell=64, sampling="salient", cache=cache)
+        broken.moments([(20.0, 30.0)], "shots", cache)
+    view = ak.view(broken, k=2, cell=64, sampling="shots", cache=cache)
     assert view.moments == (12.5, 37.5, 62.5, 87.5)
-    assert not any(kind_of(entry.key) == "moments" for entry in cache.entries())
-    mended = dataclasses.replace(view, video=Painted(numbered((1.0, 2.0, 9))))
+    assert not {kind_of(entry.key) for entry in cache.entries()} & {"moments", "shots"}
+    mended = dataclasses.replace(view, video=Painted(numbered((1.0, 2.0, 60))))
     assert mended.moments[0] < 10
 
 
-INTERVALS = st.lists(
-    st.tuples(st.floats(0.0, 99.0), st.floats(1e-3, 60.0)).map(lambda pair: (pair[0], min(100.0, sum(pair)))),
-    min_size=1,
-    max_size=6,
-)
 LOOKS = st.lists(st.tuples(st.floats(0.0, 100.0), st.floats(0.1, 20.0), st.integers(1, 90)), max_size=8)
+PLACES = st.dictionaries(st.floats(0.0, 99.9), st.floats(0.0, 255.0), max_size=40)
 
 
-@given(INTERVALS, LOOKS)
+@given(LOOKS, st.lists(st.floats(0.0, 99.0), min_size=1, max_size=4))
 def test_a_moment_lies_in_its_cell_whatever_else_is_asked(
-    intervals: list[tuple[float, float]], spans: list[tuple[float, float, int]]
+    spans: list[tuple[float, float, int]], starts_s: list[float]
 ) -> None:
-    video = Painted(numbered(*((start_s, start_s + span_s, number) for start_s, span_s, number in spans)))
-    together = video.moments(intervals, "salient")
-    assert len(set(video.asked)) == len(video.asked) <= 3 * CANDIDATES * len(intervals), "no frame is asked for twice"
+    look = numbered(*((start_s, start_s + span_s, number) for start_s, span_s, number in spans))
+    intervals = [(start_s, start_s + 1.0) for start_s in starts_s]
+    cache = Cache(None)
+    video = Painted(look)
+    together = video.moments(intervals, "shots", cache)
+    assert len(set(video.asked)) == len(video.asked) <= MOST_LOOKS, "no frame is asked for twice"
     for (start_s, end_s), moment_s in zip(intervals, together, strict=True):
         assert start_s <= moment_s < end_s
-        assert video.moment(start_s, end_s, "salient") == moment_s
+        assert Painted(look).moments([(start_s, end_s)], "shots", Cache(None)) == [moment_s]
+
+
+@given(PLACES, st.integers(2, 8), st.integers(2, 4))
+def test_finer_cells_lose_no_place_that_coarser_ones_show(places: dict[float, float], k: int, times: int) -> None:
+    """Law of the rule: whatever the ranks, dividing each cell keeps what it showed."""
+    in_order = tuple(sorted(places))
+    shots = Shots((), in_order, tuple(places[place_s] for place_s in in_order))
+
+    def shown(side: int) -> set[float]:
+        found = [shots.moment(cell.start_s, cell.end_s) for cell in Grid(0.0, 100.0, side).cells]
+        return {moment_s for moment_s in found if moment_s is not None}
+
+    assert shown(k) <= shown(k * times) <= {*places}
+
+
+@given(st.sets(st.floats(0.1, 99.9), max_size=30), st.floats(0.0, 99.0), st.floats(0.5, 60.0), st.floats(0.0, 1.0))
+def test_hidden_cuts_are_those_of_the_cell_but_the_edges_of_the_shown_shot(
+    cuts_s: set[float], start_s: float, span_s: float, share: float
+) -> None:
+    end_s = start_s + span_s
+    shown_s = min(start_s + share * span_s, float(np.nextafter(end_s, 0)))
+    hidden_s = Shots(tuple(sorted(cuts_s))).hidden(start_s, end_s, shown_s)
+    inside_s = {cut_s for cut_s in cuts_s if start_s <= cut_s < end_s}
+    assert {*hidden_s} <= inside_s and len(inside_s) - len(hidden_s) <= 2
+    assert not any(between for between in inside_s - {*hidden_s} if _has_between(inside_s, between, shown_s))
+
+
+def test_a_sheet_says_how_many_cuts_a_cell_hides(tmp_path: Path) -> None:
+    """Three shots in one cell: the strip counts the cut that the shown one does not explain."""
+    spans = (21.0, 22.5, 60), (26.0, 28.0, 30)
+    cache = Cache(tmp_path)
+    view = with_look(ak.view(Painted(numbered(*spans)), k=2, cell=160, sampling="shots", cache=cache), ruled=True)
+    hidden = view.hidden_cuts
+    assert set(hidden) == {0} or set(hidden) == {0, 1}
+    text = cuts_text(view)
+    for cell, cuts_s in hidden.items():
+        assert all(view.cells[cell].start_s <= cut_s < view.cells[cell].end_s for cut_s in cuts_s)
+        assert f"{cell}: {seconds(cuts_s[0])}" in text
+    plain = with_look(view, sampling="midpoint")
+    assert plain.hidden_cuts == {} and cuts_text(plain) == ""
+    dead = dataclasses.replace(view, dead=frozenset({0}))
+    assert 0 not in dead.hidden_cuts
+
+
+def test_a_list_of_cuts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    many = Shots(tuple(0.01 * number for number in range(1, 9_000)), (50.0,), (99.0,))
+    monkeypatch.setattr("atlaskit.environment.render.shots_of", lambda video, cache: many)
+    view = ak.view(Painted(lambda _: 0), k=8, cell=64, sampling="shots", cache=Cache(None))
+    assert len(view.hidden_cuts) > 50
+    assert len(cuts_text(view)) < 2_500
+
+
+def _has_between(cuts_s: set[float], cut_s: float, shown_s: float) -> bool:
+    """Whether another cut lies between a cut and the frame that is shown."""
+    return any(min(cut_s, shown_s) < other_s < max(cut_s, shown_s) for other_s in cuts_s)

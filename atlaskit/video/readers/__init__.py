@@ -7,12 +7,22 @@ playlists, subtitles, grids or caches.
 from __future__ import annotations
 
 import os
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Pixels = NDArray[np.uint8]
 """One frame, (height, width, 3), RGB."""
+
+
+class Packets(NamedTuple):
+    """The packets of a stream, in order of time."""
+
+    times_s: NDArray[np.float64]
+    sizes: NDArray[np.int64]
+    are_keyframes: NDArray[np.bool_]
+
 
 LETTERBOX = (128, 128, 128)
 """Colour beside a picture that does not fill its place, and behind a transparent one. Not black,

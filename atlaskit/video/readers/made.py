@@ -56,6 +56,11 @@ class MadeSource(PacketSource):
         self._next = int(self._keyframes[max(0, gop)])
         yield from self.following()
 
+    def packet_rows(self) -> list[tuple[int, int, bool]]:
+        """Return (tick, bytes, whether it is a keyframe) of every packet that is shown."""
+        shown = self._index.table[(self._index.table["flags"] & HIDDEN) == 0]
+        return [(int(row["pts"]), int(row["size"]), bool(row["flags"] & KEYFRAME)) for row in shown]
+
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
         for index in count(self._next):

@@ -18,7 +18,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from atlaskit.errors import FrameError, VideoError
-from atlaskit.video.readers import CORES, Pixels
+from atlaskit.video.readers import CORES, Packets, Pixels
 from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.decoder import DecodeError, Decoder
 from atlaskit.video.readers.opening import open_source
@@ -117,6 +117,20 @@ class PyAVReader:
             self._open()
             shown = [step.packet.pts for step in source.packets_from(source.origin) if step.is_shown]
         return sorted(source.seconds(pts) for pts in shown if pts is not None)
+
+    def packets(self) -> Packets:
+        """Return the time, size and kind of every packet, in order of time. Decodes nothing."""
+        source = self._source
+        with self._lock:
+            try:
+                self._open()
+                rows = sorted(source.packet_rows())
+            except (*DECODE_ERRORS, VideoError) as error:
+                raise self._frame_error(DecodeError.of(error), 0.0) from error
+        rows = [row for row in rows if source.origin <= row[0] and not source.is_missing(row[0])]
+        times_s = np.array([source.seconds(pts) for pts, _, _ in rows], np.float64)
+        sizes, keyframes = [size for _, size, _ in rows], [is_keyframe for _, _, is_keyframe in rows]
+        return Packets(times_s, np.array(sizes, np.int64), np.array(keyframes, np.bool_))
 
     # --- the file ---------------------------------------------------------------------------------
 

@@ -192,6 +192,16 @@ class PacketSource(ABC):
                 before = max(before, packet.pts)
         return before, None
 
+    def packet_rows(self) -> list[tuple[int, int, bool]]:
+        """Return (tick, bytes, whether it is a keyframe) of every packet that is shown."""
+        rows = []
+        with suppress(*DECODE_ERRORS):  # what lies behind the damage is unknown
+            for step in self.packets_from(self.origin):
+                packet = step.packet
+                if step.is_shown and packet.pts is not None:
+                    rows.append((packet.pts, packet.size, bool(packet.is_keyframe)))
+        return rows
+
     # --- damage -----------------------------------------------------------------------------------
 
     def is_lost(self, tick: int, pts: int) -> bool:

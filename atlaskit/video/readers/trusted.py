@@ -101,6 +101,17 @@ class TrustedSource(PacketSource):
                 is_earlier = False
             start, step = start - step, step * 2
 
+    def packet_rows(self) -> list[tuple[int, int, bool]]:
+        """Return (tick, bytes, whether it is a keyframe) of every packet that is shown.
+
+        The index of an MP4 holds them all, in decoding times that are turned into those of
+        keyframes; other frames may be shown up to a few frames later.
+        """
+        entries = self._stream.index_entries
+        if self.kind != "mov" or not len(entries):
+            return super().packet_rows()
+        return [(entry.timestamp + self._index_delay, entry.size, entry.is_keyframe) for entry in entries]
+
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
         for packet in self._container.demux(self._stream):

@@ -39,7 +39,7 @@ def lazy_image(shown: LazyImage, max_width_px: int = SMALL_WIDTH_PX) -> Html:
     return jpeg_image(shown.jpeg, "The requested image.", max_width_px)
 
 
-FRAMES = {"midpoint": "", "keyframe": "keyframes", "auto": "keyframes of long cells", "salient": "salient frames"}
+FRAMES = {"midpoint": "", "keyframe": "keyframes", "shots": "shots"}
 """What the cells of a view show, by its sampling; nothing of the paper's rule."""
 
 

@@ -43,7 +43,7 @@ def video(video: Video) -> Html:
         rows.insert(0, ("parts", len(video.parts)))
 
     def overview() -> View:
-        return make_view(video, cell=OVERVIEW_CELL_PX, sampling="auto", cache=cache_in_use())
+        return make_view(video, cell=OVERVIEW_CELL_PX, sampling="keyframe", cache=cache_in_use())
 
     return card(
         title("Video", video.name),
