@@ -1,59 +1,159 @@
-"""Print how large the house is: `python tools/size.py`.
+"""Print how large and how dense the code is: `python tools/size.py`. No test holds these figures.
 
-Lines of code by room (without docstrings, comments and blank lines) with the most that each may
-have, modules, keywords of `ask`, lines of scripts and tests, words of docs.
+The size of a room is its nodes of the syntax tree, without docstrings and expression contexts:
+neither packing lines nor unpacking them moves it. Density says how much is packed into a statement.
+Four well-kept packages stand beside the rooms, from their wheels, where pip can download them.
 """
 
 from __future__ import annotations
 
 import ast
-import io
-import tokenize
+import statistics
+import subprocess
+import sys
+import tempfile
+import zipfile
 from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-MOST = {
-    "top": 180, "caching": 700, "video": 3600, "models": 2800, "environment": 1400, "runs": 900, "agents": 2300,
-    "methods": 1900, "benchmarks": 3400, "evaluation": 1500, "experiments": 450, "viz": 3300, "gym": 700, "cli": 1100,
-    "nano": 200,
-}  # fmt: skip
-"""The most lines of code that a room may have; the modules beside the rooms are "top"."""
-NOISE = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING}
-NOISE |= {tokenize.ENDMARKER}
+ANCHORS = {"httpx": "httpx", "inspect_ai": "inspect-ai", "rlm": "rlms", "mctx": "mctx"}
+"""Packages to read beside this one: the name of the package, and that of its distribution."""
+WIDE = 100
+"""Columns above which a line counts as wide."""
+FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
+COMPREHENSIONS = ast.ListComp | ast.SetComp | ast.DictComp | ast.GeneratorExp
 
 
-def lines_of_code(source: str) -> int:
-    """Return how many lines of a module have code: no docstrings, comments, blank lines."""
-    lines = set[int]()
-    for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type not in NOISE:
-            lines.update(range(token.start[0], token.end[0] + 1))
-    for node in ast.walk(ast.parse(source)):
+@dataclass(frozen=True)
+class Size:
+    """Figures of some modules together."""
+
+    modules: int
+    nodes: int
+    """Nodes of the syntax trees, without docstrings and contexts."""
+    packed: Mapping[str, float]
+    """Constructs that pack code, for 1,000 statements."""
+    median: float
+    """Lines of a function, docstring included."""
+    ninetieth: float
+    """Lines that nine of ten functions have at most."""
+    wide: int
+    """Lines above WIDE columns."""
+    used_once: int
+    """Private functions and methods whose name occurs once beside its definition."""
+
+    @classmethod
+    def of(cls, sources: list[str]) -> Size:
+        """Return the figures of modules, given as text."""
+        trees = [ast.parse(source) for source in sources]
+        every = [node for tree in trees for node in code_nodes(tree)]
+        statements = sum(isinstance(node, ast.stmt) for node in every)
+        lengths = [length(node) for node in every if isinstance(node, FUNCTIONS)]
+        counts = Counter(name for node in every for name in packing(node))
+        names = Counter(name for node in every for name in names_in(node))
+        private = {node.name for node in every if isinstance(node, FUNCTIONS) and is_private(node.name)}
+        return cls(
+            modules=len(sources),
+            nodes=len(every),
+            packed={name: 1000 * counts[name] / max(1, statements) for name in PACKED},
+            median=statistics.median(lengths) if lengths else 0,
+            ninetieth=sorted(lengths)[len(lengths) * 9 // 10] if lengths else 0,
+            wide=sum(len(line) > WIDE for source in sources for line in source.splitlines()),
+            used_once=sum(names[name] == 1 for name in private),
+        )
+
+    def row(self, name: str) -> str:
+        """Return the figures as a row of the table."""
+        packed = "".join(f"{self.packed[each]:8.0f}" for each in PACKED)
+        functions = f"{self.median:7.0f}{self.ninetieth:6.0f}"
+        return f"{name:18}{self.nodes / 1000:9.1f}{self.modules:8}{packed}{functions}{self.wide:7,}{self.used_once:6}"
+
+
+PACKED = ("tuples", "ternary", "compreh.", "walrus")
+"""Assignments of tuples to tuples, conditional expressions, comprehensions, walruses."""
+HEADING = (
+    f"{'':18}{'nodes/k':>9}{'modules':>8}{''.join(f'{name:>8}' for name in PACKED)}"
+    f"{'median':>7}{'90 %':>6}{'wide':>7}{'once':>6}"
+)
+
+
+def code_nodes(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield the nodes of a syntax tree, without docstrings and expression contexts."""
+    docstrings = set[ast.AST]()
+    for node in ast.walk(tree):
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
-            lines -= set(range(node.lineno, (node.end_lineno or 0) + 1))
-    return len(lines)
+            docstrings |= {node, node.value}
+    for node in ast.walk(tree):
+        if node not in docstrings and not isinstance(node, ast.expr_context):
+            yield node
+
+
+def packing(node: ast.AST) -> Iterator[str]:
+    """Yield which of PACKED a node is."""
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+        yield "tuples"
+    elif isinstance(node, ast.IfExp):
+        yield "ternary"
+    elif isinstance(node, COMPREHENSIONS):
+        yield "compreh."
+    elif isinstance(node, ast.NamedExpr):
+        yield "walrus"
+
+
+def names_in(node: ast.AST) -> Iterator[str]:
+    """Yield the name that a node uses."""
+    if isinstance(node, ast.Name):
+        yield node.id
+    elif isinstance(node, ast.Attribute):
+        yield node.attr
+
+
+def is_private(name: str) -> bool:
+    """Return whether a name is private to its module or class."""
+    return name.startswith("_") and not name.startswith("__")
+
+
+def length(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Return the lines of a function."""
+    return (function.end_lineno or function.lineno) - function.lineno + 1
 
 
 def room_of(path: Path) -> str:
-    """Return the room of a module of the package."""
+    """Return the room of a module of the package; a module beside the rooms is in "top"."""
     parts = path.relative_to(ROOT / "atlaskit").parts
     return parts[0] if len(parts) > 1 else "top"
 
 
-def rooms() -> dict[str, int]:
-    """Return the lines of code of each room."""
-    sizes = Counter[str]()
-    for path in (ROOT / "atlaskit").rglob("*.py"):
-        sizes[room_of(path)] += lines_of_code(path.read_text(encoding="utf-8"))
-    return dict(sizes)
+def rooms() -> dict[str, list[str]]:
+    """Return the texts of the modules of each room."""
+    texts = dict[str, list[str]]()
+    for path in sorted((ROOT / "atlaskit").rglob("*.py")):
+        texts.setdefault(room_of(path), []).append(path.read_text("utf-8"))
+    return texts
 
 
 def keywords_of_ask() -> int:
     """Return how many parameters `ask` has after the question and its choices."""
-    tree = ast.parse((ROOT / "atlaskit" / "agents" / "search.py").read_text(encoding="utf-8"))
+    tree = ast.parse((ROOT / "atlaskit" / "agents" / "search.py").read_text("utf-8"))
     (ask,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "ask")
     return len(ask.args.kwonlyargs)
+
+
+def anchor_texts(package: str, distribution: str) -> list[str]:
+    """Return the texts of a package from the wheel that pip downloads; [] if it cannot."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, distribution]
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        texts = list[str]()
+        for wheel in Path(folder).glob("*.whl"):
+            with zipfile.ZipFile(wheel) as archive:
+                for name in archive.namelist():
+                    if name.startswith(f"{package}/") and name.endswith(".py") and "test" not in name:
+                        texts.append(archive.read(name).decode("utf-8"))
+        return texts
 
 
 def words_of_docs() -> int:
@@ -63,22 +163,23 @@ def words_of_docs() -> int:
 
 
 def main() -> None:
-    """Print the table."""
-    sizes = rooms()
-    for room in sorted(sizes, key=list(MOST).index):
-        over = " over" if sizes[room] > MOST[room] else ""
-        print(f"{room:12} {sizes[room]:6,} of {MOST[room]:5,}{over}")
-    print(f"{'atlaskit':12} {sum(sizes.values()):6,} of {sum(MOST.values()):5,}")
-    texts = {
-        "modules": len(list((ROOT / "atlaskit").rglob("*.py"))),
+    """Print the tables."""
+    texts = rooms()
+    print(HEADING)
+    for room in sorted(texts, key=lambda room: -Size.of(texts[room]).nodes):
+        print(Size.of(texts[room]).row(room))
+    print(Size.of([text for each in texts.values() for text in each]).row("atlaskit"))
+    for package, distribution in ANCHORS.items():
+        sources = anchor_texts(package, distribution)
+        print(Size.of(sources).row(package) if sources else f"{package:18}could not be downloaded")
+    others = {
         "keywords of ask": keywords_of_ask(),
         "lines of scripts": _lines("atlaskit", "*.js"),
-        "lines of recipe": sum(lines_of_code(path.read_text("utf-8")) for path in (ROOT / "nano").rglob("*.py")),
         "lines of tests": _lines("tests", "*.py"),
         "words of docs": words_of_docs(),
     }
-    for name, size in texts.items():
-        print(f"{name:17} {size:7,}")
+    for name, count in others.items():
+        print(f"{name:18}{count:9,}")
 
 
 def _lines(folder: str, pattern: str) -> int:

@@ -1,4 +1,4 @@
-"""The house stays as small as its plan; rooms that are still larger may not grow."""
+"""What a reader opens for one question stays small; sizes are counted, and held by no test."""
 
 import sys
 import threading
@@ -20,26 +20,11 @@ from atlaskit.models.protocol import Message, Request
 sys.path.insert(0, str(ROOT / "tools"))
 import size
 
-NOT_YET = {
-    "top": 212,
-    "video": 4270,
-    "models": 4142,
-    "environment": 1472,
-    "runs": 1067,
-    "agents": 2480,
-    "benchmarks": 4319,
-    "evaluation": 1853,
-    "experiments": 641,
-    "viz": 3862,
-    "cli": 1984,
-}
-"""Lines of code of rooms that are above the plan. Whoever makes one smaller lowers its number."""
-MODULES_ENTERED = {"paper": 39, "best": 40}
-"""In how many modules of atlaskit a function runs while an oracle is asked one question, in a new
-process: 40 is the plan. Whoever brings a number down lowers it here."""
-
-WORDS = 32_036
-"""The most words of docs; 35,000 is the plan. Whoever makes a page shorter lowers it."""
+GUEST = "/benchmarks/atlasworld/"
+"""The synthetic world, which answers in place of a model and a film: no part of the search."""
+MODULES_ENTERED = {"paper": 35, "best": 37}
+"""In how many modules of atlaskit, without the guest, a function runs while an oracle is asked one
+question, in a new process. Whoever brings a number down lowers it here."""
 
 
 class Answer(BaseModel):
@@ -48,30 +33,22 @@ class Answer(BaseModel):
     cell: Annotated[int, Field(ge=0, le=9)]
 
 
-@pytest.fixture(scope="module")
-def rooms() -> dict[str, int]:
-    """The lines of code of each room."""
-    return size.rooms()
+def test_size_counts_nodes_that_packing_does_not_move() -> None:
+    plain = '"""Docstring."""\n\n\ndef f(x):\n    """Do."""\n    a = 1\n    b = 2\n    return a + b + x\n'
+    packed = "def f(x): a = 1; b = 2; return a + b + x\n"
+    one, other = size.Size.of([plain]), size.Size.of([packed])
+    assert one.nodes == other.nodes > 10
+    assert (one.median, other.median) == (5, 1)
 
 
-@pytest.mark.parametrize("room", size.MOST)
-def test_a_room_keeps_to_its_row(room: str, rooms: dict[str, int]) -> None:
-    lines = rooms.get(room, 0)
-    most = max(size.MOST[room], NOT_YET.get(room, 0))
-    assert lines <= most, f"{room} has {lines} lines of code, {most} at most: take something away"
-
-
-def test_only_code_is_counted() -> None:
-    source = '"""Docstring."""\n\n# A comment.\nx = """a\nb"""\n\ndef f():\n    """Do."""\n    return 1  # x\n'
-    assert size.lines_of_code(source) == 4
-
-
-def test_every_room_has_a_row(rooms: dict[str, int]) -> None:
-    assert set(rooms) <= set(size.MOST)
-
-
-def test_the_docs_keep_to_their_words() -> None:
-    assert size.words_of_docs() <= WORDS, "leave out what the reference, --help or a decision says"
+def test_size_sees_what_is_packed() -> None:
+    source = "a, b = 1, 2\nc = 3 if a else 4\nd = [x for x in (e := [1])]\ndef _f(): pass\n_f()\n"
+    found = size.Size.of([source, "x = " + "1 + " * 30 + "1\n"])
+    statements = 7
+    assert {name: round(value * statements / 1000) for name, value in found.packed.items()} == {
+        **{"tuples": 1, "ternary": 1, "compreh.": 1, "walrus": 1}
+    }
+    assert (found.modules, found.wide, found.used_once) == (2, 1, 1)
 
 
 def test_ask_has_at_most_fifteen_parameters() -> None:
@@ -100,7 +77,10 @@ def modules_entered(run: Callable[[], object]) -> set[str]:
 def test_one_question_enters_few_modules(search: str, world: World) -> None:
     vlm, video, question, cache = ak.Oracle(world), world.drawn, world.questions[0], ak.Cache(None)
     entered = modules_entered(lambda: ak.ask(video, question, vlm=vlm, search=search, cache=cache))
-    assert len(entered) <= MODULES_ENTERED[search], f"a reader of one question needs all of {sorted(entered)}"
+    entered = {module for module in entered if not module.startswith(GUEST)}
+    assert len(entered) <= MODULES_ENTERED[search], (
+        f"{len(entered)}: a reader of one question needs all of {sorted(entered)}"
+    )
 
 
 def test_one_call_enters_twelve_modules_of_models() -> None:
