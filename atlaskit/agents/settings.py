@@ -203,7 +203,15 @@ class Search:
 
 
 PAPER = Search()
-BEST = Search(traversal="dfs", min_span_s=0.5, scouts=("words",), second_look=True, votes=5, thrift=("steps", "probe"))
+BEST = Search(
+    sampling="shots",
+    traversal="dfs",
+    min_span_s=0.5,
+    scouts=("words",),
+    second_look=True,
+    votes=5,
+    thrift=("steps", "probe"),
+)
 NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 """The searches that have a name."""
 

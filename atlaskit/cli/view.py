@@ -30,7 +30,7 @@ VIEW_EXAMPLES = """examples:
 FRAME_EXAMPLES = """examples:
   atlaskit frame match.mp4 1:05 frame.png
   atlaskit frame match.mp4 1m5.5s frame.jpg"""
-GRID_DEFAULTS = {"k": "8", "cell": "320", "fit": "native", "sampling": "midpoint"}
+GRID_DEFAULTS = {"k": "8", "cell": "320", "fit": "native", "sampling": "shots"}
 """What the options of a grid are without them, as the help says it."""
 
 
@@ -80,7 +80,7 @@ def add_grid_options(parser: argparse.ArgumentParser, told: Mapping[str, str] = 
     for name in told:
         add_setting(parser, name, told=told[name], **kinds[name])
     if told is GRID_DEFAULTS:
-        parser.set_defaults(k=8, cell=320, fit="native", sampling="midpoint")
+        parser.set_defaults(k=8, cell=320, fit="native", sampling="shots")
     add_cache_option(parser)
 
 

@@ -359,7 +359,7 @@ def view(
     cell: int = 320,
     fit: Fit = "native",
     labels: Labels = "none",
-    sampling: Sampling = "midpoint",
+    sampling: Sampling = "shots",
     patch: int = PATCH_PX,
     cache: Cache | None = None,
 ) -> View:
@@ -372,7 +372,8 @@ def view(
         fit: "native" gives cells the video's shape, "contain" keeps a frame's aspect ratio on a
             grey square, and "stretch" fills the square.
         labels: Text in the corner of a cell: "none", "index" or "time".
-        sampling: Which frame represents a cell; "midpoint" takes the frame at its midpoint.
+        sampling: Which frame represents a cell: "shots" takes, of its shots, the one that is least
+            like the film around it; see `Video.moment` for the others.
         patch: Side of a model's image token in pixels, to which native cells are rounded.
         cache: Where images are read from and stored; None means the default one.
 
