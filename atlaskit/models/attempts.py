@@ -10,12 +10,13 @@ import os
 import random
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
-from atlaskit.errors import check_positive
+from atlaskit.errors import ModelWarning, check_positive
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.failures import CURES, FINAL
@@ -27,10 +28,15 @@ FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""
 BUSY_FACTOR, BUSY_GROWTH = 10.0, 3.0
 """An endpoint that limits the rate or loads its model, and does not say for how long, is waited for
-ten times as long as another failure, then three times longer each: a minute over three retries."""
+ten times as long as another failure, then three times longer each."""
 MAX_REQUESTED_PAUSE_S = 120.0
-"""Longest pause that is made because the endpoint asks for it. A call that would have to wait for
-longer ends at once."""
+"""Longest pause after a failed attempt. A call that would have to wait for longer ends at once."""
+LONGEST_BUSY_PAUSE_S = 60.0
+"""Longest pause before a refused request is tried again, if the endpoint does not name one: most
+limits are by the minute."""
+MOST_WAITED_S = 900.0
+"""Seconds that one call waits in all for an endpoint that refuses it unseen, unless its deadline
+comes first."""
 DEFAULT_LIMIT = 16
 """Most requests in flight to one address, unless a client sets another limit."""
 ADMISSION_POLL_S = 0.5
@@ -61,6 +67,10 @@ class CallState:
     """When the last attempt must end, by `now_s`."""
     cancel: threading.Event | None = None
     attempts: int = 0
+    refusals: int = 0
+    """How often the endpoint refused the request before a model saw it: no attempts."""
+    waited_s: float = 0.0
+    """Seconds that the call has waited for such an endpoint."""
     usage: Usage = Usage()
     """What the attempts have cost so far."""
     queue_s: float = 0.0
@@ -88,25 +98,43 @@ class CallState:
         self.attempts += 1
         self.usage += usage
 
+    def count_failure(self, failure: HttpFailure) -> None:
+        """Count a failed attempt; a request that no model saw is none, and costs nothing."""
+        if failure.is_unseen:
+            self.refusals += 1
+        else:
+            self.count(Usage(calls=int(failure.is_call)))
+
     def pause_before_retry(self, failure: HttpFailure) -> bool:
         """Pause after a failed attempt; return whether to make another one.
 
-        The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a longer one or
-        is busy (`BUSY_FACTOR`). Returns False without a pause if a retry cannot help, and at once
-        if the call is cancelled.
+        The pause doubles each time, with ±50 % jitter, unless the endpoint asks for a longer one. A
+        request that was refused unseen is waited for as long as MOST_WAITED_S and the deadline
+        allow, whatever the attempts. Returns False without a pause if a retry cannot help, and at
+        once if the call is cancelled.
         """
-        wait_s, before = failure.explanation.wait_s, min(self.attempts - 1, 9)
-        pause_s = min(FIRST_PAUSE_S * 2**before, MAX_PAUSE_S) * random.uniform(0.5, 1.5)
-        if wait_s is not None:
-            pause_s = max(wait_s, pause_s)
-        elif failure.explanation.kind == "busy":
-            pause_s = min(BUSY_FACTOR * FIRST_PAUSE_S * BUSY_GROWTH**before, MAX_REQUESTED_PAUSE_S)
-        if self.is_exhausted or not failure.is_passing or pause_s > min(MAX_REQUESTED_PAUSE_S, self.left_s):
+        if failure.is_unseen:
+            pause_s = self._pause_of_refusal(failure)
+            may_wait = self.waited_s + pause_s <= MOST_WAITED_S
+            self.waited_s += pause_s
+        else:
+            pause_s = min(FIRST_PAUSE_S * 2 ** min(self.attempts - 1, 9), MAX_PAUSE_S) * random.uniform(0.5, 1.5)
+            pause_s = max(failure.explanation.wait_s or 0.0, pause_s)
+            may_wait = failure.is_passing and not self.is_exhausted and pause_s <= MAX_REQUESTED_PAUSE_S
+        if not may_wait or pause_s > self.left_s:
             return False
         if self.cancel is None:
             time.sleep(pause_s)
             return True
         return not self.cancel.wait(pause_s)
+
+    def _pause_of_refusal(self, failure: HttpFailure) -> float:
+        """Return the pause after a request that no model saw: what the endpoint asks for."""
+        wait_s = failure.explanation.wait_s
+        if wait_s is not None:
+            return max(wait_s, FIRST_PAUSE_S)
+        growing_s = BUSY_FACTOR * FIRST_PAUSE_S * BUSY_GROWTH ** min(self.refusals - 1, 9)
+        return min(growing_s, LONGEST_BUSY_PAUSE_S)
 
 
 _limits: dict[str, int] = {}
@@ -147,6 +175,7 @@ class Line:
         check_positive(in_flight=in_flight, timeout_s=timeout_s)
         self.settings: dict[str, Any] = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
         self.endpoint, self.name, self._timeout_s = Endpoint(base_url, api_key), name, timeout_s
+        self._has_told_wait = False
         if in_flight is not None:
             _limits[self.endpoint.base_url] = in_flight
 
@@ -196,12 +225,21 @@ class Line:
             try:
                 result = attempt()
             except HttpFailure as failure:
-                state.count(Usage(calls=int(failure.is_call)))
+                state.count_failure(failure)
+                if failure.is_unseen:
+                    self._tell_wait(failure)
                 if not state.pause_before_retry(failure):
                     raise self.error(failure, state) from failure.__cause__
             else:
                 state.count(usage_of(result))
                 return result
+
+    def _tell_wait(self, failure: HttpFailure) -> None:
+        """Warn once that the endpoint refuses requests for a while; they are waited for."""
+        if not self._has_told_wait:
+            self._has_told_wait = True
+            why = f"{self.name or 'The list of models'} at {self.endpoint.base_url} {failure}"
+            warnings.warn(f"{why}: it is waited for, which changes no result.", ModelWarning, stacklevel=6)
 
     def error(self, failure: HttpFailure, state: CallState) -> ModelError:
         """Return the error that a call ends with after a failed exchange.
@@ -218,13 +256,13 @@ class Line:
             message = f"No model answers at {base_url} ({str(failure).rstrip('. ')}): {cure}."
             return Unreachable(message, state.usage, state.transit, is_final=bool(failure.cure))
         wait_s = failure.explanation.wait_s
-        is_long = wait_s is not None and wait_s > MAX_REQUESTED_PAUSE_S
+        is_long = wait_s is not None and wait_s > (MOST_WAITED_S if failure.is_unseen else MAX_REQUESTED_PAUSE_S)
         attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
         cure = f"it asks to wait for {wait_s:.0f} s, so try again then" if is_long else self.cure(failure)
         message = f"{self.name or 'The list of models'} at {base_url} {failure}{attempts}{f': {cure}' if cure else ''}."
         message += "" if self.name else " Or pass the name of one as model=."
         kind = ModelError if failure.is_passing or not failure.is_call else Refused
-        is_final = is_long or failure.explanation.kind in FINAL  # of every other call too
+        is_final = is_long or failure.is_unseen or failure.explanation.kind in FINAL  # of every other call too
         return kind(message, state.usage, state.transit, status=failure.status, is_final=is_final)
 
     def cure(self, failure: HttpFailure) -> str:

@@ -41,11 +41,11 @@ class VLM:
     A call is retried after a failed connection, a reset, a time-out and the statuses 408, 409, 425,
     429 and 5xx, with growing pauses and jitter, or after the pause that the endpoint asks for, up
     to two minutes; if it asks for more, the call ends at once. An endpoint that limits the rate or
-    loads its model is waited for, up to a minute over all attempts if it does not say how long. An
-    answer that does not fit the schema is sent back once with what is wrong. Every attempt counts
-    as a call in `Usage`, except a request that is changed and sent again at once because the server
-    refused it before the model saw it: it no longer had an image, does not know a field, or has no
-    room for so long an answer.
+    loads its model refuses a request before a model sees it: that is no attempt and no call, and is
+    waited for until the deadline, at most a quarter of an hour. An answer that does not fit the
+    schema is sent back once with what is wrong. Every attempt counts as a call in `Usage`, except a
+    request that is changed and sent again at once because the server refused it before the model
+    saw it: it no longer had an image, does not know a field, or has no room for so long an answer.
 
     Threads may share a VLM, and should: then an image is sent once.
 

@@ -65,6 +65,11 @@ class HttpFailure(Exception):
     cure: str = ""
     """What to do about it, where the exchange itself tells."""
 
+    @property
+    def is_unseen(self) -> bool:
+        """Whether the endpoint refused the request for now, before a model saw it."""
+        return self.explanation.kind == "busy" and self.status not in (500, 502, 504)
+
 
 class Endpoint:
     """An address that requests go to. Threads share its connections.

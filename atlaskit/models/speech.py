@@ -24,7 +24,6 @@ from atlaskit.caching.keys import Kind, canonical_json, is_valid
 from atlaskit.errors import InputError, Unrecorded, first_fault
 from atlaskit.models.attempts import CallState, Line
 from atlaskit.models.http import HttpFailure, parsed
-from atlaskit.models.protocol import Usage
 
 Format = Literal["verbose_json", "json"]
 """What a server is asked for: segments with times, or the text alone."""
@@ -180,7 +179,7 @@ class ASR:
             # Another call may have found out meanwhile that the endpoint takes the text alone.
             if asked == "json" or self._format == asked or failure.status not in UNKNOWN_FORMAT:
                 raise
-            state.count(Usage(calls=int(failure.is_call)))
+            state.count_failure(failure)
             asked = "json"  # at once, and at least once: it is another request
             segments = self._segments(wav, asked, state)
         self._format = asked

@@ -32,7 +32,7 @@ def cell_of(view: View, index: int) -> np.ndarray:
 
 
 def test_a_view_shows_its_cells_in_row_major_order(world: World, cache: Cache) -> None:
-    root = view(world.drawn, k=3, cell=64, fit="contain", cache=cache)
+    root = view(world.drawn, k=3, cell=64, fit="contain", sampling="midpoint", cache=cache)
     assert root.image.size == root.size == (192, 192)
     for cell in root.cells:
         frame = world.drawn.frames([cell.midpoint_s], (64, 36))[0].astype(int)
@@ -63,7 +63,8 @@ def test_a_view_rendered_before_decodes_nothing(world: World, cache: Cache) -> N
     first = view(world.drawn, k=4, cell=64, cache=cache).jpeg()
     before = world.drawn.frames_decoded
     assert view(world.drawn, k=4, cell=64, cache=cache).jpeg() == first
-    masked = View(world.drawn, Grid(0, 600, 4), Look(64, labels="index"), dead=frozenset({3}), cache=cache)
+    look = Look(64, sampling="shots", labels="index")
+    masked = View(world.drawn, Grid(0, 600, 4), look, dead=frozenset({3}), cache=cache)
     masked.jpeg()  # another view of the same frames
     assert world.drawn.frames_decoded == before
 

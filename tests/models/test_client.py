@@ -51,7 +51,7 @@ def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
 
 TRANSIENT: dict[str, Fault] = {
     "500": failing(500),
-    "429": failing(429, Retry_After="0.01"),
+    "409": failing(409, Retry_After="0.01"),
     "hang-up": hanging_up,
     "reset": resetting,
     "half an answer": with_broken_json,

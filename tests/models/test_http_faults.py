@@ -37,7 +37,8 @@ from support.loopback import Loop, loopback
 from support.parallel import run_all, wait_until
 from support.stand_ins import request
 
-from atlaskit.models.attempts import slots_of
+from atlaskit.errors import ModelWarning
+from atlaskit.models.attempts import MOST_WAITED_S, slots_of
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.failures import explain
@@ -160,21 +161,29 @@ def test_a_pause_of_an_hour_ends_the_call_at_once_and_says_so(loop: Loop, slept:
     loop.faults = [failing(429, Retry_After="3600")]
     with pytest.raises(ModelError, match="asks to wait for 3600 s") as caught:
         VLM(loop.url, "loop").complete(request())
-    assert (caught.value.usage.calls, slept, caught.value.is_final) == (1, [], True)
+    assert (caught.value.usage.calls, slept, caught.value.is_final) == (0, [], True)
 
 
 NO_DELAY = ["-1", "inf", "nan", "soon", "", "1, 2", "Wed, 99 Oct 2065 07:28:00 GMT"]
 
 
 @pytest.mark.parametrize("retry_after", NO_DELAY)
-def test_a_rate_limit_is_waited_for_a_minute_if_no_delay_is_told(
-    loop: Loop, slept: list[float], retry_after: str
-) -> None:
-    loop.faults = [failing(429, Retry_After=retry_after)] * 3
-    pauses_s = [10 * 0.01, 30 * 0.01, 90 * 0.01]  # FIRST_PAUSE_S of the fixture, 0.5 otherwise
-    assert VLM(loop.url, "loop").complete(request()).usage.calls == 4
-    assert slept == pytest.approx(pauses_s)
-    assert sum(pauses_s) * 0.5 / 0.01 == pytest.approx(65)
+def test_a_rate_limit_is_waited_for_and_costs_no_call(loop: Loop, slept: list[float], retry_after: str) -> None:
+    loop.faults = [failing(429, Retry_After=retry_after)] * 6
+    pauses_s = [10 * 0.01 * 3**refusals for refusals in range(6)]  # FIRST_PAUSE_S of the fixture, 0.5 otherwise
+    vlm = VLM(loop.url, "loop")
+    with pytest.warns(ModelWarning, match="it is waited for, which changes no result") as told:
+        assert vlm.complete(request(), max_attempts=1).usage.calls == 1, "a refused request is no attempt"
+    assert slept == pytest.approx([min(pause_s, 60.0) for pause_s in pauses_s])
+    assert sum("it is waited for" in str(each.message) for each in told) == 1, "told once"
+
+
+def test_a_rate_limit_that_outlasts_the_patience_ends_the_run(loop: Loop, slept: list[float]) -> None:
+    loop.faults = [failing(429, Retry_After="90")] * 50
+    with pytest.warns(ModelWarning), pytest.raises(ModelError, match="HTTP 429") as caught:
+        VLM(loop.url, "loop").complete(request())
+    assert (caught.value.usage.calls, caught.value.is_final) == (0, True)
+    assert sum(slept) == MOST_WAITED_S
 
 
 def test_a_delay_may_be_a_date() -> None:

@@ -90,6 +90,8 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.004)
     monkeypatch.setattr("atlaskit.models.attempts.MAX_PAUSE_S", 0.01)
     monkeypatch.setattr("atlaskit.models.attempts.MAX_REQUESTED_PAUSE_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.LONGEST_BUSY_PAUSE_S", 0.01)
+    monkeypatch.setattr("atlaskit.models.attempts.MOST_WAITED_S", 0.05)
     monkeypatch.setattr("atlaskit.limits.ANSWER", 500_000)
 
 
