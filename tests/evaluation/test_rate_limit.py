@@ -1,0 +1,72 @@
+"""Promise: a request that an endpoint refuses before a model sees it changes no number."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from support.chat_requests import identity
+from support.faults import Fault, fitting_answer, saying, sending
+from support.loopback import loopback
+
+import atlaskit as ak
+from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.case import Case
+from atlaskit.evaluation.runner import evaluate
+
+OF_THE_RUN = ("seconds", "model_seconds", "queue_seconds", "frames_decoded")
+"""Columns that say what this run took: the order of questions decides who decodes a frame."""
+
+
+class Limited:
+    """Answers of a model whose endpoint refuses each request so many times before it answers."""
+
+    def __init__(self, refusals: int, status: int) -> None:
+        self.refusals, self.status = refusals, status
+        self.refused: dict[str, int] = {}
+        self.lock = threading.Lock()
+
+    def __call__(self, body: dict[str, Any]) -> Fault:
+        """Return the answer to a request."""
+        key = identity(body)
+        with self.lock:
+            seen = self.refused.get(key, 0)
+            self.refused[key] = seen + 1
+        if seen < self.refusals:
+            return sending({"error": {"message": "Too many requests"}}, self.status)
+        return saying(fitting_answer(body))
+
+
+def table_of(world: World, folder: Path, limited: Limited, parallel: int) -> pd.DataFrame:
+    cases = [Case(question, world.drawn.name, lambda: world.drawn) for question in world.questions[:4]]
+    with loopback() as server:
+        server.answer = limited
+        return evaluate(
+            cases,
+            vlm=ak.VLM(server.url, "loop"),
+            search="paper",
+            parallel=parallel,
+            workers=2,
+            budget=ak.Budget(calls=24),
+            cache=ak.Cache(folder),
+            progress=False,
+        )
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+@pytest.mark.parametrize("parallel", [1, 4])
+@pytest.mark.parametrize("status", [429, 503])
+def test_a_limited_endpoint_gives_the_table_of_an_unlimited_one(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallel: int, status: int
+) -> None:
+    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.0005)
+    free = table_of(world, tmp_path / "free", Limited(0, status), parallel=4)
+    limited = Limited(5, status)
+    table = table_of(world, tmp_path / "limited", limited, parallel=parallel)
+    assert max(limited.refused.values()) == 6, "more refusals than a call has attempts"
+    assert (table["failure"] == "").all()
+    same = [name for name in free.columns if name not in OF_THE_RUN]
+    pd.testing.assert_frame_equal(table[same], free[same])
