@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,6 @@ from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import FrameError
 from atlaskit.video.readers import Packets, Pixels
-
-if TYPE_CHECKING:
-    from atlaskit.video.video import Video
 
 MOST_LOOKS = 640
 """The most frames of a video that are looked at: ten for each cell of a root grid with K = 8."""
@@ -55,9 +53,32 @@ DOUBLINGS = 5
 SHORTEST_S = 4.0
 """The shortest of these lengths."""
 LONGEST_ENTRY = 4_000_000
-"""Bytes of a cache entry that is read: ten hours with a cut every third of a second have a quarter."""
+"""Bytes of a cache entry that is read; a film of ten hours, cut thrice a second, has a third."""
 LATEST_S = 1.0
 """A shot is shown in its middle, or so many seconds after its keyframe, which costs less."""
+
+
+class Film(Protocol):
+    """What is asked of a video here."""
+
+    name: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the video's content."""
+
+    @property
+    def duration_s(self) -> float:
+        """Duration in seconds."""
+
+    def marks(self) -> Marks:
+        """Return what the container tells."""
+
+    def locate(self, time_s: float) -> tuple[Any, float]:
+        """Return the file that has the frame at a time, and the second in that file."""
+
+    def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
+        """Return the frame at each time, or why it cannot be read."""
 
 
 class Marks(NamedTuple):
@@ -125,7 +146,7 @@ def parse_shots(entry: bytes) -> Shots | None:
     return shots if is_sorted and all(value == value for values in lists for value in values) else None
 
 
-def shots_of(video: Video, cache: Cache) -> Shots:
+def shots_of(video: Film, cache: Cache) -> Shots:
     """Return the shots of a video, from a cache or by looking for them.
 
     Raises:
@@ -193,7 +214,7 @@ class _Piece(NamedTuple):
     """Time of the frame that may be shown."""
 
 
-def find_shots(video: Video) -> Shots:
+def find_shots(video: Film) -> Shots:
     """Look for the shots of a video; at most MOST_LOOKS frames of it are decoded, and those before.
 
     Raises:
@@ -262,7 +283,7 @@ def _nearest(keyframes_s: list[float] | None, start_s: float, end_s: float, midd
     return min(inside_s, key=lambda time_s: abs(time_s - middle_s), default=None)
 
 
-def _look(video: Video, times_s: list[float]) -> dict[float, Pixels]:
+def _look(video: Film, times_s: list[float]) -> dict[float, Pixels]:
     """Return the thumbnail of each time that can be decoded; with a bar after two seconds."""
     from tqdm.auto import tqdm
 
