@@ -183,14 +183,13 @@ def cells_text(observation: Observation, question: Question) -> str:
     view, lines = observation.view, observation.subtitles
     chosen, remark = listed_lines(lines, question)
     by_cell = observation.lines_by_cell(chosen)
-    remarks = [remark] if remark else []
+    cuts = cuts_text(view)
+    remarks = [text for text in (cuts, remark) if text]
     if observation.cells == "full":
         rows = [_cell_text(view, cell, by_cell.get(cell.index, [])) for cell in view.cells]
         return "\n".join(["The cells:", *rows, *remarks])
     dead = f"Searched without findings, hatched and without a number: {listed(sorted(view.dead))}."
-    cuts = cuts_text(view)
-    remarks = [*([dead] if view.dead else []), *([cuts] if cuts else []), *remarks]
-    return "\n".join([*remarks, *lines_text(by_cell, FIRST_CELL)])
+    return "\n".join([*([dead] if view.dead else []), *remarks, *lines_text(by_cell, FIRST_CELL)])
 
 
 def cuts_text(view: View) -> str:

@@ -113,13 +113,11 @@ class CallState:
         allow, whatever the attempts. Returns False without a pause if a retry cannot help, and at
         once if the call is cancelled.
         """
+        pause_s = self._pause_after(failure)
         if failure.is_unseen:
-            pause_s = self._pause_of_refusal(failure)
             may_wait = self.waited_s + pause_s <= MOST_WAITED_S
             self.waited_s += pause_s
         else:
-            pause_s = min(FIRST_PAUSE_S * 2 ** min(self.attempts - 1, 9), MAX_PAUSE_S) * random.uniform(0.5, 1.5)
-            pause_s = max(failure.explanation.wait_s or 0.0, pause_s)
             may_wait = failure.is_passing and not self.is_exhausted and pause_s <= MAX_REQUESTED_PAUSE_S
         if not may_wait or pause_s > self.left_s:
             return False
@@ -128,13 +126,15 @@ class CallState:
             return True
         return not self.cancel.wait(pause_s)
 
-    def _pause_of_refusal(self, failure: HttpFailure) -> float:
-        """Return the pause after a request that no model saw: what the endpoint asks for."""
+    def _pause_after(self, failure: HttpFailure) -> float:
+        """Return the seconds to wait: what the endpoint asks for, or more after each failure."""
+        before = min(self.attempts + self.refusals - 1, 9)
         wait_s = failure.explanation.wait_s
-        if wait_s is not None:
-            return max(wait_s, FIRST_PAUSE_S)
-        growing_s = BUSY_FACTOR * FIRST_PAUSE_S * BUSY_GROWTH ** min(self.refusals - 1, 9)
-        return min(growing_s, LONGEST_BUSY_PAUSE_S)
+        if wait_s is None and failure.explanation.kind == "busy":
+            growing_s: float = BUSY_FACTOR * FIRST_PAUSE_S * BUSY_GROWTH**before
+            return min(growing_s, LONGEST_BUSY_PAUSE_S)
+        pause_s: float = min(FIRST_PAUSE_S * 2**before, MAX_PAUSE_S) * random.uniform(0.5, 1.5)
+        return max(wait_s or 0.0, pause_s)
 
 
 _limits: dict[str, int] = {}

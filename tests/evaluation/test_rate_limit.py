@@ -62,7 +62,7 @@ def table_of(world: World, folder: Path, limited: Limited, parallel: int) -> pd.
 def test_a_limited_endpoint_gives_the_table_of_an_unlimited_one(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, parallel: int, status: int
 ) -> None:
-    monkeypatch.setattr("atlaskit.models.attempts.FIRST_PAUSE_S", 0.0005)
+    monkeypatch.setattr("atlaskit.models.attempts.LONGEST_BUSY_PAUSE_S", 0.005)
     free = table_of(world, tmp_path / "free", Limited(0, status), parallel=4)
     limited = Limited(5, status)
     table = table_of(world, tmp_path / "limited", limited, parallel=parallel)
