@@ -313,10 +313,13 @@ def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float)
     wanted_s = shortest_s * 2.0 ** np.arange(DOUBLINGS)
     around_s = max(AROUND_S, 32 * duration_s / MOST_LOOKS)
     ranks = []
+    room = np.empty_like(pixels)  # one for all: to get megabytes anew for each frame takes longer than to compare
     for index, at_s in enumerate(looks_s):
         first, last = np.searchsorted(looks_s, [at_s - around_s, at_s + around_s])
         near = slice(int(first), max(int(last), index + 1))
-        differences = np.abs(pixels[near] - pixels[index]).mean(axis=1)
+        unlike = room[: near.stop - near.start]
+        np.subtract(pixels[near], pixels[index], out=unlike)
+        differences = np.abs(unlike, out=unlike).mean(axis=1)
         order = np.argsort(differences, kind="stable")
         covered_s = np.cumsum(lengths_s[near][order])
         reached = np.minimum(np.searchsorted(covered_s, wanted_s, side="right"), len(order) - 1)
