@@ -51,6 +51,8 @@ class FaultPlan:
     received_bytes: int = 0
     resent: int = 0
     """Requests that came again with all images, after an error to one that only named some."""
+    refused: int = 0
+    """Requests that were refused for now, before a model saw them: no calls."""
     rejected: set[str] = field(default_factory=set)
     """Such errors that were not followed by another request."""
     outlasted: list[str] = field(default_factory=list)
@@ -73,7 +75,8 @@ class FaultPlan:
             share = max(self.share, self.share_with_evidence) if has_evidence(body) else self.share
             name = draw.choice(self.faults) if draw.random() < share else ""
             self.met[name] += 1
-            if is_naming and name in ("500", "502", "503", "429", "forgetful"):
+            self.refused += name == "429"
+            if is_naming and name in ("500", "502", "503", "forgetful"):
                 self.rejected.add(key)
         time.sleep(self.think_s)
         try:
