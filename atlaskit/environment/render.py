@@ -167,6 +167,10 @@ class View(LazyImage):
         """Indices of the cells whose frame cannot be decoded; reading it may render the image."""
         return frozenset() if self.video.is_drawn else frozenset(self._note().get("unreadable", ()))
 
+    def _time_text(self, time_s: float) -> str:
+        """Return the time of a frame as labels write it."""
+        return f"{time_s:.2f} s" if self.look.labels == "seconds" else clock(time_s)
+
     def expand(self, index: int) -> View:
         """Return the view of one cell's grid, one depth further down, without dead cells."""
         return replace(self, grid=self.grid.expand(index), dead=frozenset())
@@ -183,12 +187,12 @@ class View(LazyImage):
             if look.ruled:
                 number, time = "", ""
                 if look.labels != "none":
-                    number, time = str(self.first + cell.index), clock(time_s)
+                    number, time = str(self.first + cell.index), self._time_text(time_s)
                 if cuts_s := self.hidden_cuts.get(cell.index):
                     number = f"{number}  +{len(cuts_s)}".strip()
                 image.paste(strip_of(number, (size[0], look.strip), time), corner)
             elif look.labels != "none":
-                text = str(cell.index) if look.labels == "index" else clock(time_s)
+                text = str(cell.index) if look.labels == "index" else self._time_text(time_s)
                 burn(shown, (0, 0), text, max(10, points_for(self.cell_size, 14)))
             image.paste(shown, (corner[0], corner[1] + look.strip))
         for index in self.dead if look.ruled else ():
