@@ -526,6 +526,7 @@ class Looking:
             seen=self.seen,
             root=self.root,
             grain_s=self.grain_s,
+            settled_by=self.settled_by,
         )
 
     def root_sheet(self) -> Observation:

@@ -208,6 +208,7 @@ BEST = Search(
     sampling="shots",
     traversal="looks",
     scouts=("words",),
+    votes=5,
 )
 NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 """The searches that have a name."""
@@ -216,7 +217,8 @@ NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **changes: Any) -> Search:
     """Return the settings of a search by a model, with the grid and the steps that suit it.
 
-    A model that was taught fixed prompts gets the paper's search as "best".
+    A model that was taught fixed prompts gets the paper's search as "best"; one whose replies do
+    not vary, no votes.
 
     Args:
         search: The settings, or their name.
@@ -229,6 +231,7 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
     chosen = named_search(search)
     if search == "best":
         chosen = PAPER if preset_for(vlm).words else chosen
+        chosen = chosen if can_vote(vlm) else replace(chosen, votes=1)
     chosen = replace(chosen, **changes)
     check_votes(vlm, chosen.votes)
     is_untaught = chosen.cells == "full" or "steps" in chosen.thrift or chosen.traversal == LOOKS

@@ -223,6 +223,8 @@ class Atlas:
         grid, look = state.grid, self.look
         if self.between and grid.shift:
             look = replace(look, sampling=self.between)
+        if grid != self.root and not grid.path and grid.resolution_s < SUB_SECOND:
+            look = replace(look, sampling="midpoint")  # frames at even steps tell when something begins
         if grid.k != self.k:  # as wide as the others, if the video has as many pixels
             most = max(self.cell, max(self.video.size))
             look = replace(look, cell=min(most, self.cell * self.k // grid.k))
@@ -242,19 +244,20 @@ class Atlas:
         Args:
             start_s: Start of the stretch in seconds.
             end_s: End of the stretch in seconds, exclusive. The stretch is clipped to the root
-                grid, and widened where it is shorter than a sheet of 2×2 cells.
+                grid, and widened where it holds fewer frames than its sheet.
             step_s: The longest step that is wanted; the sheet has no more cells than that takes.
         """
         finest_s, root = self.finest_s, self.root
         start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)
-        least_s = min(4 * finest_s, root.span_s)
+        step_s = max(step_s or (end_s - start_s) / root.size, finest_s)
+        k = min(self.k, math.ceil(math.sqrt(max(1.0, (end_s - start_s) / step_s - 1e-6))))
+        most = math.floor(math.sqrt(root.span_s / finest_s + 1e-6))
+        k = max(2, min(k, most))
+        least_s = min(k * k * finest_s, root.span_s)
         if end_s - start_s < least_s:
             start_s = min(max(root.start_s, (start_s + end_s - least_s) / 2), root.end_s - least_s)
             end_s = start_s + least_s
-        span_s = end_s - start_s
-        enough = math.ceil(math.sqrt(span_s / max(step_s, finest_s) - 1e-6)) if step_s else self.k
-        most = math.floor(math.sqrt(span_s / finest_s + 1e-6))
-        return Grid(start_s, end_s, max(2, min(self.k, enough, most)))
+        return Grid(start_s, end_s, k)
 
     def act(self, state: State, action: Action) -> State:
         """Return the state after an action. Evidence gets the time and subtitles of its cell.

@@ -184,7 +184,7 @@ def test_every_call_is_told_what_is_known(world: World) -> None:
     *_, last = _only(eye.requests, "look")
     text = "\n".join(part for message in last.messages for part in message.parts if isinstance(part, str))
     assert "Notes of those who looked" in text and "frames show it." in text
-    assert "[A] it" in text and "Seen so far: everything, at steps of 4 s or finer." in text
+    assert "[A] 101.56 s: it" in text and "Seen before: everything, at steps of 4 s or finer." in text
 
 
 def test_nano_cannot_search_by_looks(world: World) -> None:

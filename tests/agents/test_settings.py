@@ -46,7 +46,7 @@ def test_the_search_without_settings_is_the_papers(world: World, cache: Cache) -
 
 def test_best_is_what_the_docs_measured_and_the_default(world: World, cache: Cache) -> None:
     settings = ak.ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache).settings
-    measured = {"sampling": "shots", "traversal": "looks", "scouts": ("words",)}
+    measured = {"sampling": "shots", "traversal": "looks", "scouts": ("words",), "votes": 5}
     assert BEST.changed() == measured
     recorded = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     assert {name: recorded[name] for name in measured} == measured
@@ -57,9 +57,10 @@ def test_best_of_nano_is_the_papers_search(name: str) -> None:
     assert resolve_search("best", named(name)) == resolve_search("paper", named(name)) == PAPER.suited_to("nano")
 
 
-def test_votes_need_replies_that_vary() -> None:
+def test_best_has_votes_only_where_replies_vary() -> None:
     cold, warm = VLM(URL, "other", temperature=0.0), VLM(URL, "other", temperature=0.7)
-    assert resolve_search(ak.Search(votes=5), warm).votes == resolve_search(ak.Search(votes=5), Oracle).votes == 5
+    assert resolve_search("best", cold) == replace(resolve_search("best", warm), votes=1)
+    assert resolve_search("best", warm).votes == resolve_search("best", Oracle).votes == 5
     with pytest.raises(InputError, match="temperature 0"):
         resolve_search(ak.Search(votes=5), cold)
 
@@ -118,9 +119,7 @@ class TestTheOptions:
     def test_they_change_the_named_value(self, parser: argparse.ArgumentParser) -> None:
         options = parser.parse_args(["--traversal", "dfs"])
         changes = changes_of(options)
-        assert (
-            search_of(options, Oracle, changes).changed().items() >= {"traversal": "dfs", "sampling": "shots"}.items()
-        )
+        assert search_of(options, Oracle, changes).changed().items() >= {"traversal": "dfs", "votes": 5}.items()
         assert search_of(options, named("nano"), changes) == replace(PAPER, traversal="dfs").suited_to("nano")
         options = parser.parse_args(["--search", "paper", "--votes", "3"])
         assert search_of(options, Oracle, changes_of(options)) == replace(PAPER, votes=3).suited_to(Oracle)

@@ -6,6 +6,7 @@ numbered in one row, so that a number names one frame.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -17,9 +18,10 @@ from atlaskit.agents.schemas import (
     verdict_schema,
 )
 from atlaskit.agents.verbalize import (
+    CUTS,
+    NO_SUBTITLES,
     TRUST,
     cells_text,
-    evidence_text,
     hints_text,
     question_text,
     request,
@@ -44,37 +46,48 @@ PLAN = (
     "Plan the search. search_task: tell the searchers in two to four sentences what to look for: the event, scene, "
     "object, text or spoken words; where the answer lies from there (in that moment, before or after it, in all such "
     "moments); what each possible answer would look or sound like. settled_by: one, if a single such moment settles "
-    "the answer; first or last, if it is the first or last such moment of the video; all, if the answer depends on all "
-    "such moments (a number, an order, a summary, whether there is any). lasts_s: for how many seconds at least what "
-    "is looked for can be seen without a break, as the question says or as is usual; the video is gone through in "
-    "steps of that length, so a smaller number finds shorter things and costs more. keep: cells of this sheet whose "
-    "frame itself is evidence, mostly none. look: up to {most} stretches in seconds to be seen more finely before the "
-    "rest, best first; a stretch becomes a sheet of up to 64 frames, so a short one is seen finely. Name none ([]) if "
-    "nothing stands out: the whole video is then gone through in order."
+    "the answer; first or last, if the question is which comes first or last, or about the first or last such moment; "
+    "all, if the answer depends on all such moments (a number, a whole order, a summary, whether there is any). "
+    "lasts_s: for how many seconds at least what is looked for can be seen without a break, as the question says or "
+    "your best guess; the video is gone through in steps of that length, so a smaller number finds shorter things and "
+    "costs more. keep: cells of this sheet whose frame itself is evidence, if there are any. look: up to {most} "
+    "stretches in seconds to be seen before the rest, best first; a stretch is shown at steps of lasts_s or finer, or, "
+    "if that takes more than four sheets of 64 frames, on one sheet. Name none ([]) if nothing stands out: then the "
+    "whole is gone through in order, from the end if the last moment settles the answer, until it is settled."
 )
 LOOK = (
     "note: one or two sentences for those who search on, who see your note and not these sheets: what is here that "
     "matters, and what is ruled out. keep: cells whose frame is evidence: what it shows, which answer that supports or "
-    "rules out, and how sure you are. For something that lasts, keep its first and its last frame. look: up to {most} "
-    "stretches in seconds to be seen next and more finely, here or beside these sheets: where what is wanted may hide "
-    "between two frames, where it starts or ends (from the last frame before it to the first frame of it, if the "
-    "answer needs its exact time), or what comes right before or after. A shorter stretch is seen more finely, down to "
-    "single frames, and larger. Name none ([]) if nothing here needs that."
+    "rules out, and how sure you are. What is kept already need not be kept again. look: up to {most} stretches in "
+    "seconds to be seen next and more finely, here or beside these sheets: where what is wanted may hide between two "
+    "frames, or what comes right before or after. A shorter "
+    "stretch is seen more finely, down to single frames, and larger. Name none ([]) if nothing here needs that: then "
+    "what is kept is judged, or the search goes on."
+)
+EXACT = (
+    "Keep the first and the last frame of what is asked for. An interval starts with the first frame that shows it and "
+    "ends with the first that no longer does. A tenth of its length is exact enough at either end; to find an end, "
+    "look at a stretch from before it to after it."
 )
 VERDICT = (
     "Judge the evidence. {trust} Erase labels whose frame has nothing to do with the question. Then conclude. answer: "
-    "if the evidence shows it; if it depends on all such moments (a number, an order, the first or last), only once "
-    "nothing that matters is unseen; sure is the chance that it is right. look: otherwise; name up to {most} stretches "
-    "in seconds to see next, best first: a stretch becomes a sheet of up to 64 frames. With none ([]) what is unseen "
-    "is gone through in order of time."
+    "if the evidence shows it; if it depends on several moments, only once nothing that matters is unseen; sure is the "
+    "chance that it is right. look: otherwise; name up to {most} stretches in seconds to see next, best first. With "
+    "none ([]) what is unseen is gone through in order of time."
 )
 LAST = (
     "The search is over: {why} Judge the evidence. {trust} Erase labels whose frame has nothing to do with the "
     "question. Then give the answer that is supported best, in any case one; sure is the chance that it is right."
 )
+SETTLED = {
+    "one": "One such moment settles the answer.",
+    "first": "The first such moment settles the answer.",
+    "last": "The last such moment settles the answer.",
+    "all": "The answer depends on all such moments.",
+}
 MOST_NOTES = 48
 """Notes that a prompt holds, the newest; those of looks that kept something go before others."""
-LONGEST_NOTE = 400
+LONGEST_NOTE = 700
 """Characters of a note in prompts."""
 MOST_SEEN = 24
 """Stretches that a prompt lists as seen or unseen."""
@@ -106,27 +119,30 @@ class Known:
     """The interval that is searched."""
     grain_s: float
     """The step at which all is gone through."""
+    settled_by: str = "all"
+    """Which of the moments settle the answer, as the plan says."""
 
     @property
     def text(self) -> str:
         """Return it in words."""
-        rows = [f"What to look for: {self.search_task}", evidence_text(self.scratchpad), notes_text(self.notes)]
-        return "\n".join([*rows, self.seen_text])
+        task = f"What to look for: {self.search_task} {SETTLED[self.settled_by]}"
+        return "\n".join([task, kept_text(self.scratchpad), notes_text(self.notes), self.seen_text])
 
     @property
     def seen_text(self) -> str:
         """Return how finely the video was seen."""
         unseen = self.seen.unseen(*self.root, self.grain_s)
         if not self.seen.parts:
-            return "Seen so far: the sheet of the whole, and nothing more finely."
+            return "Seen before: the sheet of the whole, and nothing more finely."
         if not unseen:
-            return f"Seen so far: everything, at steps of {seconds(self.grain_s)} s or finer."
-        fine = _spans_text([(a, b) for a, b in self.seen.at(self.grain_s).within(*self.root).intervals])
-        rest = _spans_text(unseen)
-        coarse = [(a, b, step) for a, b, step in self.seen.parts if self.seen.unseen(a, b, self.grain_s)]
-        rows = [f"Seen at steps of {seconds(self.grain_s)} s or finer: {fine or 'nothing'}."]
-        rows += [f"{span_text(a, b)} was seen at steps of {seconds(step)} s." for a, b, step in coarse[:MOST_SEEN]]
-        return " ".join([*rows, f"Not seen so finely: {rest}."])
+            return f"Seen before: everything, at steps of {seconds(self.grain_s)} s or finer."
+        fine = _spans_text(self.seen.at(self.grain_s).within(*self.root).intervals)
+        whole_s = max(step_s for _, _, step_s in self.seen.parts)
+        rows = [f"Seen before at steps of {seconds(self.grain_s)} s or finer: {fine or 'nothing'}."]
+        for start_s, end_s, step_s in self.seen.parts[:MOST_SEEN]:
+            if step_s < whole_s and self.seen.unseen(start_s, end_s, self.grain_s):
+                rows.append(f"At steps of {seconds(step_s)} s: {seconds(start_s)}–{seconds(end_s)} s.")
+        return " ".join([*rows, f"Not seen so finely: {_spans_text(unseen)}."])
 
 
 def _spans_text(spans: Sequence[Span]) -> str:
@@ -136,13 +152,30 @@ def _spans_text(spans: Sequence[Span]) -> str:
     return f"{text}, and {len(spans) - MOST_SEEN} shorter ones" if len(spans) > MOST_SEEN else text
 
 
+def kept_text(scratchpad: Scratchpad) -> str:
+    """Return the evidence, one row for each item, in order of time."""
+    if not len(scratchpad):
+        return "No evidence is kept yet."
+    items = sorted(scratchpad, key=lambda item: item.timestamp_s)
+    rows = [
+        f"[{item.label}] {seconds(item.timestamp_s)} s: {item.description} (sure: {item.confidence:g})"
+        for item in items
+    ]
+    spoken = [
+        f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else "" for item in items
+    ]
+    return "\n".join(
+        ["Kept as evidence, in order of time:", *(f"{row}{said}" for row, said in zip(rows, spoken, strict=True))]
+    )
+
+
 def notes_text(notes: Sequence[Note]) -> str:
     """Return the notes of looks, in the order in which they were made."""
     if not notes:
         return "There are no notes yet."
     places = sorted(range(len(notes)), key=lambda place: (not notes[place].has_kept, -place))[:MOST_NOTES]
     rows = [
-        f"- {_spans_text(notes[place].spans_s)}, a frame every {seconds(notes[place].step_s)} s: "
+        f"- {_spans_text(notes[place].spans_s)}, a frame every {seconds(notes[place].step_s)} s or finer: "
         f"{printable(notes[place].text, LONGEST_NOTE)}"
         for place in sorted(places)
     ]
@@ -152,15 +185,25 @@ def notes_text(notes: Sequence[Note]) -> str:
 def _sheet_text(view: View) -> str:
     """Return what a sheet shows: its cells, its stretch and its step."""
     grid, first = view.grid, view.first
+    picked = ", the one that is least like the film around it" if view.look.sampling == "shots" else ""
     return (
         f"Cells {first}–{first + grid.size - 1}: {span_text(grid.start_s, grid.end_s)}, {grid.k} rows of {grid.k}, one "
-        f"frame for every {seconds(grid.resolution_s)} s."
+        f"frame for every {seconds(grid.resolution_s)} s{picked}."
     )
 
 
-def _shown(sheet: Observation, question: Question) -> tuple[str | View, str]:
-    """Return the image of a sheet, and what it does not show."""
-    return sheet.view, cells_text(sheet, question)
+def _shown(sheets: Sequence[Observation], question: Question) -> list[str | View]:
+    """Return the images of sheets, each with what it shows, and what they do not show.
+
+    That there are no subtitles is not said, and what marks of cuts mean is said once.
+    """
+    parts = list[str | View]()
+    for sheet in sheets:
+        about = cells_text(sheet, question).replace(NO_SUBTITLES, "").strip()
+        if any(CUTS in part for part in parts if isinstance(part, str)):
+            about = about.replace(f"{CUTS} ", "")
+        parts += [_sheet_text(sheet.view), sheet.view, about]
+    return parts
 
 
 @dataclass(frozen=True)
@@ -186,8 +229,8 @@ class PlanCall:
             schema,
             self,
             EYE,
-            f"The whole of what is searched. {_sheet_text(self.root.view)}",
-            *_shown(self.root, self.question),
+            "The whole of what is searched.",
+            *_shown([self.root], self.question),
             PLAN.format(most=MOST_STRETCHES),
             question_text(self.question),
             hints_text(self.hints) if self.hints else "",
@@ -209,7 +252,7 @@ class LookCall:
 
     def request(self) -> Request:
         """Return the request to the model."""
-        parts = [part for each in self.sheets for part in (_sheet_text(each.view), *_shown(each, self.question))]
+        frames = f"The video has {self.sheets[0].view.video.fps:.3g} frames a second."
         return request(
             "worker",
             "look",
@@ -217,9 +260,11 @@ class LookCall:
             self,
             EYE,
             question_text(self.question),
-            *parts,
+            *_shown(self.sheets, self.question),
             self.known.text,
+            frames,
             LOOK.format(most=MOST_STRETCHES),
+            EXACT if self.question.kind == "when" else "",
         )
 
 
@@ -269,13 +314,14 @@ class VerdictCall:
             schema,
             self,
             EYE,
-            f"The whole of what is searched. {_sheet_text(self.root.view)}",
-            *_shown(self.root, self.question),
+            "The whole of what is searched.",
+            *_shown([self.root], self.question),
             *shown,
             question_text(self.question),
             known.text,
             "" if self.over else self.progress,
             asked.format(trust=TRUST, most=MOST_STRETCHES, why=self.over),
+            EXACT if self.question.kind == "when" else "",
             cite,
         )
 

@@ -16,15 +16,14 @@ from atlaskit.benchmarks.atlasworld.oracle.perception import (
 )
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import Cell
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Question
 
 LASTS_S = 2.0
 """Seconds that it thinks events last at least, as its questions do not say."""
-ALL_WORDS = ("first", "summarise", "how many", "every", "order", "times")
-"""Words of questions that depend on more than one moment."""
-HINTED_S = 60.0
-"""Seconds around a hint of a scout that it asks to see."""
+FINE_S = 0.5
+"""Cells as short as this hide no event from it."""
 
 
 def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
@@ -33,23 +32,16 @@ def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
     targets = perception.targets(question)
     names = sorted({event.name for event in targets})
     kept, look = _seen(perception, question, [call.root], targets, Scratchpad(), frozenset(call.cells))
-    cells = {cell.index: cell for cell in call.root.view.cells}
-    for hint in call.hints:
-        cell = cells[hint.cell]
-        middle_s, half_s = cell.midpoint_s, min(cell.span_s, HINTED_S) / 2
-        look.append({"start_s": middle_s - half_s, "end_s": middle_s + half_s})
+    if not look:  # it has no clue but what scouts say
+        look = [_stretch(call.root.view.cells[hint.cell]) for hint in call.hints]
     return {
         "reasoning": f"{len(targets)} events are wanted.",
         "search_task": f"Find every moment that shows: {', '.join(names)}.",
-        "settled_by": "all" if len(targets) > 1 or _is_about_all(question) else "one",
+        "settled_by": "one",  # it knows how many events are wanted, and so when it has them
         "lasts_s": min(LASTS_S, call.root.state.rules.duration_s),
         "keep": kept[:MOST_KEPT],
         "look": look[:MOST_STRETCHES],
     }
-
-
-def _is_about_all(question: Question) -> bool:
-    return question.kind in ("count", "summary") or any(word in question.text.lower() for word in ALL_WORDS)
 
 
 def look_reply(perception: Perception, call: LookCall) -> dict[str, Any]:
@@ -69,20 +61,30 @@ def _seen(
     pad: Scratchpad,
     cells: frozenset[int],
 ) -> tuple[list[dict[str, Any]], list[dict[str, float]]]:
-    """Return the frames to keep, and the ends of events that a when-question asks for."""
-    kept, look = list[dict[str, Any]](), list[dict[str, float]]()
+    """Return the frames to keep, and the cells in which it suspects an event unseen."""
+    kept, promises = list[dict[str, Any]](), list[tuple[float, dict[str, float]]]()
     targets = {event.id: event for event in perception.targets(question)}
     for sheet in sheets:
-        view = sheet.view
+        view, recognised = sheet.view, set[str]()
         shown = [cell.index for cell in view.cells if view.first + cell.index in cells]
         for id, found in perception.recognised(question, view, shown, missing, pad).items():
             picked = (found[0], found[-1]) if question.kind == "when" else (found[len(found) // 2],)
             event = targets.get(id, missing[0])
+            recognised.add(id)
             kept += [
                 {"cell": view.first + cell, "description": describe(event), "confidence": 0.9}
                 for cell in dict.fromkeys(picked)
             ]
-    return kept, look
+        hidden = [event for event in missing if event.id not in recognised]
+        for cell in view.cells:
+            if cell.span_s > FINE_S and (promise := perception.promise(question, cell, hidden)):
+                promises.append((promise, _stretch(cell)))
+    promises.sort(key=lambda each: -each[0])
+    return kept, [stretch for _, stretch in promises]
+
+
+def _stretch(cell: Cell) -> dict[str, float]:
+    return {"start_s": cell.start_s, "end_s": cell.end_s}
 
 
 def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
@@ -97,7 +99,8 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
         wrong = [item.label for item in call.sheet.scratchpad if not _shows_any(targets, item.timestamp_s)]
         reply["erase"] = [] if chances.confuse else wrong[:MOST_ITEMS]
     if not (suffices or is_all_seen or call.over):
-        return {**reply, "conclusion": {"action": "look", "look": []}}
+        cells = [cell for cell in call.root.view.cells if perception.promise(question, cell, missing)]
+        return {**reply, "conclusion": {"action": "look", "look": list(map(_stretch, cells))[:MOST_STRETCHES]}}
     found: dict[str, list[Any]] = dict(perception.evidence(question, call.sheet.scratchpad))
     if not len(call.sheet.scratchpad):
         found = dict(perception.recognised(question, call.root.view, call.frames, targets))  # type: ignore[arg-type]
