@@ -272,24 +272,29 @@ class Looking:
         groups = [grids[at : at + self.room] for at in range(0, len(grids), self.room)]
         allotments = self.run.meter.allot([LOOK_CALLS] * len(groups))
         groups = groups[: len(allotments)]
-        known = self.known()
+        known, waiting_s = self.known(), tuple(wish[:2] for wish in self.wishes)
+        shown_s = [tuple((grid.start_s, grid.end_s) for grid in group) for group in groups]
+        told = [
+            replace(known, coming_s=sum([each for each in shown_s if each is not own], ()) + waiting_s)
+            for own in shown_s
+        ]
         sorties = tuple(
             events.SortieRecord(
                 path=(),
-                interval_s=(min(grid.start_s for grid in group), max(grid.end_s for grid in group)),
-                stretches_s=tuple((grid.start_s, grid.end_s) for grid in group),
+                interval_s=(min(a for a, _ in spans_s), max(b for _, b in spans_s)),
+                stretches_s=spans_s,
                 traversal="dfs",
                 calls=allotment.calls,
                 had_evidence=(),
             )
-            for group, allotment in zip(groups, allotments, strict=True)
+            for spans_s, allotment in zip(shown_s, allotments, strict=True)
         )
         self.run.log(events.Assign(round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals))
         threads = 1 if self.run.is_replay else self.search.threads or self.workers  # a replay waits for nobody
         with ThreadPoolExecutor(threads) as pool:
             try:
                 made = [
-                    pool.submit(self.look, group, known, worker, allotment)
+                    pool.submit(self.look, group, told[worker], worker, allotment)
                     for worker, (group, allotment) in enumerate(zip(groups, allotments, strict=True))
                 ]
                 return [each.result() for each in made]

@@ -310,6 +310,12 @@ class Look(Call):
     wanted_s: tuple[Span, ...]
     """The stretches that it asked to be seen next."""
 
+    @property
+    def steps_s(self) -> tuple[float, ...]:
+        """The step in seconds of each sheet."""
+        pairs = zip(self.views, self.intervals_s, strict=True)
+        return tuple((end_s - start_s) / max(1, view.k) ** 2 for view, (start_s, end_s) in pairs)
+
 
 class Report(Event):
     """A worker finished, and its result was merged into M+ and M−."""

@@ -227,7 +227,7 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             yield from (("found", item_text(item)) for item in event.found)
             yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
         case Look():
-            yield "note", event.note
+            yield "a frame every", f"{max(event.steps_s):.3g} s or finer"
             yield from (("found", item_text(item)) for item in event.found)
             yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
         case Report():

@@ -87,7 +87,7 @@ def check_looks(result: Result) -> None:
             shown = shown.add(start_s, end_s)
     for start_s, end_s in result.dead_zones.intervals:
         assert shown.covers(start_s, end_s) and not seen.unseen(start_s, end_s, grain_s)
-        assert not any(start_s < item.end_s and item.start_s < end_s for item in result.evidence)
+        assert not len(result.evidence.within(start_s, end_s))
     assert replay.memory(result.trace) == (result.evidence, result.dead_zones)
     for event in result.trace.of("assign"):
         assert 1 <= len(event.sorties) <= result.settings["workers"]

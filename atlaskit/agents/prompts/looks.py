@@ -121,12 +121,15 @@ class Known:
     """The step at which all is gone through."""
     settled_by: str = "all"
     """Which of the moments settle the answer, as the plan says."""
+    coming_s: tuple[Span, ...] = ()
+    """What others look at now, and what waits to be shown."""
 
     @property
     def text(self) -> str:
         """Return it in words."""
         task = f"What to look for: {self.search_task} {SETTLED[self.settled_by]}"
-        return "\n".join([task, kept_text(self.scratchpad), notes_text(self.notes), self.seen_text])
+        coming = [f"Others look at these now, or will: {_spans_text(self.coming_s)}."] if self.coming_s else []
+        return "\n".join([task, kept_text(self.scratchpad), notes_text(self.notes), self.seen_text, *coming])
 
     @property
     def seen_text(self) -> str:
