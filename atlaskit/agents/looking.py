@@ -26,7 +26,7 @@ from atlaskit.agents.master import Master, labels_to_erase
 from atlaskit.agents.prompts import LookCall, PlanCall, VerdictCall
 from atlaskit.agents.prompts.looks import Known, Note
 from atlaskit.agents.run import request_for
-from atlaskit.agents.schemas import decision_schema
+from atlaskit.agents.schemas import AbsentAnswer, decision_schema
 from atlaskit.agents.scouts import Survey
 from atlaskit.agents.settings import Search
 from atlaskit.environment.actions import AddToScratchpad, Claim
@@ -133,7 +133,7 @@ class Looking:
     def answer(self) -> Result:
         """Explore, judge, and return the result."""
         stop = self.explore()
-        if self.verdict is None or self.search.votes > 1:
+        if self.verdict is None or (self.search.votes > 1 and not isinstance(self.verdict.answer, AbsentAnswer)):
             self.decide(stop)
         pad, zones = self.scratchpad, self.dead_zones
         sheet = self.atlas.sheet(pad, most=len(pad))
@@ -186,7 +186,7 @@ class Looking:
         answer = outcome.answer
         (found,) = self.kept(answer.keep, [root])
         self.search_task = answer.search_task
-        self.settled_by = "all" if question.kind == "summary" else answer.settled_by
+        self.settled_by = answer.settled_by
         self.grain_s = min(max(answer.lasts_s or LASTS_S, self.atlas.finest_s), self.atlas.root.span_s)
         self.scratchpad = self.scratchpad.add(found)
         self.ask_for(answer.look, "plan")
@@ -448,8 +448,12 @@ class Looking:
         erased = tuple(labels_to_erase(answer)) if len(pad) else ()
         self.scratchpad = pad.erase(erased)
         self.judged, self.unfollowed = self.matter, ()
-        if conclusion.action == "look":
+        is_answer = conclusion.action != "look"
+        if conclusion.action == "not_there" and not over and self.unseen(self.grain_s):
+            is_answer = False  # what is left to see is gone through first
+        if not is_answer:
             self.wishes = ()  # a find makes pointless what was asked for before it
+        if conclusion.action == "look":
             self.ask_for(conclusion.look, "review")
         self.master.record(
             events.Review,
@@ -458,13 +462,13 @@ class Looking:
             reasoning=answer.reasoning,
             choices=[],
             conclusion=conclusion.model_dump(),
-            sufficient=conclusion.action == "answer" and not over,
+            sufficient=is_answer and not over,
             erased=erased,
             dead_s=(),
             queued=(),
             wanted_s=tuple(wish[:2] for wish in self.wishes),
         )
-        if conclusion.action == "answer":
+        if is_answer:
             self.verdict = self.decided(outcome, call, root, shown)
 
     def decided(self, review: Reply, call: VerdictCall, root: Observation, shown: dict[str, Any]) -> Reply:
@@ -473,6 +477,10 @@ class Looking:
         An answer without evidence makes the cells of the root sheet that it cites evidence.
         """
         question, conclusion = self.run.question, review.answer.conclusion
+        if conclusion.action == "not_there":
+            absent = replace(review, answer=AbsentAnswer(reasoning=review.answer.reasoning), usage=Usage())
+            self.master.record(events.Decision, absent, shown, answer=absent.answer.model_dump())
+            return absent
         schema = decision_schema(
             question.kind,
             len(question.choices),
@@ -483,6 +491,8 @@ class Looking:
         fields = conclusion.model_dump(exclude={"action", "sure"})
         answer = schema.model_validate({"reasoning": review.answer.reasoning, **fields})
         decision = replace(review, answer=answer, usage=Usage())
+        if self.search.votes > 1:
+            return decision  # the votes are the decision
         self.master.record(events.Decision, decision, shown, answer=answer.model_dump())
         if not len(self.scratchpad):
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)

@@ -76,6 +76,13 @@ class PlanAnswer(TaskAnswer):
     traversal: Traversal
 
 
+class AbsentAnswer(Answer):
+    """What is asked for is not there."""
+
+    reasoning: Text
+    absent: Literal[True] = True
+
+
 class CaptionAnswer(Answer):
     """What a stretch of video shows."""
 
@@ -310,7 +317,14 @@ def verdict_schema(
     """
     has_labels = bool(frames) and isinstance(frames[0], str)
     shape = _verdict_shape(
-        question.kind, len(question.choices), duration_s, bool(frames), question.several, has_labels, can_look
+        question.kind,
+        len(question.choices),
+        duration_s,
+        bool(frames),
+        question.several,
+        has_labels,
+        can_look,
+        question.can_be_absent,
     )
     return ParametricSchema(shape, (("frames", frames),) if frames else ())
 
@@ -324,13 +338,15 @@ def _verdict_shape(
     has_several: bool,
     can_erase: bool,
     can_look: bool,
+    can_be_absent: bool,
 ) -> type[BaseModel]:
     checks, fields = _answer_fields(kind, n_choices, duration_s, can_cite, has_several)
     answer = reply_model("Answered", checks, action=Literal["answer"], **fields, sure=Confidence)
     on = reply_model("LookOn", action=Literal["look"], look=stretches(duration_s, MOST_STRETCHES))
     erase = {"erase": several(among("frames"), 0, MOST_ITEMS)} if can_erase else {}
-    conclusion = Union[answer, on] if can_look else answer
-    return reply_model("VerdictAnswer", reasoning=Text, **erase, conclusion=conclusion)
+    absent = reply_model("NotThere", action=Literal["not_there"], sure=Confidence)
+    conclusions = [answer, *([absent] if can_be_absent else []), *([on] if can_look else [])]
+    return reply_model("VerdictAnswer", reasoning=Text, **erase, conclusion=Union[tuple(conclusions)])
 
 
 def has_a_span(answer: Any) -> Any:

@@ -26,6 +26,9 @@ from atlaskit.video.video import Sampling, Video
 Cells = Literal["compact", "full"]
 """How the text beside a view describes cells: what the view lacks, or each cell as in the paper."""
 
+EVEN_S = 5.0
+"""Step in seconds up to which the sheet of a stretch shows frames at even steps: so fine a sheet is
+there to tell that nothing lasts longer than its step, or when something begins."""
 SHEET_PX = 2560
 """Width of a ruled sheet of few items, whose frames are larger than those of a grid."""
 
@@ -223,9 +226,10 @@ class Atlas:
         grid, look = state.grid, self.look
         if self.between and grid.shift:
             look = replace(look, sampling=self.between)
-        if grid != self.root and not grid.path and grid.resolution_s < SUB_SECOND:
-            look = replace(look, sampling="midpoint")  # frames at even steps tell when something begins
-        if grid.k != self.k:  # as wide as the others, if the video has as many pixels
+        is_stretch = grid != self.root and not grid.path
+        if is_stretch and grid.resolution_s <= EVEN_S:
+            look = replace(look, sampling="midpoint")
+        if is_stretch and grid.resolution_s < SUB_SECOND:  # as wide as the others, if the video has the pixels
             most = max(self.cell, max(self.video.size))
             look = replace(look, cell=min(most, self.cell * self.k // grid.k))
         return View(self.video, grid, look, state.dead_cells, self.cache)

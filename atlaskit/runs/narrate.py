@@ -321,6 +321,8 @@ def _labels(items: Sequence[Evidence]) -> str:
 
 
 def _answer_text(answer: dict[str, Any]) -> str:
+    if answer.get("absent") is True:
+        return f"answered that it is not there: {answer.get('reasoning', '')}"
     given = answer.get("answer", answer.get("intervals", [answer]))
     try:
         words = spans_text([(each["start_s"], each["end_s"]) for each in given]) if isinstance(given, list) else given

@@ -1,6 +1,7 @@
 """The search by looks, with a double that behaves like a model that sees, and with nonsense."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,7 @@ from atlaskit.agents.looking import MOST_FAILURES, SHEETS
 from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import DeadZones
-from atlaskit.environment.question import Question, Span
+from atlaskit.environment.question import ABSENT, Question, Span
 from atlaskit.errors import InputError
 from atlaskit.models.errors import BadReply, Refused
 from atlaskit.models.protocol import Request, Usage
@@ -80,7 +81,7 @@ def test_what_was_seen_so_finely_is_not_shown_again_and_the_review_is_told(world
 def test_a_question_about_all_moments_goes_through_the_whole(world: World) -> None:
     truth = [(30.0, 35.0), (300.0, 306.0), (577.0, 582.0)]
     result = looks(world, Eye(truth, settled_by="all"), COUNT)
-    assert result.prediction == 3 and result.coverage == 1.0
+    assert result.prediction == 3 and result.explored == 1.0
     assert not ak.replay.memory(result.trace).dead_zones.contain(302.0)
     absent = looks(world, Eye([], settled_by="all"), COUNT)
     assert absent.prediction == 0 and absent.dead_zones.coverage(0, 600) == 1.0
@@ -99,7 +100,7 @@ def test_calls_grow_with_the_duration_over_the_grain(long_world: World, k: int) 
 
 def test_the_budget_decides_the_step_where_it_is_too_small(long_world: World) -> None:
     result = looks(long_world, Eye([], settled_by="all"), COUNT, budget=ak.Budget(calls=20))
-    assert result.total.calls <= 20 and result.coverage == pytest.approx(1.0, abs=0.02), "coarse, but everywhere"
+    assert result.total.calls <= 20 and result.explored == pytest.approx(1.0, abs=0.02), "coarse, but everywhere"
     assert result.dead_zones.intervals == (), "so coarse a look rules nothing out"
 
 
@@ -124,7 +125,7 @@ def test_a_failed_look_is_made_again_and_one_that_always_fails_is_left_out(world
         eye.change = fail
         result = looks(world, eye, COUNT, workers=1, search=ak.Search(traversal="looks", cell=32, k=4))
         assert result.prediction == 1, "the evidence found elsewhere is kept"
-        assert (result.coverage == 1.0) == is_whole and len(failed) == min(limit, MOST_FAILURES)
+        assert (result.explored == 1.0) == is_whole and len(failed) == min(limit, MOST_FAILURES)
 
 
 def test_looks_show_fewer_sheets_once_so_many_were_refused(world: World) -> None:
@@ -137,7 +138,27 @@ def test_looks_show_fewer_sheets_once_so_many_were_refused(world: World) -> None
     eye.change = refuse
     result = looks(world, eye, COUNT, workers=1, search=ak.Search(traversal="looks", cell=32, k=4))
     shown = [len(request.facts.sheets) for request in _only(eye.requests, "look")]
-    assert shown[:2] == [4, 2] and set(shown[2:]) == {1} and result.coverage == 1.0 and result.prediction == 1
+    assert shown[:2] == [4, 2] and set(shown[2:]) == {1} and result.explored == 1.0 and result.prediction == 1
+
+
+@pytest.mark.parametrize("is_hasty", [False, True])
+def test_not_there_is_an_answer_once_all_was_seen(world: World, is_hasty: bool) -> None:
+    eye = Eye([], settled_by="one")
+    eye.is_hasty = is_hasty
+    eye.first = ((20.0, 30.0),)
+    result = looks(world, eye)
+    assert result.prediction == ABSENT and result.answer_in_words == "not there" and not result.without_evidence
+    assert result.coverage.is_complete and result.coverage.share(4.0) == 1.0 and result.explored == 1.0
+    assert (result.coverage.shortest_event_s or 9) <= 4.0 * 1.25 and "anything that lasts" in result.coverage.text
+    assert replace(WHEN, answer=ABSENT).is_right(result.prediction) and "not there" in str(result)
+    assert ak.walk.html(result).count("not there") and "10:00.0 of 10:00.0 at 4 s" in ak.walk.html(result)
+
+
+def test_not_found_is_another_word_where_not_all_was_seen(long_world: World) -> None:
+    result = looks(long_world, Eye([]), budget=ak.Budget(calls=12))
+    assert result.prediction == ABSENT and result.answer_in_words == "not found"
+    assert not result.coverage.is_complete and result.coverage.share(4.0) < 1
+    assert "longest stretch not seen so finely" in str(result)
 
 
 @given(st.integers(0, 10**6), st.integers(1, 12), st.integers(1, 5))

@@ -26,6 +26,8 @@ class Eye:
         self.truth_s, self.lasts_s, self.settled_by = tuple(truth_s), lasts_s, settled_by
         self.first: tuple[Span, ...] = ()
         """Stretches that its plan names, whatever they hold."""
+        self.is_hasty = False
+        """Whether it says that something is not there before it has seen all."""
         self.requests: list[Request] = []
         self.change: Callable[[Request, dict[str, Any]], None] = lambda request, answer: None
         """Changes an answer before it is given, or raises."""
@@ -67,12 +69,16 @@ class Eye:
         """Answer with what is kept, or with anything where nothing is and an answer is wanted."""
         items = call.sheet.scratchpad.items
         erase = {"erase": []} if items else {}
+        if self.is_hasty and not items and not call.over:
+            return {"reasoning": "", "conclusion": {"action": "not_there", "sure": 0.9}}
         if not (items or call.over or not call.known.seen.unseen(*call.known.root, call.known.grain_s)):
             return {"reasoning": "", **erase, "conclusion": {"action": "look", "look": []}}
         times_s = [item.timestamp_s for item in items] or [0.0, 1.0]
         supporting = {"supporting": [item.label for item in items][:64]} if items else {}
         if call.frames and not items:
             supporting = {"supporting": []}
+        if not items and call.question.can_be_absent:
+            return {"reasoning": "", "conclusion": {"action": "not_there", "sure": 0.9}}
         answer: dict[str, Any] = {"start_s": min(times_s), "end_s": max(*times_s, min(times_s) + 0.1)}
         if call.question.kind == "count":
             answer = {"answer": sum(any(a <= t < b for t in times_s) for a, b in self.truth_s)}

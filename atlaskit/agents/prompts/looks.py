@@ -48,11 +48,12 @@ PLAN = (
     "moments); what each possible answer would look or sound like. settled_by: one, if a single such moment settles "
     "the answer; first or last, if the question is which comes first or last, or about the first or last such moment; "
     "all, if the answer depends on all such moments (a number, a whole order, a summary, whether there is any). "
-    "lasts_s: for how many seconds at least what is looked for can be seen without a break, as the question says or "
-    "your best guess; the video is gone through in steps of that length, so a smaller number finds shorter things and "
-    "costs more. keep: cells of this sheet whose frame itself is evidence, if there are any. look: up to {most} "
-    "stretches in seconds to be seen before the rest, best first; a stretch is shown at steps of lasts_s or finer, or, "
-    "if that takes more than four sheets of 64 frames, on one sheet. Name none ([]) if nothing stands out: then the "
+    "lasts_s: for how many seconds at the very least what is looked for can be seen without a break, as the question "
+    "says or your lowest guess; the video is gone through in steps of that length, so what is shorter may be missed, "
+    "and a smaller number costs more. keep: cells of this sheet whose frame itself is evidence, if there are any. "
+    "look: up to {most} stretches in seconds to be seen before the rest, best first; a stretch is shown at steps of "
+    "lasts_s or finer, or, if that takes more than four sheets of 64 frames, on one sheet. Name none ([]) if nothing "
+    "stands out: then the "
     "whole is gone through in order, from the end if the last moment settles the answer, until it is settled."
 )
 LOOK = (
@@ -75,9 +76,13 @@ VERDICT = (
     "chance that it is right. look: otherwise; name up to {most} stretches in seconds to see next, best first. With "
     "none ([]) what is unseen is gone through in order of time."
 )
+NOT_THERE = (
+    "not_there: if what is asked for is nowhere in what is searched; that is an answer like any other, and counts once "
+    "all was gone through."
+)
 LAST = (
     "The search is over: {why} Judge the evidence. {trust} Erase labels whose frame has nothing to do with the "
-    "question. Then give the answer that is supported best, in any case one; sure is the chance that it is right."
+    "question. Then conclude. answer: the one that is supported best; sure is the chance that it is right."
 )
 SETTLED = {
     "one": "One such moment settles the answer.",
@@ -324,6 +329,7 @@ class VerdictCall:
             known.text,
             "" if self.over else self.progress,
             asked.format(trust=TRUST, most=MOST_STRETCHES, why=self.over),
+            NOT_THERE if self.question.can_be_absent else "",
             EXACT if self.question.kind == "when" else "",
             cite,
         )

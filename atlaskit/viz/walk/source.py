@@ -14,7 +14,7 @@ from typing import Any
 
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.environment.memory import Scratchpad
-from atlaskit.environment.question import Answered, Question, Span
+from atlaskit.environment.question import ABSENT, Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
@@ -153,6 +153,8 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
     if question is None or not decisions:
         return None
     answer = decisions[-1].answer
+    if answer.get("absent") is True:
+        return ABSENT
     try:
         if question.kind == "when":
             spans = merged(map(_span, answer["intervals"] if question.several else [answer]))

@@ -127,6 +127,8 @@ def _change(event: Event) -> dict[str, Any]:
     if isinstance(event, Report | Review):
         change["dead"] = _rounded(event.dead_s)
         change["alive"] = _rounded(event.alive_s)
+    if isinstance(event, Look):
+        change["seen"] = _rounded(event.intervals_s)
     if isinstance(event, Reopen):
         change["stays"] = _rounded(event.dead_zones_s)
     if isinstance(event, Assign):

@@ -37,7 +37,7 @@ class MemoryAt {
   }
 
   reset() {
-    Object.assign(this, { next: 0, evidence: new Map(), dead: [] });
+    Object.assign(this, { next: 0, evidence: new Map(), dead: [], seen: [] });
   }
 
   at(step) {
@@ -46,11 +46,12 @@ class MemoryAt {
     return this;
   }
 
-  apply({ add = [], erase = [], dead = [], alive = [], stays = null }) {
+  apply({ add = [], erase = [], dead = [], alive = [], seen = [], stays = null }) {
     for (const [label, time] of add) this.evidence.set(label, time);
     for (const label of erase) this.evidence.delete(label);
     if (stays) this.dead = stays;
     if (dead.length) this.dead = joined([...this.dead, ...dead]);
+    if (seen.length) this.seen = joined([...this.seen, ...seen]);
     for (const span of alive) this.dead = without(this.dead, span);
   }
 }
