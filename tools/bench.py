@@ -18,7 +18,6 @@ import bench_finding
 import bench_nano
 import bench_search
 import bench_server
-import bench_tokens
 import bench_video
 import numpy as np
 from bench_video import MEDIA, seconds, ten_minutes_720p
@@ -126,7 +125,6 @@ def main() -> int:
     bench_cache.main(ten_minutes_720p())
     bench_search.main()
     bench_finding.main()
-    bench_tokens.main()
     bench_video.atlasworld(MEDIA)
     bench_video.table(MEDIA)
     bench_explorer.main(MEDIA)

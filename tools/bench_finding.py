@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from bench_intervals import bounded, ratio_of_sums
 from bench_search import HOURS_10, KINDS, SMALL, SlowOracle, page_and_worlds, publish, questions_of, world_of
-from bench_tokens import bounded, ratio_of_sums
 from tqdm import tqdm
 
 import atlaskit as ak
@@ -35,9 +35,7 @@ ARMS: dict[str, ak.Search] = {
     "paper": PAPER,
     "dfs": ak.Search(traversal="dfs"),
     "dfs, words": ak.Search(traversal="dfs", scouts=("words",)),
-    "dfs, second look": ak.Search(traversal="dfs", second_look=True),
     "dfs, votes=5": ak.Search(traversal="dfs", votes=5),
-    "dfs, steps, probe": ak.Search(traversal="dfs", thrift=("steps", "probe")),
     "best but words": replace(BEST, scouts=()),
     "best": BEST,
 }

@@ -14,8 +14,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bench_intervals import bounded, ratio_of_sums
 from bench_search import HOURS_10, page_and_worlds, publish
-from bench_tokens import bounded, ratio_of_sums
 from bench_video import MEDIA
 
 import atlaskit as ak

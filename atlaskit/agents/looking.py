@@ -133,7 +133,7 @@ class Looking:
     def answer(self) -> Result:
         """Explore, judge, and return the result."""
         stop = self.explore()
-        if self.verdict is None or (self.search.votes > 1 and not isinstance(self.verdict.answer, AbsentAnswer)):
+        if self.verdict is None or ((self.search.votes or 1) > 1 and not isinstance(self.verdict.answer, AbsentAnswer)):
             self.decide(stop)
         pad, zones = self.scratchpad, self.dead_zones
         sheet = self.atlas.sheet(pad, most=len(pad))
@@ -491,7 +491,7 @@ class Looking:
         fields = conclusion.model_dump(exclude={"action", "sure"})
         answer = schema.model_validate({"reasoning": review.answer.reasoning, **fields})
         decision = replace(review, answer=answer, usage=Usage())
-        if self.search.votes > 1:
+        if (self.search.votes or 1) > 1:
             return decision  # the votes are the decision
         self.master.record(events.Decision, decision, shown, answer=answer.model_dump())
         if not len(self.scratchpad):
@@ -501,7 +501,7 @@ class Looking:
 
     def decide(self, stop: Stop) -> None:
         """Ask for the answer in any case: the search is over, or several votes are wanted."""
-        run, votes = self.run, self.search.votes
+        run, votes = self.run, self.search.votes or 1
         if votes > 1:
             root = None if len(self.scratchpad) else self.root_sheet()
             self.verdict = self.master.decide(
@@ -545,5 +545,9 @@ class Looking:
         )
 
     def root_sheet(self) -> Observation:
-        """Return the sheet of the whole, hatched by the current dead zones."""
-        return self.atlas.observe(self.atlas.start(dead_zones=self.dead_zones))
+        """Return the sheet of the whole. It is the same in every call, for what caches images.
+
+        It is not hatched: that all was gone through is said in words, and what stands out in it
+        helps to judge what was found.
+        """
+        return self.atlas.observe(self.atlas.start())

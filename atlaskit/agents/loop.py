@@ -100,8 +100,6 @@ class Loop:
     """Labels that it left: with just this evidence, another review would judge the same."""
     unfollowed: tuple[UnfollowedRecord, ...] = ()
     """What the last review named and cannot be searched."""
-    has_reopened: bool = False
-    """Whether the second look has begun."""
 
     def __post_init__(self) -> None:
         root = self.atlas.start()
@@ -111,7 +109,7 @@ class Loop:
     def answer(self) -> Result:
         """Explore, decide, and return the result."""
         stop = self.explore()
-        votes, sample = self.search.votes, self.search.sample
+        votes, sample = self.search.votes or 1, self.search.sample
         # Samples of several votes, in all runs with as many votes, are different ones.
         root = None if len(self.scratchpad) else self.root()
         decision = self.master.decide(self.atlas, self.scratchpad, root, votes, sample * (votes - 1))
@@ -132,7 +130,7 @@ class Loop:
         strategy = self.plan()
         while True:
             # May there be another round?
-            if not frontier.open and not self.look_again():
+            if not frontier.open:
                 return "explored"
             if self.rounds == search.max_rounds:
                 return "rounds"
@@ -147,14 +145,12 @@ class Loop:
             # Choose regions, by the priority queue with virtual loss.
             chosen = choose(strategy, frontier, workers=self.workers, steps=search.steps or Preset.steps)
             if not chosen:
-                if self.look_again():
-                    continue
                 return "explored"
             # Explore them in parallel, a worker each, with the next probe beside them.
             visits, probe = self.send(chosen)
             # Merge what the workers found, in the order in which they were sent.
             self.merge(visits)
-            self.has_scores = self.rank(probe) if probe else self.has_scores and self.keeps_scores()
+            self.has_scores = self.rank(probe) if probe else False
             if stop := self.master.silence(visits):
                 return stop
             # Review new evidence: does it suffice, where to look next, what to erase?
@@ -219,10 +215,6 @@ class Loop:
         )
         return isinstance(outcome, Reply)
 
-    def keeps_scores(self) -> bool:
-        """Return whether no new probe is needed: with thrift "probe", while there are scores."""
-        return "probe" in self.search.thrift and any(region.score for region in self.frontier.scored)
-
     def send(self, chosen: Sequence[Assignment]) -> tuple[list[Visit], Probe | None]:
         """Send a worker to each region; return their visits, and the probe that ran beside them.
 
@@ -230,7 +222,7 @@ class Loop:
         cancels the calls that are in flight.
         """
         search, meter, steps = self.search, self.run.meter, [assignment.steps for assignment in chosen]
-        looks_ahead = search.look_ahead and "probe" not in search.thrift and self.rounds != search.max_rounds
+        looks_ahead = search.look_ahead and self.rounds != search.max_rounds
         ahead = looks_ahead and meter.can_look_ahead(steps)
         tasks = [
             Task(
@@ -274,7 +266,7 @@ class Loop:
 
     def visit(self, task: Task) -> Visit:
         """Let a worker explore a region; this changes nothing here."""
-        return Worker(self.run, self.atlas, task, "steps" in self.search.thrift, self.survey).explore()
+        return Worker(self.run, self.atlas, task, self.survey).explore()
 
     def merge(self, visits: Sequence[Visit]) -> None:
         """Merge visits, in the order in which their regions were handed out.
@@ -361,28 +353,6 @@ class Loop:
             alive_s=tuple(alive_s),
             unfollowed=self.unfollowed,
         )
-
-    def look_again(self) -> bool:
-        """Open what was explored again, half a cell later; return whether there is any.
-
-        This happens once in a run. What was seen as finely as the run can see stays ruled out:
-        nothing lies between frames that are less than a second apart, or at the greatest depth. All
-        else is no longer dead: what a coarse look did not show, a look between its frames may. What
-        is ruled out a second time stays so.
-        """
-        if not self.search.second_look or self.has_reopened or self.is_sufficient:
-            return False
-        visits, self.visits, self.has_reopened = self.visits, [], True
-        finest = {grid for visit in visits for grid in visit.finest}
-        again = [visit.region.between() for visit in visits if visit.region not in finest]
-        if not again:
-            return False
-        dead = [span for grid in finest for span in self.dead_zones.within(grid.start_s, grid.end_s).intervals]
-        self.dead_zones, self.has_scores = DeadZones().add_all(dead), False
-        grids = self.frontier.reopen(again)
-        paths, zones_s = tuple(grid.path for grid in grids), self.dead_zones.intervals
-        self.run.log(events.Reopen(round=self.rounds, paths=paths, dead_zones_s=zones_s))
-        return True
 
     def root(self) -> Observation:
         """Return the root grid, masked by the current dead zones."""

@@ -105,20 +105,14 @@ def _probe_shape(top: int) -> type[BaseModel]:
     return reply_model("ProbeAnswer", reasoning=Text, top=several(ranked, 0, top))
 
 
-def step_schema(legal: LegalSet, may_finish: bool = False) -> ParametricSchema:
-    """Return the schema of a step: a variant for each legal action, with the cells it may name.
-
-    Args:
-        legal: The legal actions.
-        may_finish: Whether a reply that adds evidence or marks cells also says if that ends the
-            visit.
-    """
+def step_schema(legal: LegalSet) -> ParametricSchema:
+    """Return the schema of a step: a variant for each legal action, with the cells it may name."""
     values = tuple((name, cells) for name, cells in legal.cells.items() if cells)
-    return ParametricSchema(_step_shape(tuple(legal.cells), may_finish), values)
+    return ParametricSchema(_step_shape(tuple(legal.cells)), values)
 
 
 @cached_shape
-def _step_shape(names: tuple[str, ...], may_finish: bool) -> type[BaseModel]:
+def _step_shape(names: tuple[str, ...]) -> type[BaseModel]:
     variants = list[type[BaseModel]]()
     for name in sorted(names, key=lambda name: ("cell", "cells", "claims", "nothing").index(ACTIONS[name].takes)):
         fields: dict[str, Any] = {field: Literal[value] for field, value in ACTIONS[name].given.items()}
@@ -130,9 +124,8 @@ def _step_shape(names: tuple[str, ...], may_finish: bool) -> type[BaseModel]:
             case "claims":
                 claim = reply_model("ClaimedCell", cell=among(name), description=Text, confidence=Confidence)
                 fields["items"] = several(claim, 1, MOST_ITEMS)
-        ending = {"finished": bool} if may_finish and {"cells", "items"} & set(fields) else {}
         form = name.title().replace("_", "")
-        variants.append(reply_model(form, action=Literal[word_of(name)], **fields, **ending))
+        variants.append(reply_model(form, action=Literal[word_of(name)], **fields))
     return reply_model("StepAnswer", thought=Text, action=Union[tuple(variants)])
 
 
@@ -147,11 +140,6 @@ def to_action(answer: Any) -> Action:
         for name, kind in ACTIONS.items()
         if word_of(name) == chosen.action and all(getattr(chosen, field) == each for field, each in kind.given.items())
     )
-
-
-def ends_visit(answer: Any) -> bool:
-    """Return whether a validated answer to a step says that its action ends the visit."""
-    return bool(getattr(answer.action, "finished", False))
 
 
 def review_schema(

@@ -111,7 +111,6 @@ def ask(
     )
     with run:
         fit, patch = fit_for(vlm, settings.fit)
-        between = settings.second_look if isinstance(settings.second_look, str) else None
         is_by_looks = settings.traversal == LOOKS
         atlas = Atlas(
             run.video,
@@ -128,7 +127,6 @@ def ask(
             within=within,
             ruled=preset_for(vlm).ruled,
             min_span_s=settings.min_span_s,
-            between=between,
         )
         settings = settings.with_plateau(atlas.rules.max_depth)
 
@@ -154,10 +152,9 @@ def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> 
         "sampling": search.sampling,
         "cells": search.cells,
         **({"labels": atlas.labels} if search.traversal == LOOKS else {}),
-        **({"thrift": list(search.thrift)} if search.thrift else {}),
         "traversal": search.traversal if strategy is None else strategy_name(strategy),
         "workers": workers,
         **{name: getattr(search, name) for name in ("steps", "plateau", "min_rounds", "max_rounds", "look_ahead")},
-        **{name: value for name, value in search.changed().items() if name in ("second_look", "votes", "min_span_s")},
+        **{name: value for name, value in search.changed().items() if name in ("votes", "min_span_s")},
         **survey.recorded(),
     }

@@ -29,13 +29,6 @@ from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Named = Literal["paper", "best"]
 """The names that a search has."""
-Measure = Literal["steps", "probe"]
-"""How a run may make fewer calls.
-
-* steps: a worker may end its visit with the reply that keeps evidence or marks cells.
-* probe: the master probes again only when no cell that it scored is left, and never ahead.
-"""
-MEASURES: tuple[Measure, ...] = get_args(Measure)
 MARK = re.compile(r"film-[0-9a-f]{16}-\d+|drawn-[0-9a-f]{16}")
 """Fingerprints that `atlasworld` gives its videos. They come from the script, not from the file."""
 NAME = re.compile(r"atlasworld-\d+-[\d.e+]+s-\d+x\d+-\d+fps\b.*")
@@ -43,15 +36,6 @@ NAME = re.compile(r"atlasworld-\d+-[\d.e+]+s-\d+x\d+-\d+fps\b.*")
 USUAL_FORMAT = ((640, 360), 12.0)
 """Size and frame rate of a world, unless the caller chooses others. Hardly any camera has twelve
 frames in a second, so this tells a world whose file was renamed."""
-
-
-def _measures(thrift: object) -> tuple[Measure, ...]:
-    """Return measures in one order; raise InputError for a name that is none of them."""
-    if isinstance(thrift, str) or not isinstance(thrift, Sequence):
-        raise InputError(f"thrift must be a tuple of names; got {thrift!r:.80}.")
-    if unknown := [name for name in thrift if name not in MEASURES]:
-        raise InputError(f"thrift knows {', '.join(MEASURES)}; got {unknown[0]!r:.80}.")
-    return tuple(name for name in MEASURES if name in thrift)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,7 +46,7 @@ class Search:
         InputError: If a value is not one that its setting takes.
 
     Examples:
-        >>> search = ak.Search(traversal="dfs", second_look=True)
+        >>> search = ak.Search(traversal="dfs", min_rounds=2)
         >>> ak.ask(video, question, vlm=vlm, search=search).settings["traversal"]
         'dfs'
     """
@@ -104,15 +88,9 @@ class Search:
     look_ahead: bool = True
     """Whether the next probe runs beside the workers: this saves time, and wastes a call if no
     round follows."""
-    second_look: bool | Sampling = False
-    """Whether a search that has explored everything without finding enough opens the regions again,
-    half a cell later; or which frame stands for a cell then, by the name of a sampling."""
-    votes: int = 1
+    votes: int | None = 1
     """The most decisions that are asked for; the answer of the majority counts. Above 1 the model
-    needs a temperature."""
-    thrift: Sequence[Measure] = ()
-    """Measures that make fewer calls: steps, probe. nano, which was taught fixed prompts, can have
-    probe."""
+    needs a temperature. None: five where the model has one, and one where it has none."""
     scouts: Sequence[str | Scout] = ()
     """What says, without the model, where to look first: words (what is said shares words with the
     question) or, in Python, functions."""
@@ -126,9 +104,9 @@ class Search:
         self._check_grid()
         self._check_limits()
         resolve_strategy(self.traversal)
-        object.__setattr__(self, "thrift", _measures(self.thrift))
         resolve_scouts(self.scouts)
-        check_whole("votes", self.votes)
+        if self.votes is not None:
+            check_whole("votes", self.votes)
         check_whole("sample", self.sample, least=0)
         if not isinstance(self.look_ahead, bool):
             raise InputError(f"look_ahead is True or False; got {self.look_ahead!r:.80}.")
@@ -150,8 +128,6 @@ class Search:
         known = ", ".join(SAMPLINGS)
         if self.sampling not in SAMPLINGS:
             raise InputError(f"sampling is one of {known}; got {self.sampling!r:.80}.")
-        if not isinstance(self.second_look, bool) and self.second_look not in SAMPLINGS:
-            raise InputError(f"second_look is True, False or one of {known}; got {self.second_look!r:.80}.")
 
     def _check_limits(self) -> None:
         steps = self.steps
@@ -186,6 +162,19 @@ class Search:
             own["plateau"] = preset.plateau
         return replace(self, **own)
 
+    @classmethod
+    def named(cls, name: Named, **changes: Any) -> Search:
+        """Return the settings of a named search, some of them changed.
+
+        Raises:
+            InputError: If no search has that name, or a value is not one that its setting takes.
+
+        Examples:
+            >>> ak.Search.named("best", sampling="keyframe").traversal
+            'looks'
+        """
+        return replace(named_search(name), **changes)
+
     def __repr__(self) -> str:
         return f"Search({', '.join(f'{name}={value!r}' for name, value in self.changed().items())})"
 
@@ -203,12 +192,14 @@ class Search:
         return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
 
 
+VOTES = 5
+"""Decisions that are asked for where a search leaves it open and the replies of the model vary."""
 PAPER = Search()
 BEST = Search(
     sampling="shots",
     traversal="looks",
     scouts=("words",),
-    votes=5,
+    votes=None,
 )
 NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 """The searches that have a name."""
@@ -217,8 +208,7 @@ NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **changes: Any) -> Search:
     """Return the settings of a search by a model, with the grid and the steps that suit it.
 
-    A model that was taught fixed prompts gets the paper's search as "best"; one whose replies do
-    not vary, no votes.
+    A model that was taught fixed prompts gets the paper's search as "best".
 
     Args:
         search: The settings, or their name.
@@ -231,15 +221,15 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
     chosen = named_search(search)
     if search == "best":
         chosen = PAPER if preset_for(vlm).words else chosen
-        chosen = chosen if can_vote(vlm) else replace(chosen, votes=1)
     chosen = replace(chosen, **changes)
-    check_votes(vlm, chosen.votes)
-    is_untaught = chosen.cells == "full" or "steps" in chosen.thrift or chosen.traversal == LOOKS
+    if chosen.votes is None:
+        chosen = replace(chosen, votes=VOTES if can_vote(vlm) else 1)
+    check_votes(vlm, chosen.votes or 1)
+    is_untaught = chosen.cells == "full" or chosen.traversal == LOOKS
     if preset_for(vlm).words and is_untaught:
         name = printable(str(getattr(vlm, "name", vlm)), 60)
         raise InputError(
-            f'{name} was taught prompts with cells="compact", of traversals other than "looks" and without thrift '
-            '"steps", and no others.'
+            f'{name} was taught prompts with cells="compact", of traversals other than "looks", and no others.'
         )
     return chosen.suited_to(vlm)
 

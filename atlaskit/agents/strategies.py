@@ -8,9 +8,8 @@ the words of the question), or any function of this form:
         return [Assignment(region, "dfs", steps) for region in frontier.best(workers)]
 
 The search calls the strategy once a round, when no worker is running. The strategy returns at most
-`workers` assignments, to different open regions; an empty list ends the search, or begins the
-second look. A strategy must depend on the frontier alone, or the result depends on the timing of
-threads.
+`workers` assignments, to different open regions; an empty list ends the search. A strategy must
+depend on the frontier alone, or the result depends on the timing of threads.
 """
 
 from __future__ import annotations
@@ -31,9 +30,8 @@ __all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
 
 PRIOR_WEIGHT = 0.7
 """Score that a prior of 1 amounts to, so that what the master is sure of comes first."""
-Source = Literal["root", "marked", "suggested", "again"]
-"""Why a region is queued: a root cell, a cell a worker marked, a time that a review named, or a
-second look at a region that was explored."""
+Source = Literal["root", "marked", "suggested"]
+"""Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
 
 VIRTUAL_LOSS = 1.0
 """What a region loses while a region that overlaps it is explored."""
@@ -156,18 +154,6 @@ class Frontier:
         for grid in grids:
             if grid not in self._visits and grid not in self._open:
                 self._put(Region(grid, "marked", score))
-
-    def reopen(self, shifted: Iterable[Grid]) -> tuple[Grid, ...]:
-        """Queue regions that were visited, shifted by half a cell; return them.
-
-        Each has half of the score that it had, so that the likeliest comes first until the master
-        scores them again.
-        """
-        grids = tuple(shifted)
-        for grid in grids:
-            before = self._visits.get(replace(grid, shift=()))
-            self._put(Region(grid, "again", ((before and before.score) or 0.0) / 2))
-        return grids
 
     def best(self, count: int, among: Callable[[Region], bool] = lambda region: True) -> list[Grid]:
         """Return the regions to explore next, best first; the queue does not change.

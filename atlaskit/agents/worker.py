@@ -16,9 +16,8 @@ from typing import Any, Literal
 from atlaskit.agents.budget import Allotment, larger
 from atlaskit.agents.prompts import StepCall, Turn
 from atlaskit.agents.run import Run, request_for
-from atlaskit.agents.schemas import ends_visit, to_action
+from atlaskit.agents.schemas import to_action
 from atlaskit.agents.scouts import Survey
-from atlaskit.environment.actions import Finished
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.mdp import Traversal
@@ -120,8 +119,6 @@ class Worker:
     run: Run
     atlas: Atlas
     task: Task
-    may_finish: bool = False
-    """Whether the reply that keeps evidence or marks cells may end the visit."""
     survey: Survey = Survey()
     turns: tuple[Turn, ...] = ()
     """The turns so far."""
@@ -208,8 +205,7 @@ class Worker:
         task, seen = self.task.search_task, self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
         hints = self.survey.told(task, self.state.grid, open_cells)
-        begin, ends = self.begin, self.may_finish
-        return StepCall(self.run.question, task, seen, self.turns, steps_left, begin, ends, hints, self.idle_left)
+        return StepCall(self.run.question, task, seen, self.turns, steps_left, self.begin, hints, self.idle_left)
 
     @property
     def idle_left(self) -> int:
@@ -222,11 +218,8 @@ class Worker:
         An illegal action changes nothing: it costs the step, and the model is told why.
         """
         before, action, problem = self.observation, to_action(reply.answer), ""
-        ends = ends_visit(reply.answer)
         try:
             self.state = self.atlas.act(self.state, action)
-            if ends:
-                self.state = self.atlas.act(self.state, Finished())
         except IllegalAction as error:
             problem = str(error)
         after = self.observation = self.atlas.observe(self.state)
@@ -244,7 +237,6 @@ class Worker:
             interval_s=(before.view.grid.start_s, before.view.grid.end_s),
             depth=before.state.depth,
             action=ActionRecord.of(action),
-            then="finished" if ends and not problem else "",
             problem=problem,
             shown=None if problem else ShownRecord.of(after),
             found=found,

@@ -152,8 +152,6 @@ class Atlas:
     """Whether images have gutters, strips of text and hatched dead cells: see `Look.ruled`."""
     min_span_s: float = SUB_SECOND
     """Span in seconds below which a cell is not expanded."""
-    between: Sampling | None = None
-    """Which frame represents a cell of a grid that is moved by half a cell; None: as `sampling`."""
     state: State = field(init=False)
     """The state that `reset` and `step` change."""
 
@@ -224,8 +222,6 @@ class Atlas:
     def view(self, state: State) -> View:
         """Return the view of a state's grid, dead cells black."""
         grid, look = state.grid, self.look
-        if self.between and grid.shift:
-            look = replace(look, sampling=self.between)
         is_stretch = grid != self.root and not grid.path
         if is_stretch and grid.resolution_s <= EVEN_S:
             look = replace(look, sampling="midpoint")

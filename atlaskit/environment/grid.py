@@ -165,20 +165,6 @@ class Grid:
         self._check_index(index)
         return Grid(self.root_start_s, self.root_end_s, self.k, (*self.path, index), self.shift)
 
-    def between(self) -> Grid:
-        """Return this grid moved by half a cell: its midpoints lie between those of this one.
-
-        It is moved later; the last grid of the video, which has no later time, is moved earlier.
-        The grids below it tile it as exactly as those below any other.
-
-        Raises:
-            InputError: This is the root grid, which cannot be moved, or the grid is moved already.
-        """
-        if not self.path or self.shift:
-            raise InputError("Only a grid below the root, and each only once, can be shifted by half a cell.")
-        is_last = all(index == self.size - 1 for index in self.path)
-        return replace(self, shift=(self.depth, -1 if is_last else 1))
-
     def over(self, start_s: float, end_s: float) -> Grid:
         """Return this grid moved so that an interval lies in its middle, as far as it can be.
 

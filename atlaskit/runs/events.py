@@ -267,8 +267,6 @@ class Step(Call):
     interval_s: Span
     depth: int
     action: ActionRecord
-    then: Literal["", "finished"] = ""
-    """What the same reply did after the action."""
     problem: str
     """Why the action was not possible; empty if it was."""
     shown: ShownRecord | None
@@ -366,15 +364,6 @@ class Vote(Call):
 
     step: Literal["decision"]
     answer: dict[str, Any]
-
-
-class Reopen(Event):
-    """Ruled-out regions were opened again, half a cell shifted, for a second look."""
-
-    paths: tuple[Path, ...]
-    """Paths of the regions."""
-    dead_zones_s: tuple[Span, ...]
-    """The dead zones that remain."""
 
 
 class Decision(Call):

@@ -28,7 +28,6 @@ from atlaskit.runs.events import (
     Path,
     Plan,
     Probe,
-    Reopen,
     Report,
     Review,
     Scout,
@@ -58,7 +57,6 @@ TITLES: dict[str, str] = {
     "step": "a worker takes a step",
     "report": "a worker reports",
     "review": "the evidence is reviewed",
-    "reopen": "the search looks again",
     "vote": "the master votes",
     "decision": "the question is answered",
     "cite": "the frames that the answer cites become evidence",
@@ -148,8 +146,6 @@ def summary(event: Event) -> str:
         case Review(erased=erased, reasoning=reasoning):
             labels = f"; erased {_listed(erased)}" if erased else ""
             return f"{'sufficient' if event.sufficient else 'continue'}{labels}: {reasoning}"
-        case Reopen(paths=paths):
-            return f"{counted(len(paths), 'region')} opened again, between the frames that were seen"
         case Decision(answer=answer):
             return _answer_text(answer)
         case Vote(answer=answer):
@@ -220,7 +216,6 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             yield from (("found", item_text(item)) for item in event.found)
             yield "marked", f"{counted(len(event.marked), 'region')} as promising" if event.marked else ""
             yield "hints", _hints_text(event.hints)
-            yield "then", "the worker finishes its region" if event.then else ""
         case Plan():
             yield "reasoning", event.reasoning
             yield "settled by", SETTLED[event.settled_by]
@@ -233,8 +228,6 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
         case Report():
             yield "it ended because", STOPS[event.stop]
             yield "region", "not explored to the end" if event.is_open else "explored to the end"
-        case Reopen():
-            yield "opened again", _paths_text(event.paths)
         case Scout():
             yield f"hints of {event.scout}", _hints_text(event.hints) or event.note
         case Probe():

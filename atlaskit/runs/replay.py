@@ -29,7 +29,6 @@ from atlaskit.runs.events import (
     Event,
     Look,
     Plan,
-    Reopen,
     Report,
     Review,
     SheetRecord,
@@ -177,8 +176,6 @@ class _DrawingSettings(BaseModel):
     sampling: Sampling
     within: list[float] | None = None
     """Only runs that searched a part of the video record it."""
-    second_look: bool | Sampling = False
-    """Only runs that may look again record it; it may name the frame of a cell then."""
 
 
 def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
@@ -211,7 +208,6 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
         patch=settings.patch,
         within=within,
         ruled=settings.ruled,
-        between=settings.second_look if isinstance(settings.second_look, str) else None,
     )
 
 
@@ -316,8 +312,6 @@ def after(event: Event, before: Memory) -> Memory:
             if missing:
                 raise InputError(f"it erases the evidence {missing[0]!r}, which the scratchpad does not hold.")
             return Memory(scratchpad.erase(labels), zones.add_all(dead_s).without_all(alive_s))
-        case Reopen(dead_zones_s=dead_zones_s):
-            return Memory(scratchpad, DeadZones().add_all(dead_zones_s))
         case Cite(found=items) | Plan(found=items):
             return Memory(_with_evidence(items, scratchpad), zones)
     return before

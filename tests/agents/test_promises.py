@@ -13,7 +13,6 @@ from support.searches import search_small
 from support.stand_ins import CHOICE
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.settings import MEASURES
 from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
@@ -24,10 +23,8 @@ KINDS = ("open", "when", "count", "summary")
 SEARCHES = st.fixed_dictionaries(
     {"workers": st.integers(1, 16), "traversal": st.sampled_from(["auto", "dfs", "bfs", "beam", "looks"])},
     optional={
-        "second_look": st.sampled_from([True, "shots"]),
         "votes": st.integers(2, 4),
         "scouts": st.just(("words",)),
-        "thrift": st.lists(st.sampled_from(MEASURES), min_size=1, unique=True).map(tuple),
         "look_ahead": st.booleans(),
     },
 )

@@ -31,8 +31,6 @@ def test_whatever_a_model_makes_of_the_words_the_run_ends_and_is_true(
     world: World, shared_cache: Cache, kind: type[Reader], traversal: str
 ) -> None:
     for question in world.questions[::4]:
-        result = ask(
-            world.drawn, question, vlm=kind(world), cache=shared_cache, traversal=traversal, second_look=True, **SMALL
-        )
+        result = ask(world.drawn, question, vlm=kind(world), cache=shared_cache, traversal=traversal, **SMALL)
         check_all(result, SMALL["budget"])
         assert result.prediction is None or result.is_right == (question.score(result.prediction) == 1.0)

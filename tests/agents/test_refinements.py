@@ -1,32 +1,26 @@
-"""What refines a search: `votes`, `second_look`, `within`, `thrift`, and probes that look ahead."""
+"""What refines a search: `votes`, `within`, and probes that look ahead."""
 
 import threading
-from collections.abc import Mapping
 from typing import Any, Unpack
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.asking import ask
-from support.invariants import check_all, check_memory, check_search
-from support.model_doubles import Babbler, Counting, Overruled
+from support.invariants import check_all
+from support.model_doubles import Babbler
 from support.searches import of_category, search
-from support.stand_ins import CHOICE, Flat
 
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.settings import MEASURES, Search, resolve_search
+from atlaskit.agents.settings import Search, resolve_search
 from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.runs import replay
 from atlaskit.runs.result import Result
-from atlaskit.viz.walk.regions import regions
-from atlaskit.viz.walk.source import open_run
 
 
 class Wavering(Oracle):
@@ -83,67 +77,9 @@ def test_no_further_vote_begins_when_the_tokens_are_spent(long_world: World, lim
     assert asked == [0] and not result.trace.of("vote") and result.prediction is not None
 
 
-AGAIN: Mapping[str, Any] = {"second_look": True, "k": 4, "steps": 3}
-
-
-class Nearsighted(Oracle):
-    """Sees a wanted event only in a grid that is shifted, or in none."""
-
-    sees_between = True
-
-    def complete(self, request: Request, **control: Any) -> Any:
-        observation = getattr(request.facts, "observation", None)
-        is_shifted = observation is not None and observation.state.grid.shift
-        blind = Oracle(self.world, 1.0, seed=self.seed)
-        sees = request.step != "step" or (is_shifted and self.sees_between)
-        return (Oracle(self.world) if sees and request.step != "probe" else blind).complete(request)
-
-
 @pytest.fixture(scope="module")
 def question(small_world: World) -> Question:
     return next(question for question in small_world.questions if question.category == "T2O")
-
-
-@pytest.fixture(scope="module")
-def found(small_world: World, question: Question) -> Result:
-    return search(small_world, question, Cache(None), Nearsighted(small_world), **AGAIN)
-
-
-def test_it_finds_what_lies_between_the_frames(small_world: World, question: Question, found: Result) -> None:
-    once = search(small_world, question, Cache(None), Nearsighted(small_world), k=4)
-    assert (once.stop, once.is_right) == ("explored", False)
-    assert (found.stop, found.is_right) == ("sufficient", True)
-    (reopened,) = found.trace.of("reopen")
-    assert len(reopened.paths) == 16 and len(reopened.dead_zones_s) <= 1, "one grid was opened to the end at most"
-    shifted = [event for event in found.trace.of("step") if event.view.shift]
-    assert shifted and all(event.interval_s[0] % 37.5 for event in shifted), "cells of the root last 37.5 s"
-    check_all(found)
-
-
-@pytest.mark.parametrize("traversal", ["dfs", "bfs", "beam"])
-def test_what_is_ruled_out_twice_stays_so(small_world: World, question: Question, traversal: str) -> None:
-    class Blind(Nearsighted):
-        sees_between = False
-
-    result = search(small_world, question, Cache(None), Blind(small_world), traversal=traversal, **AGAIN)
-    assert result.stop == "explored"
-    assert len(result.trace.of("reopen")) == 1
-    visits = [(s.path, s.shift) for e in result.trace.of("assign") for s in e.sorties]
-    assert all(visits.count(visit) == 1 for visit in visits) and len(visits) >= 32
-    check_memory(result)
-
-
-def test_it_replays_and_draws_the_same(small_world: World, question: Question, found: Result) -> None:
-    cache = Cache(None)
-    first = search(small_world, question, cache, Nearsighted(small_world), **AGAIN)
-    model = Counting(Nearsighted(small_world))
-    again = search(small_world, question, cache, model, replay=True, **AGAIN)
-    assert (again.to_json(), first.to_json(), model.calls) == (found.to_json(), found.to_json(), [])
-    assert replay.memory(found.trace).dead_zones == found.dead_zones
-    shown = [image for image in replay.pictures(found.trace, small_world.drawn, cache) if image.what == "view"]
-    assert any(image.picture.grid.shift for image in shown)
-    told = [region["told"] for region in regions(open_run(found))]
-    assert any("between" in each for each in told)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +109,7 @@ def test_nothing_outside_is_opened_or_becomes_evidence(
 ) -> None:
     start_s, end_s = times[0], min(small_world.drawn.duration_s, times[0] + times[1])
     oracle = Oracle(small_world, error_rate)
-    result = search(small_world, question, Cache(None), oracle, k=4, within=(start_s, end_s), second_look=True)
+    result = search(small_world, question, Cache(None), oracle, k=4, within=(start_s, end_s))
     for event in (*result.trace.of("step"), *result.trace.of("report")):
         assert start_s <= event.interval_s[0] + 1e-6 and event.interval_s[1] <= end_s + 1e-6
     assert all(start_s <= item.timestamp_s <= end_s for item in result.evidence)
@@ -197,60 +133,8 @@ def test_depth_counts_from_the_part(small_world: World) -> None:
 def test_a_model_of_fixed_prompts_refuses_what_changes_them() -> None:
     model = Babbler()
     model.name = "nano@1f0c"
-    with pytest.raises(InputError, match='nano@1f0c was taught prompts with .* without thrift "steps"'):
-        resolve_search(Search(thrift=("steps", "probe")), model)
-    assert resolve_search(Search(thrift=("probe",)), model).thrift == ("probe",)
-
-
-@pytest.mark.family
-@pytest.mark.parametrize("category", WRITERS)
-def test_all_of_it_answers_every_category(long_world: World, shared_cache: Cache, category: str) -> None:
-    question = of_category(long_world, category)
-    off, on = (search(long_world, question, shared_cache, thrift=thrift) for thrift in ((), MEASURES))
-    assert on.is_right and question.score(on.prediction) >= 0.99
-    assert on.total.tokens < off.total.tokens
-    check_all(on)
-
-
-def test_the_reply_that_finds_it_ends_the_visit(long_world: World, shared_cache: Cache) -> None:
-    oracle, question = Counting(Oracle(long_world)), of_category(long_world, "S2A")
-    off, on = (
-        search(long_world, question, shared_cache, oracle, thrift=thrift, traversal="dfs")
-        for thrift in ((), ("steps",))
-    )
-    ending = [event for event in on.trace.of("step") if event.then]
-    assert ending and all(event.then == "finished" for event in ending)
-    assert {event.action.name for event in ending} == {"AddToScratchpad"}
-    assert on.total.calls + len(ending) == off.total.calls
-    assert [event.stop for event in on.trace.of("report")] == [event.stop for event in off.trace.of("report")]
-
-
-def test_an_impossible_action_does_not_end_the_visit(cache: Cache) -> None:
-    """The frame cannot be decoded, so the worker goes on, though it said that it would not."""
-
-    def add(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
-        item = {"cell": 0, "description": "a thing", "confidence": 0.5}
-        return {"thought": "", "action": {"action": "add_to_scratchpad", "items": [item], "finished": True}}
-
-    first = Overruled(Babbler(1), probe=lambda request, answer: {**answer, "top": [{"cell": 0, "score": 1}]}, step=add)
-    given_ = {"workers": 1, "k": 2, "cell": 64, "max_rounds": 1, "steps": 3, "thrift": ("steps",)}
-    for broken, stop in (((0.0, 4.0), "plateau"), ((8.0, 9.0), "finished")):
-        result = ask(Flat(broken=broken), CHOICE, vlm=first, cache=cache, **given_)
-        (report,) = result.trace.of("report")
-        assert report.stop == stop
-        assert all(bool(event.problem) == (not event.then) for event in result.trace.of("step"))
-
-
-def test_a_score_is_used_before_the_master_is_asked_again(long_world: World, shared_cache: Cache) -> None:
-    oracle, question = Oracle(long_world, 0.5, seed=2), of_category(long_world, "SSS")
-    off, on = (
-        search(long_world, question, shared_cache, oracle, thrift=thrift, max_rounds=6, traversal="dfs")
-        for thrift in ((), ("probe",))
-    )
-    assert any(event.ahead for event in off.trace.of("probe"))
-    assert not any(event.ahead for event in on.trace.of("probe"))
-    assert on.rounds > 2 and len(on.trace.of("probe")) < on.rounds
-    check_search(on)
+    with pytest.raises(InputError, match="nano@1f0c was taught prompts with .* and no others"):
+        resolve_search(Search(cells="full"), model)
 
 
 def covered(span: list[float]) -> list[int]:

@@ -46,7 +46,7 @@ def test_the_search_without_settings_is_the_papers(world: World, cache: Cache) -
 
 def test_best_is_what_the_docs_measured_and_the_default(world: World, cache: Cache) -> None:
     settings = ak.ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache).settings
-    measured = {"sampling": "shots", "traversal": "looks", "scouts": ("words",), "votes": 5}
+    measured = {"sampling": "shots", "traversal": "looks", "scouts": ("words",), "votes": None}
     assert BEST.changed() == measured
     recorded = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     assert {name: recorded[name] for name in measured} == measured
@@ -76,8 +76,7 @@ def test_best_has_votes_only_where_replies_vary() -> None:
         ({"steps": 3, "plateau": 3}, "less than the 3 steps"),
         ({"min_rounds": 3, "max_rounds": 2}, "min_rounds must be at most max_rounds, 2"),
         ({"look_ahead": "maybe"}, "look_ahead is True or False"),
-        ({"second_look": "often"}, "second_look is True, False or one of"),
-        *(({"votes": 0}, "votes is a whole number"), ({"thrift": ("sleep",)}, "thrift knows")),
+        *(({"votes": 0}, "votes is a whole number")),
         *(({"scouts": ("wrds",)}, "A scout is"), ({"threads": 0}, "threads is a whole number")),
     ],
     ids=str,
@@ -108,10 +107,10 @@ class TestTheOptions:
 
     def test_each_kind_of_value_is_read(self, parser: argparse.ArgumentParser) -> None:
         words = "--k 4 --max-depth auto --look-ahead no --second-look shots --max-rounds none --min-span-s 0.5"
-        options = parser.parse_args([*words.split(), "--thrift", "steps,probe", "--scouts", "none"])
+        options = parser.parse_args([*words.split(), "--scouts", "none"])
         assert changes_of(options) == {
-            **{"k": 4, "max_depth": "auto", "look_ahead": False, "second_look": "shots", "max_rounds": None},
-            **{"thrift": ("steps", "probe"), "scouts": (), "min_span_s": 0.5},
+            **{"k": 4, "max_depth": "auto", "look_ahead": False, "max_rounds": None},
+            **{"scouts": (), "min_span_s": 0.5},
         }
         with pytest.raises(InputError, match="k is a whole number"):
             changes_of(parser.parse_args(["--k", "many"]))

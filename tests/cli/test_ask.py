@@ -52,7 +52,7 @@ def test_ask_a_served_model(film_file: Path, in_tmp: Path) -> None:
     [
         ("--within 0:02 8s", {"within": [2.0, 8.0]}),
         ("--fit contain --traversal bfs", {"fit": "contain", "traversal": "bfs"}),
-        ("--scouts words --thrift steps", {"scouts": ["words"], "thrift": ["steps"]}),
+        ("--scouts words", {"scouts": ["words"]}),
         ("--count --cell 48", {"cell": 48}),
     ],
 )

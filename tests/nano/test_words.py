@@ -70,7 +70,7 @@ def requests(world: World) -> list[Request]:
         (world.questions[0], Babbler(3), {}),
         (world.questions[1], Babbler(4), {"max_depth": 0, "subtitles": False}),
         (Question("How many?", kind="count"), Babbler(5), {"sampling": "keyframe"}),
-        (Question("What is it?", kind="open"), Babbler(6), {"second_look": True}),
+        (Question("What is it?", kind="open"), Babbler(6), {}),
         (world.questions[2], Curious(7), {"traversal": "dfs"}),
     ]
     cache, requests = Cache(None), list[Request]()

@@ -114,7 +114,7 @@ def check_memory(result: Result) -> None:
     for span in result.dead_zones.intervals:
         assert everything.covers(*span), "some agent was shown it"
         assert not len(result.evidence.within(*span))
-    opened_again = [i for i, e in enumerate(result.trace) if e.kind == "reopen" or getattr(e, "alive_s", ())]
+    opened_again = [i for i, e in enumerate(result.trace) if getattr(e, "alive_s", ())]
     for index, event in enumerate(result.trace):
         if event.kind != "report":
             continue

@@ -171,7 +171,6 @@ class Reader:
                 view=sheet,
             ),
             actions=tuple(actions),
-            may_finish=False,
         )
         reply = oracle.step_reply(self.perception, call)  # type: ignore[arg-type]
         if '"finished": true ends' in texts[0] and reply["action"]["action"] in ("add_to_scratchpad", "mark_promising"):

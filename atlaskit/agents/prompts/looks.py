@@ -288,7 +288,7 @@ class VerdictCall:
     question: Question
     known: Known
     root: Observation
-    """The sheet of the whole, hatched where nothing was found at the step of the search."""
+    """The sheet of the whole."""
     sheet: Sheet
     """The evidence."""
     left_out: int = 0
@@ -314,7 +314,7 @@ class VerdictCall:
         shown: tuple[str | View | Sheet, ...] = ()
         if has_evidence:
             shown = ("The evidence, in order of time, each frame under its label and its time:", self.sheet)
-        cite = "" if has_evidence else "There is no evidence: refer to frames by the numbers of cells."
+        cite = "" if has_evidence or not self.frames else "There is no evidence: refer to frames by the numbers of cells."
         asked = LAST if self.over else VERDICT
         return request(
             "master",

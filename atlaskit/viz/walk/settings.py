@@ -22,8 +22,6 @@ NAMES = {
     "look_ahead": "the next round is scored while workers explore (look_ahead)",
     "scouts": "scouts that say where to look first",
     "votes": "votes on the answer",
-    "second_look": "looks again between the frames seen (second_look)",
-    "thrift": "measures that save tokens (thrift)",
 }
 """Plain names of settings, in the order in which they are shown. Others follow under their own."""
 MAX_SETTINGS = 64

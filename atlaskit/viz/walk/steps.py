@@ -19,7 +19,6 @@ from atlaskit.runs.events import (
     Look,
     Plan,
     Probe,
-    Reopen,
     Report,
     Review,
     Step,
@@ -129,15 +128,13 @@ def _change(event: Event) -> dict[str, Any]:
         change["alive"] = _rounded(event.alive_s)
     if isinstance(event, Look):
         change["seen"] = _rounded(event.intervals_s)
-    if isinstance(event, Reopen):
-        change["stays"] = _rounded(event.dead_zones_s)
     if isinstance(event, Assign):
         change["sent"] = [
             (*_rounded([span])[0], str(number))
             for number, each in enumerate(event.sorties[:MAX_SPANS])
             for span in each.spans_s
         ]
-    return {name: value for name, value in change.items() if value or name == "stays"}
+    return {name: value for name, value in change.items() if value}
 
 
 def _rounded(spans: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
@@ -195,5 +192,3 @@ def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
         yield from (("evidence erased", f"[{label}]", findings.of_label(label)) for label in event.erased)
     if isinstance(event, Report | Review) and event.dead_s:
         yield "ruled out now", spans_text(event.dead_s), None
-    if isinstance(event, Reopen):
-        yield "open again", f"{counted(len(event.paths), 'region')} that had been ruled out", None

@@ -51,8 +51,7 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
     grids = list(_grids(run)) if moments else []
     if not grids and not run.evidence:
         return []
-    rules = [run.settings.get(name, "midpoint") for name in ("sampling", "second_look")]
-    is_exact = all(rule in ("midpoint", True, False) for rule in rules)
+    is_exact = run.settings.get("sampling", "midpoint") == "midpoint"
     return [_row(moment, run, findings, grids, is_exact) for moment in moments]
 
 

@@ -5,10 +5,9 @@ Video-RLM (paper §3.2) are here, those of other systems have a module each.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from typing import Any, Unpack
 
-from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall, TaskCall, Turn
+from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall, TaskCall
 from atlaskit.agents.schemas import MOST_CITED, MOST_INTERVALS, MOST_ITEMS
 from atlaskit.benchmarks.atlasworld.oracle import (
     baselines,
@@ -35,8 +34,8 @@ from atlaskit.benchmarks.atlasworld.oracle.perception import (
 )
 from atlaskit.benchmarks.atlasworld.timeline import WorldEvent
 from atlaskit.benchmarks.atlasworld.world import World
-from atlaskit.environment.actions import Action, AddToScratchpad, Claim, Expand, MarkPromising
-from atlaskit.environment.mdp import State, transition
+from atlaskit.environment.actions import Expand
+from atlaskit.environment.mdp import State
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
@@ -139,31 +138,6 @@ def final_reply(perception: Perception, call: DecisionCall) -> dict[str, Any]:
 
 
 def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
-    """Return the next action, and whether it ends the visit where the call lets it say so.
-
-    It ends the visit if the next reply would do nothing else.
-    """
-    reply = _next_action(perception, call)
-    if call.may_finish and reply["action"]["action"] in ("add_to_scratchpad", "mark_promising"):
-        action: dict[str, Any] = _next_action(perception, _after(call, reply["action"]))["action"]
-        reply["action"]["finished"] = action["action"] == "finished"
-    return reply
-
-
-def _after(call: StepCall, action: dict[str, Any]) -> StepCall:
-    """Return the call that follows an action which adds evidence or marks cells."""
-    view = call.observation.view
-    if action["action"] == "mark_promising":
-        taken: Action = MarkPromising(tuple(action["cells"]))
-    else:
-        cells = [item["cell"] for item in action["items"]]
-        taken = AddToScratchpad(tuple(Claim(cell, "", timestamp_s=view.moments[cell]) for cell in cells))
-    state = transition(call.observation.state, taken)
-    seen = replace(call.observation, state=state, legal=state.legal)
-    return replace(call, observation=seen, turns=(*call.turns, Turn(call.observation, 0, "", "", taken)))
-
-
-def _next_action(perception: Perception, call: StepCall) -> dict[str, Any]:
     """Return the next action: mark, then look closer or add, then expand, then leave."""
     state, legal = call.observation.state, call.observation.legal
     missing = perception.missing(call.question, state.scratchpad)

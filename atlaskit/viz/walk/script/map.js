@@ -46,10 +46,9 @@ class MemoryAt {
     return this;
   }
 
-  apply({ add = [], erase = [], dead = [], alive = [], seen = [], stays = null }) {
+  apply({ add = [], erase = [], dead = [], alive = [], seen = [] }) {
     for (const [label, time] of add) this.evidence.set(label, time);
     for (const label of erase) this.evidence.delete(label);
-    if (stays) this.dead = stays;
     if (dead.length) this.dead = joined([...this.dead, ...dead]);
     if (seen.length) this.seen = joined([...this.seen, ...seen]);
     for (const span of alive) this.dead = without(this.dead, span);
