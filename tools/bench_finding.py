@@ -22,10 +22,11 @@ from bench_tokens import bounded, ratio_of_sums
 from tqdm import tqdm
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.settings import BEST, PAPER
-from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
-from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.evaluation.intervals import interval
+from atlasworld.questions import CATEGORIES
+from atlasworld.ranges import RANGES, seeds
 
 WORLDS = 10
 """Seeds, each with 20 questions: 4 of each kind, on a world of their own."""
@@ -68,7 +69,7 @@ def runs_of(seed: int) -> list[Run]:
     for kind in KINDS:
         world, questions = questions_of(seed, kind)
         for rate in RATES:
-            oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
+            oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(None)
             for question in questions:
                 for arm, search in ARMS.items():
                     search = replace(search, **SMALL)
@@ -83,7 +84,7 @@ def misled_runs_of(seed: int) -> list[Run]:
     world, runs = world_of(seed, HOURS_10, MISLED, 24), []
     for question in (question for question in world.questions if question.misleading_subtitle):
         for rate in RATES:
-            oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
+            oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(None)
             for arm in ("dfs", "dfs, words"):
                 search = replace(ARMS[arm], **SMALL)
                 result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
@@ -136,7 +137,7 @@ def speed(first: int, worlds: int = 6) -> Iterator[str]:
 
     def ask(case: tuple[int, Any, Any], workers: int, delay_s: float) -> tuple[float, int, int]:
         seed, world, question = case
-        model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
+        model, began = SlowOracle(aw.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
         search = ak.Search(traversal="dfs", **SMALL)
         result = ak.ask(world.drawn, question, vlm=model, workers=workers, search=search, cache=ak.Cache(None))
         return time.perf_counter() - began, result.total.calls, result.rounds

@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.settings import MEASURES
-from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.tiles import Look
 from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, CallControl, Image, ModelWrapper, Reply, Request
+from atlasworld.ranges import seeds
 
 WORLDS = 6
 """Seeds, each with a world for every kind of question."""
@@ -175,7 +176,7 @@ def runs_of(seed: int) -> list[Run]:
         world, questions = questions_of(seed, kind)
         cache = ak.Cache(None)
         for name, rates in ORACLES.items():
-            oracle = ak.Oracle(world, *rates, seed)
+            oracle = aw.Oracle(world, *rates, seed)
             for variant, options in VARIANTS.items():
                 for question in questions:
                     model = Counted(oracle, variant)

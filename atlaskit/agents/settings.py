@@ -169,10 +169,10 @@ class Search:
         """Return these settings with the grid and the steps that suit a model where none are given.
 
         `ask` does so by itself. Do it where another model must see the same grids:
-        `ak.evaluate(cases, vlm=ak.Oracle, search=ak.Search().suited_to("nano"))`.
+        `ak.evaluate(cases, vlm=aw.Oracle, search=ak.Search().suited_to("nano"))`.
 
         Args:
-            vlm: A model, its name, or a function that makes one for a world, such as `ak.Oracle`.
+            vlm: A model, its name, or a function that makes one for a world, such as `aw.Oracle`.
 
         Examples:
             >>> ak.Search(traversal="dfs").suited_to("nano").k

@@ -13,8 +13,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
@@ -39,6 +37,8 @@ from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.models.spec import ModelSpec
+from atlasworld import Oracle, World, world
+from atlasworld.ranges import RANGES, seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -288,8 +288,8 @@ def _cases(options: argparse.Namespace) -> Benchmark:
             )
         home = options.root or options.cache / SYNTHETIC
         used = seeds(options.seeds)[: options.worlds]
-        worlds = [atlasworld(seed, 60 * options.minutes, directory=home) for seed in used]
-        found = Benchmark("AtlasWorld", tuple(case for world in worlds for case in world.cases(drawn=options.drawn)))
+        worlds = [world(seed, 60 * options.minutes, directory=home) for seed in used]
+        found = Benchmark("AtlasWorld", tuple(case for each in worlds for case in each.cases(drawn=options.drawn)))
     elif options.root is None:
         raise InputError(f"{options.benchmark} needs its folder: --root FOLDER.")
     else:

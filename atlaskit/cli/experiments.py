@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from atlaskit.benchmarks.atlasworld.seeds import RANGES
 from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.outputs import add_output
@@ -14,6 +13,7 @@ from atlaskit.errors import AtlasError
 from atlaskit.experiments.notebook import run_notebook
 from atlaskit.experiments.report import refresh_index, write_html
 from atlaskit.experiments.runner import run_all
+from atlasworld.ranges import RANGES
 
 EXAMPLES = """examples:
   atlaskit experiments --scale smoke --model oracle

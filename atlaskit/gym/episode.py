@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
 from atlaskit.environment.atlas import Atlas, Observation
@@ -24,6 +23,8 @@ from atlaskit.gym.actions import CELL_KINDS, as_move, legal_moves
 from atlaskit.gym.rewards import ANSWER, Reward
 from atlaskit.gym.tasks import named_task
 from atlaskit.gym.words import moves_words, observation_words, question_words
+from atlasworld import World
+from atlasworld import world as make_world
 
 LONGEST_PROBLEM = 600
 """Characters of an error that a turn tells: it may quote what a model wrote."""
@@ -151,7 +152,7 @@ class AtlasEpisode:
         """Return an episode on one question of an AtlasWorld.
 
         Args:
-            seed: The world's seed; `ak.benchmarks.seeds("development")` are for training. The
+            seed: The world's seed; `aw.seeds("development")` are for training. The
                 latest worlds and their frames stay in memory, so a group of attempts pays for its
                 world once.
             question: Which of the task's questions about the world, by its number, counted round.
@@ -368,7 +369,7 @@ class AtlasEpisode:
 @lru_cache(maxsize=4)
 def _drawn(seed: int, duration_s: float, size: tuple[int, int], anomaly: bool) -> tuple[World, Cache]:
     """Return a world and a cache in memory, which a group of attempts shares."""
-    return atlasworld(seed, duration_s, size=size, anomaly=anomaly), Cache(None)
+    return make_world(seed, duration_s, size=size, anomaly=anomaly), Cache(None)
 
 
 def _holds(span: Span, time_s: float) -> bool:

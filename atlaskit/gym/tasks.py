@@ -8,7 +8,6 @@ from typing import TypeAlias
 
 import numpy as np
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.gym.rewards import ANSWER, Coverage, Reward
@@ -16,6 +15,8 @@ from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.files import SubtitleSource
 from atlaskit.video.video import Video
+from atlasworld import World
+from atlasworld import world as make_world
 
 Source: TypeAlias = AnyVideo
 """A video: open, or as `open_video` takes it."""
@@ -121,7 +122,7 @@ def draw_task(rng: np.random.Generator, duration_s: float, n_answers: int, task:
         InputError: If no world of this duration has a question, or one needs more answers.
     """
     for _ in range(MAX_WORLDS):
-        world = atlasworld(int(rng.integers(2**31)), duration_s, size=WORLD_SIZE, anomaly=task.anomaly)
+        world = make_world(int(rng.integers(2**31)), duration_s, size=WORLD_SIZE, anomaly=task.anomaly)
         questions = [question for question in task.asked(world) if question.kind in DRAWN]
         for question in questions:
             check_question(question, n_answers)

@@ -135,7 +135,7 @@ NANO = Preset(
     context=3_000,
     only_atlasworlds=True,
     only_one_interval=True,
-    words="atlaskit.nano.words",
+    words="atlasworld.nano.words",
 )
 """The model that comes with the kit. It was trained on this grid of square cells alone, and has
 tokens of its own that span what a JSON schema fixes and what it leaves open
@@ -145,7 +145,7 @@ WHISPER = Preset(prefix_caching=False)
 
 PRESETS = {"nano": NANO}
 """Presets by model name. Every other model has the defaults of `Preset`."""
-SHIPPED = {"nano": Path(__file__).parents[1] / "nano" / "weights"}
+SHIPPED = {"nano": Path(__file__).parents[2] / "atlasworld" / "nano" / "weights"}
 """Folders of the weights that come with the kit, by model name."""
 
 

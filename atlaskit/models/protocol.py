@@ -1,7 +1,7 @@
 """The interface of a model: `Request`, `Reply`, the `Model` protocol between them; what
 calls cost: `Usage`; and `now_s`, the clock that their deadlines go by.
 
-A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, `ak.Oracle`, the
+A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, `aw.Oracle`, the
 test doubles and every wrapper around a model implement it. Knows nothing of prompts, grids, agents
 or networks.
 """
@@ -330,6 +330,11 @@ class Model(Protocol):
             ModelError: If no attempt yielded a reply that fits the schema, the deadline passed, or
                 `cancel` was set. Its `usage` says what the attempts cost.
         """
+
+
+def computes(model: Model) -> bool:
+    """Return whether a model is a program that waits for no server: it has `computes = True`."""
+    return getattr(model, "computes", False) is True
 
 
 @dataclass

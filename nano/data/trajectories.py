@@ -16,11 +16,11 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import CallControl, Image, Reply, Request
+from atlasworld import World
+from atlasworld.oracle import estimated_usage
 from nano.data.examples import IMAGE, UNLABELLED, Group, RecordedExample, group_by_prefix, render_chat
 from nano.teacher.goal import describe
 from nano.teacher.labels import CELL_PX, CellContent, encode

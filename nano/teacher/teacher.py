@@ -15,14 +15,14 @@ from typing import Any, Unpack
 from pydantic import ValidationError
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
-from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
-from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
-from atlaskit.benchmarks.atlasworld.timeline import Script
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import Evidence
 from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.nano.words import listed_lines
+from atlasworld.generator import LONGEST_S
+from atlasworld.nano.words import listed_lines
+from atlasworld.oracle import estimated_usage
+from atlasworld.timeline import Script
 from nano.teacher.answers import answer_decision, answer_probe, answer_review, choose_action, to_json
 from nano.teacher.goal import Goal, describe, goal_of, texts_by_cell
 from nano.teacher.labels import CellContent, content_at

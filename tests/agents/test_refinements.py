@@ -15,8 +15,6 @@ from support.stand_ins import CHOICE, Flat
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import MEASURES, Search, resolve_search
-from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
@@ -27,6 +25,8 @@ from atlaskit.runs import replay
 from atlaskit.runs.result import Result
 from atlaskit.viz.walk.regions import regions
 from atlaskit.viz.walk.source import open_run
+from atlasworld import Oracle, World
+from atlasworld.questions import WRITERS
 
 
 class Wavering(Oracle):

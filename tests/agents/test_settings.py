@@ -12,9 +12,9 @@ from support.model_doubles import Babbler
 from support.stand_ins import CHOICE, Flat
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import BEST, PAPER, described, is_atlasworld, resolve_search
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.search import add_search_options, changes_of, search_of
 from atlaskit.environment.render import Still
@@ -25,6 +25,7 @@ from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.video.opening import open_video
 from atlaskit.video.records import remember_video
+from atlasworld import Oracle, World
 
 URL = "http://127.0.0.1:9/v1"
 
@@ -217,7 +218,7 @@ def test_every_form_of_a_world_is_an_atlasworld(film: World, film_file: Path, wo
     for video in (film.video, film.drawn, world.drawn, opened, open_video([film_file, film_file])):
         assert is_atlasworld(video), video
     assert is_atlasworld(open_video(fingerprint=opened.fingerprint, cache=cache)), "known from the cache alone"
-    long = atlasworld(1, 1500, clip_s=150, directory=tmp_path)
+    long = aw.world(1, 1500, clip_s=150, directory=tmp_path)
     assert is_atlasworld(long.drawn)
 
 

@@ -20,8 +20,8 @@ from support.answering import answering
 from support.axe import violations
 from support.speaking import speaking_video
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.evaluation import tables
+from atlasworld import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 WAIT_MS = 60_000

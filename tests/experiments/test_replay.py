@@ -19,7 +19,7 @@ from support.asking import ask
 from support.pages import TEMPLATE_HOSTS, RenderedPage, check_pictures, count_images, plain_html
 from support.paths import ROOT
 
-from atlaskit.benchmarks.atlasworld import atlasworld
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import declared_in, run_notebook
 from atlaskit.experiments.runner import SCALES
@@ -69,7 +69,7 @@ def test_the_quickstart_has_the_results_of_its_recording(replayed: Path) -> None
     for name in ("choice", "when", "lie"):
         result = json.loads((replayed / f"01_quickstart_{name}.json").read_text(encoding="utf-8"))
         assert result["settings"]["model"] == NANO and result["prediction"] is not None
-    world = atlasworld(SEED, DURATION_S)
+    world = aw.world(SEED, DURATION_S)
     question = {question.category: question for question in world.questions[:8]}["WHEN"]
     cache = Cache(replayed.parent / "cache")
     again = ask(world.stand_in, question, vlm=serve("nano"), workers=4, replay=True, cache=cache)

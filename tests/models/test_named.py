@@ -9,6 +9,7 @@ from support.asking import ask, evaluate
 from support.model_doubles import Babbler
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.named import SERVED, as_model
@@ -68,14 +69,14 @@ def test_many_questions_are_asked_of_many_copies(
     """One question at a time is answered as fast by one copy, which starts sooner."""
     made = list[Any]()
     monkeypatch.setattr("atlaskit.models.named.serve", lambda *_, **given: made.append(given) or Babbler())
-    cases = ak.benchmarks.atlasworld(1, 20.0).cases(drawn=True)[:1]
+    cases = aw.world(1, 20.0).cases(drawn=True)[:1]
     evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
     assert made == [{"data_parallel": copies}]
 
 
 @pytest.mark.usefixtures("no_start")
 def test_a_replay_by_name_starts_no_server() -> None:
-    world, cache = ak.benchmarks.atlasworld(1, 20.0), ak.Cache(None)
+    world, cache = aw.world(1, 20.0), ak.Cache(None)
     small: dict[str, Any] = {"cache": cache, "budget": ak.Budget(calls=9)}
     double = Babbler(1)
     double.name, double.parameters = NANO, as_model("nano").parameters

@@ -12,7 +12,7 @@ from support.paths import ROOT
 import atlaskit as ak
 from atlaskit.models.presets import SHIPPED
 
-PACKAGE, RECIPE = ROOT / "atlaskit", ROOT / "nano"
+PACKAGE, GUEST, RECIPE = ROOT / "atlaskit", ROOT / "atlasworld", ROOT / "nano"
 UNCOUNTED = {"errors.py", "limits.py", "__init__.py", "requirements.lock", "__main__.py", "py.typed", "__pycache__"}
 MAX_TOP_ENTRIES = 14
 
@@ -46,7 +46,7 @@ def test_the_top_level_stays_small() -> None:
 
 def test_a_violation_of_each_contract_is_found(tmp_path: Path) -> None:
     assert VIOLATIONS.keys() == CONTRACTS.keys()
-    for path in (path for folder in (PACKAGE, RECIPE) for path in folder.rglob("*.py")):
+    for path in (path for folder in (PACKAGE, GUEST, RECIPE) for path in folder.rglob("*.py")):
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
@@ -69,7 +69,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 def project_files() -> list[Path]:
     """Return every file of the project; it may come from git or from an archive."""
-    folders = ("atlaskit", "docs", "notebooks", "recordings", "tests", "tools", ".ci")
+    folders = ("atlaskit", "atlasworld", "docs", "notebooks", "recordings", "tests", "tools", ".ci")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     files += [path for path in ROOT.iterdir() if path.is_file()]
     return [path for path in files if path.suffix != ".pyc"]
@@ -100,7 +100,7 @@ def test_no_file_names_a_package_registry() -> None:
 
 
 def test_no_module_is_called_utils() -> None:
-    names = {path.stem for path in (ROOT / "atlaskit").rglob("*.py")}
+    names = {path.stem for folder in (PACKAGE, GUEST) for path in folder.rglob("*.py")}
     assert not names & {"utils", "helpers", "common", "misc", "config"}
 
 
@@ -118,7 +118,7 @@ def test_importing_atlaskit_is_light_and_writes_nothing(tmp_path: Path) -> None:
 
 NAMES = """
     ASR VLM AddToScratchpad Atlas AtlasError Backtrack Budget Cache Claim Dialect Embedder Expand
-    Finished Investigate MarkPromising Oracle Prices Question Result Search Trace Zoom ask baselines
+    Finished Investigate MarkPromising Prices Question Result Search Trace Zoom ask baselines
     benchmarks cache diagnosis evaluate metrics open_video plots replay scaling scouts serve
     statistics strategies transcribe view walk widgets
 """

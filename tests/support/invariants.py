@@ -8,7 +8,7 @@ from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.mdp import Rules
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.protocol import Usage
-from atlaskit.runs.events import Call, Failure
+from atlaskit.runs.events import Call, Event, Failure, Step
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 
@@ -29,11 +29,20 @@ def check_grounded(result: Result) -> None:
     for event in (*result.trace.of("step"), *result.trace.of("cite")):
         for item in event.found:
             start_s, end_s = event.interval_s
-            assert start_s <= item.start_s <= item.timestamp_s <= item.end_s <= end_s
+            assert item.start_s <= item.timestamp_s <= item.end_s
+            assert is_scanned(event, result.settings["k"]) or (start_s <= item.start_s and item.end_s <= end_s)
             named[item.timestamp_s] = item
     for item in result.evidence:
         assert 0 <= item.timestamp_s < result.sheet.video.duration_s
         assert named[item.timestamp_s].start_s == item.start_s
+
+
+def is_scanned(event: Event, k: int) -> bool:
+    """Return whether frames of a context scan were named, which may lie beside the view.
+
+    Their numbers come after those of the grid's cells.
+    """
+    return isinstance(event, Step) and event.action is not None and max(event.action.cells, default=0) >= k**2
 
 
 def check_books(result: Result, budget: Budget, workers: int = 4) -> None:

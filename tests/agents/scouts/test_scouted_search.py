@@ -8,11 +8,11 @@ from support.model_doubles import Counting, Overruled
 from support.searches import of_category, search, text_of
 
 from atlaskit.agents.scouts import Hint, Hints, Sight
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.runs.result import Result
+from atlasworld import Oracle, World
 
 HEADING = "Hints where to look"
 NOTHING_NAMED = {"probe": lambda request, answer: {**answer, "top": []}}

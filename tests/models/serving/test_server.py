@@ -20,7 +20,6 @@ from support.loopback import loopback
 from support.parallel import wait_until
 from support.servers import HELLO, is_alive, model_folder, pids, wait_until_gone, wait_until_started
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models import protocol
@@ -31,6 +30,7 @@ from atlaskit.models.serving.process import free_port, served_models
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.events import Event
+from atlasworld import World
 
 
 def test_a_with_block_starts_the_server_and_stops_all_its_processes(tmp_path: Path, stub: Path) -> None:
