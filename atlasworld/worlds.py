@@ -79,6 +79,13 @@ class World:
         own = self.clips[:OWN_CLIPS] if len(self.order) > 1 else self.clips
         return write_recurring(self.script, {event.name for clip in own for event in clip.script.events})
 
+    @property
+    def summary(self) -> Question:
+        """The question of a summary, whose answer is when the script has events."""
+        spans = tuple((event.start_s, event.end_s) for event in self.script.events)
+        text = "Summarise the video: keep frames that show as many different objects as possible."
+        return Question(text, kind="when", answer=spans, id=f"atlasworld-{self.script.seed}-summary", several=True)
+
     def cases(self, *, drawn: bool = False, several: bool = False) -> tuple[Case, ...]:
         """Return the world's questions as cases for `evaluate`.
 

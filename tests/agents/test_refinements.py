@@ -20,6 +20,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
@@ -196,8 +197,9 @@ def test_depth_counts_from_the_part(small_world: World) -> None:
 
 def test_a_model_of_fixed_prompts_refuses_what_changes_them() -> None:
     model = Babbler()
-    model.name = "nano@1f0c"
-    with pytest.raises(InputError, match='nano@1f0c was taught prompts with .* without thrift "steps"'):
+    model.name = "taught@1f0c"
+    model.preset = Preset(words=lambda call: call.request())
+    with pytest.raises(InputError, match='taught@1f0c was taught prompts with .* without thrift "steps"'):
         resolve_search(Search(thrift=("steps", "probe")), model)
     assert resolve_search(Search(thrift=("probe",)), model).thrift == ("probe",)
 

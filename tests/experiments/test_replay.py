@@ -23,15 +23,15 @@ import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import declared_in, run_notebook
 from atlaskit.experiments.runner import SCALES
-from atlaskit.models.presets import SHIPPED
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
+from atlasworld.nano.model import WEIGHTS
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 QUICKSTART = "01_quickstart.ipynb"
 SEED, DURATION_S = 7, 600
 """The quickstart's world."""
-NANO = served_name(str(SHIPPED["nano"]))
+PRESET = served_name(str(WEIGHTS))
 ATLASKIT = [sys.executable, "-m", "atlaskit"]
 
 
@@ -68,7 +68,7 @@ def test_the_quickstart_has_the_results_of_its_recording(replayed: Path) -> None
     assert "This run paid 0 model calls" in (replayed / QUICKSTART).read_text(encoding="utf-8")
     for name in ("choice", "when", "lie"):
         result = json.loads((replayed / f"01_quickstart_{name}.json").read_text(encoding="utf-8"))
-        assert result["settings"]["model"] == NANO and result["prediction"] is not None
+        assert result["settings"]["model"] == PRESET and result["prediction"] is not None
     world = aw.world(SEED, DURATION_S)
     question = {question.category: question for question in world.questions[:8]}["WHEN"]
     cache = Cache(replayed.parent / "cache")

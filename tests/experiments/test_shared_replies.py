@@ -18,7 +18,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import sub_second_depth
 from atlaskit.experiments.notebook import declared_in
 from atlaskit.experiments.runner import SCALES
-from atlaskit.models.presets import NANO
+from atlasworld.nano.model import PRESET
 
 NOTEBOOKS = {path.stem[:2]: path for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
 ABOUT_WORLDS = ("03", "05", "06", "07", "08", "09")
@@ -38,7 +38,7 @@ def test_all_notebooks_ask_the_same_questions_in_the_same_way(scale: str) -> Non
     longest = {60 * values["hours"] if "hours" in values else max(values["minutes"]) for values in given.values()}
     assert len(longest) == 1, "the longest videos are equally long"
     (minutes,) = longest
-    nano = sub_second_depth(60 * minutes, NANO.k)
+    nano = sub_second_depth(60 * minutes, PRESET.k)
     assert nano in given["03"]["depths"], "one of the depths is the automatic one"
     assert len({repr(given[number]["captioned"]) for number in ("05", "09")}) == 1
     assert len({repr(given[number]["minutes"]) for number in ("05", "07", "09")}) == 1

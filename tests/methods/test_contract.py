@@ -17,6 +17,7 @@ from atlaskit.errors import InputError
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.cached import PER_VIDEO_STEPS, Call
 from atlaskit.models.errors import Refused, Unreachable
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.trace import Trace
@@ -199,8 +200,9 @@ def test_the_oracle_knows_only_what_it_reads_and_sees(name: str, tiny: World, ca
 @pytest.mark.parametrize("name", FREE_WORDS)
 def test_a_model_of_fixed_forms_is_refused_before_any_call(name: str, tiny: World) -> None:
     model = Counting(Babbler())
-    model.name = "nano@1f0c"
-    with pytest.raises(InputError, match=f"^{name} needs a model that writes free text, and nano@1f0c"):
+    model.name = "taught@1f0c"
+    model.preset = Preset(words=lambda call: call.request())
+    with pytest.raises(InputError, match=f"^{name} needs a model that writes free text, and taught@1f0c"):
         ask_by(name, tiny, model, Cache(None))
     assert model.calls == []
 

@@ -34,9 +34,10 @@ from atlaskit.models.chat import engines_in, read_metrics
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import completion_in
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.presets import NANO, Preset, preset_for
+from atlaskit.models.presets import Preset, preset_for
 from atlaskit.models.protocol import Usage, now_s
 from atlasworld import World
+from atlasworld.nano.model import PRESET
 
 
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
@@ -234,9 +235,9 @@ def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, loop
 @pytest.mark.parametrize(
     ("vlm", "expected"),
     [
-        ("nano", NANO),
-        ("nano@0123456789abcdef", NANO),
-        (ak.VLM("http://127.0.0.1:9/v1", "nano@0123456789abcdef"), NANO),
+        ("nano", PRESET),
+        ("nano@0123456789abcdef", PRESET),
+        (ak.VLM("http://127.0.0.1:9/v1", "nano@0123456789abcdef"), PRESET),
         (ak.VLM("http://127.0.0.1:9/v1", "Qwen/Qwen3-VL-8B-Instruct"), Preset()),
         (aw.Oracle, Preset()),
         (partial(aw.Oracle, miss=0.1), Preset()),

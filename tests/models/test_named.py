@@ -13,13 +13,13 @@ import atlasworld as aw
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.named import SERVED, as_model
-from atlaskit.models.presets import SHIPPED
 from atlaskit.models.serving.server import Server
 from atlaskit.models.serving.weights import served_name
 from atlaskit.models.spec import ModelSpec
+from atlasworld.nano.model import PRESET, WEIGHTS
 
 NOBODY = "http://127.0.0.1:9/v1"
-NANO = served_name(str(SHIPPED["nano"]))
+NANO = served_name(str(WEIGHTS))
 
 
 @pytest.fixture
@@ -80,6 +80,7 @@ def test_a_replay_by_name_starts_no_server() -> None:
     small: dict[str, Any] = {"cache": cache, "budget": ak.Budget(calls=9)}
     double = Babbler(1)
     double.name, double.parameters = NANO, as_model("nano").parameters
+    double.preset = PRESET
     first = ask(world.drawn, "What?", vlm=double, **small)
     for replay in (True, False):
         assert ask(world.drawn, "What?", vlm="nano", replay=replay, **small).to_json() == first.to_json()

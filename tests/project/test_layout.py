@@ -10,7 +10,7 @@ from pathlib import Path
 from support.paths import ROOT
 
 import atlaskit as ak
-from atlaskit.models.presets import SHIPPED
+from atlasworld.nano.model import WEIGHTS
 
 PACKAGE, GUEST, RECIPE = ROOT / "atlaskit", ROOT / "atlasworld", ROOT / "nano"
 UNCOUNTED = {"errors.py", "limits.py", "__init__.py", "requirements.lock", "__main__.py", "py.typed", "__pycache__"}
@@ -85,7 +85,7 @@ def test_dependencies_are_listed_once() -> None:
 
 def test_only_nano_has_large_files() -> None:
     large = {path: path.stat().st_size for path in project_files() if path.stat().st_size > 1_000_000}
-    assert {path.parent for path in large} <= {SHIPPED["nano"]}
+    assert {path.parent for path in large} <= {WEIGHTS}
     assert max(large.values()) <= 12_000_000 and sum(large.values()) <= 25_000_000
 
 

@@ -14,6 +14,7 @@ from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Model, Reply, Request, json_schema
 from atlasworld import Oracle, World
+from atlasworld.nano.model import PRESET
 
 REQUESTS = {
     "decision": "e934101b6c0997a9",
@@ -29,6 +30,7 @@ images and schemas. They are those of the prompts that it was trained on."""
 def named_nano(model: Model) -> Counting:
     nano = Counting(model)
     nano.name = "nano"
+    nano.preset = PRESET
     return nano
 
 
