@@ -149,10 +149,13 @@ def _evaluate(options: argparse.Namespace) -> int:
     changes, searching = changes_of(options), [name for name in methods if name in SEARCHING]
     if (options.search or changes) and not searching:
         raise InputError(f"--search and its settings are for {' and '.join(SEARCHING)}, not for {', '.join(methods)}.")
+    vlm: Model | MakesModel | ModelSpec = _oracle(options) if spec is None else spec
     cases, part = _cases(options), dict[str, Any]()
     if options.shard is not None:
         cases, part = shard(cases, *_numbers(options.shard))
-    vlm = _model(spec, options, cache, is_replay=settings.get("replay") is True)
+    if isinstance(vlm, ModelSpec):
+        is_replay = settings.get("replay") is True
+        vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
     for name in searching if options.search or changes else ():
         of_method[name]["search"] = search_of(options, vlm, changes) if changes else options.search
     how = {"vlm": vlm, "prices": prices, "parallel": options.parallel, "cache": cache, "engine": options.engine}
@@ -302,11 +305,12 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     return found
 
 
-def _model(spec: ModelSpec | None, options: argparse.Namespace, cache: Cache, *, is_replay: bool) -> Model | MakesModel:
-    if spec is not None:
-        return as_model(spec, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
+def _oracle(options: argparse.Namespace) -> MakesModel:
+    """Return what makes the oracle of a benchmark's worlds; raise InputError if it has none."""
     if options.benchmark not in guests.registered(guests.ORACLES):
         raise InputError(f"No oracle comes with {options.benchmark}; pass --model.")
+    if options.hours is not None:
+        raise InputError("An oracle knows the videos of its benchmark alone: leave out --hours, or pass --model.")
     return partial(guests.load(guests.ORACLES, options.benchmark), miss=options.oracle, confuse=options.confuse)
 
 

@@ -28,6 +28,7 @@ VIOLATIONS = {
     "experiments": ("experiments", "atlaskit.caching.cache"),
     "gym": ("gym", "atlaskit.models.protocol"),
     "viz": ("viz", "atlaskit.agents.budget"),
+    "guests": ("models", "atlasworld.worlds"),
     "recipe": ("cli", "nano.train"),
 }
 """For each contract, a package and a module that it must not import."""

@@ -163,9 +163,8 @@ def test_engines_on_a_cpu_share_cores_and_memory(tmp_path: Path, monkeypatch: py
     assert "--distributed-executor-backend" not in gpus
     assert "OMP_NUM_THREADS" not in environment("serve-gpu", "env/bin/python", preset_named("m"), four)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert environment("serve-cpu", "env/bin/python", preset_named("m"), four)["OMP_NUM_THREADS"] == "3", (
-        "the user's own"
-    )
+    variables = environment("serve-cpu", "env/bin/python", preset_named("m"), four)
+    assert variables["OMP_NUM_THREADS"] == "3", "the user's own"
 
 
 @pytest.mark.parametrize(
