@@ -64,7 +64,10 @@ def maker_of_worlds(name: str = "") -> MakesWorlds:
     Raises:
         InputError: No package has registered worlds, or none of that name.
     """
-    made: MakesWorlds = load(WORLDS, name or next(iter(registered(WORLDS)), ""))
+    names = list(registered(WORLDS))
+    if not names:
+        raise InputError("No installed package has worlds to draw from: give a video and a question about it.")
+    made: MakesWorlds = load(WORLDS, name or names[0])
     return made
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError
-from atlaskit.models.presets import Preset, family_of, preset_for
+from atlaskit.models.presets import Preset, family_of, preset_named
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving.weights import resolve_model
 
@@ -98,7 +98,7 @@ def plan(model: str, gb: float) -> Plan:
     """
     if gb <= 0:
         raise InputError("This machine has no NVIDIA GPU: name the memory of a card, such as --plan 24.")
-    own = preset_for(model)
+    own = preset_named(model)
     sizes = sizes_of(config_of(resolve_model(model)), model)
     grids = GRIDS if own == Preset() else ((own.k, own.cell),)
     if found := next((each for grid in grids if (each := _planned(model, sizes, gb, *grid)).conversations), None):
