@@ -7,8 +7,8 @@
 | `atlaskit.oracles` | `oracle(world, miss, confuse)`: the `Model` that knows a case's world |
 | `atlaskit.worlds` | a `gym.tasks.MakesWorlds`: what `atlaskit.gym` draws |
 
-The oracle of a benchmark has the benchmark's name. "Add to the kit" in the documentation has an
-example of each.
+The oracle of a benchmark is registered by the benchmark's name; each that it makes is called
+"oracle:" and its world. "Add to the kit" in the documentation has an example.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ A package of its own beside atlaskit, which knows nothing of it: `import atlaswo
 also nano, the small model that was trained on these videos.
 """
 
-from atlasworld.lengths import cases
-from atlasworld.oracle import Oracle
+from atlasworld.benchmark import cases
+from atlasworld.oracle.oracle import Oracle
 from atlasworld.ranges import seeds
 from atlasworld.worlds import World, world
 

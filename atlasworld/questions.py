@@ -15,7 +15,7 @@ from atlaskit.agents.schemas import MOST_ANSWERED
 from atlaskit.environment.question import Question, Span, with_article
 from atlaskit.errors import InputError
 from atlasworld import question_writers as write
-from atlasworld.askable import Askable
+from atlasworld.question_writers import Askable
 from atlasworld.timeline import Script, WorldEvent
 
 WRITERS: dict[str, Callable[[Askable, random.Random], Question | None]] = {

@@ -81,7 +81,6 @@ class FailureMode:
     """A question that was answered wrongly, with its run.
 
     Examples:
-        >>> weak = aw.Oracle(world, miss=0.9, seed=1)
         >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
         >>> {failure.diagnosis.mode for failure in found}
         {'perception'}
@@ -144,7 +143,6 @@ def failures(
         InputError: If the true answer to a question, or its positions in the video, are unknown.
 
     Examples:
-        >>> weak = aw.Oracle(world, miss=0.9, seed=1)
         >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
         >>> [failure.result.is_right for failure in found]
         [False, False, False, False]
@@ -165,7 +163,6 @@ def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
             `who`.
 
     Examples:
-        >>> weak = aw.Oracle(world, miss=0.9, seed=1)
         >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
         >>> table = ak.diagnosis.table({"weak": found})
         >>> list(table.columns)[:3]

@@ -61,7 +61,7 @@ class Delayed(ModelWrapper):
 def delayed(vlm: Model | str | MakesModel, latency_s: float) -> Model | MakesModel:
     """Return a model with a latency; or, for worlds, a function that makes one.
 
-    `delayed(aw.Oracle, 0.2)` makes oracles whose replies take 0.2 s.
+    Of a class of oracles, it makes oracles whose replies take so long.
 
     Raises:
         InputError: If the latency is not a finite number of seconds, 0 or more. A function raises

@@ -88,7 +88,7 @@ def evaluate(
         cases: The questions with their videos; the true answers must be known.
         method: One of `baselines.METHODS` by name, or a function with the signature of `ask`.
         vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
-            for each world, as in `vlm=aw.Oracle`.
+            for each world, such as a class of oracles.
         parallel: How many questions run at once; in a replay, or of oracles, at most 2 threads run.
             Only the seconds in the rows depend on it.
         cache: The cache for frames and replies.

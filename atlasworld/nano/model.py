@@ -32,12 +32,8 @@ def is_world(video: Video) -> bool:
 
 def caution(video: Video, question: Question) -> str:
     """Return what nano was not taught of a video and a question; "" if it was taught both."""
-    faults = []
-    if not is_world(video):
-        faults.append(OTHER_VIDEO)
-    if question.several:
-        faults.append(SEVERAL)
-    return " It ".join(faults)
+    faults = {OTHER_VIDEO: not is_world(video), SEVERAL: question.several}
+    return " It ".join(fault for fault, is_there in faults.items() if is_there)
 
 
 PRESET = Preset(

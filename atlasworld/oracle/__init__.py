@@ -6,8 +6,3 @@ search. It follows the rules that a model follows: it names only cells that are 
 evidence only what a cell's frame shows. Beyond that, it knows where to search and how long each
 event lasts.
 """
-
-from atlasworld.oracle.oracle import Oracle
-from atlasworld.oracle.perception import estimated_usage
-
-__all__ = ["Oracle", "estimated_usage"]

@@ -1,4 +1,5 @@
-"""What a controller's workers answer (closer looks, notes, reading), and what controllers go by.
+"""What the oracle makes of texts for a question; what a controller's workers answer (closer looks,
+notes, reading), and what controllers go by.
 
 A worker knows what its call shows, and what it is asked only if it is asked one of the world's
 questions in the question's own words. A controller goes by the words of its question, by what it
@@ -7,12 +8,12 @@ was told, and by the sheets that it sees; it does not know where anything is.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.environment.question import Question
-from atlaskit.environment.render import View
+from atlaskit.environment.render import Sheet, View
 from atlaskit.methods.controller import ControllerCall
 from atlaskit.methods.dvd import BrowseCall
 from atlaskit.methods.ranges import InspectCall
@@ -21,10 +22,65 @@ from atlasworld.oracle.baselines import MAX_SUBJECTS, noticed_events, words_foun
 from atlasworld.oracle.perception import Perception, Replies, describe
 from atlasworld.timeline import WorldEvent
 
-WORDS_OF_ALL = ("how many times", "appears first", "summarise")
-"""Words of questions that no single moment answers."""
+ABOUT_MANY = ("how many times", "appears first", "summarise")
+"""Words of questions whose answer no single moment holds."""
 CLIPS_BESIDE = 12
 """Clips after an object, or before it, among which to look for the next one."""
+
+
+def is_about_many(question: Question) -> bool:
+    """Return whether a question's words say that moments must be counted, ordered or summed up."""
+    return any(words in question.text.lower() for words in ABOUT_MANY)
+
+
+def bearing_rows(perception: Perception, question: Question, rows: Mapping[int, str]) -> dict[int, str]:
+    """Return the rows that hold a wanted event, or the scene or line asked about, by number."""
+    script = perception.world.script
+    scenes = {scene.name for scene in script.scenes if f"the {scene.place} scene at {scene.light}" in question.text}
+    named = scenes | {line.text for line in script.lines if line.text in question.text}
+    # In ten hours there are thousands of rows and of lines; most rows hold nothing wanted.
+    has_wanted = bool(words_found(perception, question, "\n".join(rows.values())))
+    return {
+        number: row
+        for number, row in rows.items()
+        if any(words in row for words in named) or (has_wanted and words_found(perception, question, row))
+    }
+
+
+def described_in(perception: Perception, text: str) -> list[WorldEvent]:
+    """Return the events that a text describes, in order of time."""
+    return [event for event in perception.world.script.events if describe(event) in text]
+
+
+def seen_in(perception: Perception, question: Question, views: Iterable[View]) -> dict[str, list[Any]]:
+    """Return the events that views show and that pass for wanted ones, by id."""
+    seen: dict[str, list[Any]] = {}
+    for view in views:
+        seen |= perception.recognised(question, view, range(view.grid.size), perception.targets(question))
+    return seen
+
+
+def seen_on(perception: Perception, question: Question, sheet: Sheet) -> dict[str, list[str]]:
+    """Return the labels of single frames that show what passes for a wanted event, by its id."""
+    seen: dict[str, list[str]] = {}
+    wanted = {event.id for event in perception.targets(question)}
+    for item in sheet.scratchpad:
+        event = perception.world.script.event_at(item.timestamp_s)
+        if event is None:
+            continue
+        if event.id in wanted:
+            is_seen = not perception.chances.misses(question, "miss", event.id, item.timestamp_s)
+        else:
+            is_seen = perception.chances.confuses(question, "confuse", event.id, item.timestamp_s)
+        if is_seen:
+            seen.setdefault(event.id, []).append(item.label)
+    return seen
+
+
+def told(perception: Perception, ids: Iterable[str]) -> str:
+    """Return events by id as sentences, in order of time."""
+    wanted = set(ids)
+    return " ".join(f"{describe(event)}." for event in perception.world.script.events if event.id in wanted)
 
 
 def browse_reply(perception: Perception, call: BrowseCall) -> dict[str, Any]:
@@ -73,11 +129,6 @@ def in_words(perception: Perception, question: Question, ids: Sequence[str]) -> 
     wanted = next(iter(targets.values()))
     events = sorted({targets.get(id, wanted) for id in ids}, key=lambda event: event.start_s)
     return "; ".join(map(describe, events))[:LONGEST_TEXT]
-
-
-def needs_all(question: Question) -> bool:
-    """Return whether a question is about the whole video or a whole scene, by its words."""
-    return any(words in question.text.lower() for words in WORDS_OF_ALL)
 
 
 def is_settled(perception: Perception, question: Question, found: Sequence[str]) -> bool:

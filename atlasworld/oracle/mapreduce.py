@@ -8,7 +8,7 @@ from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.methods.mapreduce import MOST_SEGMENTS, SUREST, GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.methods.scenes import MOST_CHARACTERS, MOST_PAIRS, CharactersCall, ContinuesCall, SceneCall
 from atlasworld.oracle.baselines import noticed_events, words_found
-from atlasworld.oracle.judgement import (
+from atlasworld.oracle.inquiry import (
     bearing_rows,
     described_in,
     is_about_many,

@@ -8,7 +8,7 @@ from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.methods.controller import FINISH, ControllerCall
 from atlaskit.methods.memories import MOST_FACTS, MOST_REPLACED, ConsolidateCall, FactsCall, SummaryCall
 from atlasworld.oracle.baselines import words_found
-from atlasworld.oracle.judgement import described_in, is_about_many, seen_in, told
+from atlasworld.oracle.inquiry import described_in, is_about_many, seen_in, told
 from atlasworld.oracle.perception import Perception, Replies, describe
 
 ABOUT_ONE = ("episodic 10 s", "visual_by_words", "semantic", "episodic 30 s", "episodic 3 min")

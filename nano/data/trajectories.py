@@ -22,7 +22,7 @@ from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import CallControl, Image, Reply, Request
 from atlasworld import World
 from atlasworld.nano.model import PRESET
-from atlasworld.oracle import estimated_usage
+from atlasworld.oracle.perception import estimated_usage
 from nano.data.examples import IMAGE, UNLABELLED, Group, RecordedExample, group_by_prefix, render_chat
 from nano.teacher.goal import describe
 from nano.teacher.labels import CELL_PX, CellContent, encode

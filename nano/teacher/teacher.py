@@ -21,7 +21,7 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 from atlasworld.generator import LONGEST_S
 from atlasworld.nano.model import PRESET
 from atlasworld.nano.words import listed_lines
-from atlasworld.oracle import estimated_usage
+from atlasworld.oracle.perception import estimated_usage
 from atlasworld.timeline import Script
 from nano.teacher.answers import answer_decision, answer_probe, answer_review, choose_action, to_json
 from nano.teacher.goal import Goal, describe, goal_of, texts_by_cell

@@ -39,7 +39,8 @@ def names(film: World, film_file: Path, tmp_path_factory: pytest.TempPathFactory
     """What an example finds defined, in a working directory with a video and rows of each dataset.
 
     `video` is an AtlasWorld of two minutes, `question` one about it, `vlm` an oracle that makes no
-    errors, `result` its run, and `rows` the table of an evaluation of all `cases`.
+    errors, `weak` one that misses nine of ten events, `result` the run of `vlm`, and `rows` the
+    table of an evaluation of all `cases`.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("examples"))
@@ -51,6 +52,7 @@ def names(film: World, film_file: Path, tmp_path_factory: pytest.TempPathFactory
         found = {"ak": ak, "aw": aw, "video": film.video, "world": film, "cases": film.cases()}
         found["question"] = film.questions[0]
         vlm = found["vlm"] = aw.Oracle(film)
+        found["weak"] = aw.Oracle(film, miss=0.9, seed=1)
         found["result"] = ak.ask(film.video, film.questions[0], vlm=vlm)
         found["rows"] = ak.evaluate(film.cases(), vlm=vlm, traces="traces", progress=False)
         yield found
