@@ -35,7 +35,8 @@ SETTINGS: dict[str, tuple[str, str]] = {
     "min_span_s": ("seconds below which a cell is not opened", ""),
     "cells": ("how prompts describe the cells: compact, or one by one (full, as in the paper)", ""),
     "traversal": (
-        "which regions are explored, and how: dfs, bfs, beam, or auto (the master's choice from the question alone)",
+        "which regions are explored, and how: looks (any stretch as a sheet of its own, then all at the step of what "
+        "is looked for), dfs, bfs, beam, or auto (dfs or bfs, the master's choice from the question alone)",
         "",
     ),
     "steps": ("the most calls of a worker in its region", SUITS),

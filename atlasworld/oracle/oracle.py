@@ -15,7 +15,7 @@ from atlaskit.environment.mdp import State, transition
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlasworld.oracle import baselines, choosing, controllers, inquiry, mapreduce, worldmm
+from atlasworld.oracle import baselines, choosing, controllers, inquiry, looks, mapreduce, worldmm
 from atlasworld.oracle.perception import (
     Chances,
     Perception,
@@ -234,7 +234,7 @@ VIDEO_RLM: Replies = {
 }
 
 
-OTHERS = (baselines, inquiry, controllers, choosing, mapreduce, worldmm)
+OTHERS = (looks, baselines, inquiry, controllers, choosing, mapreduce, worldmm)
 REPLIES: Replies = {**VIDEO_RLM, **{call: reply for module in OTHERS for call, reply in module.REPLIES.items()}}
 """The function that answers each call."""
 

@@ -87,7 +87,7 @@ def test_the_servers_grammar_enforces_every_schema(
     vlm: VLM, tmp_path: Path, is_unforced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each call of each kind of question, also with the tokens left to the model, as for nano."""
-    monkeypatch.setattr("atlaskit.models.client.preset_for", lambda name: Preset(no_forcing=is_unforced))
+    monkeypatch.setattr("atlaskit.models.client.preset_named", lambda name: Preset(no_forcing=is_unforced))
     vlm = VLM(vlm.base_url, vlm.name)  # it reads its preset once
     world = aw.world(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
     calls: dict[tuple[str, ...], Request] = {}

@@ -18,7 +18,7 @@ from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.events import Decision, Report, Start, Step, Stop
+from atlaskit.runs.events import Decision, Plan, Report, Start, Step, Stop
 from atlaskit.runs.result import Result, in_words, searched, trace_of, verdict
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
@@ -175,6 +175,8 @@ def _root_span_s(trace: Trace, k: int | None) -> float | None:
     if k is None:
         return None
     for event in trace:
+        if isinstance(event, Plan):
+            return round(event.interval_s[1] - event.interval_s[0], 6)
         if isinstance(event, Step | Report):
             path = event.view.path if isinstance(event, Step) else event.path
             length_s = event.interval_s[1] - event.interval_s[0]
