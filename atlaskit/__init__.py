@@ -10,7 +10,6 @@ from atlaskit.agents.run import Run
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
 from atlaskit.agents.speech import transcribe
-from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import (
     AddToScratchpad,
@@ -63,7 +62,6 @@ __all__ = [
     "Finished",
     "Investigate",
     "MarkPromising",
-    "Oracle",
     "Prices",
     "Question",
     "Result",

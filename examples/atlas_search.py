@@ -31,10 +31,10 @@ from typing import Any
 
 import verifiers.v1 as vf
 
-from atlaskit.benchmarks.atlasworld.seeds import DEVELOPMENT
 from atlaskit.environment.image import IMAGE_QUALITY, to_jpeg
 from atlaskit.environment.mdp import Traversal
 from atlaskit.gym import AtlasEpisode, Measures, Turn
+from atlasworld.ranges import DEVELOPMENT
 
 __all__ = ["AtlasSearchEnv", "AtlasTaskset"]  # what verifiers looks for
 

@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import gymnasium
 import numpy as np
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.environment.question import Question, Span, Spans, spans_of
 from atlaskit.errors import InputError
 from atlaskit.gym import DRAWN, AtlasEnv, Task, as_action
 from atlaskit.gym.tasks import WORLD_SIZE, named_task
+from atlasworld import World
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -103,7 +104,7 @@ def trials(
 
     Args:
         tasks: For each task, by its name in `TASKS`, the policies that play it, by name.
-        seeds: Seeds of the worlds, such as `ak.benchmarks.seeds("development")[:50]`.
+        seeds: Seeds of the worlds, such as `aw.seeds("development")[:50]`.
         kinds: The kinds of question that are asked.
         duration_s: Duration of a world in seconds.
         **settings: Other arguments of `AtlasEnv`. Unless `pixels=True`, observations are not drawn:
@@ -130,7 +131,7 @@ def trials(
     are_odd = {task.anomaly for task in asked}
     for number, seed in enumerate(seeds):  # a world is painted once for all of its tasks
         own = {"cache": Cache(None), "pixels": False, **settings}
-        worlds = {is_odd: atlasworld(seed, duration_s, size=WORLD_SIZE, anomaly=is_odd) for is_odd in are_odd}
+        worlds = {is_odd: aw.world(seed, duration_s, size=WORLD_SIZE, anomaly=is_odd) for is_odd in are_odd}
         for task, policies in asked.items():
             world = worlds[task.anomaly]
             questions = [question for question in task.of(world) if question.kind in kinds]

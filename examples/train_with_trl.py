@@ -21,7 +21,7 @@ from typing import Any, ClassVar
 from datasets import Dataset
 from trl import GRPOConfig, GRPOTrainer
 
-import atlaskit as ak
+import atlasworld as aw
 from atlaskit.errors import InputError
 from atlaskit.gym import AtlasEpisode, Turn
 
@@ -213,7 +213,7 @@ def main() -> None:
     trainer = GRPOTrainer(
         "Qwen/Qwen3-VL-4B-Instruct",
         environment_factory=AtlasTools,
-        train_dataset=train_rows(ak.benchmarks.seeds("development")[:2_000]),
+        train_dataset=train_rows(aw.seeds("development")[:2_000]),
         peft_config=LoraConfig(r=32, lora_alpha=64, target_modules="all-linear"),
         args=GRPOConfig(
             "qwen3-vl-atlas",

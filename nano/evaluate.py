@@ -23,14 +23,12 @@ from typing import Any, Unpack
 
 from tqdm import tqdm
 
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.schemas import to_action
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
-from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
-from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
 from atlaskit.evaluation import baselines
@@ -41,6 +39,9 @@ from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.result import Result
+from atlasworld import World
+from atlasworld.generator import LONGEST_S
+from atlasworld.ranges import RANGES, seeds
 from nano.teacher.goal import goal_of
 from nano.teacher.teacher import SETTINGS, Expert
 
@@ -157,7 +158,7 @@ def evaluate_nano(
     vlm = as_model(vlm, data_parallel=copies_for(in_flight))
     last_world = first_world + math.ceil(questions / QUESTIONS_PER_WORLD)
     worlds = [
-        atlasworld(seed, duration_s, questions=QUESTIONS_PER_WORLD, size=(640, 360), directory="cache/atlasworld")
+        aw.world(seed, duration_s, questions=QUESTIONS_PER_WORLD, size=(640, 360), directory="cache/atlasworld")
         for seed in seeds(seed_range)[first_world:last_world]
     ]
     is_drawn = drawn or duration_s > LONGEST_S

@@ -16,10 +16,11 @@ from support.paths import TESTS
 from support.scripts import page_scripts
 from support.stand_ins import MASTER_AND_WORKER, run
 
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.result import Result
+from atlasworld import Oracle, World
 
 __all__ = ["browser", "lab", "notebooks", "page_scripts", "tab"]
 
@@ -91,14 +92,14 @@ def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Cache:
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """A ten-minute world, rendered on demand."""
-    return atlasworld(seed=5, duration_s=600, questions=16, size=(320, 180), directory=tmp_path_factory.mktemp("world"))
+    return aw.world(seed=5, duration_s=600, questions=16, size=(320, 180), directory=tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="session")
 def film(tmp_path_factory: pytest.TempPathFactory) -> World:
     """A two-minute world, encoded as a file."""
     directory = tmp_path_factory.mktemp("film")
-    return atlasworld(seed=3, duration_s=120, questions=12, size=(320, 180), directory=directory)
+    return aw.world(seed=3, duration_s=120, questions=12, size=(320, 180), directory=directory)
 
 
 @pytest.fixture(scope="session")

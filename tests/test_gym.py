@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from support.paths import ROOT
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.clip import DrawnVideo
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas
@@ -30,6 +29,8 @@ from atlaskit.environment.question import Answered, Question
 from atlaskit.errors import FrameError, InputError
 from atlaskit.evaluation.intervals import interval
 from atlaskit.gym import CELL_KINDS, KINDS, TASKS, AtlasEnv, AtlasEpisode, Coverage, DiscreteAtlasEnv, Reward, as_action
+from atlasworld import World
+from atlasworld.clip import DrawnVideo
 from examples.pixel_policies import ScanPolicy, named_colour, rarest
 from examples.policies import greedy_policy, random_policy, rollout, trials, uniform_policy
 
@@ -170,7 +171,7 @@ def test_the_masks_match_the_legal_set(
 
 
 def test_an_unreadable_cell_can_be_expanded_but_is_no_evidence() -> None:
-    world = atlasworld(1, 60, size=(128, 72))
+    world = aw.world(1, 60, size=(128, 72))
     env = reset(DiscreteAtlasEnv(Damaged(world), of_kind(world, "choice"), k=2, cell=16))
     info = env.reset()[1]
     masks = dict(zip(KINDS, info["cell_mask"].tolist(), strict=True))

@@ -23,9 +23,10 @@ import numpy as np
 from bench_video import MEDIA, seconds, ten_minutes_720p
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
+import atlasworld as aw
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import CallControl, Reply, Request
+from atlasworld import World
 
 REPEATS = 5
 
@@ -79,7 +80,7 @@ def bench_views(folder: str) -> None:
 class MemoizedOracle:
     """An oracle that repeats its earlier replies at once, and records all requests."""
 
-    def __init__(self, oracle: ak.Oracle) -> None:
+    def __init__(self, oracle: aw.Oracle) -> None:
         self.oracle, self.name, self.parameters = oracle, f"instant {oracle.name}", oracle.parameters
         self.replies: dict[str, Reply] = {}
         self.requests: list[Request] = []
@@ -95,8 +96,8 @@ class MemoizedOracle:
 
 def bench_calls(folder: str) -> None:
     """Time atlaskit's own share of a model call."""
-    world: World = ak.benchmarks.atlasworld(7, 600, questions=16, directory=folder)
-    model = MemoizedOracle(ak.Oracle(world, miss=0.2))
+    world: World = aw.world(7, 600, questions=16, directory=folder)
+    model = MemoizedOracle(aw.Oracle(world, miss=0.2))
 
     def ask_all(cache: ak.Cache) -> int:
         options = {"vlm": model, "cache": cache, "workers": 1, "search": ak.Search(cell=64)}
@@ -125,7 +126,7 @@ def main() -> int:
     bench_cache.main(ten_minutes_720p())
     bench_search.main()
     bench_finding.main()
-    bench_video.atlasworld(MEDIA)
+    bench_video.world(MEDIA)
     bench_video.table(MEDIA)
     bench_explorer.main(MEDIA)
     bench_server.main()

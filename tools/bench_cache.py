@@ -25,6 +25,7 @@ import diskcache
 from bench_video import MEDIA, seconds, ten_minutes_720p
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.environment.render import View
 from atlaskit.models.cached import Cached
 from atlaskit.models.protocol import CallControl, Reply, Request
@@ -60,7 +61,7 @@ class Run:
 
 def evaluate(url: str, folder: str, videos: int, sample: int = 0) -> Run:
     """Ask all questions about the first videos, with a new client and a newly opened cache."""
-    worlds = [ak.benchmarks.atlasworld(seed, 600, questions=EACH, directory=folder) for seed in range(videos)]
+    worlds = [aw.world(seed, 600, questions=EACH, directory=folder) for seed in range(videos)]
     cases = [(world.drawn, question) for world in worlds for question in world.questions]
     began = perf_counter()
     vlm, cache = ak.VLM(url, "loop", dialect="vllm"), ak.Cache(f"{folder}/cache")
@@ -158,7 +159,7 @@ def bench_view(path: Path, folder: str) -> None:
 class RecordingOracle:
     """An oracle that renders the images of a request, as a client does, and records the request."""
 
-    def __init__(self, model: ak.Oracle) -> None:
+    def __init__(self, model: aw.Oracle) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
         self.requests: list[Request] = []
 
@@ -183,8 +184,8 @@ def bench_hits(folder: str) -> None:
         hit_s = seconds_of_one(lambda key=key: cache.get(key))
         others = ("diskcache alone", plain_s, "reading a file", read_s)
         row(f"cache.get of a {kind}, {length / 1e3:.0f} kB", hit_s, *others)
-    world = ak.benchmarks.atlasworld(7, 600, questions=1, directory=folder)
-    model = RecordingOracle(ak.Oracle(world))
+    world = aw.world(7, 600, questions=1, directory=folder)
+    model = RecordingOracle(aw.Oracle(world))
     result = ak.ask(world.drawn, world.questions[0], vlm=model, search="paper", cache=cache)
     cached, requests = Cached(model.model, cache), list(model.requests)
     hit_s = seconds(lambda: [cached.complete(request) for request in requests], WARM) / len(requests)

@@ -30,7 +30,7 @@ CLICKS = 500
 PART_MINUTES = 10
 CACHED_MS, OVER_READER_MS = 100, 150
 """The goals: for a view that is cached, and beyond the reader's own time for one that is not."""
-DRAWN = "video = ak.benchmarks.atlasworld(0, 36_000, questions=1, directory=folder).drawn"
+DRAWN = "video = aw.world(0, 36_000, questions=1, directory=folder).drawn"
 CLICK = """async (selector) => {
   const explorer = document.querySelector(".explorer"), stage = explorer.querySelector(".stage");
   const began = performance.now();

@@ -22,24 +22,20 @@ from bench_search import HOURS_10, KINDS, SMALL, SlowOracle, page_and_worlds, pu
 from tqdm import tqdm
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.settings import BEST, PAPER
-from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
-from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
 from atlaskit.evaluation.intervals import interval
+from atlasworld.questions import CATEGORIES
+from atlasworld.ranges import RANGES, seeds
 
 WORLDS = 10
 """Seeds, each with 20 questions: 4 of each kind, on a world of their own."""
 RATES = (0.0, 0.1, 0.3)
 """Rates of `miss` and `confuse`."""
-ARMS: dict[str, ak.Search] = {
-    "paper": PAPER,
-    "dfs": ak.Search(traversal="dfs"),
-    "dfs, words": ak.Search(traversal="dfs", scouts=("words",)),
-    "dfs, votes=5": ak.Search(traversal="dfs", votes=5),
-    "best but words": replace(BEST, scouts=()),
-    "best": BEST,
-}
+ARMS: dict[str, ak.Search] = {"paper": PAPER, "dfs": ak.Search(traversal="dfs"), "best": BEST}
 """The searches that are compared, the one that they are paired with first."""
+WORDED = {"dfs": ARMS["dfs"], "dfs, words": ak.Search(traversal="dfs", scouts=("words",))}
+"""The searches that are compared where subtitles mislead: without scouts, and with words."""
 MISLED = ("S2A", "T2O")
 """Kinds of questions about objects that a line may speak of in a wrong colour."""
 DELAY_S = 0.5
@@ -66,7 +62,7 @@ def runs_of(seed: int) -> list[Run]:
     for kind in KINDS:
         world, questions = questions_of(seed, kind)
         for rate in RATES:
-            oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
+            oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(None)
             for question in questions:
                 for arm, search in ARMS.items():
                     search = replace(search, **SMALL)
@@ -81,9 +77,9 @@ def misled_runs_of(seed: int) -> list[Run]:
     world, runs = world_of(seed, HOURS_10, MISLED, 24), []
     for question in (question for question in world.questions if question.misleading_subtitle):
         for rate in RATES:
-            oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(None)
-            for arm in ("dfs", "dfs, words"):
-                search = replace(ARMS[arm], **SMALL)
+            oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(None)
+            for arm, search in WORDED.items():
+                search = replace(search, **SMALL)
                 result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
                 runs.append(Run(seed, rate, arm, bool(result.is_right), result.total.calls, result.total.tokens))
     return runs
@@ -115,7 +111,7 @@ def misled(runs: Sequence[Run]) -> Iterator[str]:
     yield "| oracle | n | right without | right with words | better, worse | calls without | calls with words |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for rate in RATES:
-        before, after = ([run for run in runs if (run.rate, run.arm) == (rate, arm)] for arm in ("dfs", "dfs, words"))
+        before, after = ([run for run in runs if (run.rate, run.arm) == (rate, arm)] for arm in WORDED)
         better = sum(a.right < b.right for a, b in zip(before, after, strict=True))
         worse = sum(a.right > b.right for a, b in zip(before, after, strict=True))
         right = f"{sum(run.right for run in before)} | {sum(run.right for run in after)}"
@@ -134,7 +130,7 @@ def speed(first: int, worlds: int = 6) -> Iterator[str]:
 
     def ask(case: tuple[int, Any, Any], workers: int, delay_s: float) -> tuple[float, int, int]:
         seed, world, question = case
-        model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
+        model, began = SlowOracle(aw.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
         search = ak.Search(traversal="dfs", **SMALL)
         result = ak.ask(world.drawn, question, vlm=model, workers=workers, search=search, cache=ak.Cache(None))
         return time.perf_counter() - began, result.total.calls, result.rounds

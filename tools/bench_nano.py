@@ -19,8 +19,9 @@ from bench_search import HOURS_10, page_and_worlds, publish
 from bench_video import MEDIA
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld.seeds import seeds
+import atlasworld as aw
 from atlaskit.evaluation.intervals import interval
+from atlasworld.ranges import seeds
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +72,7 @@ def main(
     """Print the table, and write it to a page if one is given."""
     home = MEDIA / "nano"
     cache, chosen = ak.Cache(home / "replies"), seeds(name)[FIRST[name] + skip :][:worlds]
-    films = [ak.benchmarks.atlasworld(seed, HOURS_10, questions=QUESTIONS, directory=home) for seed in chosen]
+    films = [aw.world(seed, HOURS_10, questions=QUESTIONS, directory=home) for seed in chosen]
     cases = [case for film in films for case in film.cases()]
     every = {"cache": cache, "parallel": IN_FLIGHT}
     with ak.serve("nano", data_parallel="auto") as vlm:

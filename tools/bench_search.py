@@ -24,11 +24,12 @@ from typing import Any, Unpack
 from tqdm import tqdm
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.benchmarks.atlasworld.questions import CATEGORIES
+import atlasworld as aw
 from atlaskit.environment.question import Question
 from atlaskit.evaluation.intervals import interval
 from atlaskit.models.protocol import CallControl, Reply, Request
+from atlasworld import World
+from atlasworld.questions import CATEGORIES
 
 HOURS_10, MINUTES_10 = 36_000, 600
 WORLDS, EACH = 25, 4
@@ -65,7 +66,7 @@ class Run:
 
 def world_of(seed: int, duration_s: float, categories: tuple[str, ...], count: int, clip_s: int | None = None) -> World:
     """Return a world with questions of these categories; its video is never encoded."""
-    return ak.benchmarks.atlasworld(
+    return aw.world(
         seed, duration_s, questions=count, categories=categories, size=(128, 72), clip_s=clip_s, directory="cache/bench"
     )
 
@@ -85,7 +86,7 @@ def runs_of(seed: int) -> list[Run]:
         for kind in KINDS:
             world, questions = questions_of(seed, kind)
             for name, rate in ORACLES.items():
-                oracle, cache = ak.Oracle(world, rate, rate, seed), ak.Cache(folder)
+                oracle, cache = aw.Oracle(world, rate, rate, seed), ak.Cache(folder)
                 for strategy in STRATEGIES:
                     for question in questions:
                         search = ak.Search(traversal=strategy, **SMALL)
@@ -165,7 +166,7 @@ def runs_by_duration(seed: int) -> list[tuple[float, int, bool, int]]:
             world = world_of(seed, duration_s, CATEGORIES, 24, clip_s=75)
             for question in world.questions:
                 cache = ak.Cache(folder)
-                result = ak.ask(world.drawn, question, vlm=ak.Oracle(world), search=ak.Search(**SMALL), cache=cache)
+                result = ak.ask(world.drawn, question, vlm=aw.Oracle(world), search=ak.Search(**SMALL), cache=cache)
                 rows.append((duration_s, seed, bool(result.is_right), result.total.calls))
     return rows
 
@@ -186,7 +187,7 @@ def growth(rows: list[tuple[float, int, bool, int]]) -> Iterator[str]:
 class SlowOracle:
     """An oracle that takes as long for a reply as a model does."""
 
-    def __init__(self, oracle: ak.Oracle, delay_s: float) -> None:
+    def __init__(self, oracle: aw.Oracle, delay_s: float) -> None:
         self.oracle, self.delay_s = oracle, delay_s
         self.name, self.parameters = f"late {oracle.name}", oracle.parameters
 
@@ -209,7 +210,7 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
             for seed in range(worlds):
                 world = world_of(seed, HOURS_10, CATEGORIES, 8)
                 for question in world.questions:
-                    model, began = SlowOracle(ak.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
+                    model, began = SlowOracle(aw.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
                     cache = ak.Cache(Path(folder) / str(seed))
                     search = ak.Search(look_ahead=ahead, **SMALL)
                     result = ak.ask(world.drawn, question, vlm=model, search=search, cache=cache)

@@ -23,16 +23,17 @@ from typing import Literal, Unpack
 import httpx
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.budget import Allotment
 from atlaskit.agents.run import Run
 from atlaskit.agents.schemas import Confidence, one_of, reply_model
 from atlaskit.agents.worker import Task, Worker
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.environment.memory import DeadZones
 from atlaskit.models.dialect import HOSTED, VLLM
 from atlaskit.models.payload import build_payload, sampling_parameters
 from atlaskit.models.protocol import CallControl, Message, Reply, Request, Transit, Usage
 from atlaskit.models.serving import install
+from atlasworld import World
 
 TINY = Path(__file__).parents[1] / "tests" / "support" / "tiny_model.py"
 IN_FLIGHT = (1, 4, 16)
@@ -158,9 +159,7 @@ def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
 
 def nano_rate(vlm: ak.VLM, first_seed: int, worlds: int) -> float:
     """Return nano's calls a second while it answers questions about ten-minute worlds."""
-    made = [
-        ak.benchmarks.atlasworld(first_seed + number, 600, questions=QUESTIONS_PER_WORLD) for number in range(worlds)
-    ]
+    made = [aw.world(first_seed + number, 600, questions=QUESTIONS_PER_WORLD) for number in range(worlds)]
     cases = [case for world in made for case in world.cases(drawn=True)]
     began = time.perf_counter()
     table = ak.evaluate(
@@ -198,7 +197,7 @@ def main() -> int:
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([install.interpreter(), TINY, f"{folder}/tiny"], check=True, capture_output=True)
-        world = ak.benchmarks.atlasworld(1, 600, size=(1280, 720), questions=8, directory=folder)
+        world = aw.world(1, 600, size=(1280, 720), questions=8, directory=folder)
         cache = ak.Cache(f"{folder}/cache")
         distinct = distinct_requests(world, cache)
         with ak.serve(f"{folder}/tiny") as vlm:

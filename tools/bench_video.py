@@ -22,9 +22,10 @@ import av
 import numpy as np
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
+import atlasworld as aw
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import View
+from atlasworld.renderer import SceneRenderer
 
 MEDIA = Path("cache/bench")
 SIZE, FPS, GOP_S, RATE = (1920, 1080), 25, 10, 2_000_000
@@ -39,7 +40,7 @@ def minute(path: Path) -> Path:
     """Return a minute of 1080p25, 2 Mbit/s: moving objects, grain, and a keyframe every 10 s."""
     if path.exists():
         return path
-    world = ak.benchmarks.atlasworld(1, 60, size=SIZE, fps=FPS, directory=path.parent)
+    world = aw.world(1, 60, size=SIZE, fps=FPS, directory=path.parent)
     renderer, rng = SceneRenderer(world.script), np.random.default_rng(0)
     grain = [rng.integers(-6, 7, (SIZE[1], SIZE[0], 1), dtype=np.int8) for _ in range(16)]
     draft = path.with_suffix(".part.mp4")
@@ -83,7 +84,7 @@ def ten_minutes_720p() -> Path:
     path = MEDIA / "ten-minutes-720p.mp4"
     if path.exists():
         return path
-    source = ak.benchmarks.atlasworld(1, 60, size=(1280, 720), fps=24, directory=MEDIA, progress=True).video
+    source = aw.world(1, 60, size=(1280, 720), fps=24, directory=MEDIA, progress=True).video
     return repeated(source.path, path.with_suffix(".part.mp4"), 10).rename(path)
 
 
@@ -222,13 +223,13 @@ def table(folder: Path) -> None:
         goals(rows, hours, cached_ms)
 
 
-def atlasworld(folder: Path) -> None:
+def world(folder: Path) -> None:
     """Time a 10-hour world: a playlist of clips, each encoded once."""
-    encoding = seconds(lambda: ak.benchmarks.atlasworld(0, 36_000, directory=folder, progress=True).video)
-    world = ak.benchmarks.atlasworld(0, 36_000, directory=folder)
+    encoding = seconds(lambda: aw.world(0, 36_000, directory=folder, progress=True).video)
+    world = aw.world(0, 36_000, directory=folder)
     opening = seconds(lambda: world.video)
     with tempfile.TemporaryDirectory() as cache:
-        other = ak.benchmarks.atlasworld(1, 36_000, directory=folder, progress=True)
+        other = aw.world(1, 36_000, directory=folder, progress=True)
         views = [ak.view(one.video, cache=ak.Cache(cache)) for one in (world, other)]
         root, shared = (seconds(view.jpeg) for view in views)
     print(f"\nA 10-hour AtlasWorld of {len(world.order)} clips, {len(world.clips)} of them distinct, at 640×360")
@@ -241,8 +242,8 @@ def shown_events(hours: float, count: int) -> None:
     cells: dict[str, list[list[bool]]] = {"midpoint": [], "shots": []}
     wanted: dict[str, list[bool]] = {rule: [] for rule in cells}
     frames = 0
-    for seed in ak.benchmarks.seeds("development")[FRESH : FRESH + count]:
-        world = ak.benchmarks.atlasworld(seed, hours * 3600, size=(320, 180))
+    for seed in aw.seeds("development")[FRESH : FRESH + count]:
+        world = aw.world(seed, hours * 3600, size=(320, 180))
         targets = {event.id: event for question in world.questions for event in world.targets(question)}
         for rule, found in cells.items():
             view: View = ak.view(world.drawn, k=K, sampling=rule, cache=ak.Cache(None))
@@ -308,7 +309,7 @@ def main() -> int:
     options.folder.mkdir(parents=True, exist_ok=True)
     for hours, count in ((1 / 6, 20), (1, 20), (10, 10)):
         shown_events(hours, count)
-    atlasworld(options.folder)
+    aw.world(options.folder)
     table(options.folder)
     return 0
 

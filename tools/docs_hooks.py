@@ -55,7 +55,9 @@ def public_names() -> Iterator[tuple[str, str]]:
     The public classes and functions of a public module are included.
     """
     import atlaskit
+    import atlasworld
 
+    yield from ((f"atlasworld.{name}", f"atlasworld.{name}") for name in atlasworld.__all__)
     for name in atlaskit.__all__:
         value = getattr(atlaskit, name)
         yield f"atlaskit.{name}", f"atlaskit.{name}"

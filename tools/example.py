@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
+import atlasworld as aw
 from atlaskit.environment.grid import Grid, clock
 from atlaskit.environment.mdp import dead_cells
 from atlaskit.environment.memory import DeadZones
@@ -23,6 +23,7 @@ from atlaskit.errors import printable
 from atlaskit.runs.events import Probe, Report, Review, Step
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
+from atlasworld import World
 
 WORLD_SEED, DURATION_S = 5, 1500
 QUESTION = "How many times does a yellow star appear in the video?"
@@ -56,14 +57,12 @@ def main() -> None:
 
 def make_world(directory: str | Path, progress: bool = False) -> World:
     """Return the example's world; its video is encoded when it is first needed."""
-    return ak.benchmarks.atlasworld(
-        WORLD_SEED, DURATION_S, categories=("TALLY",), directory=directory, progress=progress
-    )
+    return aw.world(WORLD_SEED, DURATION_S, categories=("TALLY",), directory=directory, progress=progress)
 
 
 def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, cell: int = 320) -> Result:
     """Run the example's question with an oracle of a seed."""
-    oracle = ak.Oracle(world, miss=MISS, seed=seed)
+    oracle = aw.Oracle(world, miss=MISS, seed=seed)
     question = world.question(QUESTION)
     search = ak.Search(traversal=TRAVERSAL, cell=cell)
     return ak.ask(video, question, vlm=oracle, workers=WORKERS, search=search, cache=cache)

@@ -10,6 +10,7 @@ from pathlib import Path
 from PIL import Image, ImageOps
 
 import atlaskit as ak
+import atlasworld as aw
 
 SIDE, EVIDENCE, GAP = 900, 280, 24
 """Pixels: the view's side, the height of the evidence, and the space between the parts."""
@@ -21,7 +22,7 @@ def main() -> None:
     cache = ak.Cache("cache")
     for recording in Path("recordings").glob("*.jsonl.xz"):
         ak.cache.import_(recording, cache=cache)
-    world = ak.benchmarks.atlasworld(7, 600, directory="cache/atlasworld")
+    world = aw.world(7, 600, directory="cache/atlasworld")
     by_kind = {question.category: question for question in world.questions[:8]}
     result = ak.ask(world.video, by_kind["SSS"], vlm=ak.serve("nano"), workers=4, replay=True, cache=cache)
     assert result.is_right

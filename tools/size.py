@@ -169,6 +169,8 @@ def main() -> None:
     for room in sorted(texts, key=lambda room: -Size.of(texts[room]).nodes):
         print(Size.of(texts[room]).row(room))
     print(Size.of([text for each in texts.values() for text in each]).row("atlaskit"))
+    guest = [path.read_text("utf-8") for path in sorted((ROOT / "atlasworld").rglob("*.py"))]
+    print(Size.of(guest).row("atlasworld"))
     for package, distribution in ANCHORS.items():
         sources = anchor_texts(package, distribution)
         print(Size.of(sources).row(package) if sources else f"{package:18}could not be downloaded")

@@ -21,10 +21,11 @@ from support.notebooks import write_notebook
 ROOT = Path(__file__).parents[1]
 CELLS = (
     f"""import atlaskit as ak
+import atlasworld as aw
 cache = ak.Cache({str(ROOT / "cache")!r})
-world = ak.benchmarks.atlasworld(7, 600, directory={str(ROOT / "cache/atlasworld")!r})
+world = aw.world(7, 600, directory={str(ROOT / "cache/atlasworld")!r})
 question = next(question for question in world.questions if question.category == "SSS")
-result = ak.ask(world.video, question, vlm=ak.Oracle(world), cache=cache)
+result = ak.ask(world.video, question, vlm=aw.Oracle(world), cache=cache)
 assert result.is_right""",
     "ak.widgets.GridExplorer(world.video, result=result, cache=cache)",
     "ak.widgets.TraceViewer(result)",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from importlib import import_module
 from typing import Any, ClassVar, Protocol, Self
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
@@ -26,7 +25,7 @@ from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.cached import Cached, CallLog
 from atlaskit.models.errors import ModelError
 from atlaskit.models.named import as_model
-from atlaskit.models.presets import preset_for
+from atlaskit.models.presets import preset_of
 from atlaskit.models.protocol import Model, Reply, Request, Usage, now_s
 from atlaskit.runs.events import Event, Start, Stop
 from atlaskit.runs.result import Result, Spent
@@ -258,7 +257,6 @@ def _ordered(interval: Any) -> Span:
 
 
 def request_for(model: Model, call: Call) -> Request:
-    """Return the request that asks a model a call: in the words that its preset names, if any."""
-    words = preset_for(model).words
-    # By name, because a module of words knows the calls: it is above this one.
-    return import_module(words).request(call) if words else call.request()
+    """Return the request that asks a model a call: in the words that it was taught, if any."""
+    words = preset_of(model).words
+    return call.request() if words is None else words(call)

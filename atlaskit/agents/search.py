@@ -18,7 +18,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Kind, Question, Span
 from atlaskit.errors import check_whole
 from atlaskit.models.named import as_model
-from atlaskit.models.presets import Preset, cell_for, preset_for
+from atlaskit.models.presets import Preset, cell_for, preset_of
 from atlaskit.models.protocol import Model
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
@@ -55,7 +55,7 @@ def ask(
         question: The question, as text or as a `Question`.
         choices: The possible answers; None for an answer in words.
         vlm: The model that plays the master and the workers; or the words that name it: what vLLM
-            serves on this machine ("nano", a hub id, a folder), or an address and a name.
+            serves on this machine (a hub id, a folder), or an address and a name.
         kind: The form of the answer, if not that implied by `choices`: "when", "count", "summary".
             Ask for several intervals by `Question(…, kind="when", several=True)`.
         search: How it is searched: "best", what measured best, as far as the model can do it;
@@ -73,8 +73,7 @@ def ask(
             result does not depend on it, but for the decoded frames counted in `result.spent`.
 
     Warns:
-        ModelWarning: If the model is nano, and the video is no AtlasWorld, or the answer may have
-            several intervals.
+        ModelWarning: If the model was not taught such a video, or such a question.
 
     Raises:
         InputError: If an argument breaks a rule.
@@ -125,7 +124,7 @@ def ask(
             cache=run.cache,
             patch=patch,
             within=within,
-            ruled=preset_for(vlm).ruled,
+            ruled=preset_of(vlm).ruled,
             min_span_s=settings.min_span_s,
         )
         settings = settings.with_plateau(atlas.rules.max_depth)
@@ -133,7 +132,7 @@ def ask(
         def sight_of(search_task: str) -> Sight:
             return Sight(run.video, run.question, search_task, run.cache, subtitles)
 
-        survey = Survey(resolve_scouts(settings.scouts), not preset_for(vlm).words, sight_of)
+        survey = Survey(resolve_scouts(settings.scouts), preset_of(vlm).words is None, sight_of)
         own = _settings_of(settings, atlas, workers, survey)
         run.begin("video-rlm", own if within is None else {**own, "within": [atlas.root.start_s, atlas.root.end_s]})
         loop = Looking if is_by_looks else Loop

@@ -6,13 +6,10 @@ search works), as far as a model can do it.
 
 from __future__ import annotations
 
-import inspect
 import math
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache
 from typing import Any, Literal, get_args
 
 from atlaskit.agents.scouts import Scout, resolve_scouts
@@ -22,20 +19,12 @@ from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.tiles import Fit, Look
 from atlaskit.errors import InputError, ModelWarning, check_whole, printable
-from atlaskit.models.presets import family_of, preset_for
+from atlaskit.models.presets import family_of, preset_for, preset_of
 from atlaskit.models.protocol import Model
-from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
 
 Named = Literal["paper", "best"]
 """The names that a search has."""
-MARK = re.compile(r"film-[0-9a-f]{16}-\d+|drawn-[0-9a-f]{16}")
-"""Fingerprints that `atlasworld` gives its videos. They come from the script, not from the file."""
-NAME = re.compile(r"atlasworld-\d+-[\d.e+]+s-\d+x\d+-\d+fps\b.*")
-"""Names of the files that `atlasworld` writes. The cache remembers them with the fingerprint."""
-USUAL_FORMAT = ((640, 360), 12.0)
-"""Size and frame rate of a world, unless the caller chooses others. Hardly any camera has twelve
-frames in a second, so this tells a world whose file was renamed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,14 +41,14 @@ class Search:
     """
 
     k: int | None = None
-    """A grid has k×k cells. None: what suits the model (8; 4 for nano)."""
+    """A grid has k×k cells. None: what suits the model (8 if nothing else is known)."""
     cell: int | None = None
     """Width and height of a cell in pixels; of a native cell, the longer of the two. None: what
-    suits the model (320; 128 for nano)."""
+    suits the model (320 if nothing else is known)."""
     fit: Fit | None = None
     """How a frame fills its cell: native (the cell has the video's shape, rounded to the model's
     image tokens), contain (a square cell, the frame on grey) or stretch (a square cell, filled).
-    None: what suits the model (native; contain for nano)."""
+    None: what suits the model (native if nothing else is known)."""
     sampling: Sampling = "midpoint"
     """Which frame stands for a cell: midpoint, keyframe (fast) or shots (of the shots in the
     cell, the one that is least like the film around it)."""
@@ -76,7 +65,8 @@ class Search:
     the step of what is looked for), dfs, bfs, beam, auto (dfs or bfs, the master's choice from the
     question alone) or, in Python, a function of the form that `ak.strategies` describes."""
     steps: int | None = None
-    """The most calls of a worker in its region. None: what suits the model (12; 40 for nano)."""
+    """The most calls of a worker in its region. None: what suits the model (12 if nothing else
+    is known)."""
     plateau: int | None = None
     """A visit ends after so many steps in a row that bring nothing new: no evidence, no mark, no
     sheet that it had not opened. None: what suits the model, or else half of the steps but enough
@@ -146,14 +136,15 @@ class Search:
         """Return these settings with the grid and the steps that suit a model where none are given.
 
         `ask` does so by itself. Do it where another model must see the same grids:
-        `ak.evaluate(cases, vlm=ak.Oracle, search=ak.Search().suited_to("nano"))`.
+        `ak.evaluate(cases, vlm=other, search=ak.Search().suited_to(model))`.
 
         Args:
-            vlm: A model, its name, or a function that makes one for a world, such as `ak.Oracle`.
+            vlm: A model, its name, or a function that makes one for a world, such as an oracle's
+                class.
 
         Examples:
-            >>> ak.Search(traversal="dfs").suited_to("nano").k
-            4
+            >>> ak.Search(traversal="dfs").suited_to("Qwen/Qwen3-VL-8B-Instruct").k
+            8
         """
         preset = preset_for(vlm)
         missing = [name for name in ("k", "cell", "fit", "steps") if getattr(self, name) is None]
@@ -220,13 +211,13 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
     """
     chosen = named_search(search)
     if search == "best":
-        chosen = PAPER if preset_for(vlm).words else chosen
+        chosen = chosen if preset_of(vlm).words is None else PAPER
     chosen = replace(chosen, **changes)
     if chosen.votes is None:
         chosen = replace(chosen, votes=VOTES if can_vote(vlm) else 1)
     check_votes(vlm, chosen.votes or 1)
     is_untaught = chosen.cells == "full" or chosen.traversal == LOOKS
-    if preset_for(vlm).words and is_untaught:
+    if preset_of(vlm).words is not None and is_untaught:
         name = printable(str(getattr(vlm, "name", vlm)), 60)
         raise InputError(
             f'{name} was taught prompts with cells="compact", of traversals other than "looks", and no others.'
@@ -243,13 +234,6 @@ def named_search(search: Search | str) -> Search:
     return NAMED[search]
 
 
-@cache
-def described() -> dict[str, str]:
-    """Return the line that describes each setting: the docstrings of the fields of `Search`."""
-    found = re.findall(r'^    (\w+): [^\n]+\n    """(.+?)"""', inspect.getsource(Search), re.MULTILINE | re.DOTALL)
-    return {name: " ".join(text.split()) for name, text in found}
-
-
 def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
     """Return how frames fill their cells, and the patch that native cells are rounded to.
 
@@ -257,7 +241,7 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
         vlm: The model that looks at the cells.
         fit: The user's choice; None for what suits the model.
     """
-    return preset_for(vlm).fit if fit is None else fit, family_of(vlm.name).patch
+    return preset_of(vlm).fit if fit is None else fit, family_of(vlm.name).patch
 
 
 def recorded_fit(look: Look) -> dict[str, Any]:
@@ -281,41 +265,23 @@ def check_votes(vlm: Any, votes: int) -> None:
         )
 
 
-def is_atlasworld(video: Video) -> bool:
-    """Return whether a video is an AtlasWorld, as far as can be told without decoding a frame.
-
-    A playlist is one if all its videos are. The files carry no mark, so a world of unusual size or
-    frame rate whose file was renamed counts as another video.
-    """
-    if isinstance(video, Playlist):
-        return all(map(is_atlasworld, video.parts))
-    is_marked = MARK.fullmatch(video.fingerprint) or NAME.fullmatch(video.name)
-    return bool(is_marked) or (video.size, round(video.fps, 3)) == USUAL_FORMAT
-
-
 def caution(model: Model, video: Video, question: Question) -> str:
     """Return why an answer means little, as the model was not taught what it is asked; mostly "".
 
-    That is another kind of video, or an answer of several intervals. Each line of code that asks is
-    warned of it once.
+    It is warned of once in a process; each result says it.
     """
-    preset = preset_for(model)
-    faults = {
-        "knows only AtlasWorlds, the synthetic videos of this kit, and is used on another video: its answers mean "
-        "nothing there. Name another model.": preset.only_atlasworlds and not is_atlasworld(video),
-        "was taught to answer with one interval, and is asked for several: its answers mean little. Name another "
-        "model, or ask for one interval.": preset.only_one_interval and question.several,
-    }
-    found = [f"{printable(model.name, 60)} {fault}" for fault, is_there in faults.items() if is_there]
-    for message in found:
-        are_ours = [each.frame.f_globals.get("__name__", "").startswith("atlaskit.") for each in inspect.stack(0)]
-        warnings.warn(message, ModelWarning, stacklevel=1 + are_ours.index(False))
-    return " ".join(found)
+    says = preset_of(model).caution
+    fault = "" if says is None else says(video, question)
+    if not fault:
+        return ""
+    message = f"{printable(model.name, 60)} {fault}"
+    warnings.warn(message, ModelWarning, stacklevel=2)
+    return message
 
 
 def check_writes_freely(model: Model, method: str) -> None:
     """Raise InputError if a method needs free words of a model that was taught fixed forms only."""
-    if preset_for(model).words:
+    if preset_of(model).words is not None:
         raise InputError(
             f"{method} needs a model that writes free text, and {printable(model.name, 60)} was taught the calls of "
             f"Video-RLM alone: name another model, or use video-rlm, uniform or composite."

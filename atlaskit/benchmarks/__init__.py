@@ -1,7 +1,5 @@
 """Questions about videos with known answers; one module per dataset."""
 
-from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.benchmarks.datasets.cgbench import cgbench
 from atlaskit.benchmarks.datasets.charades import charades
 from atlaskit.benchmarks.datasets.egoschema import egoschema
@@ -14,13 +12,11 @@ from atlaskit.benchmarks.datasets.qvhighlights import qvhighlights
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.datasets.videomme import videomme
 from atlaskit.benchmarks.datasets.videomme_v2 import videomme_v2
-from atlaskit.benchmarks.lengths import cases, standard_and_long
+from atlaskit.benchmarks.lengths import standard_and_long
 from atlaskit.benchmarks.published import published
 from atlaskit.benchmarks.tenhour import ten_hour
 
 __all__ = [
-    "atlasworld",
-    "cases",
     "cgbench",
     "charades",
     "egoschema",
@@ -31,7 +27,6 @@ __all__ = [
     "mlvu",
     "published",
     "qvhighlights",
-    "seeds",
     "skip_bad",
     "standard_and_long",
     "ten_hour",

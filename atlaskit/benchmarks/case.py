@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import Model
 from atlaskit.video.video import Video
+
+MakesModel: TypeAlias = Callable[[Any], Model]
+"""Makes the model that answers the questions about one world, such as a class of oracles."""
 
 
 @dataclass(frozen=True)
@@ -24,18 +27,17 @@ class Case:
     facts: Mapping[str, Any] = field(default_factory=dict)
     """The dataset's own columns, such as duration group, level or topic."""
     world: Any = field(default=None, repr=False, compare=False)
-    """The script's `World` that an oracle answers from; None if the dataset has no script.
+    """What an oracle answers from, such as the script of a synthetic video; None if there is none.
 
-    Its type is `Any` because a case carries the object without using it, and because `World`
-    creates cases: importing `World` here would close an import cycle.
+    A case carries it without using it, so it may be anything.
     """
 
 
-def model_for(vlm: Model | Callable[[Any], Model], case: Case) -> Model:
+def model_for(vlm: Model | MakesModel, case: Case) -> Model:
     """Return the model that answers a case.
 
     Args:
-        vlm: A model, or a function (such as the class `Oracle`) that makes one from `case.world`.
+        vlm: A model, or a function that makes one from `case.world`.
         case: The case to answer.
 
     Raises:
@@ -44,5 +46,8 @@ def model_for(vlm: Model | Callable[[Any], Model], case: Case) -> Model:
     if not isinstance(vlm, type) and hasattr(vlm, "complete"):
         return cast(Model, vlm)
     if case.world is None:
-        raise InputError(f"The oracle works only on AtlasWorld, and {case.question.id!r} has no world; pass a model.")
-    return cast("Callable[[Any], Model]", vlm)(case.world)
+        raise InputError(
+            f"An oracle answers only questions about a world of its own, and {case.question.id!r} has no world; "
+            f"pass a model."
+        )
+    return cast(MakesModel, vlm)(case.world)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.benchmarks.atlasworld.seeds import seeds as named_seeds
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
 from atlaskit.benchmarks.datasets.registry import dataset_in
@@ -57,45 +55,6 @@ def standard_and_long(
     long_s = median(case.facts["duration_s"] for case in long)
     cases = (*_labelled(standard, "standard", standard_s), *_labelled(long, "long", long_s))
     return Benchmark(f"{dataset.name}, as it is and long", cases, dataset.missing)
-
-
-def cases(
-    data: str = "",
-    *,
-    minutes: Sequence[float],
-    worlds: int = 3,
-    questions: int = 8,
-    seeds: str = "test",
-    first: int | None = None,
-    where: Mapping[str, Any] | None = None,
-    subtitles: bool = True,
-) -> list[Case]:
-    """Return the questions of an experiment: about the dataset in a folder, or about AtlasWorlds.
-
-    Args:
-        data: Folder of a dataset; "" for AtlasWorlds.
-        minutes: Durations of the AtlasWorlds. Of a dataset, each question is asked about its own
-            video and about a variant as long as the longest of these; about the variant alone if
-            there is but one.
-        worlds: AtlasWorlds of each duration.
-        questions: Questions about each AtlasWorld.
-        seeds: Seeds of the AtlasWorlds: see `seeds`.
-        first: As `standard_and_long` takes it, as are those that follow.
-
-    Raises:
-        InputError: As `standard_and_long`, or if no seeds have that name.
-
-    Examples:
-        >>> len(ak.benchmarks.cases(minutes=[20, 60], worlds=2, questions=3))
-        12
-    """
-    if data:
-        options = {"first": first, "where": where, "subtitles": subtitles}
-        both = standard_and_long(data, duration_s=60 * max(minutes), **options)  # type: ignore[arg-type]
-        return list(both if len(minutes) > 1 else both.where(length="long"))
-    sizes = [(seed, 60 * length) for length in minutes for seed in named_seeds(seeds)[:worlds]]
-    made = [atlasworld(seed, size, questions=questions, clip_s=150 if size >= 1200 else None) for seed, size in sizes]
-    return [case for world in made for case in world.cases(drawn=True)]
 
 
 def _labelled(cases: Iterable[Case], length: str, duration_s: float) -> Iterator[Case]:

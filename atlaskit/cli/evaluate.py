@@ -13,9 +13,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.benchmarks.atlasworld.seeds import RANGES, seeds
+from atlaskit import guests
 from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import MakesModel
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.tenhour import ten_hour
@@ -47,12 +47,11 @@ HOUR_S = 3600.0
 VIDEO_RLM, ALL = "video-rlm", "all"
 SEARCHING = (VIDEO_RLM, "composite")
 """The methods with a `Search`."""
-SYNTHETIC = "atlasworld"
 EXAMPLES = """examples:
-  atlaskit evaluate atlasworld --oracle 0.1 --minutes 2 --first 4 --out rows.csv
-  atlaskit evaluate atlasworld --model nano --worlds 10 --method video-rlm uniform --out rows.parquet
+  atlaskit evaluate lvbench --root data/lvbench --model Qwen/Qwen3-VL-8B-Instruct --out rows.csv
+  atlaskit evaluate mlvu --root data/mlvu --model MODEL --method video-rlm uniform --out rows.parquet
   atlaskit evaluate videomme --root data/videomme --where duration long --hours 10 \\
-    --model nano --out long.csv"""
+    --model MODEL --out long.csv"""
 
 
 def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -64,7 +63,8 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_evaluate)
-    parser.add_argument("benchmark", nargs="?", choices=(*DATASETS, SYNTHETIC), help="the dataset")
+    known = (*DATASETS, *guests.registered(guests.BENCHMARKS))
+    parser.add_argument("benchmark", nargs="?", choices=known, help="the dataset")
     parser.add_argument(
         "--like",
         action=Like,
@@ -72,7 +72,8 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         metavar="CARD",
         help="take dataset, model, method and settings from a table's card, rows.csv.json; other options win",
     )
-    parser.add_argument("--root", type=Path, help="folder of the dataset; for atlasworld, where its videos are stored")
+    told = "folder of the dataset; of one that makes its videos, where they are stored"
+    parser.add_argument("--root", type=Path, help=told)
     told = "table to write, .csv or .parquet; settings are written beside it"
     add_output(parser, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help=told)
 
@@ -100,12 +101,6 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
     chosen.add_argument("--seed", type=int, default=0, help="seed of the positions for --hours (default 0)")
     chosen.add_argument("--first", type=count, metavar="N", help="keep the first N questions")
     chosen.add_argument("--skip-bad", action="store_true", help="report invalid rows of the dataset and leave them out")
-    chosen.add_argument("--worlds", type=count, default=1, help="atlasworld: number of worlds (default 1)")
-    chosen.add_argument(
-        "--seeds", choices=tuple(RANGES), default="selection", help="atlasworld: range of seeds (default selection)"
-    )
-    chosen.add_argument("--minutes", type=positive, default=10.0, help="atlasworld: minutes of each world (default 10)")
-    chosen.add_argument("--drawn", action="store_true", help="atlasworld: draw frames on demand, encode no file")
 
 
 def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
@@ -117,7 +112,7 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
     how.add_argument("--set", dest="settings", help=told, **pair)
     models = how.add_mutually_exclusive_group()
     add_model_options(how, among=models)
-    told = "atlasworld: a simulated model (oracle) that misses an event with this probability"
+    told = "a simulated model that comes with a benchmark, and misses what is looked for with this probability"
     models.add_argument("--oracle", type=float, metavar="MISS", help=told)
     told = "probability that the oracle takes one thing for another (default 0)"
     how.add_argument("--confuse", type=float, default=0.0, metavar="RATE", help=told)
@@ -154,10 +149,13 @@ def _evaluate(options: argparse.Namespace) -> int:
     changes, searching = changes_of(options), [name for name in methods if name in SEARCHING]
     if (options.search or changes) and not searching:
         raise InputError(f"--search and its settings are for {' and '.join(SEARCHING)}, not for {', '.join(methods)}.")
+    vlm: Model | MakesModel | ModelSpec = _oracle(options) if spec is None else spec
     cases, part = _cases(options), dict[str, Any]()
     if options.shard is not None:
         cases, part = shard(cases, *_numbers(options.shard))
-    vlm = _model(spec, options, cache, is_replay=settings.get("replay") is True)
+    if isinstance(vlm, ModelSpec):
+        is_replay = settings.get("replay") is True
+        vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
     for name in searching if options.search or changes else ():
         of_method[name]["search"] = search_of(options, vlm, changes) if changes else options.search
     how = {"vlm": vlm, "prices": prices, "parallel": options.parallel, "cache": cache, "engine": options.engine}
@@ -269,37 +267,33 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
     return f"{cases.dataset}'s own metric:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
 
 
-def _loading(load: Callable[..., Benchmark], options: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return the options of a loader; raise InputError for one that it does not have."""
-    had = [name for name in inspect.signature(load).parameters if name not in ("root", "rows", "subtitles")]
-    unknown = next((name for name, _ in options if name not in had), None)
+def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:
+    """Return what a loader is called with; raise InputError for an option that it does not have."""
+    name, takes = options.benchmark, inspect.signature(load).parameters
+    had = [each for each in takes if each not in ("root", "rows", "subtitles")]
+    unknown = next((each for each, _ in options.load if each not in had), None)
     if unknown is not None:
         offered = f"it has {', '.join(had)}" if had else "it has none"
-        raise InputError(f"{load.__name__} has no option {printable(unknown, 80)!r} for --load; {offered}.")
-    return {name: literal(value) for name, value in options}
+        raise InputError(f"{name} has no option {printable(unknown, 80)!r} for --load; {offered}.")
+    loading = {each: literal(value) for each, value in options.load}
+    if "subtitles" in takes:
+        loading["subtitles"] = not options.no_subtitles
+    elif options.no_subtitles:
+        raise InputError(f"{name} always has its subtitles: leave out --no-subtitles.")
+    if options.root is None and takes["root"].default is inspect.Parameter.empty:
+        raise InputError(f"{name} needs its folder: --root FOLDER.")
+    return {"root": options.root or options.cache / name, **loading}
 
 
 def _cases(options: argparse.Namespace) -> Benchmark:
-    if options.benchmark == SYNTHETIC:
-        if options.no_subtitles or options.hours is not None:
-            raise InputError(
-                "atlasworld takes its duration from --minutes and always has subtitles: "
-                "leave out --hours and --no-subtitles."
-            )
-        home = options.root or options.cache / SYNTHETIC
-        used = seeds(options.seeds)[: options.worlds]
-        worlds = [atlasworld(seed, 60 * options.minutes, directory=home) for seed in used]
-        found = Benchmark("AtlasWorld", tuple(case for world in worlds for case in world.cases(drawn=options.drawn)))
-    elif options.root is None:
-        raise InputError(f"{options.benchmark} needs its folder: --root FOLDER.")
-    else:
-        load = DATASETS[options.benchmark].load
-        loading = _loading(load, options.load)
-        with ExitStack() as stack:
-            bad = stack.enter_context(skip_bad()) if options.skip_bad else []
-            found = load(options.root, subtitles=not options.no_subtitles, **loading)
-        for sentence in bad:
-            print(f"left out: {sentence}", file=sys.stderr)
+    name = options.benchmark
+    load: Callable[..., Benchmark] = DATASETS[name].load if name in DATASETS else guests.load(guests.BENCHMARKS, name)
+    loading = _loading(load, options)
+    with ExitStack() as stack:
+        bad = stack.enter_context(skip_bad()) if options.skip_bad else []
+        found = load(**loading)
+    for sentence in bad:
+        print(f"left out: {sentence}", file=sys.stderr)
     if options.where:
         if short := next((each for each in options.where if len(each) < 2), None):
             raise InputError(f"--where {short[0]} needs at least one value: --where COLUMN VALUE …")
@@ -311,14 +305,13 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     return found
 
 
-def _model(
-    spec: ModelSpec | None, options: argparse.Namespace, cache: Cache, *, is_replay: bool
-) -> Model | Callable[[World], Model]:
-    if spec is not None:
-        return as_model(spec, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
-    if options.benchmark != SYNTHETIC:
-        raise InputError("The oracle works only on atlasworld; pass --model.")
-    return partial(Oracle, miss=options.oracle, confuse=options.confuse)
+def _oracle(options: argparse.Namespace) -> MakesModel:
+    """Return what makes the oracle of a benchmark's worlds; raise InputError if it has none."""
+    if options.benchmark not in guests.registered(guests.ORACLES):
+        raise InputError(f"No oracle comes with {options.benchmark}; pass --model.")
+    if options.hours is not None:
+        raise InputError("An oracle knows the videos of its benchmark alone: leave out --hours, or pass --model.")
+    return partial(guests.load(guests.ORACLES, options.benchmark), miss=options.oracle, confuse=options.confuse)
 
 
 def literal(text: str) -> Any:

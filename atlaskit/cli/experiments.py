@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from atlaskit.benchmarks.atlasworld.seeds import RANGES
 from atlaskit.cli.evaluate import literal
 from atlaskit.cli.model import add_model_options, named_model
 from atlaskit.cli.outputs import add_output
@@ -40,13 +39,13 @@ def add_experiments_command(commands: argparse._SubParsersAction[argparse.Argume
     add_output(parser, "--out", default=Path("figures"), metavar="FOLDER", help="output folder (default figures)")
     parser.add_argument("--scale", default="small", help="smoke, small or full (default small)")
     parser.add_argument("--only", default="", metavar="03,08", help="run only notebooks whose names start so")
-    add_model_options(parser, "nano; oracle is a program that knows the answers")
+    add_model_options(parser, "the one that the notebooks name; oracle is a program that knows the answers")
     parser.add_argument(
         "--seeds",
-        choices=tuple(RANGES),
+        metavar="RANGE",
         help="range of the synthetic worlds' seeds (default test; selection at the scale smoke)",
     )
-    told = "folder of LongVideoBench or Video-MME, to ask its questions in place of AtlasWorld's"
+    told = "folder of LongVideoBench or Video-MME, to ask its questions in place of the notebooks' own"
     parser.add_argument("--data", type=_folder, metavar="FOLDER", help=told)
     parser.add_argument("--first", type=count, metavar="N", help="ask the first N questions of --data")
     parser.add_argument("--workers", type=count, help="regions explored in each round")
@@ -82,7 +81,7 @@ def _experiments(options: argparse.Namespace) -> int:
         options.out,
         scale=options.scale,
         only=[start for start in options.only.split(",") if start],
-        model="nano" if spec is None else str(spec),
+        model=None if spec is None else str(spec),
         given={name: value for name in GIVEN if (value := getattr(options, name)) is not None},
         replay=options.replay,
     )

@@ -13,8 +13,8 @@ from atlaskit.caching.keys import read_json
 from atlaskit.errors import reason
 
 KEPT = (
-    *("benchmark", "root", "where", "no_subtitles", "load", "hours", "seed", "first", "worlds", "seeds", "minutes"),
-    *("drawn", "skip_bad", "method", "settings", "prices", "model", "dialect", "max_tokens", "thinking", "extra_body"),
+    *("benchmark", "root", "where", "no_subtitles", "load", "hours", "seed", "first", "skip_bad"),
+    *("method", "settings", "prices", "model", "dialect", "max_tokens", "thinking", "extra_body"),
     *("oracle", "confuse", "calls", "tokens", "usd", "seconds", "search", *(each.name for each in fields(Search))),
 )
 """The options that move a score: what a card keeps of the command."""

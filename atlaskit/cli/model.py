@@ -8,15 +8,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from atlaskit.errors import InputError
+from atlaskit.guests import MODELS, registered
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.kept import stop_command
 from atlaskit.models.serving.server import Server
 from atlaskit.models.spec import OPTIONS, ModelSpec, add_client_options, is_address, spec_of
 
-MODEL_HELP = (
-    "what vLLM serves on this machine (nano, a hub id, a folder; it is started if it does not run), or the address "
-    "of an OpenAI-compatible endpoint and the name of its model (without a name: the first that chats)"
-)
+
+def model_names() -> str:
+    """Return what a model on this machine is named by: what packages bring, a hub id, a folder."""
+    return ", ".join([*registered(MODELS), "a hub id", "a folder"])
 
 
 def add_model_options(
@@ -29,7 +30,12 @@ def add_model_options(
         default: What is used without `--model`, for the help.
         among: The group that `--model` itself is added to, where it excludes other options.
     """
-    told = f"{MODEL_HELP} (default: {default})" if default else MODEL_HELP
+    told = (
+        f"what vLLM serves on this machine ({model_names()}; it is started if it does not run), or the address of an "
+        "OpenAI-compatible endpoint and the name of its model (without a name: the first that chats)"
+    )
+    if default:
+        told += f" (default: {default})"
     (among or parser).add_argument("--model", nargs="+", metavar=("MODEL", "NAME"), help=told)
     add_client_options(parser)
 
@@ -74,7 +80,7 @@ def joined_words(arguments: Sequence[str]) -> list[str]:
     """Return a command's arguments with `--model NAME` as one word, unless it is an address.
 
     Only an address is followed by a second word. So the command's other arguments may follow a
-    model on this machine: `--model nano match.mp4 "Who wins?"`.
+    model on this machine: `--model NAME match.mp4 "Who wins?"`.
     """
     joined, rest = list[str](), list(arguments)
     while rest:

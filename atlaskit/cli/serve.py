@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
+from atlaskit.cli.model import model_names
 from atlaskit.cli.words import count, positive
 from atlaskit.errors import InputError, printable
 from atlaskit.models.serving.flags import Copies
@@ -13,6 +14,7 @@ from atlaskit.models.serving.kept import all_kept
 from atlaskit.models.serving.plan import plan
 from atlaskit.models.serving.server import USUAL_PORT, serve
 from atlaskit.models.serving.weights import resolve_model
+from atlaskit.models.spec import EXAMPLE
 
 PAPER = 'atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --vllm="--max-model-len 131072"'
 """Serves the paper's model on four GPUs of 80 GB (docs/models.md says why so)."""
@@ -23,11 +25,11 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser = commands.add_parser(
         "serve",
         help="serve a model with vLLM on this machine until Ctrl-C, or stop one that is kept",
-        epilog=f"examples:\n  atlaskit serve nano\n  atlaskit serve Qwen/Qwen3-VL-8B-Instruct --port 8001\n\n"
+        epilog=f"examples:\n  atlaskit serve Qwen/Qwen3-VL-8B-Instruct --port 8001\n\n"
         f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
     )
     parser.set_defaults(run=_serve)
-    parser.add_argument("model", nargs="?", help="a model id on the Hugging Face hub, nano, or a folder of weights")
+    parser.add_argument("model", nargs="?", help=f"{model_names()} of weights")
     parser.add_argument(
         "--stop",
         action="store_true",
@@ -70,7 +72,9 @@ def _serve(options: argparse.Namespace) -> int:
     if options.stop:
         return _stop(options.model)
     if options.model is None:
-        raise InputError("atlaskit serve needs a model, such as nano; or --stop, to stop the servers that are kept.")
+        raise InputError(
+            f"atlaskit serve needs a model, such as {EXAMPLE}; or --stop, to stop the servers that are kept."
+        )
     if options.plan is not None:
         print(plan(options.model, options.plan or gpu_gib()))
         return 0

@@ -23,7 +23,7 @@ from atlaskit.caching.keys import canonical_json
 
 HOME = Path(__file__).resolve().parents[1]
 PROMPTS = ("agents/prompts", "agents/verbalize.py", "agents/schemas.py", "methods")
-"""Where the words stand that models other than nano get."""
+"""Where the words stand that models get that were taught no others."""
 PACKAGES = ("atlaskit", "numpy", "pillow", "av", "pydantic", "vllm")
 OF_THE_RUN = "run"
 """The part of a card that differs between two runs of one evaluation."""

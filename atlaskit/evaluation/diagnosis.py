@@ -6,13 +6,12 @@ which frames the agents were shown and which of them became evidence.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.search import ask
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.benchmarks.case import Case, model_for
+from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence, Scratchpad
@@ -82,10 +81,9 @@ class FailureMode:
     """A question that was answered wrongly, with its run.
 
     Examples:
-        >>> weak = ak.Oracle(world, miss=0.9, seed=1)
         >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
         >>> {failure.diagnosis.mode for failure in found}
-        {'perception'}
+        {'premature sufficiency'}
     """
 
     case: Case
@@ -128,7 +126,7 @@ class FailureMode:
 
 
 def failures(
-    cases: Iterable[Case], *, vlm: Model | str | Callable[[World], Model], cache: Cache | None = None, **settings: Any
+    cases: Iterable[Case], *, vlm: Model | str | MakesModel, cache: Cache | None = None, **settings: Any
 ) -> list[FailureMode]:
     """Return the questions that Video-RLM answers wrongly, each with its diagnosis.
 
@@ -145,10 +143,9 @@ def failures(
         InputError: If the true answer to a question, or its positions in the video, are unknown.
 
     Examples:
-        >>> weak = ak.Oracle(world, miss=0.9, seed=1)
         >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
         >>> [failure.result.is_right for failure in found]
-        [False, False, False, False]
+        [False, False, False, False, False]
     """
     vlm, wrong = as_model(vlm, cache) if isinstance(vlm, str) else vlm, []
     for case in cases:
@@ -166,7 +163,6 @@ def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
             `who`.
 
     Examples:
-        >>> weak = ak.Oracle(world, miss=0.9, seed=1)
         >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
         >>> table = ak.diagnosis.table({"weak": found})
         >>> list(table.columns)[:3]

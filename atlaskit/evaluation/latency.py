@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Unpack, cast
 
-from atlaskit.benchmarks.atlasworld import World
+from atlaskit.benchmarks.case import MakesModel
 from atlaskit.errors import InputError
 from atlaskit.models.named import as_model
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
@@ -58,10 +58,10 @@ class Delayed(ModelWrapper):
         return replace(reply, transit=replace(reply.transit, wall_s=time.monotonic() - started_s))
 
 
-def delayed(vlm: Model | str | Callable[[World], Model], latency_s: float) -> Model | Callable[[World], Model]:
+def delayed(vlm: Model | str | MakesModel, latency_s: float) -> Model | MakesModel:
     """Return a model with a latency; or, for worlds, a function that makes one.
 
-    `delayed(ak.Oracle, 0.2)` makes oracles whose replies take 0.2 s.
+    Of a class of oracles, it makes oracles whose replies take so long.
 
     Raises:
         InputError: If the latency is not a finite number of seconds, 0 or more. A function raises
@@ -75,7 +75,7 @@ def delayed(vlm: Model | str | Callable[[World], Model], latency_s: float) -> Mo
     vlm = as_model(vlm) if isinstance(vlm, str) else vlm
     if not isinstance(vlm, type) and hasattr(vlm, "complete"):
         return Delayed(cast(Model, vlm), latency_s)
-    return partial(_delayed_for_world, cast(Callable[[World], Model], vlm), latency_s)
+    return partial(_delayed_for_world, cast(MakesModel, vlm), latency_s)
 
 
 def without_delay(model: Model) -> Model:
@@ -83,5 +83,5 @@ def without_delay(model: Model) -> Model:
     return model.model if isinstance(model, Delayed) else model
 
 
-def _delayed_for_world(make_model: Callable[[World], Model], latency_s: float, world: World) -> Model:
+def _delayed_for_world(make_model: MakesModel, latency_s: float, world: Any) -> Model:
     return Delayed(make_model(world), latency_s)

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Unpack
 
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.benchmarks.case import Case, model_for
+from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError
 from atlaskit.evaluation.spending import Spending, TotalReached
@@ -64,7 +63,7 @@ def case_row(
     *,
     name: str,
     answer: Callable[..., Result],
-    vlm: Model | Callable[[World], Model],
+    vlm: Model | MakesModel,
     settings: Mapping[str, Any],
     cancel: threading.Event | None = None,
     traces: Path | None = None,

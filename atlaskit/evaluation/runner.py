@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.benchmarks.case import Case, model_for
+from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
 from atlaskit.evaluation.baselines import METHODS
@@ -31,7 +30,7 @@ from atlaskit.evaluation.validation import check_cases, check_settings, json_set
 from atlaskit.models.client import VLM
 from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import Model, now_s
+from atlaskit.models.protocol import Model, computes, now_s
 from atlaskit.runs.result import Result
 
 if TYPE_CHECKING:
@@ -65,7 +64,7 @@ def evaluate(
     cases: Iterable[Case],
     method: str | Callable[..., Result] = "video-rlm",
     *,
-    vlm: Model | str | Callable[[World], Model],
+    vlm: Model | str | MakesModel,
     parallel: int = 4,
     cache: Cache | None = None,
     progress: bool = True,
@@ -89,7 +88,7 @@ def evaluate(
         cases: The questions with their videos; the true answers must be known.
         method: One of `baselines.METHODS` by name, or a function with the signature of `ask`.
         vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
-            for each world, as in `vlm=ak.Oracle`.
+            for each world, such as a class of oracles.
         parallel: How many questions run at once; in a replay, or of oracles, at most 2 threads run.
             Only the seconds in the rows depend on it.
         cache: The cache for frames and replies.
@@ -195,8 +194,8 @@ def _method(method: str | Callable[..., Result]) -> tuple[Callable[..., Result],
 
 
 def _are_programs(models: Iterable[Model]) -> bool:
-    """Return whether all models are oracles; a class derived from them may wait."""
-    return all(getattr(type(model), "complete", None) is Oracle.complete for model in models)
+    """Return whether no model waits for a server."""
+    return all(computes(model) for model in models)
 
 
 def _trace_folder(path: Path) -> Path:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -21,8 +21,7 @@ from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, Va
 from tqdm import tqdm
 
 from atlaskit.agents.search import ask
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.benchmarks.case import Case, model_for
+from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.keys import Kind, is_json
 from atlaskit.environment.memory import DeadZones
@@ -102,7 +101,7 @@ class Measured(BaseModel):
 def by_workers(
     cases: Iterable[Case],
     *,
-    vlm: Model | str | Callable[[World], Model],
+    vlm: Model | str | MakesModel,
     workers: Collection[int] = WORKERS,
     cache: Cache | None = None,
     refresh: bool = False,

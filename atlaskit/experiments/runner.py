@@ -6,6 +6,7 @@ an interrupted run continues where it stopped.
 
 from __future__ import annotations
 
+import ast
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,9 +20,9 @@ from atlaskit.experiments.apart import run_apart
 from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
 from atlaskit.experiments.record import NotebookRun
 from atlaskit.experiments.report import record_run, write_index
+from atlaskit.guests import MODELS, registered
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError
-from atlaskit.models.presets import SHIPPED
 from atlaskit.models.serving.server import serve
 from atlaskit.models.spec import ModelSpec
 
@@ -90,7 +91,7 @@ def run_all(
     *,
     scale: str = "small",
     only: Sequence[str] = (),
-    model: str = "nano",
+    model: str | None = None,
     given: Mapping[str, Any] | None = None,
     replay: bool = False,
 ) -> list[NotebookRun]:
@@ -103,8 +104,8 @@ def run_all(
         out: Folder for executed notebooks, figures, tables and the page.
         scale: Name of a set of parameters in `SCALES`.
         only: Prefixes of the names of the notebooks to run; empty for all.
-        model: The words of a `ModelSpec`, or "oracle". A model on this machine is served once for
-            all notebooks that ask one.
+        model: The words of a `ModelSpec`, or "oracle"; None for the one that the notebooks name. A
+            model on this machine is served once for all notebooks that ask one.
         given: Parameters for those notebooks that have them, such as `seeds`, `data`, `first` and
             `workers`.
         replay: Use cached replies only. Oracles are programs and run again.
@@ -121,6 +122,7 @@ def run_all(
     given = given or {}
     if missing := [name for name in given if not any(name in names for names in declared.values())]:
         raise InputError(f"None of these notebooks has a parameter {missing[0]}.")
+    model = _named_by(declared) if model is None else model
     settings = {"scale": scale, "model": model, **given, "replay": replay}
     runs = []
     needs_server = not replay and any("model" in names for names in declared.values())
@@ -149,6 +151,14 @@ def _chosen(folder: Path, only: Sequence[str]) -> list[Path]:
     return [notebook for notebook in notebooks if not only or notebook.name.startswith(tuple(only))]
 
 
+def _named_by(declared: Mapping[Path, Mapping[str, str]]) -> str:
+    """Return the model that notebooks name, by the first that names one."""
+    for names in declared.values():
+        if "model" in names:
+            return str(ast.literal_eval(names["model"]))
+    return ORACLE
+
+
 @contextmanager
 def _serving(model: str, needs_server: bool) -> Iterator[_Asked]:
     """Serve a model while notebooks run, and yield it. The options of the model's client stay."""
@@ -158,7 +168,7 @@ def _serving(model: str, needs_server: bool) -> Iterator[_Asked]:
     spec = ModelSpec.parse(model)
     if spec.model == ORACLE:
         raise InputError("The oracle is a program and takes no options of a model: leave them out.")
-    if Path(spec.model).is_dir() and spec.model not in SHIPPED:
+    if Path(spec.model).is_dir() and spec.model not in registered(MODELS):
         spec = replace(spec, model=str(Path(spec.model).resolve()))
     if not needs_server:
         yield _Asked(str(spec))

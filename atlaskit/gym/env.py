@@ -28,7 +28,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     """One question about one video: the agent explores by actions that name cells, then answers.
 
     The question is of kind choice, when or count, and its true answer is known. If neither a video
-    nor a question is given, each `reset` draws an AtlasWorld of `duration_s` seconds and one of the
+    nor a question is given, each `reset` draws a world of `duration_s` seconds and one of the
     questions of `task` about it, from the environment's seed alone.
 
     **Observation**, uint8 (k·cell, k·cell, 3): the current grid, with dead cells black. After zoom
@@ -65,6 +65,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         *,
         task: str = "answer",
         reward: Reward | None = None,
+        worlds: str = "",
         duration_s: float = 600.0,
         k: int = 4,
         cell: int = 64,
@@ -89,6 +90,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             task: What is asked and rewarded: one of `TASKS`. Of a given question, only what is
                 rewarded.
             reward: What is rewarded instead.
+            worlds: Whose worlds are drawn: the name under which a package has registered its own;
+                "" for the first of them.
             duration_s: Duration of a drawn world in seconds.
             k: A grid has k×k cells.
             cell: Width and height of a cell in pixels; of a native cell, the longer of the two.
@@ -125,6 +128,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             "labels": "none",  # the position of a cell tells its number
         }
         self._drawing = named_task(task)
+        self._worlds = worlds
         self.rewarded = reward or self._drawing.reward
         self._task = given_task(video, question, subtitles, self.n_answers, self.rewarded)
         self._begin(np.random.default_rng(0))  # reports invalid settings now, and not at the first reset
@@ -215,7 +219,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def _begin(self, rng: np.random.Generator) -> None:
         """Start at the root grid of the given task's video, or of a drawn one."""
-        video, question = self._task or draw_task(rng, self.duration_s, self.n_answers, self._drawing)
+        video, question = self._task or draw_task(rng, self.duration_s, self.n_answers, self._drawing, self._worlds)
         cache = self._cache or (default_cache() if self._task else Cache(None))
         atlas = Atlas(video, cache=cache, **self._atlas_settings)
         self.episode = AtlasEpisode(atlas, question, self.max_steps, self.step_cost, self.rewarded)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from PIL import Image
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Action, AddToScratchpad
 from atlaskit.environment.atlas import Atlas, Observation
@@ -22,7 +21,7 @@ from atlaskit.environment.scoring import merged
 from atlaskit.errors import IllegalAction, InputError, printable
 from atlaskit.gym.actions import CELL_KINDS, as_move, legal_moves
 from atlaskit.gym.rewards import ANSWER, Reward
-from atlaskit.gym.tasks import named_task
+from atlaskit.gym.tasks import World, maker_of_worlds, named_task
 from atlaskit.gym.words import moves_words, observation_words, question_words
 
 LONGEST_PROBLEM = 600
@@ -137,6 +136,7 @@ class AtlasEpisode:
         cls,
         seed: int,
         *,
+        worlds: str = "",
         question: int | None = None,
         task: str = "answer",
         reward: Reward | None = None,
@@ -148,12 +148,13 @@ class AtlasEpisode:
         cell: int = 160,
         **look: Any,
     ) -> AtlasEpisode:
-        """Return an episode on one question of an AtlasWorld.
+        """Return an episode on one question of a drawn world.
 
         Args:
-            seed: The world's seed; `ak.benchmarks.seeds("development")` are for training. The
-                latest worlds and their frames stay in memory, so a group of attempts pays for its
-                world once.
+            seed: The world's seed. The latest worlds and their frames stay in memory, so a group of
+                attempts pays for its world once.
+            worlds: Whose world: the name under which a package has registered its own; "" for the
+                first of them.
             question: Which of the task's questions about the world, by its number, counted round.
                 None: one drawn from the seed.
             task: What is asked and rewarded: one of `TASKS`.
@@ -170,7 +171,7 @@ class AtlasEpisode:
             InputError: An argument breaks a rule.
         """
         asked = named_task(task)
-        world, cache = _drawn(seed, duration_s, size, asked.anomaly)
+        world, cache = _drawn(worlds, seed, duration_s, size, asked.anomaly)
         questions = asked.of(world)
         if question is None:
             question = int(np.random.default_rng(seed).integers(len(questions)))
@@ -366,9 +367,9 @@ class AtlasEpisode:
 
 
 @lru_cache(maxsize=4)
-def _drawn(seed: int, duration_s: float, size: tuple[int, int], anomaly: bool) -> tuple[World, Cache]:
+def _drawn(worlds: str, seed: int, duration_s: float, size: tuple[int, int], anomaly: bool) -> tuple[World, Cache]:
     """Return a world and a cache in memory, which a group of attempts shares."""
-    return atlasworld(seed, duration_s, size=size, anomaly=anomaly), Cache(None)
+    return maker_of_worlds(worlds)(seed, duration_s, size=size, anomaly=anomaly), Cache(None)
 
 
 def _holds(span: Span, time_s: float) -> bool:

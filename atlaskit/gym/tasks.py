@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
+from atlaskit.guests import WORLDS, load, registered
 from atlaskit.gym.rewards import ANSWER, Coverage, Reward
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import AnyVideo
@@ -24,11 +24,51 @@ VideoQuestion: TypeAlias = tuple[Video, Question]
 ANSWERABLE = ("choice", "when", "count")
 """The kinds of question that an action can answer."""
 DRAWN = ("choice", "when")
-"""The kinds of question that are drawn from AtlasWorld."""
+"""The kinds of question that are drawn."""
 WORLD_SIZE = (128, 72)
 """(width, height) of a drawn world's frames in pixels."""
 MAX_WORLDS = 100
 """How many worlds are searched for a question before drawing one fails."""
+
+
+class World(Protocol):
+    """A synthetic video whose truth is known, and questions about it."""
+
+    @property
+    def drawn(self) -> Video:
+        """The video; its frames are drawn when they are asked for."""
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions about it, with their answers."""
+
+    @property
+    def several(self) -> tuple[Question, ...]:
+        """When-questions of several intervals."""
+
+    @property
+    def summary(self) -> Question:
+        """The question whose answer is when anything happens."""
+
+
+class MakesWorlds(Protocol):
+    """Makes the world of a seed, always the same: what an entry point of a package leads to."""
+
+    def __call__(self, seed: int, duration_s: float, /, *, size: tuple[int, int], anomaly: bool) -> World:
+        """Return the world; with `anomaly`, one object does not belong, and questions ask which."""
+
+
+def maker_of_worlds(name: str = "") -> MakesWorlds:
+    """Return what makes worlds: what has that name, or else the first by name that is registered.
+
+    Raises:
+        InputError: No package has registered worlds, or none of that name.
+    """
+    names = list(registered(WORLDS))
+    if not names:
+        raise InputError("No installed package has worlds to draw from: give a video and a question about it.")
+    made: MakesWorlds = load(WORLDS, name or names[0])
+    return made
 
 
 @dataclass(frozen=True)
@@ -40,7 +80,7 @@ class Task:
     """The questions about a world, one of which an episode is about."""
     reward: Reward = ANSWER
     anomaly: bool = False
-    """Whether one object of the world does not belong; see `atlasworld`."""
+    """Whether one object of the world does not belong."""
 
     def of(self, world: World) -> tuple[Question, ...]:
         """Return the questions about a world.
@@ -57,19 +97,12 @@ def _when_questions(world: World) -> tuple[Question, ...]:
     return (*(question for question in world.questions if question.kind == "when"), *world.several)
 
 
-def _event_question(world: World) -> tuple[Question, ...]:
-    """Return the question of a summary, whose answer is when the script has events."""
-    spans = tuple((event.start_s, event.end_s) for event in world.script.events)
-    text = "Summarise the video: keep frames that show as many different objects as possible."
-    return (Question(text, kind="when", answer=spans, id=f"atlasworld-{world.script.seed}-summary", several=True),)
-
-
 TASKS: dict[str, Task] = {
     task.name: task
     for task in (
         Task("answer", lambda world: world.questions),
         Task("grounding", _when_questions),
-        Task("summary", _event_question, Coverage()),
+        Task("summary", lambda world: (world.summary,), Coverage()),
         Task("anomaly", lambda world: world.questions, anomaly=True),
     )
 }
@@ -97,10 +130,10 @@ def given_task(
             by an action, or if subtitles are given for a drawn world.
     """
     if (video is None) != (question is None):
-        raise InputError("Give both a video and a question about it, or neither; then AtlasWorlds are drawn.")
+        raise InputError("Give both a video and a question about it, or neither; then worlds are drawn.")
     if video is None or question is None:
         if not isinstance(subtitles, bool):
-            raise InputError(f"An AtlasWorld has its own lines, so subtitles must be True or False; got {subtitles!r}.")
+            raise InputError(f"A drawn world has its own lines, so subtitles must be True or False; got {subtitles!r}.")
         return None
     if reward.needs_answer:
         check_question(question, n_answers)
@@ -108,20 +141,24 @@ def given_task(
     return open_video(video, None if isinstance(subtitles, bool) else subtitles), question
 
 
-def draw_task(rng: np.random.Generator, duration_s: float, n_answers: int, task: Task) -> VideoQuestion:
-    """Draw an AtlasWorld and one of its questions.
+def draw_task(
+    rng: np.random.Generator, duration_s: float, n_answers: int, task: Task, worlds: str = ""
+) -> VideoQuestion:
+    """Draw a world and one of its questions.
 
     Args:
         rng: Source of randomness.
-        task: What is asked about the world.
         duration_s: Duration of the world in seconds.
         n_answers: How many answers the action space has.
+        task: What is asked about the world.
+        worlds: Whose world: see `maker_of_worlds`.
 
     Raises:
         InputError: If no world of this duration has a question, or one needs more answers.
     """
+    make = maker_of_worlds(worlds)
     for _ in range(MAX_WORLDS):
-        world = atlasworld(int(rng.integers(2**31)), duration_s, size=WORLD_SIZE, anomaly=task.anomaly)
+        world = make(int(rng.integers(2**31)), duration_s, size=WORLD_SIZE, anomaly=task.anomaly)
         questions = [question for question in task.asked(world) if question.kind in DRAWN]
         for question in questions:
             check_question(question, n_answers)

@@ -24,7 +24,7 @@ from atlaskit.methods.calls import Call, DecisionCall, TextCall, sheets, speech
 from atlaskit.methods.records import clip_spans, equal_parts
 from atlaskit.methods.run import MethodRun, method
 from atlaskit.models.named import as_model
-from atlaskit.models.presets import preset_for
+from atlaskit.models.presets import preset_of
 from atlaskit.models.protocol import Image, Model, Request
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
@@ -104,7 +104,7 @@ def uniform(run: MethodRun, *, frames: int = 160, per_image: int = 16, context: 
         raise InputError(f"per_image must be a square number that divides the {frames} frames; got {per_image}.")
     duration_s = run.video.duration_s
     views = tuple(run.view(part, k) for part in equal_parts((0.0, duration_s), images))
-    most = 4 * (context or preset_for(run.vlm).context)
+    most = 4 * (context or preset_of(run.vlm).context)
     listed, remark = listed_lines(run.lines((0.0, duration_s)), run.question, most, most)
     parts = [(view.grid.start_s, view.grid.end_s) for view in views]
     spoken = tuple(tuple(line for line in listed if a <= line.start_s < b) for a, b in parts)

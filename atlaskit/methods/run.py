@@ -23,7 +23,7 @@ from atlaskit.errors import check_whole
 from atlaskit.methods.calls import Call, TextCall
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.presets import cell_for, preset_for
+from atlaskit.models.presets import cell_for, preset_of
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Model, Reply
 from atlaskit.runs.events import Decision, Failure, Turn, paid
 from atlaskit.runs.result import Result
@@ -86,7 +86,7 @@ class MethodRun(Run):
         check_whole("threads", threads)
         how = {"kind": kind, "budget": budget, "sample": sample, "replay": replay, "cache": cache}
         super().__init__(video, question, choices, vlm, **how)  # type: ignore[arg-type]
-        self.look = Look(cell_for(self.vlm, size), *fit_for(self.vlm, fit), ruled=preset_for(self.vlm).ruled)
+        self.look = Look(cell_for(self.vlm, size), *fit_for(self.vlm, fit), ruled=preset_of(self.vlm).ruled)
         self.has_subtitles, self.threads = subtitles, threads
 
     def view(self, span: Span, k: int) -> View:

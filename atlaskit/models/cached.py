@@ -20,6 +20,7 @@ from atlaskit.caching.keys import Kind, canonical_json, is_json, read_json
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
 from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
 from atlaskit.models.identity import is_same_model
+from atlaskit.models.presets import preset_of
 from atlaskit.models.protocol import (
     COUNT_TYPES,
     MAX_ATTEMPTS,
@@ -59,7 +60,10 @@ class Cached:
             raise InputError(
                 "A refreshing cache has every request made anew, and a replay makes none: choose one of them."
             )
-        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.model = model
+        self.name = model.name
+        self.parameters = model.parameters
+        self.preset = preset_of(model)
         self.cache, self.sample, self.replay = cache, sample, replay
         self._found = Cache(None) if cache.is_refreshing else cache  # of one that refreshes: what was made anew
         self._answering: Any = cast(Any, model) if hasattr(model, "answered") else None  # `ak.VLM` sees who answers
@@ -329,7 +333,10 @@ class CallLog:
     """
 
     def __init__(self, model: Model) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.model = model
+        self.name = model.name
+        self.parameters = model.parameters
+        self.preset = preset_of(model)
         self.calls: list[Call] = []
         self._started_s = now_s()
 

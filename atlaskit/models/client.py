@@ -25,7 +25,7 @@ from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.identity import is_generic, is_same_model
 from atlaskit.models.payload import Payload, build_payload, checked_extra_body, merged, sampling_parameters
-from atlaskit.models.presets import family_of, preset_for
+from atlaskit.models.presets import family_of, preset_named
 from atlaskit.models.protocol import CallControl, Message, Reply, Request, Usage, is_out_of_bounds
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
@@ -54,6 +54,7 @@ class VLM:
         parameters: What the replies depend on beside the model: temperature, seed, and what else
             was set. For a name that many servers use ("default"), the address is among them.
         base_url: Address of the endpoint, without a slash at its end.
+        preset: What suits the model.
         max_tokens: Most tokens of an answer, its thought included, or None.
         answered: Name of the model that answers in place of the one that is asked; "" if that one
             does, None before the first reply.
@@ -113,7 +114,8 @@ class VLM:
         self._line = ChatLine(base_url, model or "", declared, **how)
         self.base_url = self._line.endpoint.base_url
         self.name = self._line.name = model or self._line.first_model()
-        self._family, self._is_forced = family_of(self.name), not preset_for(self.name).no_forcing
+        self.preset = preset_named(self.name)
+        self._family, self._is_forced = family_of(self.name), not self.preset.no_forcing
         check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
         self.answered: str | None = None

@@ -12,7 +12,7 @@ from atlaskit.models.errors import Unreachable
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.flags import Copies
 from atlaskit.models.serving.server import USUAL_PORT, serve
-from atlaskit.models.spec import ModelSpec, as_spec
+from atlaskit.models.spec import EXAMPLE, ModelSpec, as_spec
 
 LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
 """Where `atlaskit serve` serves a model if it is not told otherwise."""
@@ -37,8 +37,8 @@ def as_model(
 
     Args:
         model: A model, or the words of a `ModelSpec`: the address of a server, whose first model
-            that chats is taken, an address and a name, or what vLLM serves on this machine ("nano",
-            a hub id or a folder). Options may follow.
+            that chats is taken, an address and a name, or what vLLM serves on this machine (a
+            hub id or a folder). Options may follow.
         cache: Remembers which model a server served last; that one is taken if the server is gone.
         is_replay: Whether no call will be made: then a server is not asked if `cache` knows its
             model, and no key is needed.
@@ -56,7 +56,8 @@ def as_model(
     if not isinstance(model, str | ModelSpec):
         if isinstance(model, type) or not hasattr(model, "complete"):
             raise InputError(
-                f'vlm must be a model, such as ak.VLM(URL), an address, or a name such as "nano"; got {model!r:.80}.'
+                f"vlm must be a model, such as ak.VLM(URL), an address, or a name such as {EXAMPLE!r}; "
+                f"got {model!r:.80}."
             )
         return model
     spec = as_spec(model)

@@ -1,7 +1,8 @@
 """`Preset` and `Family`: what suits a model, chosen by its name: grid, cell size, steps and serving
-options (nano's are here); its image tokens, and how it thinks.
+options; its image tokens, and how it thinks.
 
-The only module that knows models by name.
+The only module that knows models by name. A preset is looked up once, where a model is opened, and
+lies on it from then on (`preset_of`). A package brings a model of its own as `Shipped`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from atlaskit.models.protocol import Model
+from atlaskit.guests import MODELS, load, registered
+from atlaskit.models.protocol import Model, Request
 
 NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
 """What turns thinking off in the chat templates of Qwen, GLM, Gemma 4, MiniCPM-V and others."""
@@ -90,8 +92,8 @@ class Preset:
     fit: Literal["native", "contain"] = "native"
     """How a frame fills its cell: in a cell of the video's shape, or on a grey square."""
     ruled: bool = True
-    """Whether sheets have gutters, strips for text, and hatched dead cells; nano was taught labels
-    in corners and black cells."""
+    """Whether sheets have gutters, strips for text, and hatched dead cells, or labels in corners
+    and black cells."""
     steps: int = 12
     """Most steps of a worker in one region."""
     plateau: int | None = None
@@ -103,16 +105,14 @@ class Preset:
     vLLM takes longer to schedule a step than a core takes to compute it."""
     no_forcing: bool = False
     """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
-    only_atlasworlds: bool = False
-    """Whether the model knows no videos but the kit's synthetic ones."""
     context: int = 100_000
     """Tokens of subtitles that a prompt may hold beside many frames, at four characters each."""
-    only_one_interval: bool = False
-    """Whether the model was taught to answer when-questions with one interval alone."""
-    words: str = ""
-    """The module whose `request` puts the calls of Video-RLM in the words that the model was
-    taught; empty for a model that reads and writes freely. nano was taught words without the hints
-    of scouts, so for it they only rank the frontier."""
+    words: Callable[[Any], Request] | None = field(default=None, repr=False)
+    """Returns the request of a call of Video-RLM in the words that the model was taught; None for a
+    model that reads and writes freely."""
+    caution: Callable[[Any, Any], str] | None = field(default=None, repr=False)
+    """Says of a video and a question what the model was not taught of them, as a sentence that its
+    name precedes; "" if there is nothing. None: nothing to say of any."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""
@@ -121,45 +121,47 @@ class Preset:
     ("CrossAttentionManager does not support caching", vLLM 0.32)."""
 
 
-NANO = Preset(
-    k=4,
-    cell=128,
-    fit="contain",
-    ruled=False,
-    steps=40,
-    plateau=39,
-    compile_on_cpu=True,
-    copy_per_core=True,
-    no_forcing=True,
-    torchvision=False,
-    context=3_000,
-    only_atlasworlds=True,
-    only_one_interval=True,
-    words="atlaskit.nano.words",
-)
-"""The model that comes with the kit. It was trained on this grid of square cells alone, and has
-tokens of its own that span what a JSON schema fixes and what it leaves open
-('{"search_task":"Find'). Pillow prepared the images that it was trained on."""
 WHISPER = Preset(prefix_caching=False)
 """Speech models of that family, by any name with "whisper" in it."""
 
-PRESETS = {"nano": NANO}
-"""Presets by model name. Every other model has the defaults of `Preset`."""
-SHIPPED = {"nano": Path(__file__).parents[1] / "nano" / "weights"}
-"""Folders of the weights that come with the kit, by model name."""
+
+@dataclass(frozen=True)
+class Shipped:
+    """A model that a package brings with its weights, under the name of its entry point."""
+
+    weights: Path
+    """The folder of its weights."""
+    preset: Preset
+
+
+def shipped() -> dict[str, Shipped]:
+    """Return the models that installed packages bring, by their names."""
+    return {name: load(MODELS, name) for name in registered(MODELS)}
+
+
+def preset_named(name: str) -> Preset:
+    """Return the preset of a model by its name.
+
+    A model folder is served as "folder@hash"; the part before the @ decides.
+    """
+    own = name.partition("@")[0]
+    if own in registered(MODELS):
+        brought: Shipped = load(MODELS, own)
+        return brought.preset
+    return WHISPER if "whisper" in name.lower() else Preset()
+
+
+def preset_of(model: object) -> Preset:
+    """Return the preset that lies on a model; the defaults for a model or a function without."""
+    own = getattr(model, "preset", None)
+    return own if isinstance(own, Preset) else Preset()
 
 
 def preset_for(model: Model | str | Callable[..., Model]) -> Preset:
-    """Return the preset of a model or of a model's name.
-
-    A model folder is served as "folder@hash"; the part before the @ decides. A function that makes
-    models has no name, and so the defaults.
-    """
-    name = model if isinstance(model, str) else getattr(model, "name", "")
-    name = name if isinstance(name, str) else ""
-    return PRESETS.get(name.partition("@")[0]) or (WHISPER if "whisper" in name.lower() else Preset())
+    """Return the preset of a model, or of a model's name."""
+    return preset_named(model) if isinstance(model, str) else preset_of(model)
 
 
 def cell_for(vlm: Model, size: int | None) -> int:
     """Return the size of a cell in pixels: the user's choice; for None, what suits the model."""
-    return preset_for(vlm).cell if size is None else size
+    return preset_of(vlm).cell if size is None else size

@@ -1,9 +1,9 @@
 """The interface of a model: `Request`, `Reply`, the `Model` protocol between them; what
 calls cost: `Usage`; and `now_s`, the clock that their deadlines go by.
 
-A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, `ak.Oracle`, the
-test doubles and every wrapper around a model implement it. Knows nothing of prompts, grids, agents
-or networks.
+A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, the oracles of a
+benchmark, the test doubles and every wrapper around a model implement it. Knows nothing of prompts,
+grids, agents or networks.
 """
 
 from __future__ import annotations
@@ -306,7 +306,11 @@ class CallControl(TypedDict, total=False):
 
 
 class Model(Protocol):
-    """Anything that answers requests."""
+    """Anything that answers requests.
+
+    A model may have two more attributes: `preset`, what suits it (`presets.Preset`), and
+    `computes = True` if it is a program that waits for no server.
+    """
 
     @property
     def name(self) -> str:
@@ -332,11 +336,21 @@ class Model(Protocol):
         """
 
 
+def computes(model: Model) -> bool:
+    """Return whether a model is a program that waits for no server: it has `computes = True`."""
+    return getattr(model, "computes", False) is True
+
+
 @dataclass
 class ModelWrapper(ABC):
-    """Base class of a model that wraps another one and has the same name and parameters."""
+    """Base class of a model that wraps another one: same name, same parameters, same preset."""
 
     model: Model
+
+    @property
+    def preset(self) -> Any:
+        """The preset of the wrapped model (`presets.preset_of`)."""
+        return getattr(self.model, "preset", None)
 
     @property
     def name(self) -> str:

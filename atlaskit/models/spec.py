@@ -1,6 +1,6 @@
 """`ModelSpec`: a model as people name it, in the same words on the command line and in Python.
 
-    nano                                  what vLLM serves here: nano, a hub id, a folder
+    OWNER/NAME                            what vLLM serves here: a hub id, a folder
     https://…/v1                          the first model of an endpoint
     https://…/v1 NAME                     one of its models
     https://…/v1 NAME --key-env MY_KEY    with options: `--dialect`, `--max-tokens`, …
@@ -26,6 +26,8 @@ from atlaskit.errors import InputError, check_whole, printable
 from atlaskit.models.dialect import DIALECTS, dialect_named
 from atlaskit.models.payload import checked_extra_body
 
+EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
+"""A name of a model, where a message needs one."""
 WITHOUT_SCHEME = re.compile(
     r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"
 )
@@ -58,7 +60,7 @@ class ModelSpec:
     def __post_init__(self) -> None:
         shown = printable(self.model, 200)
         if not self.model.strip():
-            raise InputError('vlm is empty: give a model, the address of a server, or a name such as "nano".')
+            raise InputError(f"vlm is empty: give a model, the address of a server, or a name such as {EXAMPLE!r}.")
         if WITHOUT_SCHEME.fullmatch(self.model) and not _is_folder(self.model):
             bare = shown.lstrip("/")
             raise InputError(f"{shown!r} is an address without its beginning: write http://{bare}, or https://{bare}.")

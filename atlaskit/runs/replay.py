@@ -57,7 +57,7 @@ class ShownImage:
     Examples:
         >>> first = next(ak.replay.pictures(result.trace, video))
         >>> first.what, first.event.kind
-        ('view', 'probe')
+        ('view', 'plan')
     """
 
     place: int

@@ -116,7 +116,7 @@ class Result:
         >>> result.answer, result.is_right
         ('a yellow star', True)
         >>> [(item.label, round(item.timestamp_s, 1)) for item in result.evidence]
-        [('A', 70.3)]
+        [('A', 74.1)]
         >>> result.save("result.json")
     """
 

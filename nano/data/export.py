@@ -15,8 +15,8 @@ from typing import Any, get_args
 
 from tqdm import tqdm
 
+import atlasworld as aw
 from atlaskit.agents.settings import Search
-from atlaskit.benchmarks.atlasworld import atlasworld
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import check_whole
 from atlaskit.models.protocol import Image, Reply, Request
@@ -80,7 +80,7 @@ def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600
     chats = 0
     with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
         for seed in tqdm(range(TRAINING_SEED + first, TRAINING_SEED + first + worlds), desc="worlds", unit="world"):
-            world, rng = atlasworld(seed, duration_s, size=VIDEO_SIZE), random.Random(seed)
+            world, rng = aw.world(seed, duration_s, size=VIDEO_SIZE), random.Random(seed)
             recorder = ChatRecorder(Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder)
             record_searches(recorder, world, search=Search(**{**SETTINGS, **settings}))
             for chat in recorder.examples:

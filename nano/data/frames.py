@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from atlaskit.benchmarks.atlasworld.generator import write_script
-from atlaskit.benchmarks.atlasworld.renderer import SceneRenderer
 from atlaskit.environment.tiles import TILE_QUALITY
+from atlasworld.generator import write_script
+from atlasworld.renderer import SceneRenderer
 from nano.teacher.labels import CELL_PX, CellContent, content_at
 
 TILE_SIZE = (128, 72)

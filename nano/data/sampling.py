@@ -10,13 +10,13 @@ import random
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from atlaskit.benchmarks.atlasworld.cast import CALM_LINES, CAPTION_WORDS, EVENT_LINES, PLACE_LINES
-from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
-from atlaskit.benchmarks.atlasworld.timeline import COLOURS, SHAPES
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question, with_article
 from atlaskit.video.subtitles import Line
+from atlasworld.cast import CALM_LINES, CAPTION_WORDS, EVENT_LINES, PLACE_LINES
+from atlasworld.long_timeline import BANK_CAST
+from atlasworld.timeline import COLOURS, SHAPES
 from nano.teacher.goal import GoalType, describe, objects_in
 from nano.teacher.labels import VALUES, CellContent
 

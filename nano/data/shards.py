@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
-from atlaskit.benchmarks.atlasworld.questions import CATEGORIES, WRITERS
+import atlasworld as aw
+from atlasworld.generator import LONGEST_S
+from atlasworld.questions import CATEGORIES, WRITERS
 from nano.data import synthetic
 from nano.data.examples import Group
 from nano.data.frames import labelled_frames
@@ -109,7 +109,7 @@ def world_groups(seed: int) -> Iterator[Group]:
     duration_s = rng.choice(DURATIONS_S)
     is_long = duration_s > LONGEST_S
     categories = CATEGORIES if rng.random() < 0.85 else tuple(WRITERS)
-    world = atlasworld(seed, duration_s, questions=24, categories=categories, size=(160, 90))
+    world = aw.world(seed, duration_s, questions=24, categories=categories, size=(160, 90))
     return lessons(
         world,
         slip=rng.choice((0.0, 0.15, 0.3)),

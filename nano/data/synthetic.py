@@ -15,13 +15,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
 from atlaskit.environment.grid import Grid, clock, listed
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Scratchpad
-from atlaskit.nano.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
-from atlaskit.nano.words import TEXTS, evidence_text, opened_cells_text, question_text, say, subtitles_by_cell
 from atlaskit.video.subtitles import Line
+from atlasworld.generator import LONGEST_S
+from atlasworld.nano.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
+from atlasworld.nano.words import TEXTS, evidence_text, opened_cells_text, question_text, say, subtitles_by_cell
 from nano.data.examples import Example, Group
 from nano.data.sampling import (
     CELLS,

@@ -16,11 +16,13 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import CallControl, Image, Reply, Request
+from atlasworld import World
+from atlasworld.nano.model import PRESET
+from atlasworld.oracle.perception import estimated_usage
 from nano.data.examples import IMAGE, UNLABELLED, Group, RecordedExample, group_by_prefix, render_chat
 from nano.teacher.goal import describe
 from nano.teacher.labels import CELL_PX, CellContent, encode
@@ -41,7 +43,7 @@ class TrajectoryRecorder:
         slip: Probability that a step executes a random legal action instead of the teacher's.
         rng: Draws the slips.
         examples: The calls so far, with the teacher's replies.
-        name: As nano is called, so that the calls come in the words that nano is taught.
+        preset: That of nano, so that the calls come in the words that nano is taught.
     """
 
     teacher: Expert
@@ -49,6 +51,7 @@ class TrajectoryRecorder:
     rng: random.Random
     examples: list[RecordedExample] = field(default_factory=list)
     name: str = "nano"
+    preset: Preset = PRESET
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:

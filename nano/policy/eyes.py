@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from numpy.typing import NDArray
 from PIL import Image
 
-from atlaskit.models.presets import SHIPPED
+from atlasworld.nano.model import WEIGHTS
 from nano.teacher.labels import VALUES
 
 WIDTH, HEADS, LAYERS, PATCH_PX = 256, 4, 4, 16
@@ -35,7 +35,7 @@ class Eyes:
         Args:
             folder: Folder of a model that `make nano` made; the shipped model by default.
         """
-        self._folder = Path(folder or SHIPPED["nano"])
+        self._folder = Path(folder or WEIGHTS)
         self._weights = _read_weights(self._folder)
         drawn = torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
         self._directions = torch.linalg.qr(drawn)[0].float()[: sum(SIZES)]  # the basis of `learn/codebook`

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from atlaskit.benchmarks.atlasworld.seeds import seeds
 from atlaskit.errors import InputError, check_whole
+from atlasworld.ranges import seeds
 
 TRAINER = 1
 """Version of features, network and training. Raise it when one recipe would give another policy."""

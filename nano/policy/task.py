@@ -11,7 +11,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 from PIL import Image
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.render import View
@@ -19,6 +19,7 @@ from atlaskit.environment.tiles import read_tiles
 from atlaskit.gym import CELL_KINDS, DRAWN, AtlasEpisode, DiscreteAtlasEnv
 from atlaskit.gym.actions import legal_actions, moves_of
 from atlaskit.gym.tasks import WORLD_SIZE
+from atlasworld import World
 from nano.policy.features import ANSWER_FEATURES, CELL_FEATURES, SITUATION_FEATURES, Memory, features
 from nano.policy.query import Floats, Query
 from nano.teacher.labels import CELL_PX
@@ -139,4 +140,4 @@ class PolicyEnv(DiscreteAtlasEnv):
 @lru_cache(maxsize=512)
 def _world(seed: int, duration_s: float) -> tuple[World, Cache]:
     """Return a world, and a cache in memory of its frames, about a megabyte of them."""
-    return atlasworld(seed, duration_s, size=WORLD_SIZE), Cache(None)
+    return aw.world(seed, duration_s, size=WORLD_SIZE), Cache(None)

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
-from atlaskit.nano.schemas import MOST_ITEMS
+from atlasworld.nano.schemas import MOST_ITEMS
 from nano.teacher.goal import Goal, describe
 from nano.teacher.judge_evidence import NUMBERS, judge_evidence
 from nano.teacher.labels import CellContent

@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES
 from atlaskit.environment.question import Question
 from atlaskit.video.subtitles import Line
+from atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES
 from nano.teacher.labels import CellContent
 
 GoalType = Literal["object", "colour", "text", "neighbour", "first", "count", "line", "when", "course"]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from dataclasses import astuple, dataclass, fields
 
-from atlaskit.benchmarks.atlasworld.cast import CAPTION_WORDS
-from atlaskit.benchmarks.atlasworld.seeds import DEVELOPMENT
-from atlaskit.benchmarks.atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script
+from atlasworld.cast import CAPTION_WORDS
+from atlasworld.ranges import DEVELOPMENT
+from atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script
 
 CELL_PX = 128
 """Side of a cell in pixels. The vision tower turns one cell into one visual token."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from atlaskit.benchmarks.atlasworld.long_timeline import BANK_CAST
+from atlasworld.long_timeline import BANK_CAST
 from nano.teacher.goal import Goal, up_to_object
 from nano.teacher.labels import CellContent
 

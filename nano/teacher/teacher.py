@@ -15,20 +15,20 @@ from typing import Any, Unpack
 from pydantic import ValidationError
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
-from atlaskit.benchmarks.atlasworld.generator import LONGEST_S
-from atlaskit.benchmarks.atlasworld.oracle import estimated_usage
-from atlaskit.benchmarks.atlasworld.timeline import Script
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import Evidence
-from atlaskit.models.presets import NANO
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.nano.words import listed_lines
+from atlasworld.generator import LONGEST_S
+from atlasworld.nano.model import PRESET
+from atlasworld.nano.words import listed_lines
+from atlasworld.oracle.perception import estimated_usage
+from atlasworld.timeline import Script
 from nano.teacher.answers import answer_decision, answer_probe, answer_review, choose_action, to_json
 from nano.teacher.goal import Goal, describe, goal_of, texts_by_cell
 from nano.teacher.labels import CellContent, content_at
 from nano.teacher.scan import Scan, scan_view
 
-SETTINGS: dict[str, Any] = {name: getattr(NANO, name) for name in ("k", "cell", "fit", "steps", "plateau")}
+SETTINGS: dict[str, Any] = {name: getattr(PRESET, name) for name in ("k", "cell", "fit", "steps", "plateau")}
 """Settings of a search that the teacher expects, and with it nano."""
 
 
@@ -39,11 +39,13 @@ class Expert:
         script: Script of the world.
         name: Name of this model in traces and cache keys.
         parameters: Parameters of this model in cache keys.
+        preset: That of nano.
     """
 
     def __init__(self, script: Script) -> None:
         self.script = script
-        self.name = f"nano@expert:{script.name}"  # so that it is shown and asked what nano is
+        self.name = f"nano@expert:{script.name}"
+        self.preset = PRESET  # so that it is shown and asked what nano is
         self.parameters: Mapping[str, Any] = {"version": 2}
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:

@@ -15,12 +15,12 @@ from support.searches import search_small
 from support.stand_ins import CHOICE
 
 from atlaskit.agents.budget import Budget, Meter
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.models import protocol
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 from atlaskit.runs.events import Event
+from atlasworld import World
 
 
 @pytest.mark.parametrize(("workers", "tokens", "dear"), [(4, 40_000, True), (4, 60_000, False)])

@@ -5,10 +5,10 @@ from support.asking import ask
 from support.model_doubles import Failing
 from support.searches import of_category, search, search_small
 
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.protocol import Request
+from atlasworld import Oracle, World
 
 
 def failing(world: World, step: str, *numbers: int, error: type[ModelError] = ModelError) -> Failing:

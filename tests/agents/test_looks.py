@@ -13,14 +13,15 @@ from support.model_doubles import Babbler
 
 import atlaskit as ak
 from atlaskit.agents.looking import MOST_FAILURES, SHEETS
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import ABSENT, Question, Span
 from atlaskit.errors import InputError
 from atlaskit.models.errors import BadReply, Refused
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import Request, Usage
 from atlaskit.runs.result import Result
+from atlasworld import World
 
 WHEN = Question("When is it shown?", kind="when")
 COUNT = Question("How often is it shown?", kind="count")
@@ -208,12 +209,8 @@ def test_every_call_is_told_what_is_known(world: World) -> None:
     assert "[A] 101.56 s: it" in text and "Seen before: everything, at steps of 4 s or finer." in text
 
 
-def test_nano_cannot_search_by_looks(world: World) -> None:
+def test_a_model_of_fixed_prompts_cannot_search_by_looks(world: World) -> None:
+    model = Babbler()
+    model.preset = Preset(words=lambda call: call.request())
     with pytest.raises(InputError, match="was taught"):
-        ak.ask(world.drawn, WHEN, vlm=_Nano(), search=ak.Search(traversal="looks"), cache=ak.Cache(None))
-
-
-class _Nano(Babbler):
-    def __init__(self) -> None:
-        super().__init__()
-        self.name = "nano"
+        ak.ask(world.drawn, WHEN, vlm=model, search=ak.Search(traversal="looks"), cache=ak.Cache(None))

@@ -12,12 +12,13 @@ from support.model_doubles import Babbler, Counting, Flaky, Overruled, Slow, nam
 from support.searches import search_small
 from support.stand_ins import CHOICE
 
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.models.prices import Prices
 from atlaskit.runs.trace import Trace
+from atlasworld import Oracle, World
 
 KINDS = ("open", "when", "count", "summary")
 SEARCHES = st.fixed_dictionaries(
@@ -39,7 +40,7 @@ def test_a_replay_makes_no_calls_decodes_nothing_and_has_the_same_bytes(film: Wo
     question = film.questions[0]
     first = ask(film.video, question, vlm=Oracle(film), cache=cache, cell=64)
     sheet = first.sheet.jpeg()
-    again_film = atlasworld(seed=3, duration_s=120, questions=12, size=(320, 180), directory=film.directory.parent)
+    again_film = aw.world(seed=3, duration_s=120, questions=12, size=(320, 180), directory=film.directory.parent)
     model, video = Counting(Oracle(again_film)), again_film.video
     second = ask(video, question, vlm=model, cache=cache, cell=64)
     assert second.to_json() == first.to_json()

@@ -8,7 +8,6 @@ from support.model_doubles import Babbler
 from support.searches import text_of
 
 from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall, Turn
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Zoom
 from atlaskit.environment.atlas import Atlas
@@ -20,6 +19,7 @@ from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import json_schema
 from atlaskit.runs.events import UnfollowedRecord
 from atlaskit.video.subtitles import Line
+from atlasworld import World
 
 QUESTION = Question("What is it?", ("a circle", "a square", "a star"))
 ASKED = {"What is it?", "0: a circle", "1: a square", "2: a star"}

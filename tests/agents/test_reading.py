@@ -8,8 +8,8 @@ from support.invariants import check_all
 from support.readers import FirstLegal, Prose, Reader, Repeating, Trusting, Zooming
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
+from atlasworld import World
 
 SMALL: dict[str, Any] = {"cell": 64, "budget": Budget(calls=60)}
 

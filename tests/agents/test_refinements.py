@@ -13,14 +13,15 @@ from support.searches import of_category, search
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import Search, resolve_search
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs.result import Result
+from atlasworld import Oracle, World
 
 
 class Wavering(Oracle):
@@ -132,8 +133,9 @@ def test_depth_counts_from_the_part(small_world: World) -> None:
 
 def test_a_model_of_fixed_prompts_refuses_what_changes_them() -> None:
     model = Babbler()
-    model.name = "nano@1f0c"
-    with pytest.raises(InputError, match="nano@1f0c was taught prompts with .* and no others"):
+    model.name = "taught@1f0c"
+    model.preset = Preset(words=lambda call: call.request())
+    with pytest.raises(InputError, match="taught@1f0c was taught prompts with .* and no others"):
         resolve_search(Search(cells="full"), model)
 
 

@@ -14,8 +14,6 @@ import atlaskit as ak
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import review_schema
 from atlaskit.agents.strategies import Assignment, Frontier, beam
-from atlaskit.benchmarks.atlasworld import Oracle, World
-from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
@@ -23,6 +21,8 @@ from atlaskit.errors import InputError
 from atlaskit.models.errors import ModelError
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Request
+from atlasworld import Oracle, World
+from atlasworld.questions import WRITERS
 
 TRAVERSALS = ("dfs", "bfs", "beam", "auto")
 

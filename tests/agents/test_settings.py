@@ -3,7 +3,6 @@
 import argparse
 import warnings
 from dataclasses import fields, replace
-from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
@@ -13,18 +12,17 @@ from support.stand_ins import CHOICE, Flat
 
 import atlaskit as ak
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.settings import BEST, PAPER, described, is_atlasworld, resolve_search
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+from atlaskit.agents.settings import BEST, PAPER, resolve_search
 from atlaskit.caching.cache import Cache
-from atlaskit.cli.search import add_search_options, changes_of, search_of
+from atlaskit.cli.search import SETTINGS, add_search_options, changes_of, search_of
 from atlaskit.environment.render import Still
 from atlaskit.errors import InputError, ModelWarning
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.client import VLM
+from atlaskit.models.presets import Preset, preset_named
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.video.opening import open_video
-from atlaskit.video.records import remember_video
+from atlasworld import Oracle, World
 
 URL = "http://127.0.0.1:9/v1"
 
@@ -32,6 +30,7 @@ URL = "http://127.0.0.1:9/v1"
 def named(name: str) -> Babbler:
     model = Babbler()
     model.name = name
+    model.preset = preset_named(name)
     return model
 
 
@@ -76,7 +75,7 @@ def test_best_has_votes_only_where_replies_vary() -> None:
         ({"steps": 3, "plateau": 3}, "less than the 3 steps"),
         ({"min_rounds": 3, "max_rounds": 2}, "min_rounds must be at most max_rounds, 2"),
         ({"look_ahead": "maybe"}, "look_ahead is True or False"),
-        *(({"votes": 0}, "votes is a whole number")),
+        ({"votes": 0}, "votes is a whole number"),
         *(({"scouts": ("wrds",)}, "A scout is"), ({"threads": 0}, "threads is a whole number")),
     ],
     ids=str,
@@ -102,7 +101,7 @@ class TestTheOptions:
 
     def test_every_setting_is_one_and_has_a_line(self, parser: argparse.ArgumentParser) -> None:
         told = {action.dest: action.help for action in parser._actions}
-        assert list(described()) == [each.name for each in fields(ak.Search)]
+        assert list(SETTINGS) == [each.name for each in fields(ak.Search)]
         assert all(told[each.name] for each in fields(ak.Search))
 
     def test_each_kind_of_value_is_read(self, parser: argparse.ArgumentParser) -> None:
@@ -176,6 +175,7 @@ class Shown(Babbler):
     def __init__(self, name: str) -> None:
         super().__init__(5)
         self.name, self.sizes = name, set[tuple[int, int]]()
+        self.preset = preset_named(name)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         self.sizes |= {image.size for image in request.images if not isinstance(image, Still)}
@@ -209,28 +209,19 @@ def test_cells_suit_the_model_and_who_asks(
     assert model.sizes
 
 
-def test_every_form_of_a_world_is_an_atlasworld(film: World, film_file: Path, world: World, tmp_path: Path) -> None:
-    cache, opened = Cache(tmp_path / "cache"), open_video(film_file)
-    remember_video(opened, cache)
-    for video in (film.video, film.drawn, world.drawn, opened, open_video([film_file, film_file])):
-        assert is_atlasworld(video), video
-    assert is_atlasworld(open_video(fingerprint=opened.fingerprint, cache=cache)), "known from the cache alone"
-    long = atlasworld(1, 1500, clip_s=150, directory=tmp_path)
-    assert is_atlasworld(long.drawn)
-
-
 @pytest.mark.parametrize("method", ["video-rlm", "uniform", "composite", "blind"])
-def test_nano_on_another_video_warns_once(method: str, world: World, shared_cache: Cache) -> None:
+def test_a_model_that_was_not_taught_a_video_warns_once(method: str, world: World, shared_cache: Cache) -> None:
     answer = ak.baselines.METHODS[method]
+    model = named("m@1")
+    model.preset = Preset(caution=lambda video, question: "" if video.is_drawn else "knows only drawn videos.")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default", ModelWarning)
         meant, unmeant, _ = [
-            answer(Flat(), "What?", vlm=named(name), cache=shared_cache) for name in ("m@1", "nano@1", "nano@1")
+            answer(Flat(), "What?", vlm=each, cache=shared_cache) for each in (named("m@2"), model, model)
         ]
-        answer(world.drawn, "What?", vlm=named("nano@1"), cache=shared_cache)
+        answer(world.drawn, "What?", vlm=model, cache=shared_cache)
     (warning,) = (each for each in caught if each.category is ModelWarning)
-    assert str(warning.message).startswith("nano@1 knows only AtlasWorlds")
-    assert warning.filename == __file__, "it names the line that asks"
+    assert str(warning.message) == "m@1 knows only drawn videos."
     for told in (unmeant.to_json(), str(unmeant), unmeant._repr_html_(), ak.walk.html(unmeant)):
-        assert "its answers mean nothing there" in told
+        assert "m@1 knows only drawn videos." in told
     assert "caution" not in meant.to_json() + str(meant)

@@ -14,12 +14,12 @@ import atlaskit as ak
 from atlaskit.agents import schemas
 from atlaskit.agents.run import prediction
 from atlaskit.agents.verbalize import ANSWER_FORMS
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.protocol import Request, json_schema
 from atlaskit.runs.result import Result
+from atlasworld import Oracle, World
 
 matplotlib.use("Agg")
 SMALL: dict[str, Any] = {"cell": 32}

@@ -8,12 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+import atlasworld as aw
+from atlasworld import World
 
 
 @pytest.fixture(scope="module")
 def worlds() -> list[World]:
-    return [atlasworld(seed, 30 + 7 * seed, questions=4, size=(114, 64)) for seed in range(1, 6)]
+    return [aw.world(seed, 30 + 7 * seed, questions=4, size=(114, 64)) for seed in range(1, 6)]
 
 
 @settings(max_examples=25)

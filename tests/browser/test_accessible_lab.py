@@ -11,22 +11,23 @@ from playwright.sync_api import Locator, Page, expect
 from support.axe import SIZES, overflowing, violations
 from support.jupyter import SIZE, TIMEOUT_S, Book, Notebooks, Tab
 
-from atlaskit.benchmarks.atlasworld import World
+from atlasworld import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
 SETUP = """
 import atlaskit as ak
+import atlasworld as aw
 from IPython.display import display
-world = ak.benchmarks.atlasworld(5, 600, questions=16, size=(320, 180), directory={world!r})
+world = aw.world(5, 600, questions=16, size=(320, 180), directory={world!r})
 cache, video = ak.Cache({folder!r} + "/cache"), world.drawn
 question = next(each for each in world.questions if each.category == "COUNT")
 few = dict(cache=cache, search=ak.Search(k=4, cell=96), budget=ak.Budget(calls=24))
-result, other = (ak.ask(video, question, vlm=ak.Oracle(world, miss=miss), **few) for miss in (0.2, 0.5))
+result, other = (ak.ask(video, question, vlm=aw.Oracle(world, miss=miss), **few) for miss in (0.2, 0.5))
 cases, each = world.cases(drawn=True)[:3], dict(cache=cache, progress=False, traces={folder!r} + "/traces")
 small = ak.Search(cell=48, k=4)
-rows = [ak.evaluate(cases, method, vlm=ak.Oracle, search=small, budget=ak.Budget(calls=12), **each)
-        if method == "video-rlm" else ak.evaluate(cases, method, vlm=ak.Oracle, **each)
+rows = [ak.evaluate(cases, method, vlm=aw.Oracle, search=small, budget=ak.Budget(calls=12), **each)
+        if method == "video-rlm" else ak.evaluate(cases, method, vlm=aw.Oracle, **each)
         for method in ("video-rlm", "uniform")]
 import pandas as pd
 rows = pd.concat(rows, ignore_index=True)
@@ -38,7 +39,7 @@ for shown in (video, observation.view, observation, result.sheet, result, other.
     display(shown)
 """
 LIVE = """
-class Stopping(ak.Oracle):
+class Stopping(aw.Oracle):
     calls = 0
     def complete(self, request, **options):
         self.calls += 1

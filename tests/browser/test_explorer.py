@@ -10,9 +10,9 @@ from PIL import Image
 from playwright.sync_api import Locator, expect
 from support.jupyter import Book, Notebooks, difference, shot
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.viz.widgets import GridExplorer
+from atlasworld import World
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 
@@ -51,7 +51,8 @@ def setup(world: World, shared_cache: Cache) -> str:
     """The first cell: the world, and the cache that all tests share."""
     return f"""
 import atlaskit as ak
-world = ak.benchmarks.atlasworld(5, 600, questions=16, size=(320, 180), directory={str(world.directory)!r})
+import atlasworld as aw
+world = aw.world(5, 600, questions=16, size=(320, 180), directory={str(world.directory)!r})
 cache = ak.Cache({str(shared_cache.directory)!r})
 """
 

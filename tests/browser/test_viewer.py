@@ -16,11 +16,11 @@ from support.asking import ask, evaluate
 from support.jupyter import Book, Notebooks
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.replay import pictures
 from atlaskit.runs.result import Result
 from atlaskit.viz import walk
+from atlasworld import Oracle, World
 
 pytestmark = [pytest.mark.browser, pytest.mark.long]
 

@@ -15,10 +15,10 @@ from support.axe import SIZES, overflowing, violations
 from support.paths import ROOT
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.result import Result
 from atlaskit.viz import walk
+from atlasworld import Oracle, World
 
 sys.path.insert(0, str(ROOT / "tools"))
 import docs_hooks

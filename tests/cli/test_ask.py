@@ -113,7 +113,7 @@ INPUT_ERRORS: list[tuple[list[str], str]] = [
     (["run", "missing.ipynb"], "no notebook"),
     ([*EVALUATE, "videomme", "--model", "m"], "videomme needs its folder"),
     ([*EVALUATE, "atlasworld", "--oracle", "0", "--where", "topic", "3"], "no column 'topic'"),
-    ([*EVALUATE, "atlasworld", "--oracle", "0", "--hours", "10"], "takes its duration from --minutes"),
+    ([*EVALUATE, "atlasworld", "--oracle", "0", "--hours", "10"], "leave out --hours"),
     ([*EVALUATE, "atlasworld", "--oracle", "0", "--prices", "prompt=1"], "prompt and completion must be given"),
     (
         [*EVALUATE, "atlasworld", "--oracle", "0", "--method", "blind", "uniform", "--set", "cell", "3"],
@@ -173,7 +173,22 @@ def test_several_methods_are_evaluated_in_one_table_and_compared(
 ) -> None:
     arguments = [
         *EVALUATE,
-        *["atlasworld", "--minutes", "1", "--drawn", "--oracle", "0.1", "--first", "3", "--set", "size", "32"],
+        *[
+            "atlasworld",
+            "--load",
+            "minutes",
+            "1",
+            "--load",
+            "drawn",
+            "true",
+            "--oracle",
+            "0.1",
+            "--first",
+            "3",
+            "--set",
+            "size",
+            "32",
+        ],
     ]
     arguments += ["--prices", "prompt=0.5,completion=3"]
     assert main([*arguments, "--method", "retrieval"]) == 0
@@ -197,7 +212,7 @@ def test_a_key_is_in_nothing_that_a_command_leaves(
         model = ["--model", address, "any-vlm", "--key-env", "MY_KEY"]
         saved = ["--save", "result.json", "--html", "run.html", "--calls", "12"]
         asked = atlaskit("ask", film_file, "What is it?", *CHOICES, *saved, *model, cwd=in_tmp)
-        rows = ["--first", "1", "--minutes", "1", "--traces", "runs", "--calls", "12"]
+        rows = ["--first", "1", "--load", "minutes", "1", "--traces", "runs", "--calls", "12"]
         tabled = atlaskit(*EVALUATE, "atlasworld", *rows, *model, cwd=in_tmp)
     with loopback() as server:
         said = {"error": {"message": f"Incorrect API key provided: {KEY}"}}

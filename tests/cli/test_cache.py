@@ -7,9 +7,9 @@ import pytest
 from support.asking import ask
 
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import recipe_key
+from atlasworld import Oracle, World
 
 
 @pytest.fixture

@@ -12,8 +12,8 @@ from support.media import make_video
 from atlaskit.__main__ import main
 from atlaskit.evaluation import tables
 
-ATLAS = ["evaluate", "atlasworld", "--minutes", "1", "--drawn", "--worlds", "3", "--first", "6"]
-ATLAS += ["--where", "category", "S2O", "SSS"]
+ATLAS = ["evaluate", "atlasworld", "--load", "minutes", "1", "--load", "drawn", "true", "--load", "worlds", "3"]
+ATLAS += ["--first", "6", "--where", "category", "S2O", "SSS"]
 RUN = [*ATLAS, "--oracle", "0.1", "--cell", "32"]
 
 

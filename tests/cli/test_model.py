@@ -8,6 +8,7 @@ from support.loopback import loopback
 from atlaskit.__main__ import main
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.model import joined_words
+from atlasworld.nano.model import PRESET
 
 VARIABLE = "ATLASKIT_TEST_KEY"
 KEY = "very-secret-key"
@@ -55,6 +56,7 @@ def test_nano_is_served_without_being_started(asking: list[str], monkeypatch: py
 
     double = Babbler(1)
     double.name, double.parameters = serve("nano").name, serve("nano").parameters
+    double.preset = PRESET
     ask(asking[1], "What?", ["a", "b"], vlm=double, cell=32, budget=Budget(calls=4), cache=Cache("cache"))
     monkeypatch.setattr(Server, "_ensure_running", start)
     assert main([*asking, "--model", "nano"]) == 0

@@ -48,7 +48,7 @@ def nothing_runs(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         *("ask.open_video", "ask.Cache", "ask.as_model", "ask.ask"),
         *("view.open_video", "view.Cache", "transcribe.open_video", "transcribe.Cache", "transcribe.transcribe"),
-        *("evaluate.Cache", "evaluate.evaluate", "evaluate.atlasworld", "cache.Cache", "cache.export"),
+        *("evaluate.Cache", "evaluate.evaluate", "evaluate.guests.load", "cache.Cache", "cache.export"),
         *("experiments.run_all", "experiments.run_notebook", "paper.dataset_in"),
     ):
         monkeypatch.setattr(f"atlaskit.cli.{name}", fail)

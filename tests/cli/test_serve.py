@@ -33,7 +33,7 @@ def test_the_papers_line_serves_its_model(started: list[Server], tmp_path: Path)
     assert program == "atlaskit"
     assert main(arguments) == 130
     (server,) = started
-    words = server.flags.command("python", server.model, server.name, 8000, tmp_path, "serve-gpu")
+    words = server.flags.command("python", server.model, server.name, 8000, "serve-gpu", preset=server.preset)
     flags = dict(zip(words, words[1:], strict=False))
     assert flags["--model"] == "Qwen/Qwen3.5-35B-A3B"
     assert int(flags["--tensor-parallel-size"]) * int(flags["--data-parallel-size"]) == 4

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 from PIL import Image, ImageOps
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import Sheet, View
+from atlasworld import World
 
 WIDTHS = (2560, 1365)
 """Pixels of the longer side to which families scale an image down."""

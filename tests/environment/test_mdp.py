@@ -4,7 +4,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import (
     Action,
@@ -23,6 +22,7 @@ from atlaskit.environment.mdp import LegalSet, Rules, State, legal_set, scan_int
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, label_of
 from atlaskit.environment.render import Still, View
 from atlaskit.errors import IllegalAction, InputError
+from atlasworld import World
 
 
 def actions(legal: LegalSet) -> list[Action]:

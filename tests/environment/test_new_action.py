@@ -12,7 +12,6 @@ from support.model_doubles import Babbler
 from support.searches import text_of
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import ACTIONS, Action, ActionKind, cells_of, name_of
 from atlaskit.environment.atlas import Atlas
@@ -24,6 +23,7 @@ from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.steps import steps as walk_steps
+from atlasworld import World
 
 
 @dataclass(frozen=True)

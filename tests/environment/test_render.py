@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.stand_ins import Flat
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
@@ -19,6 +18,7 @@ from atlaskit.environment.render import Frame, Sheet, Still, View, view, with_lo
 from atlaskit.environment.tiles import FLATTEST, SHORTEST_PX, Look, read_tiles
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.readers import LETTERBOX, Pixels
+from atlasworld import World
 
 
 def pixels(view: View) -> np.ndarray:

@@ -8,18 +8,19 @@ import pytest
 from support.asking import evaluate
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+import atlasworld as aw
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import statistics
 from atlaskit.models.prices import Prices
+from atlasworld import World
 
 PRICES = Prices(prompt=1, completion=4)
 
 
 @pytest.fixture(scope="module")
 def worlds() -> tuple[World, ...]:
-    return tuple(atlasworld(seed, 60, questions=3, size=(160, 90)) for seed in (1, 2))
+    return tuple(aw.world(seed, 60, questions=3, size=(160, 90)) for seed in (1, 2))
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +35,7 @@ def row(**values: Any) -> dict[str, Any]:
 
 
 def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache: Cache) -> None:
-    how: dict[str, Any] = {"vlm": ak.Oracle, "cache": cache, "progress": False, "prices": PRICES}
+    how: dict[str, Any] = {"vlm": aw.Oracle, "cache": cache, "progress": False, "prices": PRICES}
     table = evaluate(cases, "retrieval", size=32, **how)
     assert (table["video_calls"] == 6).all() and (table["calls"] == 7).all()
     assert (table["question_tokens"] + table["video_tokens"] == table["tokens"]).all()
@@ -42,7 +43,7 @@ def test_the_rows_tell_what_is_paid_once_a_video(cases: tuple[Case, ...], cache:
     paid = 1e-6 * (table["prompt_tokens"] + 4 * table["completion_tokens"])
     assert table["usd"].tolist() == pytest.approx(paid.tolist())
     assert table.attrs["prices"] == {"prompt": 1, "completion": 4}
-    assert "usd" not in evaluate(cases, "blind", vlm=ak.Oracle, cache=cache, progress=False)
+    assert "usd" not in evaluate(cases, "blind", vlm=aw.Oracle, cache=cache, progress=False)
     (found,) = statistics.costs(table).to_dict("records")
     once = table.drop_duplicates("fingerprint")
     assert (found["questions"], found["videos"], found["video_calls"], found["question_calls"]) == (6, 2, 6, 1)
@@ -69,7 +70,7 @@ def test_a_video_counts_once_whatever_its_questions_needed() -> None:
 
 
 def test_methods_stand_side_by_side(cases: tuple[Case, ...], cache: Cache) -> None:
-    how: dict[str, Any] = {"vlm": ak.Oracle, "cache": cache, "progress": False}
+    how: dict[str, Any] = {"vlm": aw.Oracle, "cache": cache, "progress": False}
     tables = {
         "video-rlm": evaluate(cases, cell=32, **how),
         "blind": evaluate(cases, "blind", **how),

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from support.asking import ask, evaluate, failures
 
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question
@@ -14,11 +14,12 @@ from atlaskit.errors import InputError
 from atlaskit.evaluation.diagnosis import COLUMNS, MODES, SHOWN, Diagnosis, diagnose, table
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
+from atlasworld import Oracle, World
 
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    return atlasworld(3, 600, size=(160, 90), questions=24)
+    return aw.world(3, 600, size=(160, 90), questions=24)
 
 
 @pytest.fixture(scope="module")

@@ -21,17 +21,18 @@ from support.asking import OF_THE_RUN, evaluate
 from support.paths import TESTS
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+import atlasworld as aw
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Reply, Request
+from atlasworld import World
 
 SETTINGS = {"cell": 32}
 
 
-class Logged(ak.Oracle):
+class Logged(aw.Oracle):
     """An oracle with a latency that logs the key and the process of every request.
 
     It answers once two processes have asked, so that neither is done before the other begins.
@@ -59,14 +60,14 @@ def requested(log: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Case, ...]:
     folder = tmp_path_factory.mktemp("w")
-    worlds = [atlasworld(seed, 120, questions=3, size=(160, 90), directory=folder) for seed in (1, 2)]
+    worlds = [aw.world(seed, 120, questions=3, size=(160, 90), directory=folder) for seed in (1, 2)]
     return tuple(case for world in worlds for case in world.cases(drawn=True))
 
 
 @pytest.fixture(scope="module")
 def rows(cases: tuple[Case, ...]) -> pd.DataFrame:
     """The rows that threads give."""
-    table = evaluate(cases, vlm=partial(ak.Oracle, miss=0.2), cache=Cache(None), progress=False, **SETTINGS)
+    table = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=Cache(None), progress=False, **SETTINGS)
     return table.drop(columns=OF_THE_RUN)
 
 
@@ -165,7 +166,7 @@ def test_two_nodes_give_the_rows_of_threads_also_if_one_is_lost(
 def test_an_invalid_engine_or_setting_is_an_input_error(
     cases: tuple[Case, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options: dict[str, Any] = {"vlm": ak.Oracle, "progress": False}
+    options: dict[str, Any] = {"vlm": aw.Oracle, "progress": False}
     with pytest.raises(InputError, match="engine must be local or ray"):
         evaluate(cases, engine="dask", **options)
     with pytest.raises(InputError, match="must be on disk"):

@@ -9,8 +9,7 @@ import pytest
 from support.asking import by_workers, evaluate
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.generator import write_script
+import atlasworld as aw
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
@@ -21,6 +20,8 @@ from atlaskit.evaluation.parts import shard
 from atlaskit.evaluation.speedups import speedup
 from atlaskit.models.prices import read_prices
 from atlaskit.models.serving.server import serve
+from atlasworld import World
+from atlasworld.generator import write_script
 
 URL = "http://127.0.0.1:9/v1"
 ROW = {"method": "m", "video": "v", "fingerprint": "f", "id": "1", "calls": 1, "tokens": 9, "video_calls": 0}
@@ -29,21 +30,21 @@ ROWS = pd.DataFrame([{**ROW, "video_tokens": 0, "seconds": 2.0, "right": True, "
 
 @pytest.fixture(scope="module")
 def world() -> World:
-    return atlasworld(1, 60, questions=2, size=(160, 90))
+    return aw.world(1, 60, questions=2, size=(160, 90))
 
 
 def ask(world: World, **settings: Any) -> object:
-    return ak.baselines.retrieval(world.drawn, "What?", vlm=ak.Oracle(world), cache=Cache(None), **settings)
+    return ak.baselines.retrieval(world.drawn, "What?", vlm=aw.Oracle(world), cache=Cache(None), **settings)
 
 
 MISTAKES: list[tuple[Callable[[World], object], str]] = [
-    (lambda world: atlasworld(0, 36_001), "must be 10 to 36000 s"),
-    (lambda world: atlasworld(questions=0), "questions must be at least 1"),
-    (lambda world: atlasworld(0, float("nan"), clip_s=150), "must be 10 to 36000 s"),
-    (lambda world: atlasworld(0, 1190, clip_s=150), "at least 8 clips of 150 s, 1200 s in all"),
-    (lambda world: atlasworld(0, 3600, clip_s=12.5), "an integer from 10 to 300"),  # type: ignore[arg-type]
-    (lambda world: atlasworld(1, 600, anomaly=True, categories=["S2O"]), "leave `categories` out"),
-    (lambda world: atlasworld(1, 10, anomaly=True), "An anomaly needs at least 4 objects"),
+    (lambda world: aw.world(0, 36_001), "must be 10 to 36000 s"),
+    (lambda world: aw.world(questions=0), "questions must be at least 1"),
+    (lambda world: aw.world(0, float("nan"), clip_s=150), "must be 10 to 36000 s"),
+    (lambda world: aw.world(0, 1190, clip_s=150), "at least 8 clips of 150 s, 1200 s in all"),
+    (lambda world: aw.world(0, 3600, clip_s=12.5), "an integer from 10 to 300"),  # type: ignore[arg-type]
+    (lambda world: aw.world(1, 600, anomaly=True, categories=["S2O"]), "leave `categories` out"),
+    (lambda world: aw.world(1, 10, anomaly=True), "An anomaly needs at least 4 objects"),
     (lambda world: write_script(0, 60, fps=12.5), "12.5"),  # type: ignore[arg-type]
     (lambda world: write_script(0, 60, size=(641, 360)), "641"),
     (lambda world: ak.benchmarks.ten_hour([], duration_s=600), "at least one case; got none"),
@@ -51,19 +52,22 @@ MISTAKES: list[tuple[Callable[[World], object], str]] = [
     (lambda world: Benchmark("b", world.cases()).where(level="L1"), "no column 'level'"),
     (lambda world: Benchmark("b", world.cases()).where(seed=7), "No question of b matches"),
     (lambda world: shard(Benchmark("b", world.cases()), 4, 3), "hard"),
-    (lambda world: Delayed(ak.Oracle(world), -0.1), "must be a number of seconds"),
+    (lambda world: Delayed(aw.Oracle(world), -0.1), "must be a number of seconds"),
     (lambda world: speedup(pd.DataFrame({"workers": [1]})), "lacks the column"),
     (lambda world: statistics.comparison({"m": ROWS}), "no table of 'video-rlm' to compare with; there are m"),
     (lambda world: statistics.comparison({"video-rlm": ROWS, "m": ROWS.assign(id="2")}), "the same questions"),
     (lambda world: statistics.comparison({"video-rlm": ROWS}, by="seed"), "lacks the column 'seed'"),
     (lambda world: ask(world, search="vectors"), 'search must be "words", "paraphrases" or an ak.Embedder'),
-    (lambda world: evaluate(world.cases(), vlm=ak.Oracle, prices={"prompt": 1}), "prices must be ak.Prices"),
-    (lambda world: evaluate([], vlm=ak.Oracle), "no questions to ask"),
-    (lambda world: evaluate(world.cases(), "guess", vlm=ak.Oracle), "method must be video-rlm"),
-    (lambda world: evaluate([replace(world.cases()[0], world=None)], vlm=ak.Oracle), "works only on AtlasWorld"),
-    (lambda world: by_workers(world.cases(), vlm=ak.Oracle, workers=[]), "one or more whole numbers"),
-    (lambda world: by_workers(world.cases(), vlm=ak.Oracle, workers=[1, 2.0]), "Each number of workers is a whole"),
-    (lambda world: by_workers(world.cases(), vlm=ak.Oracle, celll=3), "no setting 'celll'; it has .*search"),
+    (lambda world: evaluate(world.cases(), vlm=aw.Oracle, prices={"prompt": 1}), "prices must be ak.Prices"),
+    (lambda world: evaluate([], vlm=aw.Oracle), "no questions to ask"),
+    (lambda world: evaluate(world.cases(), "guess", vlm=aw.Oracle), "method must be video-rlm"),
+    (
+        lambda world: evaluate([replace(world.cases()[0], world=None)], vlm=aw.Oracle),
+        "only questions about a world of its own",
+    ),
+    (lambda world: by_workers(world.cases(), vlm=aw.Oracle, workers=[]), "one or more whole numbers"),
+    (lambda world: by_workers(world.cases(), vlm=aw.Oracle, workers=[1, 2.0]), "Each number of workers is a whole"),
+    (lambda world: by_workers(world.cases(), vlm=aw.Oracle, celll=3), "no setting 'celll'; it has .*search"),
     (lambda world: statistics.breakdown({}, "level"), "no tables"),
     (lambda world: statistics.accuracy(ROWS, "topic"), "lacks the column 'topic'"),
     (lambda world: statistics.compute(ROWS), "lacks the column 'master_tokens'"),

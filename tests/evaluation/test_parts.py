@@ -14,7 +14,7 @@ from support.answering import answering
 from support.asking import OF_THE_RUN, evaluate
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import atlasworld
+import atlasworld as aw
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
@@ -27,13 +27,13 @@ from atlaskit.evaluation.spending import Spending
 from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 
 SMALL = {"cell": 32}
-MODEL = partial(ak.Oracle, miss=0.2)
+MODEL = partial(aw.Oracle, miss=0.2)
 
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     home = tmp_path_factory.mktemp("w")
-    worlds = [atlasworld(seed, 60, questions=3, size=(160, 90), directory=home) for seed in (1, 2, 3)]
+    worlds = [aw.world(seed, 60, questions=3, size=(160, 90), directory=home) for seed in (1, 2, 3)]
     return Benchmark("three", tuple(case for world in worlds for case in world.cases(drawn=True)))
 
 
@@ -60,7 +60,7 @@ class TestTotal:
         pd.testing.assert_frame_equal(rest.drop(columns=OF_THE_RUN), whole.drop(columns=OF_THE_RUN))
 
     def test_no_call_begins_once_the_total_is_reached(self, bench: Benchmark, cache: Cache) -> None:
-        class Counting(ak.Oracle):
+        class Counting(aw.Oracle):
             calls = 0
 
             def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:

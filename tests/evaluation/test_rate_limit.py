@@ -13,9 +13,9 @@ from support.faults import Fault, fitting_answer, saying, sending
 from support.loopback import loopback
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.benchmarks.case import Case
 from atlaskit.evaluation.runner import evaluate
+from atlasworld import World
 
 OF_THE_RUN = ("seconds", "model_seconds", "queue_seconds", "frames_decoded")
 """Columns that say what this run took: the order of questions decides who decodes a frame."""

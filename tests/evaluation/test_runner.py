@@ -16,7 +16,7 @@ from support.datasets import ConstantModel
 from support.model_doubles import Counting, Failing
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import atlasworld
+import atlasworld as aw
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError, VideoError
@@ -25,6 +25,7 @@ from atlaskit.evaluation.rows import COUNTS
 from atlaskit.evaluation.runner import EvaluationStopped
 from atlaskit.models.errors import Refused, ServerError
 from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.video.video import Video
 
 SMALL = {"cell": 32}
 
@@ -32,13 +33,13 @@ SMALL = {"cell": 32}
 @pytest.fixture(scope="module")
 def cases(tmp_path_factory: pytest.TempPathFactory) -> tuple[Case, ...]:
     worlds = [
-        atlasworld(seed, 300, questions=6, size=(160, 90), directory=tmp_path_factory.mktemp("w")) for seed in (1, 2)
+        aw.world(seed, 300, questions=6, size=(160, 90), directory=tmp_path_factory.mktemp("w")) for seed in (1, 2)
     ]
     return tuple(case for world in worlds for case in world.cases(drawn=True))
 
 
 def test_a_perfect_oracle_is_right_and_each_question_has_a_row(cases: tuple[Case, ...], cache: Cache) -> None:
-    table = evaluate(cases, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
+    table = evaluate(cases, vlm=aw.Oracle, cache=cache, progress=False, **SMALL)
     assert table["id"].tolist() == [case.question.id for case in cases]
     assert table["video"].nunique() == 2 and set(table["seed"]) == {1, 2}
     assert table["right"].all() and (table["score"] >= 0.5).all()
@@ -50,7 +51,7 @@ def test_a_perfect_oracle_is_right_and_each_question_has_a_row(cases: tuple[Case
 
 def test_a_repeated_evaluation_costs_nothing_and_gives_the_same_rows(cases: tuple[Case, ...], cache: Cache) -> None:
     tables = [
-        evaluate(cases, vlm=partial(ak.Oracle, miss=0.3), parallel=parallel, cache=cache, progress=False, **SMALL)
+        evaluate(cases, vlm=partial(aw.Oracle, miss=0.3), parallel=parallel, cache=cache, progress=False, **SMALL)
         for parallel in (3, 1)
     ]
     assert tables[0]["calls_paid"].sum() > 0 and tables[1]["calls_paid"].sum() == 0
@@ -59,11 +60,11 @@ def test_a_repeated_evaluation_costs_nothing_and_gives_the_same_rows(cases: tupl
 
 
 def test_a_question_that_fails_has_a_row_and_counts_as_wrong(cases: tuple[Case, ...], cache: Cache) -> None:
-    def missing() -> ak.benchmarks.atlasworld:  # type: ignore[valid-type]
+    def missing() -> Video:
         raise VideoError("film.mp4 is not there.")
 
     broken = replace(cases[1], opened=missing)
-    table = evaluate([cases[0], broken], vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
+    table = evaluate([cases[0], broken], vlm=aw.Oracle, cache=cache, progress=False, **SMALL)
     assert table["right"].tolist() == [True, False] and table["score"].tolist()[1] == 0
     assert table["failure"].tolist() == ["", "film.mp4 is not there."] and table["stop"].tolist()[1] == "failed"
     assert table.loc[1, list(COUNTS)].tolist() == [0] * len(COUNTS)
@@ -72,7 +73,7 @@ def test_a_question_that_fails_has_a_row_and_counts_as_wrong(cases: tuple[Case, 
 def test_an_interrupt_stops_all_model_calls(cases: tuple[Case, ...], cache: Cache) -> None:
     calls, before = list[str](), list[int]()
 
-    class Slow(ak.Oracle):
+    class Slow(aw.Oracle):
         def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
             calls.append(request.step)
             if len(calls) == 20:
@@ -87,14 +88,14 @@ def test_an_interrupt_stops_all_model_calls(cases: tuple[Case, ...], cache: Cach
     later = len(calls)
     time.sleep(0.2)
     assert len(calls) == later
-    assert evaluate(cases, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)["right"].all()
+    assert evaluate(cases, vlm=aw.Oracle, cache=cache, progress=False, **SMALL)["right"].all()
 
 
 @pytest.mark.parametrize("name", ["rows.csv", "deep/rows.parquet"])
 def test_a_saved_table_loads_with_its_settings(
     name: str, cases: tuple[Case, ...], cache: Cache, tmp_path: Path
 ) -> None:
-    table = evaluate(cases, vlm=partial(ak.Oracle, miss=0.2), cache=cache, progress=False, **SMALL)
+    table = evaluate(cases, vlm=partial(aw.Oracle, miss=0.2), cache=cache, progress=False, **SMALL)
     tables.save(table, tmp_path / name)
     again = tables.load(tmp_path / name)
     pd.testing.assert_frame_equal(again, table, check_dtype=False)
@@ -122,7 +123,7 @@ def test_invalid_tables_are_input_errors(tmp_path: Path, cases: tuple[Case, ...]
     for wrong in ("a.csv", "none.parquet"):
         with pytest.raises(InputError, match="is not a saved evaluation"):
             tables.load(tmp_path / wrong)
-    table = evaluate(cases[:1], "blind", vlm=ak.Oracle, cache=cache, progress=False)
+    table = evaluate(cases[:1], "blind", vlm=aw.Oracle, cache=cache, progress=False)
     with pytest.raises(InputError, match=r"\.csv or \.parquet"):
         tables.save(table, tmp_path / "rows.xlsx")
 
@@ -130,14 +131,14 @@ def test_invalid_tables_are_input_errors(tmp_path: Path, cases: tuple[Case, ...]
 def test_traces_are_saved_in_a_folder_and_named_in_the_table(
     cases: tuple[Case, ...], cache: Cache, in_tmp: Path
 ) -> None:
-    def missing() -> ak.benchmarks.atlasworld:  # type: ignore[valid-type]
+    def missing() -> Video:
         raise VideoError("film.mp4 is not there.")
 
     odd_id = replace(cases[0], question=replace(cases[0].question, id="../../\x00<b>" + "w" * 300))
     selected = [odd_id, cases[1], replace(cases[2], opened=missing)]
-    plain = evaluate(selected, vlm=ak.Oracle, cache=cache, progress=False, **SMALL)
+    plain = evaluate(selected, vlm=aw.Oracle, cache=cache, progress=False, **SMALL)
     assert "trace" not in plain and plain["question"].tolist() == [case.question.text for case in selected]
-    table = evaluate(selected, vlm=ak.Oracle, cache=cache, progress=False, traces="saved/runs", **SMALL)
+    table = evaluate(selected, vlm=aw.Oracle, cache=cache, progress=False, traces="saved/runs", **SMALL)
     assert table["calls_paid"].iloc[:2].sum() == 0, "replies come from the cache"
     assert table["trace"].tolist()[2] == "" and len(list((in_tmp / "saved" / "runs").iterdir())) == 2
     for case, path in zip(selected[:2], table["trace"].tolist()[:2], strict=True):
@@ -150,7 +151,7 @@ def test_traces_are_saved_in_a_folder_and_named_in_the_table(
     assert read["prediction"].tolist() == table["prediction"].tolist() and read["prediction"].tolist()[2] is None
     (in_tmp / "file").touch()
     with pytest.raises(InputError, match=r"file cannot be a folder for traces: [^\n]+\.$"):
-        evaluate(selected, vlm=ak.Oracle, cache=cache, progress=False, traces="file", **SMALL)
+        evaluate(selected, vlm=aw.Oracle, cache=cache, progress=False, traces="file", **SMALL)
 
 
 def refusing(world: Any, status: int, kind: type[Refused | ServerError]) -> Failing:
@@ -165,7 +166,7 @@ def refusing(world: Any, status: int, kind: type[Refused | ServerError]) -> Fail
         refusal.status = status
         return refusal
 
-    return Failing(ak.Oracle(world), error)
+    return Failing(aw.Oracle(world), error)
 
 
 @pytest.mark.parametrize(("status", "error"), [(401, Refused), (0, ServerError)], ids=str)
@@ -179,7 +180,7 @@ def test_an_evaluation_stops_where_every_question_is_refused(
     table = stopped.value.table
     assert len(table) == 4 < len(own) and table["prediction"].notna().sum() == 1
     assert f"4 of {len(own)} questions were tried" in str(stopped.value) and "\n" not in str(stopped.value)
-    mended = Counting(ak.Oracle(cases[0].world))
+    mended = Counting(aw.Oracle(cases[0].world))
     whole = blind(vlm=mended)
     assert len(whole) == len(own) and (whole["failure"] == "").all()
     assert len(mended.calls) == len(own) - 1, "the answered question is not asked again"
@@ -196,4 +197,4 @@ def test_other_failures_stop_no_evaluation(cases: tuple[Case, ...], cache: Cache
 def test_a_setting_that_no_question_can_have_stops_the_evaluation(cases: tuple[Case, ...], cache: Cache) -> None:
     """Otherwise each of a thousand questions would fail, one by one, for the same mistake."""
     with pytest.raises(EvaluationStopped, match=r"failed alike \(workers is a whole number, at least 1; got 0\)"):
-        evaluate(cases, vlm=ak.Oracle, workers=0, parallel=1, cache=cache, progress=False)
+        evaluate(cases, vlm=aw.Oracle, workers=0, parallel=1, cache=cache, progress=False)

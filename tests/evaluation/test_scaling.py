@@ -12,20 +12,21 @@ from support.asking import ask, by_workers
 from support.model_doubles import Counting
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World, atlasworld
+import atlasworld as aw
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import scaling, speedups
 from atlaskit.evaluation.scaling import processor
 from atlaskit.evaluation.speedups import speedup
 from atlaskit.runs.archive import export, import_
+from atlasworld import World
 
 SMALL: dict[str, Any] = {"cell": 32, "progress": False}
 
 
 @pytest.fixture(scope="module")
 def oracle_world(tmp_path_factory: pytest.TempPathFactory) -> World:
-    return atlasworld(1, 120, questions=3, size=(160, 90), directory=tmp_path_factory.mktemp("world"))
+    return aw.world(1, 120, questions=3, size=(160, 90), directory=tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +47,7 @@ def measured(*rows: dict[str, Any]) -> pd.DataFrame:
 def test_a_row_for_each_question_and_number_of_workers(
     cases: tuple[Case, ...], oracle_world: World, cache: Cache
 ) -> None:
-    model = Counting(ak.Oracle(oracle_world, miss=0.3))
+    model = Counting(aw.Oracle(oracle_world, miss=0.3))
     table = by_workers(cases, vlm=model, workers=(3, 1, 3), cache=cache, **SMALL)
     assert table["workers"].tolist() == [1, 3] * len(cases)
     assert table["id"].tolist() == [case.question.id for case in cases for _ in range(2)]
@@ -70,7 +71,7 @@ def test_a_row_for_each_question_and_number_of_workers(
 def test_a_repeated_measurement_makes_no_call_and_is_the_same(
     cases: tuple[Case, ...], oracle_world: World, cache: Cache
 ) -> None:
-    model, options = Counting(ak.Oracle(oracle_world)), {"workers": [1, 2], "budget": ak.Budget(calls=30), **SMALL}
+    model, options = Counting(aw.Oracle(oracle_world)), {"workers": [1, 2], "budget": ak.Budget(calls=30), **SMALL}
     first = by_workers(cases, vlm=model, cache=cache, **options)
     calls = len(model.calls)
     again = by_workers(cases, vlm=model, cache=cache, **options)
@@ -114,7 +115,7 @@ def test_the_speed_up_is_reported_with_amdahls_bound() -> None:
 def test_a_measurement_of_another_processor_is_replayed_only(
     cases: tuple[Case, ...], oracle_world: World, cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    model, options = Counting(ak.Oracle(oracle_world)), {"workers": [1], "cache": cache, **SMALL}
+    model, options = Counting(aw.Oracle(oracle_world)), {"workers": [1], "cache": cache, **SMALL}
     monkeypatch.setattr(scaling, "processor", lambda: "another processor")
     there = by_workers(cases[:1], vlm=model, **options)
     monkeypatch.undo()

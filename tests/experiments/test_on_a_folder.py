@@ -12,6 +12,7 @@ from support.datasets import make_longvideobench
 from support.paths import ROOT
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.experiments.notebook import run_notebook
 
 SMALL: dict[str, dict[str, Any]] = {
@@ -41,13 +42,13 @@ def home(tmp_path_factory: pytest.TempPathFactory, film_file: Path) -> Path:
 
 
 def test_cases_are_those_of_a_folder_that_match(home: Path) -> None:
-    both = ak.benchmarks.cases(str(home), minutes=[1, 2], where={"duration_group": 15})
+    both = aw.cases(str(home), minutes=[1, 2], where={"duration_group": 15})
     assert [case.facts["length"] for case in both] == ["standard"] * 2 + ["long"] * 2
     assert {case.facts["positions"] for case in both} == {3}, "places that the dataset names, each once"
-    (alone,) = ak.benchmarks.cases(str(home), minutes=[2], first=1, subtitles=False)
+    (alone,) = aw.cases(str(home), minutes=[2], first=1, subtitles=False)
     assert alone.facts["length"] == "long" and not alone.facts["subtitles"]
     with pytest.raises(ak.errors.InputError, match="matches"):
-        ak.benchmarks.cases(str(home), minutes=[2], where={"duration_group": 3600})
+        aw.cases(str(home), minutes=[2], where={"duration_group": 3600})
 
 
 @pytest.mark.long

@@ -19,19 +19,19 @@ from support.asking import ask
 from support.pages import TEMPLATE_HOSTS, RenderedPage, check_pictures, count_images, plain_html
 from support.paths import ROOT
 
-from atlaskit.benchmarks.atlasworld import atlasworld
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import declared_in, run_notebook
 from atlaskit.experiments.runner import SCALES
-from atlaskit.models.presets import SHIPPED
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
+from atlasworld.nano.model import WEIGHTS
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 QUICKSTART = "01_quickstart.ipynb"
 SEED, DURATION_S = 7, 600
 """The quickstart's world."""
-NANO = served_name(str(SHIPPED["nano"]))
+PRESET = served_name(str(WEIGHTS))
 ATLASKIT = [sys.executable, "-m", "atlaskit"]
 
 
@@ -68,8 +68,8 @@ def test_the_quickstart_has_the_results_of_its_recording(replayed: Path) -> None
     assert "This run paid 0 model calls" in (replayed / QUICKSTART).read_text(encoding="utf-8")
     for name in ("choice", "when", "lie"):
         result = json.loads((replayed / f"01_quickstart_{name}.json").read_text(encoding="utf-8"))
-        assert result["settings"]["model"] == NANO and result["prediction"] is not None
-    world = atlasworld(SEED, DURATION_S)
+        assert result["settings"]["model"] == PRESET and result["prediction"] is not None
+    world = aw.world(SEED, DURATION_S)
     question = {question.category: question for question in world.questions[:8]}["WHEN"]
     cache = Cache(replayed.parent / "cache")
     again = ask(world.stand_in, question, vlm=serve("nano"), workers=4, replay=True, cache=cache)

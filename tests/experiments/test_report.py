@@ -18,7 +18,7 @@ from support.notebooks import write_notebook
 from support.pages import TEMPLATE_HOSTS, WRITERS, RenderedPage, count_images
 from support.paths import TESTS
 
-from atlaskit.benchmarks.atlasworld import atlasworld
+import atlasworld as aw
 from atlaskit.experiments.captions import captions
 from atlaskit.experiments.console import Console
 from atlaskit.experiments.notebook import NotebookError, run_notebook
@@ -62,7 +62,7 @@ result = ak.ask(video, ATTACK, ["a circle", ATTACK[:-1]], vlm=Spiteful(5), searc
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An executed notebook with script code in file name, subtitles, replies and error message."""
     folder = tmp_path_factory.mktemp("hostile")
-    world = atlasworld(seed=3, duration_s=40, questions=1, size=(114, 64), directory=folder / "world")
+    world = aw.world(seed=3, duration_s=40, questions=1, size=(114, 64), directory=folder / "world")
     source = world.video.path  # type: ignore[attr-defined]
     name = "<img src=x onerror=document.title='run'>\u202e.mp4"
     shutil.copy(source, folder / name)

@@ -139,9 +139,9 @@ def test_one_server_serves_all_notebooks(
     run_all(books, books.parent, only=["01"])
     assert served == [], "notebooks that ask no model need no server"
     run_all(books, books.parent)
-    assert served == ["nano", "stopped"], "nano is the default"
+    assert served == ["x", "stopped"], "the first notebook that asks a model names it"
     run_all(books, books.parent, model="oracle")
-    assert served == ["nano", "stopped"] and parameters[-1]["model"] == "oracle"
+    assert served == ["x", "stopped"] and parameters[-1]["model"] == "oracle"
     with pytest.raises(InputError, match="oracle is a program and takes no options"):
         run_all(books, books.parent, model="oracle --no-thinking")
 

@@ -13,11 +13,12 @@ from support.model_doubles import Counting
 from support.paths import ROOT
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import sub_second_depth
 from atlaskit.experiments.notebook import declared_in
 from atlaskit.experiments.runner import SCALES
-from atlaskit.models.presets import NANO
+from atlasworld.nano.model import PRESET
 
 NOTEBOOKS = {path.stem[:2]: path for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
 ABOUT_WORLDS = ("03", "05", "06", "07", "08", "09")
@@ -37,20 +38,20 @@ def test_all_notebooks_ask_the_same_questions_in_the_same_way(scale: str) -> Non
     longest = {60 * values["hours"] if "hours" in values else max(values["minutes"]) for values in given.values()}
     assert len(longest) == 1, "the longest videos are equally long"
     (minutes,) = longest
-    nano = sub_second_depth(60 * minutes, NANO.k)
+    nano = sub_second_depth(60 * minutes, PRESET.k)
     assert nano in given["03"]["depths"], "one of the depths is the automatic one"
     assert len({repr(given[number]["captioned"]) for number in ("05", "09")}) == 1
     assert len({repr(given[number]["minutes"]) for number in ("05", "07", "09")}) == 1
 
 
 def test_the_first_questions_about_a_world_do_not_depend_on_how_many_are_written() -> None:
-    few, many = (ak.benchmarks.atlasworld(3, 36_000, questions=count, clip_s=150) for count in (10, 24))
+    few, many = (aw.world(3, 36_000, questions=count, clip_s=150) for count in (10, 24))
     assert many.questions[:10] == few.questions and len(many.questions) == 24
 
 
 def test_a_depth_that_is_given_makes_the_calls_of_the_same_automatic_depth(cache: Cache, tmp_path: Path) -> None:
-    world = ak.benchmarks.atlasworld(3, 36_000, questions=3, clip_s=150, directory=tmp_path)
-    cases, model = world.cases(drawn=True), Counting(ak.Oracle(world, miss=0.3))
+    world = aw.world(3, 36_000, questions=3, clip_s=150, directory=tmp_path)
+    cases, model = world.cases(drawn=True), Counting(aw.Oracle(world, miss=0.3))
     how = {"vlm": model, "cache": cache, "progress": False, "search": ak.Search().suited_to("nano")}
     automatic = evaluate(cases, **how)
     paid = len(model.calls)

@@ -4,9 +4,9 @@ from support.model_doubles import Counting
 from support.searches import text_of
 
 from atlaskit.agents.verbalize import quote_line
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import baselines
+from atlasworld import Oracle, World
 
 
 def test_uniform_gives_each_frame_the_lines_of_its_stretch(world: World, cache: Cache) -> None:

@@ -10,18 +10,19 @@ from support.methods import SMALL, ask_by
 from support.model_doubles import Babbler, Counting, Failing, Flaky, Slow, Spiteful
 from support.stand_ins import checked_html
 
-import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.cached import PER_VIDEO_STEPS, Call
 from atlaskit.models.errors import Refused, Unreachable
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video
+from atlasworld import Oracle, World
 
 ALL = sorted(METHODS)
 STEPS: dict[str, tuple[str, ...]] = {
@@ -199,8 +200,9 @@ def test_the_oracle_knows_only_what_it_reads_and_sees(name: str, tiny: World, ca
 @pytest.mark.parametrize("name", FREE_WORDS)
 def test_a_model_of_fixed_forms_is_refused_before_any_call(name: str, tiny: World) -> None:
     model = Counting(Babbler())
-    model.name = "nano@1f0c"
-    with pytest.raises(InputError, match=f"^{name} needs a model that writes free text, and nano@1f0c"):
+    model.name = "taught@1f0c"
+    model.preset = Preset(words=lambda call: call.request())
+    with pytest.raises(InputError, match=f"^{name} needs a model that writes free text, and taught@1f0c"):
         ask_by(name, tiny, model, Cache(None))
     assert model.calls == []
 
@@ -291,7 +293,7 @@ def paid(calls: tuple[Call, ...], steps: frozenset[str] = PER_VIDEO_STEPS) -> li
 @pytest.mark.parametrize("name", sorted(set(METHODS) - {"video-rlm", "composite"}))
 def test_the_second_question_pays_nothing_again_for_the_video(name: str, tiny: World, cache: Cache) -> None:
     first, second = (
-        METHODS[name](tiny.drawn, question, vlm=ak.Oracle(tiny), cache=cache, **SMALL[name])
+        METHODS[name](tiny.drawn, question, vlm=aw.Oracle(tiny), cache=cache, **SMALL[name])
         for question in tiny.questions[:2]
     )
     assert first.prediction is not None and second.prediction is not None
@@ -303,7 +305,7 @@ def test_the_second_question_pays_nothing_again_for_the_video(name: str, tiny: W
 def test_the_second_method_pays_nothing_for_clips(tiny: World, cache: Cache) -> None:
     question, clips = tiny.questions[0], frozenset({"clip"})
     for number, name in enumerate(CLIP_METHODS):
-        result = METHODS[name](tiny.drawn, question, vlm=ak.Oracle(tiny), cache=cache, **SMALL[name])
+        result = METHODS[name](tiny.drawn, question, vlm=aw.Oracle(tiny), cache=cache, **SMALL[name])
         described = [call.views for call in result.calls if call.step in clips]
         assert described, name
         assert paid(result.calls, clips) == (described if number == 0 else []), name

@@ -8,12 +8,12 @@ from support.controllers import CLIPS, Scripted, ranges
 from support.methods import ask_by
 from support.searches import text_of
 
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.methods.controller import ControllerCall
 from atlaskit.methods.dvd import MOST_FOUND
 from atlaskit.methods.ranges import MOST_RANGES
 from atlaskit.methods.videoarm import MOST_FRAMES
+from atlasworld import Oracle, World
 
 INSPECT = {"action": "frame_inspect", "question": "What?", "ranges": ranges((0, CLIPS - 1))}
 SEARCH = {"action": "clip_search", "description": "red circle", "k": 4}

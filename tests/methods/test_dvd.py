@@ -5,11 +5,11 @@ from support.controllers import CLIPS, Scripted, ranges, told
 from support.methods import ask_by
 from support.searches import text_of
 
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.dvd import BrowseCall
 from atlaskit.methods.ranges import InspectCall
+from atlasworld import Oracle, World
 
 SEARCH = {"action": "clip_search", "description": "red circle star square", "k": 4}
 

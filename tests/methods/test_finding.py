@@ -15,9 +15,8 @@ from support.faults import failing
 from support.loopback import Loop, loopback
 from support.model_doubles import Counting, Flaky
 
-import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.index import Index, nearest, query_of, words
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
 from atlaskit.evaluation.baselines import retrieval
@@ -25,6 +24,7 @@ from atlaskit.methods.records import Clip
 from atlaskit.models.embedding import Embedder, embed
 from atlaskit.models.errors import Refused, Unreachable
 from atlaskit.runs.result import Result
+from atlasworld import World
 
 CAPTIONS = ["a red circle", "a green square by a lake", "a lake", "nothing", "a red square, red as a circle"]
 
@@ -41,7 +41,7 @@ def clips(captions: list[str] = CAPTIONS) -> list[Clip]:
 
 
 def asked(tiny: World, cache: Cache, search: Any, model: Any = None, **settings: Any) -> Result:
-    model = ak.Oracle(tiny) if model is None else model
+    model = aw.Oracle(tiny) if model is None else model
     return retrieval(tiny.drawn, tiny.questions[0], vlm=model, search=search, size=32, cache=cache, **settings)
 
 
@@ -55,7 +55,7 @@ def test_the_nearest_clips_are_those_of_the_largest_cosine() -> None:
 
 def test_paraphrases_cost_one_call_a_question(tiny: World, cache: Cache) -> None:
     n_clips = math.ceil(tiny.drawn.duration_s / 10)
-    model = Counting(ak.Oracle(tiny))
+    model = Counting(aw.Oracle(tiny))
     result = asked(tiny, cache, "paraphrases", model, threads=1)
     assert model.calls == ["clip"] * n_clips + ["queries", "decision"]
     assert result.per_question.calls == 2 and result.settings["search"] == "paraphrases"
@@ -69,7 +69,7 @@ def test_paraphrases_cost_one_call_a_question(tiny: World, cache: Cache) -> None
 
 
 def test_without_paraphrases_the_question_is_searched_for(tiny: World) -> None:
-    flaky = Flaky(ak.Oracle(tiny), 1.0, steps=("queries",))
+    flaky = Flaky(aw.Oracle(tiny), 1.0, steps=("queries",))
     without = asked(tiny, Cache(None), "paraphrases", flaky)
     plain = asked(tiny, Cache(None), "words")
     assert without.prediction == plain.prediction is not None and without.failure == "the network is down"
@@ -80,7 +80,7 @@ def test_without_paraphrases_the_question_is_searched_for(tiny: World) -> None:
 def test_clips_are_found_by_vectors_which_are_paid_once(tiny: World, cache: Cache, server: Loop) -> None:
     embedder = Embedder(server.url, "words-64", query_prefix="query: ")
     results = [
-        retrieval(tiny.drawn, question, vlm=ak.Oracle(tiny), search=embedder, top=3, size=32, cache=cache)
+        retrieval(tiny.drawn, question, vlm=aw.Oracle(tiny), search=embedder, top=3, size=32, cache=cache)
         for question in tiny.questions[:3]
     ]
     n_clips = math.ceil(tiny.drawn.duration_s / 10)

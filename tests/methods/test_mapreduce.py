@@ -11,7 +11,6 @@ from pydantic import ValidationError
 from support.model_doubles import Counting, Overruled
 from support.searches import paid_steps, text_of
 
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import mapreduce, mapreduce_clips
 from atlaskit.methods.calls import TextCall
@@ -20,6 +19,7 @@ from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
 from atlaskit.methods.scenes import Scene, clips_as_scenes, with_names
 from atlaskit.models.protocol import Request
+from atlasworld import Oracle, World
 
 PER_VIDEO = {"clip", "continues", "scene", "characters"}
 

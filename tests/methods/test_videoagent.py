@@ -9,8 +9,7 @@ from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import taken_steps
 from support.stand_ins import Flat
 
-import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
@@ -23,6 +22,7 @@ from atlaskit.methods.records import StillCall
 from atlaskit.methods.videoagent import JudgeCall, PickCall
 from atlaskit.methods.videotree import RelevanceCall
 from atlaskit.models.protocol import Request
+from atlasworld import World
 
 WHAT = Question("What is seen?", kind="open")
 
@@ -30,7 +30,7 @@ WHAT = Question("What is seen?", kind="open")
 def judging(world: World, judgement: dict[str, Any], cell: int = 3) -> Any:
     """Return an oracle with a judgement of its own, which picks one cell everywhere."""
     return Overruled(
-        ak.Oracle(world),
+        aw.Oracle(world),
         videoagent=lambda *_: {"reasoning": "", "answer": "", "judgement": judgement},
         pick=lambda *_: {"seen": "", "cell": cell},
     )
@@ -74,7 +74,7 @@ def test_an_unsure_answer_gets_the_frames_that_are_picked(tiny: World, cache: Ca
 
 
 def test_rounds_and_segments_are_bounded(tiny: World, cache: Cache) -> None:
-    alone = Counting(ak.Oracle(tiny))
+    alone = Counting(aw.Oracle(tiny))
     ask_by("videoagent", tiny, alone, cache, rounds=1)
     assert not alone.of(JudgeCall) and len(alone.of(StillCall)) == 5 and len(alone.of(TextCall)) == 1
     model = Counting(judging(tiny, looks((0, "x"))))
@@ -109,7 +109,7 @@ def graded(request: Request, *grades: int) -> dict[str, Any]:
 
 
 def rating(world: World, *grades: int) -> Any:
-    return Overruled(ak.Oracle(world), relevance=lambda request, _: graded(request, *grades))
+    return Overruled(aw.Oracle(world), relevance=lambda request, _: graded(request, *grades))
 
 
 def times_of(calls: list[StillCall]) -> list[float]:
@@ -117,7 +117,7 @@ def times_of(calls: list[StillCall]) -> list[float]:
 
 
 def test_a_question_costs_its_frames_its_ratings_and_the_answer(tiny: World, cache: Cache) -> None:
-    model = Counting(ak.Oracle(tiny))
+    model = Counting(aw.Oracle(tiny))
     result = ask_by("videotree", tiny, model, cache)
     calls = taken_steps(result)
     assert set(calls) == {"frame", "relevance"} and result.total.calls == calls.total() + 1
@@ -163,7 +163,7 @@ def test_groups_are_doubled_until_enough_are_relevant(tiny: World) -> None:
 
 
 def test_groups_can_grow_with_the_duration_and_are_rated_32_at_a_time() -> None:
-    long = ak.benchmarks.atlasworld(3, 3_750, questions=1, size=(160, 90))
+    long = aw.world(3, 3_750, questions=1, size=(160, 90))
     model = Counting(rating(long, 1))
     settings = {"clusters": 10, "most_clusters": 20, "most_frames": 60, "grow": True, "threads": 1}
     result = ask_by("videotree", long, model, Cache(None), **settings)
@@ -175,7 +175,7 @@ def test_groups_can_grow_with_the_duration_and_are_rated_32_at_a_time() -> None:
 
 
 def test_a_frame_that_videoagent_described_is_paid(cache: Cache) -> None:
-    world, question = ak.benchmarks.atlasworld(1, 10, size=(160, 90)), "What is seen?"
+    world, question = aw.world(1, 10, size=(160, 90)), "What is seen?"
     agent = Counting(Babbler(1))
     videoagent(world.drawn, question, vlm=agent, frames=10, rounds=1, size=32, cache=cache)
     model = Counting(Babbler(1))

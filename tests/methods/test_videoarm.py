@@ -6,7 +6,6 @@ from support.model_doubles import Babbler
 from support.stand_ins import Flat
 
 from atlaskit.agents.verbalize import MOST_SUBTITLES
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
@@ -14,6 +13,7 @@ from atlaskit.evaluation.baselines import videoarm
 from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
 from atlaskit.video.subtitles import Line, Subtitles
+from atlasworld import Oracle, World
 
 WHICH = Question("What is it?", ("a circle", "a square"))
 WHOLE = {"action": "scene_snapper", "ranges": ranges((0, CLIPS - 1)), "frames": 32}

@@ -5,7 +5,6 @@ from typing import Any
 from support.model_doubles import Counting, Overruled
 from support.searches import text_of
 
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import worldmm
 from atlaskit.methods.calls import EvidenceCall
@@ -14,6 +13,7 @@ from atlaskit.methods.memories import SummaryCall, as_parts, facts, summaries
 from atlaskit.methods.records import Clip
 from atlaskit.methods.run import MethodRun
 from atlaskit.models.protocol import MOST_IMAGES, Request
+from atlasworld import Oracle, World
 
 PER_VIDEO = {"clip", "summary", "facts", "consolidate"}
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
+from atlasworld import World
 
 
 @pytest.fixture(scope="session")

@@ -13,7 +13,6 @@ from support.faults import Fault, failing, finishing, saying
 from support.loopback import Loop
 from support.model_doubles import Babbler, Counting
 
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.errors import InputError, Unrecorded
@@ -21,6 +20,7 @@ from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Refused
 from atlaskit.models.protocol import Message, Request
+from atlasworld import Oracle, World
 
 OPTIONS = {"k": 4, "cell": 32, "workers": 2}
 

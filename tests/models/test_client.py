@@ -26,16 +26,18 @@ from support.loopback import Loop
 from support.stand_ins import request
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.models.chat import engines_in, read_metrics
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import completion_in
 from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.presets import NANO, Preset, preset_for
+from atlaskit.models.presets import Preset, preset_for
 from atlaskit.models.protocol import Usage, now_s
+from atlasworld import World
+from atlasworld.nano.model import PRESET
 
 
 def test_an_answer_is_validated_and_counted(loop: Loop) -> None:
@@ -233,12 +235,12 @@ def test_the_calls_add_up_to_the_usage_of_a_run(world: World, cache: Cache, loop
 @pytest.mark.parametrize(
     ("vlm", "expected"),
     [
-        ("nano", NANO),
-        ("nano@0123456789abcdef", NANO),
-        (ak.VLM("http://127.0.0.1:9/v1", "nano@0123456789abcdef"), NANO),
+        ("nano", PRESET),
+        ("nano@0123456789abcdef", PRESET),
+        (ak.VLM("http://127.0.0.1:9/v1", "nano@0123456789abcdef"), PRESET),
         (ak.VLM("http://127.0.0.1:9/v1", "Qwen/Qwen3-VL-8B-Instruct"), Preset()),
-        (ak.Oracle, Preset()),
-        (partial(ak.Oracle, miss=0.1), Preset()),
+        (aw.Oracle, Preset()),
+        (partial(aw.Oracle, miss=0.1), Preset()),
     ],
     ids=str,
 )

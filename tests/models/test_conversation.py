@@ -15,7 +15,6 @@ from atlaskit.agents.budget import Allotment
 from atlaskit.agents.prompts import GlanceCall, ProbeCall, ReviewCall, StepCall, Turn
 from atlaskit.agents.run import Run
 from atlaskit.agents.worker import Task, Worker
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.actions import Backtrack, Expand
 from atlaskit.environment.atlas import Atlas, Observation
@@ -27,6 +26,7 @@ from atlaskit.environment.tiles import Look
 from atlaskit.models.errors import BadReply, ModelError, Refused
 from atlaskit.models.protocol import MOST_IMAGES, Message, Request
 from atlaskit.video.subtitles import Line
+from atlasworld import World
 
 QUESTION = Question("What is it?", ("a circle", "a square"))
 

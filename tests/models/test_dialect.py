@@ -14,7 +14,6 @@ from support.faults import failing, saying
 from support.loopback import Loop
 from support.stand_ins import Pick, request
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View, view
 from atlaskit.errors import InputError
@@ -25,6 +24,7 @@ from atlaskit.models.errors import ModelError
 from atlaskit.models.payload import build_payload, sampling_parameters
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import Message, Request
+from atlasworld import World
 
 ANSWER = '{"thought":"t","cell":3}'
 

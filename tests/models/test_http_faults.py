@@ -98,11 +98,11 @@ def test_an_unrequested_compression_is_undone_up_to_the_size_limit(loop: Loop) -
 INTERRUPTED = """
 import sys
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import atlasworld
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.models.client import VLM
 url, folder = sys.argv[1:]
-world = atlasworld(seed=5, duration_s=60, questions=4, size=(128, 72), directory=folder)
+world = aw.world(seed=5, duration_s=60, questions=4, size=(128, 72), directory=folder)
 print("asking", flush=True)
 search = ak.Search(k=2, cell=32, max_depth=1)
 ak.ask(world.drawn, "What?", ["a", "b"], vlm=VLM(url, "loop"), workers=2, search=search, cache=Cache(folder))

@@ -9,16 +9,17 @@ from support.asking import ask, evaluate
 from support.model_doubles import Babbler
 
 import atlaskit as ak
+import atlasworld as aw
 from atlaskit.errors import InputError
 from atlaskit.models.errors import ServerError, Unreachable
 from atlaskit.models.named import SERVED, as_model
-from atlaskit.models.presets import SHIPPED
 from atlaskit.models.serving.server import Server
 from atlaskit.models.serving.weights import served_name
 from atlaskit.models.spec import ModelSpec
+from atlasworld.nano.model import PRESET, WEIGHTS
 
 NOBODY = "http://127.0.0.1:9/v1"
-NANO = served_name(str(SHIPPED["nano"]))
+NANO = served_name(str(WEIGHTS))
 
 
 @pytest.fixture
@@ -68,17 +69,18 @@ def test_many_questions_are_asked_of_many_copies(
     """One question at a time is answered as fast by one copy, which starts sooner."""
     made = list[Any]()
     monkeypatch.setattr("atlaskit.models.named.serve", lambda *_, **given: made.append(given) or Babbler())
-    cases = ak.benchmarks.atlasworld(1, 20.0).cases(drawn=True)[:1]
+    cases = aw.world(1, 20.0).cases(drawn=True)[:1]
     evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
     assert made == [{"data_parallel": copies}]
 
 
 @pytest.mark.usefixtures("no_start")
 def test_a_replay_by_name_starts_no_server() -> None:
-    world, cache = ak.benchmarks.atlasworld(1, 20.0), ak.Cache(None)
+    world, cache = aw.world(1, 20.0), ak.Cache(None)
     small: dict[str, Any] = {"cache": cache, "budget": ak.Budget(calls=9)}
     double = Babbler(1)
     double.name, double.parameters = NANO, as_model("nano").parameters
+    double.preset = PRESET
     first = ask(world.drawn, "What?", vlm=double, **small)
     for replay in (True, False):
         assert ask(world.drawn, "What?", vlm="nano", replay=replay, **small).to_json() == first.to_json()

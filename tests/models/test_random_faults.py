@@ -20,7 +20,6 @@ from support.loopback import FaultPlan, Loop, loopback
 from support.parallel import run_all, wait_until
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.errors import AtlasError
@@ -28,6 +27,7 @@ from atlaskit.models.client import VLM
 from atlaskit.models.http import Endpoint, HttpFailure
 from atlaskit.models.protocol import Usage
 from atlaskit.runs.result import Result
+from atlasworld import World
 
 RUNS = int(os.environ.get("ATLASKIT_SOAK_RUNS", "100"))
 """Number of runs, made in blocks. ATLASKIT_SOAK_RUNS=1000 makes a thousand."""

@@ -2,11 +2,12 @@
 
 import pytest
 
-from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.questions import WRITERS
+import atlasworld as aw
+from atlasworld import World
+from atlasworld.questions import WRITERS
 
 
 @pytest.fixture(scope="package")
 def world() -> World:
     """A ten-minute world with questions of every category."""
-    return atlasworld(5, 600, questions=33, categories=tuple(WRITERS), size=(160, 90))
+    return aw.world(5, 600, questions=33, categories=tuple(WRITERS), size=(160, 90))

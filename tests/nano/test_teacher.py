@@ -8,14 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.asking import ask
 
+import atlasworld as aw
 from atlaskit.agents.prompts import ProbeCall, StepCall
-from atlaskit.benchmarks.atlasworld import World, atlasworld
-from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.nano.words import listed_lines
+from atlasworld import World
+from atlasworld.nano.words import listed_lines
+from atlasworld.questions import WRITERS
 from nano.teacher import teacher
 from nano.teacher.goal import describe, goal_of, parse_description, parse_goal, up_to_object
 from nano.teacher.labels import ATTRIBUTES, VALUES, CellContent, content_at, encode
@@ -77,7 +78,7 @@ def test_teacher_uses_only_what_is_shown(world: World) -> None:
 def test_teacher_answers_most_questions_correctly(duration_s: float, least: float) -> None:
     scores = []
     for seed in (0,):
-        world = atlasworld(seed, duration_s, questions=21, size=(160, 90))
+        world = aw.world(seed, duration_s, questions=21, size=(160, 90))
         for question in world.questions:
             if question.kind == "choice":
                 result = ask(world.drawn, question, vlm=Expert(world.script), cache=Cache(None), **SETTINGS)  # type: ignore[arg-type]
@@ -88,7 +89,7 @@ def test_teacher_answers_most_questions_correctly(duration_s: float, least: floa
 
 def test_teacher_does_not_know_lines_that_the_prompt_omits() -> None:
     """A prompt does not list the lines of a long world's root grid."""
-    world = atlasworld(3, 36_000, questions=33, categories=("T2O",), size=(160, 90))
+    world = aw.world(3, 36_000, questions=33, categories=("T2O",), size=(160, 90))
     parsed = goal_of(world.questions[0])
     root = Atlas(world.drawn, k=4, cell=128, cache=Cache(None)).reset()
     assert len(root.subtitles) > 500 and not listed_lines(root)

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+import atlasworld as aw
 import nano
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.models.protocol import Message
+from atlasworld import Oracle, World
 from nano import evaluate
 from nano.data import export as export_module
 from nano.data import shards, synthetic
@@ -127,7 +128,7 @@ def test_synthetic_examples_are_those_that_taught_the_weights(kind: str) -> None
 @pytest.mark.long
 def test_trajectories_are_those_of_the_recipe(tmp_path: Path) -> None:
     """They ask what taught the weights; what goes black since then decides which regions follow."""
-    world = atlasworld(TRAINING_SEED, 600, questions=6, size=(320, 180), directory=tmp_path)
+    world = aw.world(TRAINING_SEED, 600, questions=6, size=(320, 180), directory=tmp_path)
     found = [digest(lesson) for lesson in lessons(world, slip=0.1, seed=1, subtitles=True)]
     assert digest(found) == LESSONS
 
@@ -144,7 +145,7 @@ def test_evaluation_finds_that_the_teacher_agrees_with_itself(
     method: str, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(home)
-    world = atlasworld(0, 120.0, questions=10, size=(640, 360), directory=home / "cache" / "atlasworld")
+    world = aw.world(0, 120.0, questions=10, size=(640, 360), directory=home / "cache" / "atlasworld")
     if method == "uniform":  # the teacher does not answer its calls
         evaluation = evaluate.evaluate_nano(Oracle(world), 120.0, 4, method=method)
         assert evaluation.calls.keys() == {"seconds per call"}

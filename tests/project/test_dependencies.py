@@ -76,6 +76,7 @@ def names_of(*extras: str) -> set[str]:
     ("folder", "extras"),
     [
         ("atlaskit", ("notebook", "ray", "mcp", "decord")),
+        ("atlasworld", ()),
         ("nano", ("notebook", "test-rl")),
         ("notebooks", ("notebook",)),
         ("tests", ("notebook", "test", "test-rl")),
@@ -131,7 +132,7 @@ def test_the_lock_is_what_uv_makes_of_the_declared() -> None:
 
 def advised() -> Iterator[tuple[str, str]]:
     """Yield the module and the requirements of each sentence about a missing package."""
-    for name, code in sources("atlaskit"):
+    for name, code in (*sources("atlaskit"), *sources("atlasworld")):
         for node in ast.walk(ast.parse(code)):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "missing":
                 yield name, " ".join(ast.literal_eval(one) for one in node.args[1:])

@@ -12,7 +12,8 @@ import pytest
 from support.datasets import LAYOUTS
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
+import atlasworld as aw
+from atlasworld import World
 
 MODULES = {name: value for name in ak.__all__ if isinstance(value := getattr(ak, name), ModuleType)}
 NOT_RUN = {"ak.transcribe": "it needs a server of a speech model"}
@@ -21,6 +22,7 @@ NOT_RUN = {"ak.transcribe": "it needs a server of a speech model"}
 
 def public_callables() -> Iterator[tuple[str, Any]]:
     """Yield each public function and class with its name."""
+    yield from ((f"aw.{name}", getattr(aw, name)) for name in aw.__all__)
     for name in ak.__all__:
         if name in MODULES:
             members = ((f"ak.{name}.{inner}", getattr(MODULES[name], inner)) for inner in MODULES[name].__all__)
@@ -37,7 +39,8 @@ def names(film: World, film_file: Path, tmp_path_factory: pytest.TempPathFactory
     """What an example finds defined, in a working directory with a video and rows of each dataset.
 
     `video` is an AtlasWorld of two minutes, `question` one about it, `vlm` an oracle that makes no
-    errors, `result` its run, and `rows` the table of an evaluation of all `cases`.
+    errors, `weak` one that misses nine of ten events, `result` the run of `vlm`, and `rows` the
+    table of an evaluation of all `cases`.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("examples"))
@@ -46,8 +49,10 @@ def names(film: World, film_file: Path, tmp_path_factory: pytest.TempPathFactory
         shutil.copy(film_file.with_suffix(".srt"), "match.srt")
         for name, lay_out in LAYOUTS.items():
             lay_out(Path("data") / name, film_file)
-        found = {"ak": ak, "video": film.video, "world": film, "question": film.questions[0], "cases": film.cases()}
-        vlm = found["vlm"] = ak.Oracle(film)
+        found = {"ak": ak, "aw": aw, "video": film.video, "world": film, "cases": film.cases()}
+        found["question"] = film.questions[0]
+        vlm = found["vlm"] = aw.Oracle(film)
+        found["weak"] = aw.Oracle(film, miss=0.9, seed=1)
         found["result"] = ak.ask(film.video, film.questions[0], vlm=vlm)
         found["rows"] = ak.evaluate(film.cases(), vlm=vlm, traces="traces", progress=False)
         yield found

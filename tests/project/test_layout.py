@@ -10,9 +10,9 @@ from pathlib import Path
 from support.paths import ROOT
 
 import atlaskit as ak
-from atlaskit.models.presets import SHIPPED
+from atlasworld.nano.model import WEIGHTS
 
-PACKAGE, RECIPE = ROOT / "atlaskit", ROOT / "nano"
+PACKAGE, GUEST, RECIPE = ROOT / "atlaskit", ROOT / "atlasworld", ROOT / "nano"
 UNCOUNTED = {"errors.py", "limits.py", "__init__.py", "requirements.lock", "__main__.py", "py.typed", "__pycache__"}
 MAX_TOP_ENTRIES = 14
 
@@ -28,6 +28,7 @@ VIOLATIONS = {
     "experiments": ("experiments", "atlaskit.caching.cache"),
     "gym": ("gym", "atlaskit.models.protocol"),
     "viz": ("viz", "atlaskit.agents.budget"),
+    "guests": ("models", "atlasworld.worlds"),
     "recipe": ("cli", "nano.train"),
 }
 """For each contract, a package and a module that it must not import."""
@@ -46,7 +47,7 @@ def test_the_top_level_stays_small() -> None:
 
 def test_a_violation_of_each_contract_is_found(tmp_path: Path) -> None:
     assert VIOLATIONS.keys() == CONTRACTS.keys()
-    for path in (path for folder in (PACKAGE, RECIPE) for path in folder.rglob("*.py")):
+    for path in (path for folder in (PACKAGE, GUEST, RECIPE) for path in folder.rglob("*.py")):
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(path, copy)
@@ -69,7 +70,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 
 def project_files() -> list[Path]:
     """Return every file of the project; it may come from git or from an archive."""
-    folders = ("atlaskit", "docs", "notebooks", "recordings", "tests", "tools", ".ci")
+    folders = ("atlaskit", "atlasworld", "docs", "notebooks", "recordings", "tests", "tools", ".ci")
     files = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]
     files += [path for path in ROOT.iterdir() if path.is_file()]
     return [path for path in files if path.suffix != ".pyc"]
@@ -85,7 +86,7 @@ def test_dependencies_are_listed_once() -> None:
 
 def test_only_nano_has_large_files() -> None:
     large = {path: path.stat().st_size for path in project_files() if path.stat().st_size > 1_000_000}
-    assert {path.parent for path in large} <= {SHIPPED["nano"]}
+    assert {path.parent for path in large} <= {WEIGHTS}
     assert max(large.values()) <= 12_000_000 and sum(large.values()) <= 25_000_000
 
 
@@ -100,7 +101,7 @@ def test_no_file_names_a_package_registry() -> None:
 
 
 def test_no_module_is_called_utils() -> None:
-    names = {path.stem for path in (ROOT / "atlaskit").rglob("*.py")}
+    names = {path.stem for folder in (PACKAGE, GUEST) for path in folder.rglob("*.py")}
     assert not names & {"utils", "helpers", "common", "misc", "config"}
 
 
@@ -118,7 +119,7 @@ def test_importing_atlaskit_is_light_and_writes_nothing(tmp_path: Path) -> None:
 
 NAMES = """
     ASR VLM AddToScratchpad Atlas AtlasError Backtrack Budget Cache Claim Dialect Embedder Expand
-    Finished Investigate MarkPromising Oracle Prices Question Result Search Trace Zoom ask baselines
+    Finished Investigate MarkPromising Prices Question Result Search Trace Zoom ask baselines
     benchmarks cache diagnosis evaluate metrics open_video plots replay scaling scouts serve
     statistics strategies transcribe view walk widgets
 """

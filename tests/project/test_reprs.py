@@ -7,13 +7,14 @@ from typing import Any
 import pytest
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.runs.result import Result
+from atlasworld import World
 
 URL, KEY = "http://127.0.0.1:1/v1", "sk-a-secret-key"
 MAX_CHARS = 240
-CLASSES = [name for name in ak.__all__ if inspect.isclass(getattr(ak, name))]
+CLASSES = [name for house in (ak, aw) for name in house.__all__ if inspect.isclass(getattr(house, name))]
 LONG = ["first line\nsecond line " + 200 * "w" for _ in range(3)]
 
 
@@ -40,12 +41,13 @@ def examples(world: World, shared_cache: Cache, answered: Result) -> dict[str, t
         "AtlasError": (ak.AtlasError("No."), "No."),
         "Budget": (ak.Budget(calls=3), "calls=3"),
         "Cache": (Cache(None), "None"),
-        "Oracle": (ak.Oracle(world, miss=0.2), "miss=0.2"),
+        "Oracle": (aw.Oracle(world, miss=0.2), "miss=0.2"),
         "Prices": (ak.Prices(prompt=1, completion=2), "prompt=1"),
         "Question": (question, "choice, 3 choices"),
         "Result": (replace(answered, question=replace(question, choices=("a", *LONG)), prediction=0), "A: a"),
         "Search": (ak.Search(traversal="dfs", steps=5), "traversal='dfs', steps=5"),
         "Trace": (answered.trace, f"{len(answered.trace)} events"),
+        "World": (world, "AtlasWorld 5: 600 s"),
     }
 
 

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from support.paths import ROOT
 
-from atlaskit.benchmarks.atlasworld import World
+from atlasworld import World
 
 PYTHONS = [f"3.{minor}" for minor in range(11, 15)]
 
@@ -35,12 +35,13 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.registry  # the build needs hatchling
-def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_both_packages_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
-    package = ROOT / "atlaskit"
-    files = (path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    packages = (ROOT / "atlaskit", ROOT / "atlasworld")
+    every = (path for package in packages for path in package.rglob("*") if path.is_file())
+    files = (path for path in every if "__pycache__" not in path.parts)
     assert {name for name in names if ".dist-info/" not in name} == {str(each.relative_to(ROOT)) for each in files}
-    assert {"atlaskit/requirements.lock", "atlaskit/py.typed"} <= set(names)
+    assert {"atlaskit/requirements.lock", "atlaskit/py.typed", "atlasworld/py.typed"} <= set(names)
 
 
 @pytest.mark.registry

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import torch
 
-from atlaskit.benchmarks.atlasworld import atlasworld
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.tiles import read_tiles
-from atlaskit.models.presets import SHIPPED
+from atlasworld.nano.model import WEIGHTS
 from nano.policy import Recipe, learn
 from nano.policy.eyes import Eyes
 from nano.teacher.labels import VALUES, content_at, encode
@@ -28,7 +28,7 @@ def eyes() -> Eyes:
 
 
 def test_the_eyes_see_what_the_script_says(eyes: Eyes) -> None:
-    world, at_s = atlasworld(7, 240.0, size=(128, 72)), list(np.linspace(1, 239, 96))
+    world, at_s = aw.world(7, 240.0, size=(128, 72)), list(np.linspace(1, 239, 96))
     tiles, _ = read_tiles(world.drawn, at_s, (128, 128), "contain", Cache(None))
     shown = eyes.read([tile for tile in tiles if tile is not None])
     truth = np.array([encode(content_at(world.script, time_s)) for time_s in at_s])
@@ -40,7 +40,7 @@ def test_the_eyes_see_what_the_script_says(eyes: Eyes) -> None:
 
 def test_the_eyes_compute_what_idefics3_computes(eyes: Eyes) -> None:
     transformers = pytest.importorskip("transformers")
-    model = transformers.Idefics3ForConditionalGeneration.from_pretrained(SHIPPED["nano"], dtype=torch.float32)
+    model = transformers.Idefics3ForConditionalGeneration.from_pretrained(WEIGHTS, dtype=torch.float32)
     pixels = torch.rand(3, 128, 128, 3, generator=torch.Generator().manual_seed(0)) * 2 - 1
     with torch.inference_mode():
         seen = model.model.vision_model(pixel_values=pixels.permute(0, 3, 1, 2)).last_hidden_state

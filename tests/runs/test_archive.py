@@ -11,7 +11,6 @@ from support.asking import ask
 from support.model_doubles import Babbler, Counting, Flaky, Looking
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import KINDS, kind_of
 from atlaskit.errors import CacheError, InputError, VideoError
@@ -21,6 +20,7 @@ from atlaskit.runs.archive import export, import_
 from atlaskit.runs.recording import HEADER
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
+from atlasworld import Oracle, World
 
 OPTIONS: dict[str, Any] = {"k": 4, "cell": 32, "workers": 3}
 

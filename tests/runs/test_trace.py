@@ -16,13 +16,13 @@ from support.paths import ROOT
 from support.stand_ins import CHOICE, MASTER_AND_WORKER, Flat, run
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
 from atlaskit.runs.events import KINDS, Event
 from atlaskit.runs.trace import TRACE_VERSION, Trace
+from atlasworld import World
 
 sys.path.insert(0, str(ROOT / "tools"))
 from trace_schema import schema

@@ -9,7 +9,6 @@ from support.model_doubles import Babbler, Overruled
 from support.stand_ins import checked_html
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Question
@@ -20,6 +19,7 @@ from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.summary import summarize
+from atlasworld import World
 
 CAR = Question("Which car?", ("the blue car", "the red car"), answer=0)
 

@@ -16,7 +16,6 @@ from support.servers import children, members
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.chat import engines_in, metrics_url, read_metrics
 from atlaskit.models.client import VLM
@@ -25,6 +24,7 @@ from atlaskit.models.http import Endpoint, parsed
 from atlaskit.models.payload import build_payload
 from atlaskit.models.protocol import Message, Request
 from atlaskit.models.serving.server import Server, serve
+from atlasworld import World
 
 pytestmark = [pytest.mark.server, pytest.mark.usefixtures("small_and_offline")]
 

@@ -22,7 +22,6 @@ from support.tiny_families import IN_CI, TinyFamily, chosen, make_families
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
@@ -34,6 +33,7 @@ from atlaskit.models.serving import install
 from atlaskit.models.serving.plan import config_of, sizes_of
 from atlaskit.models.serving.server import _servers, serve
 from atlaskit.models.serving.weights import has_linear_attention
+from atlasworld import World
 
 pytestmark = pytest.mark.server
 

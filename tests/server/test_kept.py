@@ -10,9 +10,9 @@ from support.parallel import wait_until
 from support.servers import children, is_alive, members
 
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.models.serving import kept
 from atlaskit.models.serving.supervisor import requests_of
+from atlasworld import World
 
 pytestmark = pytest.mark.server
 

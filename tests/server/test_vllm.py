@@ -18,9 +18,8 @@ from support.invariants import check_books, check_counters, check_grounded
 from support.parallel import wait_until
 from support.servers import children, members
 
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
-from atlaskit.benchmarks.atlasworld.questions import WRITERS
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.evaluation import tables
@@ -31,6 +30,8 @@ from atlaskit.models.protocol import CallControl, ParametricSchema, Request
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.result import Result
 from atlaskit.viz.widgets import RunTable
+from atlasworld import Oracle, World
+from atlasworld.questions import WRITERS
 
 pytestmark = [pytest.mark.server, pytest.mark.usefixtures("small_and_offline")]
 
@@ -86,9 +87,9 @@ def test_the_servers_grammar_enforces_every_schema(
     vlm: VLM, tmp_path: Path, is_unforced: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each call of each kind of question, also with the tokens left to the model, as for nano."""
-    monkeypatch.setattr("atlaskit.models.client.preset_for", lambda name: Preset(no_forcing=is_unforced))
+    monkeypatch.setattr("atlaskit.models.client.preset_named", lambda name: Preset(no_forcing=is_unforced))
     vlm = VLM(vlm.base_url, vlm.name)  # it reads its preset once
-    world = atlasworld(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
+    world = aw.world(3, 600, questions=33, categories=tuple(WRITERS), size=(128, 72), directory=tmp_path)
     calls: dict[tuple[str, ...], Request] = {}
 
     class Recording(Oracle):

@@ -10,7 +10,7 @@ from atlaskit.environment.mdp import Rules
 from atlaskit.environment.memory import DeadZones, Seen
 from atlaskit.models.protocol import Usage
 from atlaskit.runs import replay
-from atlaskit.runs.events import Call, Failure
+from atlaskit.runs.events import Call, Event, Failure, Step
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 
@@ -36,11 +36,20 @@ def check_grounded(result: Result) -> None:
     for event in (event for kind in ("step", "cite", "plan") for event in result.trace.of(kind)):
         for item in event.found:
             start_s, end_s = event.interval_s
-            assert start_s <= item.start_s <= item.timestamp_s <= item.end_s <= end_s
+            assert item.start_s <= item.timestamp_s <= item.end_s
+            assert is_scanned(event, result.settings["k"]) or (start_s <= item.start_s and item.end_s <= end_s)
             named.add((item.timestamp_s, item.start_s))
     for item in result.evidence:
         assert 0 <= item.timestamp_s < result.sheet.video.duration_s
         assert (item.timestamp_s, item.start_s) in named
+
+
+def is_scanned(event: Event, k: int) -> bool:
+    """Return whether frames of a context scan were named, which may lie beside the view.
+
+    Their numbers come after those of the grid's cells.
+    """
+    return isinstance(event, Step) and event.action is not None and max(event.action.cells, default=0) >= k**2
 
 
 def check_books(result: Result, budget: Budget, workers: int = 4) -> None:

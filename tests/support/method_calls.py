@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld import Oracle, atlasworld
+import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
@@ -27,6 +27,7 @@ from atlaskit.methods.videoagent import JudgeCall, PickCall
 from atlaskit.methods.videoarm import SnapshotCall
 from atlaskit.methods.videotree import RelevanceCall
 from atlaskit.video.subtitles import Line
+from atlasworld import Oracle
 from support.model_doubles import Counting
 from support.stand_ins import Flat
 
@@ -82,7 +83,7 @@ def method_calls(cache: Cache) -> Iterator[tuple[str, Any]]:
 
 def first_turn(method: str) -> ControllerCall:
     """Return the first turn of a method's controller about a minute of video."""
-    world = atlasworld(3, 60, questions=1, size=(160, 90))
+    world = aw.world(3, 60, questions=1, size=(160, 90))
     oracle = Counting(Oracle(world))
     METHODS[method](world.drawn, world.questions[0], vlm=oracle, size=32, cache=Cache(None))
     turn: ControllerCall = oracle.of(ControllerCall)[0]

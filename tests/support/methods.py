@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.runs.result import Result
+from atlasworld import World
 
 SMALL: dict[str, dict[str, Any]] = {
     name: {key: 32 for key in ("size", "cell") if key in (settings_of(method) or ())}

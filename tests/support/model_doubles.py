@@ -10,6 +10,7 @@ from typing import Any, Unpack
 
 from atlaskit.caching.keys import canonical_json, recipe_key
 from atlaskit.models.errors import ModelError
+from atlaskit.models.presets import Preset, preset_of
 from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Image, Model, Reply, Request, Usage, json_schema
 
 
@@ -50,6 +51,7 @@ class Babbler:
     def __init__(self, seed: int = 0) -> None:
         self.seed = seed
         self.name = "babbler"
+        self.preset = Preset()
         self.parameters: Mapping[str, Any] = {"seed": seed}
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -105,6 +107,7 @@ class Slow:
 
     def __init__(self, model: Model, seed: int) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.preset = preset_of(model)
         self._rng, self._lock = random.Random(seed), threading.Lock()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -123,6 +126,7 @@ class Flaky:
 
     def __init__(self, model: Model, rate: float, seed: int = 0, steps: tuple[str, ...] = ("step",)) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.preset = preset_of(model)
         self.rate, self.seed, self.steps = rate, seed, steps
         self.failed = 0
         self._lock = threading.Lock()
@@ -141,6 +145,7 @@ class Counting:
 
     def __init__(self, model: Model) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.preset = preset_of(model)
         self.calls, self.requests = list[str](), list[Request]()
         self._lock = threading.Lock()
 
@@ -184,6 +189,7 @@ class Looking:
 
     def __init__(self, model: Model) -> None:
         self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.preset = preset_of(model)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         for image in request.images:
@@ -205,6 +211,7 @@ class Overruled:
 
     def __init__(self, model: Model, **by: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> None:
         self.model, self.name, self.parameters, self.by = model, f"overruled {model.name}", model.parameters, by
+        self.preset = preset_of(model)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         reply = self.model.complete(request, **control)

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.benchmarks.atlasworld.timeline import Script
+import atlasworld as aw
 from atlaskit.environment.atlas import Observation
+from atlasworld.timeline import Script
 from nano.policy.query import Floats
 from nano.teacher.labels import VALUES, content_at, encode
 
@@ -23,7 +23,7 @@ class PerfectEyes:
     """Reads the grids of the worlds that it is told of."""
 
     def __init__(self, seeds: range, duration_s: float, size: tuple[int, int] = (128, 72)) -> None:
-        worlds = [atlasworld(seed, duration_s, size=size) for seed in seeds]
+        worlds = [aw.world(seed, duration_s, size=size) for seed in seeds]
         self._scripts = {world.drawn.fingerprint: world.script for world in worlds}
 
     def __call__(self, observation: Observation) -> Floats:

@@ -16,15 +16,15 @@ from typing import Any, Unpack
 
 from pydantic import ValidationError
 
-from atlaskit.benchmarks.atlasworld import World
-from atlaskit.benchmarks.atlasworld.oracle import oracle
-from atlaskit.benchmarks.atlasworld.oracle.perception import Chances, Perception, estimated_usage
 from atlaskit.environment.actions import Expand, Investigate, Zoom
 from atlaskit.environment.grid import Cell
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.models.errors import BadReply
 from atlaskit.models.protocol import CallControl, Message, Reply, Request
+from atlasworld import World
+from atlasworld.oracle import oracle
+from atlasworld.oracle.perception import Chances, Perception, estimated_usage
 
 SHEET = re.compile(
     r"A sheet of (\d+)×\d+ cells of the video, \S+ \(([\d.]+)–([\d.]+) s\)\. Cell n starts at ([\d.]+) \+ ([\d.]+) n s"

@@ -16,14 +16,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
+import atlasworld as aw
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World, atlasworld
 from atlaskit.benchmarks.benchmark import Benchmark
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.parts import SHARD, shard
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
+from atlasworld import Oracle, World
 from support.asking import ask, evaluate
 from support.model_doubles import Babbler
 
@@ -80,9 +81,9 @@ def run_job(world: World, job: Mapping[str, Any]) -> None:
 
 def serve(directory: str) -> None:
     """Run jobs from standard input until it ends."""
-    short = [atlasworld(seed, 120, questions=4, size=(128, 72), directory=directory) for seed in (1, 2, 3, 4)]
+    short = [aw.world(seed, 120, questions=4, size=(128, 72), directory=directory) for seed in (1, 2, 3, 4)]
     worlds = Benchmark("four", tuple(case for each in short for case in each.cases(drawn=True)))
-    world = atlasworld(seed=5, duration_s=600, questions=16, size=(128, 72), directory=directory)
+    world = aw.world(seed=5, duration_s=600, questions=16, size=(128, 72), directory=directory)
     while line := sys.stdin.readline():
         child = os.fork()
         if child == 0:

@@ -3,11 +3,11 @@
 from collections import Counter
 from typing import Any
 
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
+from atlasworld import Oracle, World
 from support.asking import ask
 
 

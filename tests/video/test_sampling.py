@@ -15,7 +15,6 @@ from support.media import frame_number, make_video
 
 import atlaskit as ak
 from atlaskit.agents.verbalize import cuts_text, seconds
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
 from atlaskit.environment.grid import Grid
@@ -26,6 +25,7 @@ from atlaskit.video.readers import Pixels
 from atlaskit.video.shots import MOST_LOOKS, Shots, find_shots
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
+from atlasworld import Oracle, World
 
 GOP = 10
 

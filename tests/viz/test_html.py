@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from support.asking import ask
 from support.stand_ins import ALL_HOSTILE, HOSTILE, TAGS, Flat, HostileVideo, MissingVideo, Page, checked_html
 
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
@@ -29,6 +28,7 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
 from atlaskit.viz.html import markup
 from atlaskit.viz.live.notebook import event_row
+from atlasworld import Oracle, World
 
 
 def items(count: int, text: str = "a thing", span_s: float = 16.0) -> Scratchpad:

@@ -26,7 +26,6 @@ from support.model_doubles import ATTACK, Spiteful
 from support.stand_ins import FORTY_CALLS, ScriptedAttackVideo, run
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.benchmarks.published import RESULTS, TEN_HOURS, VIDEOATLAS, Published
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
@@ -38,6 +37,7 @@ from atlaskit.viz import plots
 from atlaskit.viz.palette import beside_truth
 from atlaskit.viz.plots import runs
 from atlaskit.viz.plots.fronts import front
+from atlasworld import Oracle, World
 
 matplotlib.use("Agg")
 

@@ -17,7 +17,6 @@ from support.asking import ask
 from support.stand_ins import ALL_HOSTILE, strings
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
@@ -33,6 +32,7 @@ from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.walk.steps import steps
 from atlaskit.viz.walk.summary import summarize
 from atlaskit.viz.walk.truth import truth_rows
+from atlasworld import Oracle, World
 
 SVG_NAME = "http://www.w3.org/2000/svg"
 """The name of the namespace of drawings, which a browser does not load."""

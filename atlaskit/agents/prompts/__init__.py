@@ -1,7 +1,7 @@
 """The calls that agents make, and their prompts.
 
 A call is a frozen dataclass of facts. Its `request()` returns the messages, made of those facts,
-and the schema of the answer. The oracle and nano's teacher read the facts instead of the messages.
+and the schema of the answer. Oracles and teachers read the facts instead of the messages.
 A model that was taught other words for the same facts gets those: see `run.request_for`.
 
 Each prompt is ordered for the server's prefix cache: fixed text, the image, fixed text, then what

@@ -49,8 +49,9 @@ PLAN = (
     "the answer; first or last, if the question is which comes first or last, or about the first or last such moment; "
     "all, if the answer depends on all such moments (a number, a whole order, a summary, whether there is any). "
     "lasts_s: for how many seconds at the very least what is looked for can be seen without a break, as the question "
-    "says or your lowest guess; the video is gone through in steps of that length, so what is shorter may be missed, "
-    "and a smaller number costs more. keep: cells of this sheet whose frame itself is evidence, if there are any. "
+    "says or a low guess (3 for 'some seconds'); the video is gone through in steps of that length, so what is shorter "
+    "may be missed, and a smaller number costs more. keep: cells of this sheet whose frame itself is evidence, if "
+    "there are any. "
     "look: up to {most} stretches in seconds to be seen before the rest, best first; a stretch is shown at steps of "
     "lasts_s or finer, or, if that takes more than four sheets of 64 frames, on one sheet. Name none ([]) if nothing "
     "stands out: then the "
@@ -314,7 +315,9 @@ class VerdictCall:
         shown: tuple[str | View | Sheet, ...] = ()
         if has_evidence:
             shown = ("The evidence, in order of time, each frame under its label and its time:", self.sheet)
-        cite = "" if has_evidence or not self.frames else "There is no evidence: refer to frames by the numbers of cells."
+        cite = ""
+        if self.frames and not has_evidence:
+            cite = "There is no evidence: refer to frames by the numbers of cells."
         asked = LAST if self.over else VERDICT
         return request(
             "master",

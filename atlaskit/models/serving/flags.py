@@ -9,7 +9,7 @@ from typing import Literal
 
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.attempts import DEFAULT_LIMIT
-from atlaskit.models.presets import preset_for
+from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.install import Build, image_processing
@@ -48,7 +48,7 @@ class ServerFlags:
             if argument.partition("=")[0] in RESERVED:
                 raise InputError(f"{argument} must not be passed: atlaskit sets it, to reach the server.")
 
-    def resolved(self, name: str, build: Build) -> ServerFlags:
+    def resolved(self, preset: Preset, build: Build) -> ServerFlags:
         """Return the flags with a number in place of `data_parallel="auto"`.
 
         On GPUs it is a copy for every `tensor_parallel` GPUs. On a CPU it is an engine for each
@@ -56,7 +56,7 @@ class ServerFlags:
         (`Preset.copy_per_core`), and one for any other.
 
         Args:
-            name: The name that the model is served under.
+            preset: The model's preset.
             build: vLLM's build.
         """
         if self.data_parallel != "auto":
@@ -64,7 +64,7 @@ class ServerFlags:
         if build == "serve-gpu":
             copies = max(1, hardware.gpus() // self.tensor_parallel)
         else:
-            copies = hardware.engines() if preset_for(name).copy_per_core and self.tensor_parallel == 1 else 1
+            copies = hardware.engines() if preset.copy_per_core and self.tensor_parallel == 1 else 1
         return replace(self, data_parallel=copies)
 
     def has_no_worker_process(self, build: Build) -> bool:
@@ -82,7 +82,15 @@ class ServerFlags:
         return build == "serve-cpu" and not is_split and (self.data_parallel != 1 or hardware.memory_nodes() == 1)
 
     def command(
-        self, python: str, model: str, name: str, port: int, build: Build, in_flight: int = DEFAULT_LIMIT
+        self,
+        python: str,
+        model: str,
+        name: str,
+        port: int,
+        build: Build,
+        *,
+        preset: Preset,
+        in_flight: int = DEFAULT_LIMIT,
     ) -> list[str]:
         """Return the command that starts the server. The flags must be `resolved`.
 
@@ -92,6 +100,7 @@ class ServerFlags:
             name: The name to serve the model under.
             port: Port on 127.0.0.1.
             build: vLLM's build.
+            preset: The model's preset.
             in_flight: Most requests that a run has in flight.
         """
         flags: dict[str, object] = {
@@ -115,15 +124,15 @@ class ServerFlags:
             flags["reasoning-parser"] = parser
         if build == "serve-cpu":
             flags["dtype"] = "bfloat16" if has_linear_attention(model) else hardware.fast_dtype()
-        caching = "--enable-prefix-caching" if preset_for(name).prefix_caching else "--no-enable-prefix-caching"
+        caching = "--enable-prefix-caching" if preset.prefix_caching else "--no-enable-prefix-caching"
         switches = [caching, "--enable-prompt-tokens-details"]
         if build == "serve-gpu" and self.tensor_parallel > 1:  # each GPU encodes whole images of its own
             switches += ["--mm-encoder-tp-mode", "data"]
         if self.has_no_worker_process(build):
             switches += ["--distributed-executor-backend", "uni"]
-        # Compiling takes half a minute for nano, once, and saves a quarter of each call (decision
-        # 42). For a large model it takes long and saves little.
-        if build == "serve-cpu" and not (preset_for(name).compile_on_cpu and hardware.can_compile()):
+        # Compiling takes half a minute for a small model, once, and saves a quarter of each call
+        # (decision 42). For a large model it takes long and saves little.
+        if build == "serve-cpu" and not (preset.compile_on_cpu and hardware.can_compile()):
             switches.append("--enforce-eager")
         return [
             python,
@@ -136,13 +145,13 @@ class ServerFlags:
         ]
 
 
-def environment(build: Build, python: str, name: str, flags: ServerFlags) -> dict[str, str]:
+def environment(build: Build, python: str, preset: Preset, flags: ServerFlags) -> dict[str, str]:
     """Return the environment variables of the server's process.
 
     Args:
         build: vLLM's build.
         python: The interpreter that runs it.
-        name: The name that the model is served under.
+        preset: The model's preset.
         flags: The `resolved` flags.
     """
     # The server listens on the loopback address only; a key would lock out our own client.
@@ -155,6 +164,6 @@ def environment(build: Build, python: str, name: str, flags: ServerFlags) -> dic
         if flags.has_no_worker_process(build):
             variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # or vLLM puts workers into own processes
             variables.setdefault("OMP_NUM_THREADS", str(max(1, hardware.cores() // copies)))
-    if preset_for(name).torchvision and (folder := image_processing(python)):
+    if preset.torchvision and (folder := image_processing(python)):
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), str(folder)]))
     return variables

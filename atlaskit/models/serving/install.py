@@ -35,8 +35,8 @@ MARK = "installed"
 """Name of the file in an environment that tells what was installed completely."""
 
 IMAGES = "image-processing"
-"""Name of the folder in the server's environment. It is not on the path of every program there: the
-weights of nano are trained on images that Pillow prepared."""
+"""Name of the folder in the server's environment. It is not on the path of every program there: a
+model may be trained on images that Pillow prepared (`Preset.torchvision`)."""
 OPERATORS = (
     "nms", "qnms", "roi_align", "_roi_align_backward", "roi_pool", "_roi_pool_backward", "ps_roi_align",
     "_ps_roi_align_backward", "ps_roi_pool", "_ps_roi_pool_backward", "deform_conv2d", "_deform_conv2d_backward",

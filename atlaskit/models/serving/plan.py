@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError
-from atlaskit.models.presets import Preset, family_of, preset_for
+from atlaskit.models.presets import Preset, family_of, preset_named
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving.weights import resolve_model
 
@@ -90,7 +90,7 @@ def plan(model: str, gb: float) -> Plan:
     """Return how a model is best served on a card: the largest grid that fits.
 
     Args:
-        model: A folder, nano, or the name of a model on the hub.
+        model: A folder, or the name of a model on the hub.
         gb: Memory of the card in GiB.
 
     Raises:
@@ -98,15 +98,16 @@ def plan(model: str, gb: float) -> Plan:
     """
     if gb <= 0:
         raise InputError("This machine has no NVIDIA GPU: name the memory of a card, such as --plan 24.")
-    own = preset_for(model)
+    own = preset_named(model)
     sizes = sizes_of(config_of(resolve_model(model)), model)
     grids = GRIDS if own == Preset() else ((own.k, own.cell),)
     if found := next((each for grid in grids if (each := _planned(model, sizes, gb, *grid)).conversations), None):
         return found
-    instead = next((each for each in best_of_cards() if each.gb <= gb), None)
+    instead = next((f"serve {each.model}, or " for each in best_of_cards() if each.gb <= gb), "")
+    advice = f"{instead}share it among cards with --tensor-parallel."
     raise InputError(
         f"{model} does not fit a card of {gb:g} GB: its weights alone are {sizes.parameters / 2**30:.1f} GB in FP8. "
-        f"Serve {instead.model if instead else 'nano'}, or share it among cards with --tensor-parallel."
+        f"{advice[0].upper()}{advice[1:]}"
     )
 
 

@@ -16,7 +16,7 @@ class Progress:
         """Print that a task begins.
 
         Args:
-            task: The task, as "starting vLLM with nano".
+            task: The task, as "starting vLLM".
         """
         self._stage = ""
         self._began_s = self._printed_s = time.monotonic()

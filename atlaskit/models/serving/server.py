@@ -25,6 +25,7 @@ from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
+from atlaskit.models.presets import Preset, preset_named
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving import install, kept
 from atlaskit.models.serving.flags import Copies, ServerFlags, environment
@@ -95,6 +96,11 @@ class Server:
         if not self._name:
             self._name = served_name(self.model, self.flags.arguments)
         return self._name
+
+    @cached_property
+    def preset(self) -> Preset:
+        """What suits the model."""
+        return preset_named(self.name)
 
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
@@ -210,10 +216,10 @@ class Server:
         url = f"http://127.0.0.1:{port}"
         try:
             log = self.log = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"), "server.log")
-            flags = self.flags.resolved(self.name, build)
+            flags = self.flags.resolved(self.preset, build)
             in_flight = self._in_flight or DEFAULT_LIMIT
-            command = flags.command(python, self.model, self.name, port, build, in_flight)
-            variables = environment(build, python, self.name, flags)
+            command = flags.command(python, self.model, self.name, port, build, preset=self.preset, in_flight=in_flight)
+            variables = environment(build, python, self.preset, flags)
             told = kept.told_of(self.model, self.name, f"{url}/v1", log) if self.keeps else ""
             process = self._process = ServerProcess(self.model, command, log, variables, told)
         except OSError as error:
@@ -284,7 +290,7 @@ def serve(
     the same line again returns the same server.
 
     Args:
-        model: A name on the Hugging Face hub, "nano" (which comes with the kit), a folder, or the
+        model: A name on the Hugging Face hub or of a model that a package brings, a folder, or the
             address of an endpoint and the name of one of its models, which is then used as it is.
             Options may follow, as on the command line: "Qwen/Qwen3.5-4B --no-thinking",
             "https://…/v1 NAME --key-env MY_KEY".
@@ -303,9 +309,9 @@ def serve(
             start, a `ServerError`, shows only when it is started.
 
     Examples:
-        >>> vlm = ak.serve("nano")  # the server starts at the first call, or with `with`
-        >>> vlm.name.startswith("nano@")
-        True
+        >>> vlm = ak.serve("Qwen/Qwen3-VL-8B-Instruct")  # starts at its first call, or by `with`
+        >>> vlm.name
+        'Qwen/Qwen3-VL-8B-Instruct'
     """
     spec = as_spec(model)
     flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))

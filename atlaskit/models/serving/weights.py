@@ -14,7 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from atlaskit.errors import InputError, printable
-from atlaskit.models.presets import SHIPPED, Family, family_of
+from atlaskit.guests import MODELS, load, registered
+from atlaskit.models.presets import Family, Shipped, family_of, shipped
 
 PROSE = {".md", ".csv"}
 """Suffixes of files that describe a model. Replies do not depend on them."""
@@ -35,16 +36,18 @@ def resolve_model(model: str) -> str:
         InputError: If it is neither a folder nor such a name, so that nothing is installed for it.
     """
     path = Path(model).expanduser()
-    if model in SHIPPED:  # also where a folder has that name, as in this repository: ./nano names the folder
-        if not (SHIPPED[model] / "config.json").is_file():
-            raise InputError(f"The weights of {model} are not in {SHIPPED[model]}: run `make {model}`.")
-        return str(SHIPPED[model])
+    if model in registered(MODELS):  # also where a folder has that name: ./NAME names the folder
+        brought: Shipped = load(MODELS, model)
+        if not (brought.weights / "config.json").is_file():
+            raise InputError(f"The weights of {model} are not in {brought.weights}, where its package has them.")
+        return str(brought.weights)
     if path.is_dir():
         return str(path.resolve())
     if not ON_THE_HUB.fullmatch(model):
+        names = "".join(f"{name}, " for name in registered(MODELS))
         raise InputError(
-            f"{printable(model, 200)!r} is no model: pass {' or '.join(SHIPPED)}, a folder that exists, a name on the "
-            f"hub (OWNER/NAME), or an address (http://… or https://…)."
+            f"{printable(model, 200)!r} is no model: pass {names}a folder that exists, a name on the hub (OWNER/NAME), "
+            f"or an address (http://… or https://…)."
         )
     return model
 
@@ -117,7 +120,7 @@ def _folder_name(folder: Path) -> str:
     Presets go by the name, so a copy of a shipped model must keep it wherever the copy lies.
     """
     template = _template(folder)
-    same = (name for name, shipped in SHIPPED.items() if template and _template(shipped) == template)
+    same = (name for name, each in shipped().items() if template and _template(each.weights) == template)
     return next(same, folder.name)
 
 

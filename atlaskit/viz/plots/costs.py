@@ -80,7 +80,6 @@ def failure_modes(
         InputError: There is no method to draw, or one has more failures than `questions`.
 
     Examples:
-        >>> weak = ak.Oracle(world, miss=0.9, seed=1)
         >>> table = ak.diagnosis.table({"weak": ak.diagnosis.failures(cases[:6], vlm=weak)})
         >>> ax = ak.plots.failure_modes(table, questions=6, names=["weak"])
     """

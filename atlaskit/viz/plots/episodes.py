@@ -47,7 +47,7 @@ def rewards(rows: pd.DataFrame, view: View) -> Axes:
     Examples:
         >>> from examples.policies import trials, uniform_policy
         >>> rows = trials({"summary": {"uniform": uniform_policy}}, [7], duration_s=60, k=2)
-        >>> ax = ak.plots.rewards(rows, ak.view(ak.benchmarks.atlasworld(7, 60).drawn, k=2))
+        >>> ax = ak.plots.rewards(rows, ak.view(video, k=2))
     """
     import matplotlib.pyplot as plt
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.axis import Axis
 
 MODEL_COLOURS = (0, 5, 2, 3, 4, 7)
-"""Indices of the colours of models: nano blue, a model beside it vermilion."""
+"""Indices of the colours of models: the model asked blue, one beside it vermilion."""
 STROKES = ("-", (0, (4, 1.6)), (0, (1, 1.2)), "-.")
 """Strokes of the lines of models, in the order of use."""
 COLUMN_LABELS = {

@@ -1,7 +1,7 @@
 """`truth_rows`: for each moment that holds the answer, whether the run kept, saw or missed it.
 
-Questions of AtlasWorld know these moments (`Question.evidence_s`). A moment was seen if the frame
-of a cell that was shown lies in it.
+Questions about a synthetic world know these moments (`Question.evidence_s`). A moment was seen if
+the frame of a cell that was shown lies in it.
 """
 
 from __future__ import annotations

@@ -8,11 +8,12 @@ from support.model_doubles import Counting, Overruled
 from support.searches import of_category, search, text_of
 
 from atlaskit.agents.scouts import Hint, Hints, Sight
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
+from atlaskit.models.presets import preset_named
 from atlaskit.runs.result import Result
+from atlasworld import Oracle, World
 
 HEADING = "Hints where to look"
 NOTHING_NAMED = {"probe": lambda request, answer: {**answer, "top": []}}
@@ -85,7 +86,7 @@ def test_a_model_that_was_taught_frozen_prompts_is_told_nothing(long_world: Worl
     """Its frontier is ranked all the same."""
     question = of_category(long_world, "T2O")
     model = Counting(Overruled(Oracle(long_world), **NOTHING_NAMED))
-    model.name = "nano"
+    model.preset = preset_named("nano")
     result = search(long_world, question, Cache(None), model, scouts=("words",))
     assert model.requests and all(HEADING not in text_of(request) for request in model.requests)
     assert result.settings["hints_told"] is False and result.trace.of("scout")[0].hints

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from atlaskit.models.presets import preset_named
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.flags import ServerFlags, environment
@@ -22,7 +23,7 @@ def flags_of(command: list[str]) -> dict[str, str]:
 
 def test_the_command_line(tmp_path: Path) -> None:
     flags = ServerFlags(tensor_parallel=2, data_parallel=4, arguments=("--max-model-len", "32768"))
-    command = flags.command("python", "a/model", "name", 8123, "serve-gpu")
+    command = flags.command("python", "a/model", "name", 8123, "serve-gpu", preset=preset_named("name"))
     gpu = flags_of(command)
     assert command[:3] == ["python", "-m", "vllm.entrypoints.openai.api_server"]
     assert (gpu["--model"], gpu["--served-model-name"], gpu["--port"]) == ("a/model", "name", "8123")
@@ -35,7 +36,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     # The user's arguments come last: vLLM takes the last of two values.
     assert gpu["--max-model-len"] == "32768" and command[-2:] == ["--max-model-len", "32768"]
     assert not {"--enforce-eager", "--dtype"} & gpu.keys()
-    cpu = flags_of(ServerFlags().command("python", "a/model", "name", 8123, "serve-cpu"))
+    cpu = flags_of(ServerFlags().command("python", "a/model", "name", 8123, "serve-cpu", preset=preset_named("name")))
     assert cpu["--dtype"] == hardware.fast_dtype() and "--enforce-eager" in cpu
 
 
@@ -43,7 +44,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     ("name", "caches"), [("openai/whisper-large-v3", False), ("tiny-whisper@0a", False), ("a", True)]
 )
 def test_a_model_with_an_encoder_caches_no_prefixes(tmp_path: Path, name: str, caches: bool) -> None:
-    flags = flags_of(ServerFlags().command("python", name, name, 8123, "serve-gpu"))
+    flags = flags_of(ServerFlags().command("python", name, name, 8123, "serve-gpu", preset=preset_named(name)))
     assert ("--enable-prefix-caching" in flags, "--no-enable-prefix-caching" in flags) == (caches, not caches)
 
 
@@ -100,7 +101,7 @@ def test_a_processor_computes_linear_attention_in_bfloat16(
         name = str(tmp_path / name)
     for fast in ("float32", "bfloat16"):
         monkeypatch.setattr(hardware, "fast_dtype", lambda fast=fast: fast)
-        flags = flags_of(ServerFlags().command("python", name, name, 8123, "serve-cpu"))
+        flags = flags_of(ServerFlags().command("python", name, name, 8123, "serve-cpu", preset=preset_named(name)))
         assert flags["--dtype"] == ("bfloat16" if has else fast)
 
 
@@ -111,12 +112,12 @@ def test_image_processors_get_torchvision(
     """Not those of nano, which was trained on images that Pillow prepared."""
     monkeypatch.setenv("PYTHONPATH", "/mine")
     python, folder = tmp_path / "bin" / "python", tmp_path / IMAGES
-    assert environment("serve-cpu", str(python), name, ServerFlags())["PYTHONPATH"] == "/mine"
+    assert environment("serve-cpu", str(python), preset_named(name), ServerFlags())["PYTHONPATH"] == "/mine"
     folder.mkdir()
-    path = environment("serve-cpu", str(python), name, ServerFlags())["PYTHONPATH"]
+    path = environment("serve-cpu", str(python), preset_named(name), ServerFlags())["PYTHONPATH"]
     assert path == (os.pathsep.join(["/mine", str(folder)]) if is_used else "/mine")
     monkeypatch.delenv("PYTHONPATH")
-    assert environment("serve-cpu", str(python), name, ServerFlags()).get("PYTHONPATH") == (
+    assert environment("serve-cpu", str(python), preset_named(name), ServerFlags()).get("PYTHONPATH") == (
         str(folder) if is_used else None
     )
 
@@ -138,7 +139,7 @@ def test_the_number_of_copies_follows_from_the_model_and_the_machine(
 ) -> None:
     monkeypatch.setattr(hardware, "engines", lambda: 6)
     monkeypatch.setattr(hardware, "gpus", lambda: 4)
-    assert flags.resolved(name, build) == ServerFlags(flags.tensor_parallel, copies)
+    assert flags.resolved(preset_named(name), build) == ServerFlags(flags.tensor_parallel, copies)
 
 
 def test_engines_on_a_cpu_share_cores_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,20 +150,21 @@ def test_engines_on_a_cpu_share_cores_and_memory(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(hardware, "_memory_gib", lambda: 24)
     monkeypatch.setattr(hardware, "memory_nodes", lambda: 2)
     four = ServerFlags(data_parallel=4)
-    several = flags_of(four.command("python", "m", "m", 8123, "serve-cpu"))
+    several = flags_of(four.command("python", "m", "m", 8123, "serve-cpu", preset=preset_named("m")))
     assert (several["--data-parallel-size"], several["--distributed-executor-backend"]) == ("4", "uni")
-    variables = environment("serve-cpu", "env/bin/python", "m", four)
+    variables = environment("serve-cpu", "env/bin/python", preset_named("m"), four)
     assert (variables["OMP_NUM_THREADS"], variables["VLLM_ENABLE_V1_MULTIPROCESSING"]) == ("2", "0")
     assert variables["VLLM_CPU_KVCACHE_SPACE"] == "1"
-    one = flags_of(ServerFlags().command("python", "m", "m", 8123, "serve-cpu"))
+    one = flags_of(ServerFlags().command("python", "m", "m", 8123, "serve-cpu", preset=preset_named("m")))
     assert "--distributed-executor-backend" not in one
-    variables = environment("serve-cpu", "env/bin/python", "m", ServerFlags())
+    variables = environment("serve-cpu", "env/bin/python", preset_named("m"), ServerFlags())
     assert "OMP_NUM_THREADS" not in variables and variables["VLLM_CPU_KVCACHE_SPACE"] == "4"
-    gpus = flags_of(four.command("python", "m", "m", 8123, "serve-gpu"))
+    gpus = flags_of(four.command("python", "m", "m", 8123, "serve-gpu", preset=preset_named("m")))
     assert "--distributed-executor-backend" not in gpus
-    assert "OMP_NUM_THREADS" not in environment("serve-gpu", "env/bin/python", "m", four)
+    assert "OMP_NUM_THREADS" not in environment("serve-gpu", "env/bin/python", preset_named("m"), four)
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
-    assert environment("serve-cpu", "env/bin/python", "m", four)["OMP_NUM_THREADS"] == "3", "the user's own"
+    variables = environment("serve-cpu", "env/bin/python", preset_named("m"), four)
+    assert variables["OMP_NUM_THREADS"] == "3", "the user's own"
 
 
 @pytest.mark.parametrize(

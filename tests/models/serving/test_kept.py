@@ -19,12 +19,12 @@ from support.parallel import wait_until
 from support.servers import HELLO, is_alive, model_folder, pids, wait_until_gone
 
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.models.errors import ServerError
 from atlaskit.models.named import as_model
 from atlaskit.models.serving import kept
 from atlaskit.models.serving.server import Server, serve
 from atlaskit.models.serving.weights import served_name
+from atlasworld import World
 
 
 def keeper(model: Path, stub: Path, **options: object) -> Server:

@@ -20,17 +20,17 @@ from support.loopback import loopback
 from support.parallel import wait_until
 from support.servers import HELLO, is_alive, model_folder, pids, wait_until_gone, wait_until_started
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models import protocol
 from atlaskit.models.errors import ModelError, ServerError
-from atlaskit.models.presets import NANO
 from atlaskit.models.serving import install, supervisor
 from atlaskit.models.serving.process import free_port, served_models
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.events import Event
+from atlasworld import World
+from atlasworld.nano.model import PRESET
 
 
 def test_a_with_block_starts_the_server_and_stops_all_its_processes(tmp_path: Path, stub: Path) -> None:
@@ -273,7 +273,7 @@ def test_a_server_is_a_model_that_starts_at_its_first_call(
     with pytest.raises(Unrecorded):
         ask(world.drawn, world.questions[0], vlm=server, cache=cache, replay=True, on_event=record)
     assert not server.is_ours, "a replay makes no call"
-    suited = {name: getattr(NANO, name) for name in ("k", "cell", "fit", "steps", "plateau")}
+    suited = {name: getattr(PRESET, name) for name in ("k", "cell", "fit", "steps", "plateau")}
     settings = {name: start_settings[0][name] for name in (*suited, "model")}
     assert settings == {**suited, "model": server.name}, "the preset goes by the name"
     with pytest.raises(ModelError, match="127.0.0.1"):  # the stand-in reads no grammar, as nano gets one

@@ -16,20 +16,21 @@ from support.servers import model_folder
 from atlaskit.__main__ import main
 from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError
-from atlaskit.models.presets import NANO, SHIPPED, preset_for
+from atlaskit.models.presets import preset_for
 from atlaskit.models.serving.plan import GRIDS, WORDS, Sizes, _planned, best_of_cards, plan, published, sizes_of
 from atlaskit.models.serving.process import failure_reason
 from atlaskit.models.serving.server import serve
 from atlaskit.models.serving.weights import served_name
+from atlasworld.nano.model import PRESET, WEIGHTS
 
 
 def test_a_copy_of_nano_keeps_its_name_under_any_folder_name(tmp_path: Path) -> None:
     """Without its preset nano answers nonsense: its tokens span what a schema fixes."""
     mine = tmp_path / "mine"
-    shutil.copytree(SHIPPED["nano"], mine)
-    assert preset_for(served_name(str(mine))) is NANO and served_name(str(mine)) == served_name(str(SHIPPED["nano"]))
+    shutil.copytree(WEIGHTS, mine)
+    assert preset_for(served_name(str(mine))) is PRESET and served_name(str(mine)) == served_name(str(WEIGHTS))
     (mine / "model-00001-of-00002.safetensors").write_bytes(b"trained on")
-    assert preset_for(served_name(str(mine))) is NANO and served_name(str(mine)) != served_name(str(SHIPPED["nano"]))
+    assert preset_for(served_name(str(mine))) is PRESET and served_name(str(mine)) != served_name(str(WEIGHTS))
     (mine / "chat_template.jinja").write_text("{{ messages }}")
     assert served_name(str(mine)).startswith("mine@"), "another chat template makes another model"
 
@@ -38,7 +39,7 @@ def test_the_name_of_a_shipped_model_wins_over_a_folder(tmp_path: Path, monkeypa
     """The repository has a folder of this name."""
     model_folder(tmp_path).rename(tmp_path / "nano")
     monkeypatch.chdir(tmp_path)
-    assert serve("nano").name == served_name(str(SHIPPED["nano"])) != serve("./nano").name
+    assert serve("nano").name == served_name(str(WEIGHTS)) != serve("./nano").name
 
 
 def test_the_name_changes_with_weights_and_arguments_only(tmp_path: Path) -> None:

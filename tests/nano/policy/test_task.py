@@ -8,9 +8,9 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from support.policy import PerfectEyes, one_hot
 
-from atlaskit.benchmarks.atlasworld import atlasworld
-from atlaskit.benchmarks.atlasworld.seeds import seeds
+import atlasworld as aw
 from atlaskit.gym import KINDS
+from atlasworld.ranges import seeds
 from nano.policy import learn, summary
 from nano.policy.query import Floats, Query
 from nano.policy.recipe import CHOSEN_BY, FIRST_WORLD, Recipe
@@ -19,7 +19,7 @@ from nano.policy.trials import play
 
 SEEDS, DURATION_S = range(16), 240.0
 EYES = PerfectEyes(SEEDS, DURATION_S)
-WORLDS = [atlasworld(seed, DURATION_S, size=(128, 72)) for seed in SEEDS[:5]]
+WORLDS = [aw.world(seed, DURATION_S, size=(128, 72)) for seed in SEEDS[:5]]
 SHOWN_AT_ONCE = ("S2O", "S2A", "OCR", "T2O")
 """Categories whose answer one frame shows."""
 

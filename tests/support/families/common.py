@@ -21,7 +21,7 @@ PROSE = (
     PACKAGE.parent / "LICENSE",
     PACKAGE / "agents" / "prompts" / "master.py",
     PACKAGE / "agents" / "prompts" / "worker.py",
-    PACKAGE / "benchmarks" / "atlasworld" / "cast.py",
+    PACKAGE.parent / "atlasworld" / "cast.py",
 )
 """What tokenizers are trained on: prompts and subtitles are then split into three letters a token,
 much as by a tokenizer of the usual size."""

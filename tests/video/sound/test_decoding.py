@@ -11,10 +11,10 @@ import pytest
 from support.media import make_video
 from support.speaking import SpokenTrack, heard, many_voiced_video
 
-from atlaskit.benchmarks.atlasworld import World
 from atlaskit.errors import DamagedVideo, InputError, VideoError
 from atlaskit.video.opening import open_video
 from atlaskit.video.sound import RATE, Sound
+from atlasworld import World
 
 SPOKEN = [(1.0, "one"), (3.0, "five"), (5.0, "ten")]
 

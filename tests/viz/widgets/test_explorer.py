@@ -21,7 +21,6 @@ from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, s
 from support.widget_pages import FakePage
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.words import seconds_of
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
@@ -34,6 +33,7 @@ from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer, bridge
 from atlaskit.viz.widgets.explorer.clips import SHORTEST_S, Clip, make_clip
+from atlasworld import Oracle, World
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
 

@@ -14,7 +14,6 @@ from support.stand_ins import Flat, strings
 from support.widget_pages import FakePage
 
 import atlaskit as ak
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.models.errors import ModelError
 from atlaskit.models.protocol import CallControl, Reply, Request, Usage
@@ -23,6 +22,7 @@ from atlaskit.video.video import Video
 from atlaskit.viz.live import thread
 from atlaskit.viz.widgets import GridExplorer
 from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
+from atlasworld import Oracle, World
 
 
 class PanelPage(FakePage):

@@ -17,7 +17,6 @@ from support.stand_ins import ALL_HOSTILE, checked_html, strings
 from support.widget_pages import FakePage
 
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.atlasworld import Oracle, World
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import baselines
@@ -28,6 +27,7 @@ from atlaskit.viz import walk
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, shrink_jpeg
 from atlaskit.viz.widgets import RunTable, TraceViewer
 from atlaskit.viz.widgets.channel import MAX_RUNS
+from atlasworld import Oracle, World
 
 
 class RunPage(FakePage):

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
-from atlaskit.benchmarks.atlasworld import Oracle
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
+from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, reason
 from atlaskit.models.protocol import Model, now_s
 from atlaskit.models.stopping import Stopped
@@ -38,6 +38,15 @@ MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
 STANDS_FOR = "In this line, `video` stands for your video, and `vlm` for your model."
 NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
 NO_MODEL_IN_SHELL = "To ask from here, start it with a model: atlaskit explore VIDEO --model MODEL."
+
+
+@runtime_checkable
+class KnowsQuestions(Protocol):
+    """A model that can answer certain questions and no others, as an oracle."""
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """The questions that it can answer."""
 
 
 class Explorer(Protocol):
@@ -115,9 +124,9 @@ class AskPanel:
         return NO_MODEL if self._explorer.command is None else NO_MODEL_IN_SHELL
 
     def _send_questions(self) -> None:
-        """Offer the questions of a world if the model can answer no others."""
+        """Offer the questions that the model can answer if it can answer no others."""
         vlm = self._explorer.vlm
-        known = vlm.world.questions if isinstance(vlm, Oracle) else ()
+        known: Sequence[Question] = vlm.questions if isinstance(vlm, KnowsQuestions) else ()
         # The page asks with choices or for a text; for a question of another kind, it has no field.
         listed = [{"question": each.text, "choices": [*each.choices]} for each in known if each.kind in ASKED_KINDS]
         self._send({"is": "questions", "questions": listed[:MAX_QUESTIONS]})

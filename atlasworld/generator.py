@@ -1,0 +1,282 @@
+"""`write_script`: draws a script from a seed (scenes, objects, motions, spoken lines and
+how long each takes to say).
+
+One seed always gives the same script. This module does not know pixels, files or questions.
+`Script` itself checks that a script is valid.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter
+from itertools import pairwise
+
+from atlaskit.environment.question import with_article
+from atlaskit.errors import InputError
+from atlasworld.cast import CALM_LINES, EVERYTHING, PLACE_LINES, Cast
+from atlasworld.timeline import (
+    ENTRANCES,
+    PLACES,
+    Motion,
+    Scene,
+    Script,
+    SpokenLine,
+    WorldEvent,
+    check_picture,
+)
+
+DEFAULT_FPS = 12
+LONGEST_S = 1200.0
+"""Longest script, in seconds; a longer one would have more events than there are objects.
+
+Longer worlds are joined from clips (`long_timeline`).
+"""
+
+_GAP_S = 0.7  # smallest time between two events
+_CUT_MARGIN_S = 0.35  # smallest time between an event and a cut: half the gap, so the gap also holds across a cut
+_EVENT_S = (0.5, 30.0)
+_SCENE_S = (12.0, 40.0)
+_BANNER_BAND = 0.24  # share of the height that the object leaves free if there is a caption
+_EDGE = 0.03
+
+
+def write_script(
+    seed: int,
+    duration_s: float,
+    *,
+    fps: int = DEFAULT_FPS,
+    size: tuple[int, int] = (640, 360),
+    cast: Cast = EVERYTHING,
+    parts: int = 1,
+) -> Script:
+    """Draw the script of a seed.
+
+    Args:
+        seed: Seed of everything that is drawn.
+        duration_s: Duration in seconds, 10 to LONGEST_S.
+        fps: Frames per second.
+        size: Width and height of the frames, in pixels.
+        cast: What the script is drawn from.
+        parts: Number of equal parts into which the script can be cut. A cut lies between two parts,
+            and no event or line crosses it. A part's length is rounded to whole frames.
+
+    Raises:
+        InputError: No AtlasWorld video can have this duration, frame rate or size.
+    """
+    check_picture(duration_s, fps, size)
+    if duration_s > LONGEST_S:
+        raise InputError(f"duration_s of one AtlasWorld script must be at most {LONGEST_S:g} s; got {duration_s} s.")
+    rng = random.Random(seed)
+    part_frames = round(duration_s / parts * fps)
+    scenes = _draw_scenes(rng, part_frames, parts, fps, cast)
+    events = _draw_events(rng, scenes, fps, size, cast)
+    lines = _draw_lines(rng, scenes, events, part_frames, fps, cast)
+    return Script(seed, part_frames * parts / fps, fps, size, scenes, events, lines)
+
+
+# --- scenes ---------------------------------------------------------------------------------------
+
+
+def _draw_scenes(rng: random.Random, part_frames: int, parts: int, fps: int, cast: Cast) -> tuple[Scene, ...]:
+    starts = range(0, part_frames * parts, part_frames)
+    cuts = [0, *(start + cut for start in starts for cut in _draw_cuts(rng, part_frames, fps)[1:])]
+    settings = _draw_settings(rng, len(cuts) - 1, cast)
+    return tuple(
+        Scene(index, first / fps, last / fps, place, light)
+        for index, ((first, last), (place, light)) in enumerate(zip(pairwise(cuts), settings, strict=True))
+    )
+
+
+def _draw_cuts(rng: random.Random, frames: int, fps: int) -> list[int]:
+    """Cut `[0, frames)` into scenes of 12 to 40 s; cut a short video near its middle."""
+    shortest, longest = math.ceil(_SCENE_S[0] * fps), math.floor(_SCENE_S[1] * fps)
+    if frames < 2 * shortest:
+        return [0, rng.randint(round(0.4 * frames), round(0.6 * frames)), frames]
+    cuts = [0]
+    while (left := frames - cuts[-1]) > longest or len(cuts) == 1:
+        cuts.append(cuts[-1] + rng.randint(shortest, min(round(0.85 * longest), left - shortest)))
+    return [*cuts, frames]
+
+
+def _draw_settings(rng: random.Random, count: int, cast: Cast) -> list[tuple[str, str]]:
+    """Draw each scene's (place, light): neighbours differ in place, most settings occur once."""
+    by_place = {place: [light for at, light in cast.settings if at == place] for place in PLACES}
+    lights = {place: rng.sample(choice, len(choice)) for place, choice in by_place.items()}
+    rounds = [rng.sample(PLACES, len(PLACES)) for _ in range(len(cast.settings) // len(PLACES))]
+    once = [(place, lights[place][turn]) for turn, places in enumerate(rounds) for place in places]
+    extra = max(0, count - len(once))
+    repeated = once[: min(len(PLACES), math.ceil(extra / 4))]
+    settings = once[:count] + [repeated[turn % len(repeated)] for turn in range(extra)]
+    rng.shuffle(settings)
+    return _separate_places(settings)
+
+
+def _separate_places(settings: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Reorder settings so that neighbours differ in place; empties the given list."""
+    order: list[tuple[str, str]] = []
+    while settings:
+        previous = order[-1][0] if order else None
+        [(commonest, count)] = Counter(place for place, _ in settings).most_common(1)
+        forced = commonest if 2 * count > len(settings) else None  # or its scenes would end up side by side
+        order.append(next(pair for pair in settings if pair[0] != previous and forced in (None, pair[0])))
+        settings.remove(order[-1])
+    return order
+
+
+# --- events ---------------------------------------------------------------------------------------
+
+
+def _draw_events(
+    rng: random.Random, scenes: tuple[Scene, ...], fps: int, size: tuple[int, int], cast: Cast
+) -> tuple[WorldEvent, ...]:
+    spans = [
+        (scene.index, *span)
+        for scene, count in zip(scenes, _draw_event_counts(rng, scenes, cast.max_events), strict=True)
+        for span in _draw_event_spans(rng, scene, count, fps)
+    ]
+    objects = _draw_objects(rng, spans, cast, may_recur=scenes[-1].end_s >= 120)
+    words = rng.sample(cast.words, len(cast.words))
+    captioned = set(rng.sample(range(len(spans)), math.ceil(len(spans) / 2)))
+    events = []
+    for number, ((scene, first, last), (colour, shape)) in enumerate(zip(spans, objects, strict=True)):
+        caption = caption_at = None
+        if number in captioned:
+            caption = words.pop() + rng.choice(("", "", f" {rng.randint(2, 99)}"))
+            caption_at = rng.choice(("top", "bottom", "bottom"))
+        motion = _draw_motion(rng, (last - first) / fps, size[0] / size[1], caption_at)
+        times = first / fps, last / fps
+        events.append(WorldEvent(f"e{number:03}", scene, *times, colour, shape, caption, caption_at, motion))
+    return tuple(events)
+
+
+def _draw_event_counts(rng: random.Random, scenes: tuple[Scene, ...], max_events: int) -> list[int]:
+    """Draw each scene's number of events, 1 to 3; 0 only where earlier scenes hold enough."""
+    counts: list[int] = []
+    for scene in scenes:
+        most = 1 if scene.end_s - scene.start_s < _SCENE_S[0] else 3
+        least = 0 if sum(counts) > len(counts) and counts[-1] else 1
+        counts.append(max(least, min(most, rng.choice((0, 0, 1, 1, 1, 2, 2, 2, 3, 3)))))
+    while sum(counts) > max_events:
+        fullest = max(counts)
+        counts[rng.choice([i for i, count in enumerate(counts) if count == fullest])] -= 1
+    return counts
+
+
+def _draw_event_spans(rng: random.Random, scene: Scene, count: int, fps: int) -> list[tuple[int, int]]:
+    """Place events in a scene, as frames `[first, last)`: log-uniform lengths, random waits."""
+    margin, gap = math.ceil(_CUT_MARGIN_S * fps), math.ceil(_GAP_S * fps)
+    shortest, longest = math.ceil(_EVENT_S[0] * fps), math.floor(_EVENT_S[1] * fps)
+    room = round((scene.end_s - scene.start_s) * fps) - 2 * margin - (count - 1) * gap
+    lengths = [round(fps * math.exp(rng.uniform(*map(math.log, _EVENT_S)))) for _ in range(count)]
+    lengths = [min(max(length, shortest), longest) for length in lengths]
+    while sum(lengths) > 0.9 * room:
+        longest_event = lengths.index(max(lengths))
+        lengths[longest_event] = max(shortest, lengths[longest_event] // 2)
+    slack = room - sum(lengths)
+    waits = sorted(rng.randint(0, slack) for _ in range(count))
+    start = round(scene.start_s * fps) + margin
+    firsts = [start + waits[i] + sum(lengths[:i]) + i * gap for i in range(count)]
+    return [(first, first + length) for first, length in zip(firsts, lengths, strict=True)]
+
+
+def _draw_objects(
+    rng: random.Random, spans: list[tuple[int, int, int]], cast: Cast, *, may_recur: bool
+) -> list[tuple[str, str]]:
+    """Draw each event's object: all different, except for one or two that recur in other scenes."""
+    deck = list(cast.objects)
+    rng.shuffle(deck)
+    objects: dict[int, tuple[str, str]] = {}
+    for _ in range(rng.choice((1, 2)) if may_recur and len(spans) >= 10 else int(may_recur)):
+        by_scene: dict[int, list[int]] = {}
+        for number, (scene, _, _) in enumerate(spans):
+            if number not in objects:
+                by_scene.setdefault(scene, []).append(number)
+        times = rng.randint(2, max(2, min(6, len(spans) // 4, len(by_scene))))
+        recurring = deck.pop()
+        objects |= {rng.choice(by_scene[scene]): recurring for scene in rng.sample(sorted(by_scene), times)}
+    return [objects.get(number) or deck.pop() for number in range(len(spans))]
+
+
+def _draw_motion(rng: random.Random, seconds: float, aspect: float, caption_at: str | None) -> Motion:
+    """Draw a slow path that keeps the whole object inside the frame and clear of its caption."""
+    size, bob = rng.uniform(0.30, 0.44), rng.uniform(0.0, 0.025)
+    reach_x, reach_y = size / 2 / aspect + _EDGE, size / 2 + bob + _EDGE
+    highest = reach_y + (_BANNER_BAND if caption_at == "top" else 0)
+    lowest = 1 - reach_y - (_BANNER_BAND if caption_at == "bottom" else 0)
+    travel = min(1 - 2 * reach_x, seconds * rng.uniform(0.06, 0.22))
+    left = rng.uniform(reach_x, 1 - reach_x - travel)
+    x0, x1 = rng.sample((left, left + travel), 2)
+    y0 = rng.uniform(highest, lowest)
+    y1 = min(max(y0 + rng.uniform(-0.1, 0.1) * min(1.0, seconds), highest), lowest)
+    size, x0, y0, x1, y1, bob = (round(number, 4) for number in (size, x0, y0, x1, y1, bob))
+    bob_s, tilt = round(rng.uniform(1.6, 3.2), 2), round(rng.uniform(-9, 9), 1)
+    return Motion(size, x0, y0, x1, y1, bob, bob_s, tilt, rng.choice(ENTRANCES), rng.choice(ENTRANCES))
+
+
+# --- spoken lines ---------------------------------------------------------------------------------
+
+_LineFrames = tuple[int, int, str, str | None, bool]
+"""A spoken line in frames: first, last (exclusive), text, event id, whether it is misleading."""
+
+
+def _draw_lines(
+    rng: random.Random,
+    scenes: tuple[Scene, ...],
+    events: tuple[WorldEvent, ...],
+    part_frames: int,
+    fps: int,
+    cast: Cast,
+) -> tuple[SpokenLine, ...]:
+    lines = _draw_event_lines(rng, events, part_frames, fps, cast)
+    for scene in scenes:
+        text = rng.choice((*PLACE_LINES[scene.place], *CALM_LINES))
+        scene_first, scene_last = round(scene.start_s * fps), round(scene.end_s * fps)
+        length = _spoken_frames(text, fps)
+        first = rng.randint(scene_first, max(scene_first, scene_last - length))
+        is_free = all(first + length < start or end < first for start, end, *_ in lines)
+        if rng.random() < 0.7 and first + length <= scene_last and is_free:
+            lines.append((first, first + length, text, None, False))
+    lines.sort()
+    return tuple(SpokenLine(a / fps, b / fps, text, event, misleading) for a, b, text, event, misleading in lines)
+
+
+def _draw_event_lines(
+    rng: random.Random, events: tuple[WorldEvent, ...], part_frames: int, fps: int, cast: Cast
+) -> list[_LineFrames]:
+    """Draw lines about 40 % of the events; a third of them name a wrong colour."""
+    spoken = sorted(rng.sample(range(len(events)), max(1, round(0.4 * len(events)))))
+    misleading = set(rng.sample(spoken, round(len(spoken) / 3)))
+    templates = rng.sample(cast.event_lines, len(spoken))  # no template twice, so that a question can quote a line
+    lines: list[_LineFrames] = []
+    for number, template in zip(spoken, templates, strict=True):
+        event = events[number]
+        others = [colour for colour, shape in cast.objects if shape == event.shape and colour != event.colour]
+        name = f"{rng.choice(others) if number in misleading else event.colour} {event.shape}"
+        text = template.format(object=with_article(name))
+        first, last = _draw_line_span(rng, events, number, part_frames, fps, text)
+        lines.append((first, last, text, event.id, number in misleading))
+    return lines
+
+
+def _spoken_frames(text: str, fps: int) -> int:
+    """Return the time needed to read a line aloud, in frames."""
+    return round((1.2 + 0.035 * len(text)) * fps)
+
+
+def _draw_line_span(
+    rng: random.Random, events: tuple[WorldEvent, ...], number: int, part_frames: int, fps: int, text: str
+) -> tuple[int, int]:
+    """Place a line over the middle of its event, as frames `[first, last)`.
+
+    It reaches at most halfway to the neighbouring events and to the ends of its part.
+    """
+    event = events[number]
+    part_first = round(event.start_s * fps) // part_frames * part_frames
+    before = max([part_first / fps, *(other.end_s for other in events[:number][-1:])])
+    after = min([(part_first + part_frames) / fps, *(other.start_s for other in events[number + 1 :][:1])])
+    low, high = math.ceil((before + event.start_s) / 2 * fps), math.floor((event.end_s + after) / 2 * fps)
+    middle = math.floor((event.start_s + event.end_s) / 2 * fps)
+    length = min(_spoken_frames(text, fps), high - low)
+    first = rng.randint(max(low, middle - length + 1), min(middle, high - length))
+    return first, first + length

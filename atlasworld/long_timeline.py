@@ -1,0 +1,155 @@
+"""Scripts of up to ten hours: a world's own clips between filler clips of a bank that all worlds
+share.
+
+Every question is about the world's own clips. The bank is the same for all worlds, so its videos
+are encoded once. Its clips repeat, and they contain no object, setting, caption or spoken line that
+a question asks about.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
+
+from atlaskit.errors import InputError
+from atlasworld.cast import CAPTION_WORDS, EVENT_LINES, EVERYTHING, Cast
+from atlasworld.generator import write_script
+from atlasworld.timeline import (
+    COLOURS,
+    LIGHTS,
+    PLACES,
+    SHAPES,
+    Scene,
+    Script,
+    SpokenLine,
+    WorldEvent,
+)
+
+OWN_CLIPS, BANK_CLIPS = 4, 4
+"""Number of a world's own clips, and number of clips in the bank."""
+CLIP_S = 150
+"""Default length of a clip, in seconds.
+
+The shortest long timeline then lasts 20 minutes, the length at which single videos end.
+"""
+SHORTEST_CLIP_S, LONGEST_CLIP_S = 10, 300
+
+# The bank takes a part of each kind. Every colour, shape, place, light and tone of voice occurs in
+# both casts, so that none of them tells the casts apart.
+BANK_CAST = Cast(
+    objects=tuple((c, s) for i, c in enumerate(COLOURS) for j, s in enumerate(SHAPES) if (i + j) % 4 == 0),
+    settings=tuple((place, LIGHTS[i % len(LIGHTS)]) for i, place in enumerate(PLACES)),
+    words=CAPTION_WORDS[::4],
+    event_lines=EVENT_LINES[::3],
+)
+OWN_CAST = EVERYTHING.without(BANK_CAST)
+
+_Part = TypeVar("_Part", Scene, WorldEvent, SpokenLine)
+
+
+@dataclass(frozen=True)
+class LongTimeline:
+    """Distinct clips and the order in which they play."""
+
+    seed: int
+    clips: tuple[Script, ...]
+    """The world's own clips in the order in which they play, then the clips of the bank."""
+    order: tuple[int, ...]
+    """For each position in the video, the index of the clip that plays there."""
+
+    @cached_property
+    def script(self) -> Script:
+        """The joined script; the id of an event starts with its clip's position ("c017-e003")."""
+        return join([self.clips[index] for index in self.order], self.seed)
+
+    @property
+    def own_events(self) -> list[WorldEvent]:
+        """The events of the world's own clips, in the joined script."""
+        return [event for event in self.script.events if (event.colour, event.shape) in OWN_CAST.objects]
+
+
+def write_long_timeline(seed: int, duration_s: float, clip_s: int, *, fps: int, size: tuple[int, int]) -> LongTimeline:
+    """Draw a world's own clips and the order of all clips from a seed.
+
+    The own clips and their order depend on `seed` and `clip_s`, not on `duration_s`.
+
+    Args:
+        seed: Seed of the own clips and of the order.
+        duration_s: Duration in seconds, rounded down to whole clips.
+        clip_s: Length of each clip in seconds.
+        fps: Frames per second.
+        size: Width and height of the frames, in pixels.
+
+    Raises:
+        InputError: `clip_s` is not an integer from 10 to 300, or `duration_s` is too short to play
+            every clip once.
+    """
+    if type(clip_s) is not int or not SHORTEST_CLIP_S <= clip_s <= LONGEST_CLIP_S:
+        limits = f"from {SHORTEST_CLIP_S} to {LONGEST_CLIP_S}"
+        raise InputError(f"clip_s of an AtlasWorld video must be an integer {limits}; got {clip_s!r}.")
+    count, fewest = int(duration_s // clip_s), OWN_CLIPS + BANK_CLIPS
+    if count < fewest:
+        least = f"at least {fewest} clips of {clip_s} s, {fewest * clip_s} s in all"
+        raise InputError(f"duration_s of an AtlasWorld video made of clips must hold {least}; got {duration_s:g} s.")
+    whole = write_script(seed, OWN_CLIPS * clip_s, fps=fps, size=size, cast=OWN_CAST, parts=OWN_CLIPS)
+    own = (_cut_part(whole, number, seed * OWN_CLIPS + number) for number in range(OWN_CLIPS))
+    bank = (write_script(number, clip_s, fps=fps, size=size, cast=BANK_CAST) for number in range(BANK_CLIPS))
+    return LongTimeline(seed, (*own, *bank), _draw_order(seed, count))
+
+
+def join(clips: Sequence[Script], seed: int) -> Script:
+    """Return the script of clips that play one after another.
+
+    It describes what happens and when. Frames are drawn from the clips, whose seeds fix the
+    scenery.
+    """
+    scenes: list[Scene] = []
+    events: list[WorldEvent] = []
+    lines: list[SpokenLine] = []
+    fps, size, frames = clips[0].fps, clips[0].size, 0
+    for position, clip in enumerate(clips):
+        first, new_id = len(scenes), f"c{position:03}-{{}}".format
+        scenes += [_shift(scene, frames, fps, index=first + scene.index) for scene in clip.scenes]
+        events += [_shift(e, frames, fps, id=new_id(e.id), scene=first + e.scene) for e in clip.events]
+        lines += [_shift(line, frames, fps, event=line.event and new_id(line.event)) for line in clip.lines]
+        frames += clip.frame_count
+    return Script(seed, frames / fps, fps, size, tuple(scenes), tuple(events), tuple(lines))
+
+
+def _cut_part(whole: Script, number: int, seed: int) -> Script:
+    """Cut one of OWN_CLIPS equal parts out of a script; `seed` fixes the scenery of the part."""
+    fps, length = whole.fps, whole.frame_count // OWN_CLIPS
+    first, start_s, end_s = number * length, number * length / fps, (number + 1) * length / fps
+    scenes = [scene for scene in whole.scenes if start_s <= scene.start_s < end_s]
+    before = scenes[0].index
+    return Script(
+        seed,
+        length / fps,
+        fps,
+        whole.size,
+        tuple(_shift(scene, -first, fps, index=scene.index - before) for scene in scenes),
+        tuple(_shift(e, -first, fps, scene=e.scene - before) for e in whole.events if start_s <= e.start_s < end_s),
+        tuple(_shift(line, -first, fps) for line in whole.lines if start_s <= line.start_s < end_s),
+    )
+
+
+def _shift(part: _Part, frames: int, fps: int, **changes: Any) -> _Part:
+    """Shift a part of a script by whole frames, so that its times stay exact frame times."""
+    start_s, end_s = ((round(t * fps) + frames) / fps for t in (part.start_s, part.end_s))
+    return replace(part, start_s=start_s, end_s=end_s, **changes)
+
+
+def _draw_order(seed: int, count: int) -> tuple[int, ...]:
+    """Draw which clip plays at each of `count` positions.
+
+    The own clips keep their order and never play side by side. The bank fills the other positions,
+    shuffled anew whenever all its clips have played.
+    """
+    rng = random.Random(f"atlasworld reel {seed}")
+    gaps = sorted(rng.sample(range(count - OWN_CLIPS + 1), OWN_CLIPS))
+    own = {gap + number: number for number, gap in enumerate(gaps)}
+    bank = (OWN_CLIPS + clip for _ in range(count) for clip in rng.sample(range(BANK_CLIPS), BANK_CLIPS))
+    return tuple(own[position] if position in own else next(bank) for position in range(count))

@@ -1,0 +1,118 @@
+"""The oracle's replies to the calls of `mapreduce`: about scenes, and about a question."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlaskit.agents.schemas import LONGEST_TEXT
+from atlaskit.methods.mapreduce import MOST_SEGMENTS, SUREST, GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
+from atlaskit.methods.scenes import MOST_CHARACTERS, MOST_PAIRS, CharactersCall, ContinuesCall, SceneCall
+from atlasworld.oracle.baselines import noticed_events, words_found
+from atlasworld.oracle.inquiry import (
+    bearing_rows,
+    described_in,
+    is_about_many,
+    seen_in,
+    seen_on,
+    told,
+)
+from atlasworld.oracle.perception import Perception, Replies
+
+NOT_HERE = "Nothing here bears on the question."
+
+
+def continues_reply(perception: Perception, call: ContinuesCall) -> dict[str, Any]:
+    """Return whether the frames on both sides of a cut are of one scene."""
+    script, moments = perception.world.script, call.view.moments
+    half = len(moments) // 2
+    before, after = script.scene_at(moments[half - 1]), script.scene_at(moments[half])
+    is_one = before == after
+    if perception.chances.draw(None, "continues", call.view.grid.start_s) < perception.chances.confuse:
+        is_one = not is_one
+    return {"reasoning": f"It is {before.name}, then {after.name}.", "continues": is_one}
+
+
+def scene_reply(perception: Perception, call: SceneCall) -> dict[str, Any]:
+    """Return the description of a scene: what its clips' records tell, and what its frames show."""
+    text, view = "\n".join(call.rows), call.view
+    known = {event.id for event in (*described_in(perception, text), *noticed_events(perception, view))}
+    events = [event for event in perception.world.script.events if event.id in known]
+    places = dict.fromkeys(perception.world.script.scene_at(moment).name for moment in view.moments)
+    characters = dict.fromkeys((event.shape, event.colour) for event in events)
+    return {
+        "caption": f"The scene is {', then '.join(places)}. {told(perception, known)}"[:LONGEST_TEXT],
+        "characters": [{"name": name, "appearance": looks} for name, looks in characters][:MOST_CHARACTERS],
+    }
+
+
+def characters_reply(perception: Perception, call: CharactersCall) -> dict[str, Any]:
+    """Return the pairs that have shape and colour in common, as far as it is not confused."""
+    pairs = [
+        {"first": first, "second": len(call.first) + second}
+        for first, one in enumerate(call.first)
+        for second, other in enumerate(call.second)
+        if (one == other)
+        != (one[0] == other[0] and perception.chances.draw(None, "same", one, other) < perception.chances.confuse)
+    ]
+    return {"same": pairs[:MOST_PAIRS]}
+
+
+def map_reply(perception: Perception, call: MapCall) -> dict[str, Any]:
+    """Return the scenes whose text or middle frame bears on the question."""
+    question, found, named = call.question, dict[str, Any](), set[int]()
+    for sheet in call.sheets:
+        for id, labels in seen_on(perception, question, sheet).items():
+            found[id] = labels
+            named |= set(map(int, labels))
+    for number, row in bearing_rows(perception, question, call.scenes).items():
+        if not perception.chances.misses(question, "miss map", row):
+            found |= words_found(perception, question, row)
+            named.add(number)
+    surest = SUREST if found else 2 if named else 1
+    reasoning = told(perception, found) or NOT_HERE
+    return {"reasoning": reasoning[:LONGEST_TEXT], "segments": sorted(named)[:MOST_SEGMENTS], "confidence": surest}
+
+
+def reduce_reply(perception: Perception, call: ReduceCall) -> dict[str, Any]:
+    """Return the named scenes that describe wanted events, or else the others, and the scope."""
+    rows = call.scenes
+    with_events = [number for number, row in rows.items() if words_found(perception, call.question, row)]
+    others = [number for number in rows if number not in with_events]
+    is_global = is_about_many(call.question) != perception.chances.confuses(call.question, "scope")
+    return {
+        "reasoning": f"{len(with_events)} of {len(rows)} scenes are described with what is asked about.",
+        "segments": sorted([*with_events, *others][:MOST_SEGMENTS]),
+        "scope": "global" if is_global else "local",
+    }
+
+
+def goal_reply(perception: Perception, call: GoalCall) -> dict[str, Any]:
+    """Return the question itself as a goal, for one scene and for all."""
+    return {
+        "local_question": f"What in this scene bears on: {call.question.text}"[:LONGEST_TEXT],
+        "global_question": f"What of all these scenes bears on: {call.question.text}"[:LONGEST_TEXT],
+    }
+
+
+def look_reply(perception: Perception, call: SceneLookCall) -> dict[str, Any]:
+    """Return what the frames of a scene show for the question."""
+    found = seen_in(perception, call.question, call.views)
+    return {"seen": told(perception, found)[:LONGEST_TEXT] or NOT_HERE}
+
+
+def overview_reply(perception: Perception, call: OverviewCall) -> dict[str, Any]:
+    """Return what single frames of several scenes show for the question."""
+    found = seen_on(perception, call.question, call.sheet)
+    return {"seen": told(perception, found)[:LONGEST_TEXT] or NOT_HERE}
+
+
+REPLIES: Replies = {
+    ContinuesCall: continues_reply,
+    SceneCall: scene_reply,
+    CharactersCall: characters_reply,
+    MapCall: map_reply,
+    ReduceCall: reduce_reply,
+    GoalCall: goal_reply,
+    SceneLookCall: look_reply,
+    OverviewCall: overview_reply,
+}

@@ -1,0 +1,278 @@
+"""`Oracle`: the simulated model; it passes each call to the function that answers it. Those of
+Video-RLM (paper §3.2) are here, those of other systems have a module each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Unpack
+
+from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall, TaskCall
+from atlaskit.agents.schemas import MOST_CITED, MOST_INTERVALS, MOST_ITEMS
+from atlaskit.environment.actions import Expand
+from atlaskit.environment.mdp import State
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
+from atlaskit.models.protocol import CallControl, Reply, Request
+from atlasworld.oracle import baselines, choosing, controllers, inquiry, looks, mapreduce, worldmm
+from atlasworld.oracle.perception import (
+    Chances,
+    Perception,
+    Replies,
+    answer_from,
+    contains,
+    decision_reply,
+    describe,
+    estimated_usage,
+    overlaps,
+    share,
+)
+from atlasworld.timeline import WorldEvent
+from atlasworld.worlds import World
+
+HINTED = 0.5
+"""Score of a cell that it names only because of a hint of the highest score."""
+ORDER_WORDS = ("first", "summarise")
+"""Words of questions about the order of events, which are searched breadth-first."""
+
+
+def task_reply(perception: Perception, call: TaskCall) -> dict[str, Any]:
+    """Return a search task that names the wanted objects, and a traversal if the call wants one."""
+    names = sorted({event.name for event in perception.targets(call.question)})
+    task = {"search_task": f"Find every moment that shows: {', '.join(names)}."}
+    if not call.chooses_traversal:
+        return task
+    is_about_order = any(word in call.question.text.lower() for word in ORDER_WORDS)
+    is_confused = perception.chances.confuses(call.question, "traversal")
+    return {**task, "traversal": "bfs" if is_about_order != is_confused else "dfs"}
+
+
+def probe_reply(perception: Perception, call: ProbeCall) -> dict[str, Any]:
+    """Return the open cells that hold most of a missing event, with scores from 0.5 to 1.
+
+    If it suspects none, it follows the hints of scouts that the call tells, and without any it
+    searches on in random cells.
+    """
+    missing = perception.missing(call.question, call.scratchpad)
+    view = call.observation.view
+    promises = {index: perception.promise(call.question, view.cells[index], missing) for index in call.open_cells}
+    scores = {index: 0.5 + 0.5 * promise for index, promise in promises.items() if promise}
+    if not scores:  # it has no clue but what scouts say
+        hinted = [hint for hint in call.hints if hint.cell in call.open_cells]
+        scores = {hint.cell: HINTED * hint.score for hint in reversed(hinted)}  # the best hint of a cell comes first
+    if not scores:  # like a model without a clue, it searches on in random cells
+        drawn = {i: perception.chances.draw(call.question, "blind", view.grid.end_s, i) for i in call.open_cells}
+        scores = dict.fromkeys(sorted(drawn, key=drawn.__getitem__)[: call.top], 0.1)
+    best = sorted(scores, key=lambda index: (-scores[index], index))[: call.top]
+    return {
+        "reasoning": f"{len(missing)} of the wanted events are not in the evidence yet.",
+        "top": [{"cell": index, "score": round(scores[index], 3)} for index in best],
+    }
+
+
+def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
+    """Return whether the evidence suffices, what to erase, and where to search next.
+
+    A missing event that the oracle wrongly believes to have found counts as found.
+    """
+    question, pad = call.question, call.sheet.scratchpad
+    targets, missing = perception.targets(question), perception.missing(question, pad)
+    supporting = [item.label for item in pad if any(contains(event, item.timestamp_s) for event in targets)]
+    cited = (supporting or list(pad.labels))[:MOST_CITED]
+    suffices = all(perception.chances.confuses(question, "review", event.id) for event in missing)
+    unsupported = [label for label in pad.labels if label not in supporting][:MOST_ITEMS]
+    reply: dict[str, Any] = {
+        "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
+        "erase": [] if perception.chances.confuse else unsupported,
+    }
+    if question.choices:
+        choice = answer_from(perception, question, perception.evidence(question, pad))
+        reply["choices"] = [
+            {"choice": index, "supporting": cited, "contradicting": [], "sufficient": suffices}
+            if index == choice
+            else {"choice": index, "supporting": [], "contradicting": cited, "sufficient": False}
+            for index in range(len(question.choices))
+        ]
+    conclusion = _finish(cited) if suffices else _continue(perception, call, missing)
+    return {**reply, "conclusion": conclusion}
+
+
+def _finish(supporting: list[str]) -> dict[str, Any]:
+    looked_for = "A frame of another object at the time of one that is wanted."
+    return {"action": "final_decision", "looked_for_to_contradict": looked_for, "supporting": supporting}
+
+
+def _continue(perception: Perception, call: ReviewCall, missing: list[WorldEvent]) -> dict[str, Any]:
+    conclusion: dict[str, Any] = {"action": "continue", "intervals": _gaps_to_search(call, missing)}
+    if call.open_cells:
+        cells = [call.observation.view.cells[index] for index in call.open_cells]
+        promising = [cell.index for cell in cells if perception.promise(call.question, cell, missing)]
+        conclusion["explore"] = promising[:MOST_ITEMS]
+    return conclusion
+
+
+def _gaps_to_search(call: ReviewCall, missing: list[WorldEvent]) -> list[dict[str, float]]:
+    """Return the gaps in the evidence, at most a cell long, that hold part of a missing event."""
+    cell_s = call.observation.view.grid.resolution_s
+    return [
+        {"start_s": gap.start_s, "end_s": gap.end_s}
+        for gap in call.gaps
+        if gap.end_s - gap.start_s <= cell_s and any(overlaps(event, gap) for event in missing)
+    ][:MOST_INTERVALS]
+
+
+def final_reply(perception: Perception, call: DecisionCall) -> dict[str, Any]:
+    """Return the answer that the scratchpad gives."""
+    found = perception.evidence(call.question, call.sheet.scratchpad)
+    return decision_reply(perception, call.question, found)
+
+
+def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
+    """Return the next action: mark, then look closer or add, then expand, then leave."""
+    state, legal = call.observation.state, call.observation.legal
+    missing = perception.missing(call.question, state.scratchpad)
+    view = call.observation.view
+    new = [cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size]  # it keeps no frame of a scan
+    recognised = perception.recognised(call.question, view, new, missing, state.scratchpad)
+    hidden = [event for event in missing if event.id not in recognised]
+    to_mark = _cells_to_mark(state, legal["mark_promising"], hidden)
+    if to_mark:  # marking comes first, because a breadth-first visit has few steps
+        action: dict[str, Any] = {"action": "mark_promising", "cells": to_mark}
+        return {"thought": "It must lie within these cells.", "action": action}
+    if recognised:
+        closer_look = _closer_look(call, next(iter(recognised.values())))
+        action = _add_evidence(perception, call.question, recognised, missing[0])
+        return closer_look or {"thought": "This is what I was sent for.", "action": action}
+    closed = [cell for cell in legal["expand"] if Expand(cell) not in call.actions]
+    shares = {cell: max((share(event, state.grid.cells[cell]) for event in hidden), default=0.0) for cell in closed}
+    if any(shares.values()):
+        best = max(shares, key=lambda index: (shares[index], -index))
+        return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best}}
+    if "backtrack" in legal and any(overlaps(event, state.region) for event in missing):
+        return {"thought": "Not here.", "action": {"action": "backtrack"}}
+    return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
+
+
+def _cells_to_mark(state: State, legal: Iterable[int], hidden: Iterable[WorldEvent]) -> list[int]:
+    """Return, for each hidden event that no marked cell covers, the cell with most of it."""
+    cells = [state.grid.cells[index] for index in legal]
+    unmarked = [event for event in hidden if not any(overlaps(event, grid) for grid in state.marked)]
+    best = [
+        max(cells, key=lambda cell: (share(event, cell), -cell.index))
+        for event in unmarked
+        if any(share(event, cell) for cell in cells)
+    ]
+    return list(dict.fromkeys(cell.index for cell in best))[:MOST_ITEMS]
+
+
+def _add_evidence(
+    perception: Perception, question: Question, recognised: dict[str, list[int]], wanted: WorldEvent
+) -> dict[str, Any]:
+    """Return an action that adds one frame per event, or its first and last for a "when" question.
+
+    The frame of an event that was mistaken for a wanted one is described as `wanted`.
+    """
+    picked = {
+        id: [cells[0], cells[-1]] if question.kind == "when" else [cells[len(cells) // 2]]
+        for id, cells in recognised.items()
+    }
+    targets = {event.id: event for event in perception.targets(question)}
+    items = [
+        {"cell": cell, "description": describe(targets.get(id, wanted)), "confidence": 0.9}
+        for id, cells in picked.items()
+        for cell in dict.fromkeys(cells)
+    ]
+    return {"action": "add_to_scratchpad", "items": items[:MOST_ITEMS]}
+
+
+def _closer_look(call: StepCall, cells: list[int]) -> dict[str, Any] | None:
+    """Return a step that zooms in on text or investigates beside an anchor, once per visit."""
+    done = {type(action).__name__ for action in call.actions}
+    middle, legal = cells[len(cells) // 2], call.observation.legal
+    if call.question.category == "OCR" and "Zoom" not in done:
+        return {"thought": "I need to read this.", "action": {"action": "zoom", "cell": middle}}
+    side = "before" if "right before" in call.question.text else "after"
+    beside = legal["investigate_before"] if side == "before" else legal["investigate_after"]
+    if call.question.category == "O3O" and "Investigate" not in done and middle in beside:
+        action = {"action": "investigate", "direction": side, "cell": middle}
+        return {"thought": f"What comes {side} this?", "action": action}
+    return None
+
+
+VIDEO_RLM: Replies = {
+    TaskCall: task_reply,
+    ProbeCall: probe_reply,
+    StepCall: step_reply,
+    ReviewCall: review_reply,
+    DecisionCall: final_reply,
+}
+
+
+OTHERS = (looks, baselines, inquiry, controllers, choosing, mapreduce, worldmm)
+REPLIES: Replies = {**VIDEO_RLM, **{call: reply for module in OTHERS for call, reply in module.REPLIES.items()}}
+"""The function that answers each call."""
+
+
+class Oracle:
+    """A simulated model that answers every call of a search about one world.
+
+    Its token counts are estimates, and its usage says so.
+
+    Args:
+        world: The world whose questions it can answer.
+        miss: Probability, in [0, 1], of overlooking a wanted event in a view that shows it or in a
+            region that holds it.
+        confuse: Probability, in [0, 1], of taking another event for a wanted one, of believing that
+            a missing event was found, of choosing the other traversal, and of deciding wrongly.
+        seed: Seed of these mistakes. They depend on the seed and on what is looked at, never on the
+            order of calls, so the same run gives the same answers.
+
+    Raises:
+        InputError: `miss` or `confuse` lies outside [0, 1].
+
+    Examples:
+        >>> oracle = aw.Oracle(world, miss=0.2, seed=1)
+        >>> oracle.name
+        'oracle:602d47f6172903a9'
+        >>> ak.ask(video, question, vlm=aw.Oracle(world)).is_right
+        True
+    """
+
+    computes = True
+    """That it waits for no server: few threads then answer as fast as many."""
+
+    def __init__(self, world: World, miss: float = 0.0, confuse: float = 0.0, seed: int = 0) -> None:
+        for name, rate in (("miss", miss), ("confuse", confuse)):
+            if not 0.0 <= rate <= 1.0:
+                raise InputError(f"{name} must be a rate in [0, 1]; got {rate}.")
+        self.world, self.miss, self.confuse, self.seed = world, miss, confuse, seed
+        self.name = f"oracle:{world.name}"
+        self.parameters: Mapping[str, Any] = {"miss": miss, "confuse": confuse, "seed": seed}
+
+    @property
+    def questions(self) -> tuple[Question, ...]:
+        """The questions of its world, which it can answer."""
+        return self.world.questions
+
+    def __repr__(self) -> str:
+        return f"Oracle({self.world!r}, miss={self.miss:g}, confuse={self.confuse:g}, seed={self.seed})"
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Return the reply to a request; `control` has no effect, because the oracle never waits.
+
+        Raises:
+            InputError: The request is of an unknown kind, or its question is not the world's.
+        """
+        # Each sample has a seed of its own, as at an endpoint.
+        chances = Chances(self.world.name, self.miss, self.confuse, self.seed + request.sample)
+        answer = _answer(Perception(self.world, chances), request.facts)
+        valid = request.schema.model_validate(answer)
+        text = valid.model_dump_json()  # in the schema's order, as a model would write it
+        return Reply(valid, text, estimated_usage(request, text))
+
+
+def _answer(perception: Perception, call: Any) -> dict[str, Any]:
+    reply = REPLIES.get(type(call))
+    if reply is None:
+        raise InputError(f"The oracle answers only the calls of atlaskit's agents; got {type(call).__name__}.")
+    return reply(perception, call)

@@ -1,0 +1,268 @@
+"""`Perception`: which wanted events the oracle recognises in a view, a cell, a frame or evidence;
+its chances to err, the answers that it gives from what it holds, and its estimated usage.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeAlias
+
+from atlaskit.agents.schemas import MOST_ANSWERED, MOST_CITED
+from atlaskit.caching.keys import canonical_json
+from atlaskit.environment.grid import Cell
+from atlaskit.environment.memory import Scratchpad
+from atlaskit.environment.question import Answered, Question, spans_of
+from atlaskit.environment.render import View
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
+from atlasworld.question_writers import summary_of
+from atlasworld.timeline import WorldEvent
+from atlasworld.worlds import World
+
+
+@dataclass(frozen=True)
+class Chances:
+    """The oracle's two error rates, and draws that decide when it errs.
+
+    A draw depends on the seed, the world, the question and the matter to decide, never on the order
+    of calls. The same run therefore always gets the same answers.
+
+    Attributes:
+        world: Name of the world.
+        miss: Probability of overlooking something, in [0, 1].
+        confuse: Probability of mistaking or misjudging something, in [0, 1].
+        seed: Seed of the draws.
+    """
+
+    world: str
+    miss: float
+    confuse: float
+    seed: int
+
+    def draw(self, question: Question | None, *matter: Any) -> float:
+        """Return a number in [0, 1) for a matter to decide; `question` is None for a caption."""
+        text = canonical_json([self.seed, self.world, question.text if question else None, *matter])
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big") / 2**48
+
+    def misses(self, question: Question | None, *matter: Any) -> bool:
+        """Return whether the oracle overlooks something."""
+        return self.draw(question, *matter) < self.miss
+
+    def confuses(self, question: Question, *matter: Any) -> bool:
+        """Return whether the oracle mistakes or misjudges something."""
+        return self.draw(question, *matter) < self.confuse
+
+
+class HasInterval(Protocol):
+    """An interval of the video: a cell, a region or a gap."""
+
+    @property
+    def start_s(self) -> float:
+        """Start in seconds."""
+
+    @property
+    def end_s(self) -> float:
+        """End in seconds, exclusive."""
+
+
+@dataclass(frozen=True)
+class Perception:
+    """A world as the oracle perceives it, with the mistakes that `chances` decides."""
+
+    world: World
+    chances: Chances
+
+    def truth(self, question: Question) -> Question:
+        """Return the world's own question with this text; raise InputError if there is none."""
+        return self.world.question(question.text)
+
+    def targets(self, question: Question) -> list[WorldEvent]:
+        """Return the wanted events (those that hold the evidence), the deciding one first."""
+        return self.world.targets(self.truth(question))
+
+    def missing(self, question: Question, pad: Scratchpad) -> list[WorldEvent]:
+        """Return the wanted events that no frame in the scratchpad shows."""
+        return [event for event in self.targets(question) if not is_in_evidence(event, pad)]
+
+    def evidence(self, question: Question, pad: Scratchpad) -> dict[str, list[str]]:
+        """Return the labels of each wanted event's evidence, by event id, in order of time."""
+        events = sorted(self.targets(question), key=lambda event: event.start_s)
+        labels = {event.id: [item.label for item in pad if contains(event, item.timestamp_s)] for event in events}
+        return {id: of_event for id, of_event in labels.items() if of_event}
+
+    def recognised(
+        self,
+        question: Question,
+        view: View,
+        cells: Iterable[int],
+        missing: list[WorldEvent],
+        pad: Scratchpad = Scratchpad(),
+    ) -> dict[str, list[int]]:
+        """Return the cells whose frames show events that the oracle takes for wanted ones.
+
+        Args:
+            question: The question.
+            view: The view it looks at.
+            cells: Indices of the cells it looks at.
+            missing: The wanted events that are not in the evidence yet.
+            pad: Evidence so far. An event that was mistaken for a wanted one, and is in it, does
+                not count again.
+
+        Returns:
+            Cells in order, by event id; an id may belong to an event mistaken for a wanted one.
+        """
+        recognised: dict[str, list[int]] = {}
+        grid, moments, targets = view.grid, view.moments, self.targets(question)
+        for cell in cells:
+            event = self.world.script.event_at(moments[cell])
+            if event is None or not missing or is_in_evidence(event, pad):
+                continue
+            matter = event.id, grid.start_s, grid.end_s
+            if event not in targets:
+                is_recognised = self.chances.confuses(question, "confuse", *matter)
+            else:
+                is_recognised = event in missing and not self.chances.misses(question, "miss", *matter)
+            if is_recognised:
+                recognised.setdefault(event.id, []).append(cell)
+        return recognised
+
+    def promise(self, question: Question, cell: Cell, missing: Iterable[WorldEvent]) -> float:
+        """Return the largest share, in [0, 1], of a missing event that it suspects in a cell."""
+        shares = [
+            share(event, cell)
+            for event in missing
+            if share(event, cell)
+            and not self.chances.misses(question, "miss region", event.id, cell.start_s, cell.end_s)
+        ]
+        return max(shares, default=0.0)
+
+
+def describe(event: WorldEvent) -> str:
+    """Return the oracle's description of an event; its id makes it unambiguous."""
+    return f"{event.name} is on screen ({event.id})"
+
+
+def share(event: WorldEvent, interval: HasInterval) -> float:
+    """Return the part of an event that lies in an interval, in [0, 1]."""
+    overlap = min(event.end_s, interval.end_s) - max(event.start_s, interval.start_s)
+    return max(0.0, overlap) / (event.end_s - event.start_s)
+
+
+def overlaps(event: WorldEvent, interval: HasInterval) -> bool:
+    """Return whether an event and an interval have time in common."""
+    return event.start_s < interval.end_s and interval.start_s < event.end_s
+
+
+def contains(event: WorldEvent, time_s: float) -> bool:
+    """Return whether an event is visible at a time."""
+    return event.start_s <= time_s < event.end_s
+
+
+def is_in_evidence(event: WorldEvent, pad: Scratchpad) -> bool:
+    """Return whether a frame in the scratchpad shows an event."""
+    return any(contains(event, item.timestamp_s) for item in pad)
+
+
+PIXELS_A_TOKEN = 32 * 32
+
+
+def estimated_usage(request: Request, text: str) -> Usage:
+    """Estimate the usage of a call: one token per 4 characters, and per 32×32 pixels of an image.
+
+    Args:
+        request: The request.
+        text: The text of its reply.
+    """
+    characters, pixels = 0, 0
+    for part in (part for message in request.messages for part in message.parts):
+        if isinstance(part, str):
+            characters += len(part)
+        else:
+            pixels += part.size[0] * part.size[1]
+    images = pixels // PIXELS_A_TOKEN
+    return Usage(
+        calls=1,
+        prompt_tokens=characters // CHARACTERS_A_TOKEN + images,
+        image_tokens=images,
+        completion_tokens=max(1, len(text) // CHARACTERS_A_TOKEN),
+        estimated=True,
+    )
+
+
+COUNT_CATEGORIES = ("COUNT", "TALLY")
+
+
+def decision_reply(
+    perception: Perception, question: Question, found: Mapping[str, list[Any]], can_cite: bool = True
+) -> dict[str, Any]:
+    """Return the fields of a decision.
+
+    Args:
+        perception: What the oracle knows.
+        question: The question.
+        found: For each wanted event that was found, by id, the labels or cells that show it.
+        can_cite: Whether the reply's schema has fields for cited labels or cells.
+    """
+    cited = [frame for frames in found.values() for frame in frames][:MOST_CITED]
+    reasoning = f"{len(found)} of {len(perception.targets(question))} wanted events are in the evidence."
+    answer = answer_from(perception, question, found)
+    supporting = {"supporting": cited} if can_cite else {}
+    if question.kind == "when":
+        intervals = [{"start_s": start_s, "end_s": end_s} for start_s, end_s in spans_of(answer)]
+        given = {"intervals": intervals[:MOST_ANSWERED]} if question.several else intervals[0]
+        return {"reasoning": reasoning, **supporting, **given}
+    if question.kind != "choice":
+        return {"reasoning": reasoning, **supporting, "answer": answer}
+    weighed = [
+        {"choice": choice, **({"supporting": for_it, "contradicting": against} if can_cite else {})}
+        for choice in range(len(question.choices))
+        for for_it, against in [(cited, []) if choice == answer else ([], cited)]
+    ]
+    return {"reasoning": reasoning, "weighed": weighed, "answer": answer}
+
+
+def answer_from(perception: Perception, question: Question, found: Mapping[str, Any]) -> Answered:
+    """Return the answer that the found events give: the true one if they settle it, or a guess."""
+    truth, targets = perception.truth(question), perception.targets(question)
+    names = [event.name for event in sorted(targets, key=lambda event: event.start_s) if event.id in found]
+    is_right = not perception.chances.confuses(question, "decide")
+    if question.kind == "summary":
+        return summary_of(names if is_right else reversed(names)) if names else "Nothing appears."
+    if is_right and truth.category in COUNT_CATEGORIES:
+        return _choice_of(perception, question, str(len(found))) if question.choices else len(found)
+    if is_right and question.several and names:
+        return tuple((event.start_s, event.end_s) for event in targets if event.id in found)
+    if is_right and targets[0].id in found:
+        return _true_answer(question, truth)
+    if truth.category == "SSS" and names and question.choices:
+        return next(i for i, choice in enumerate(question.choices) if choice.endswith(names[0]))
+    return _guess(perception, question)
+
+
+def _true_answer(question: Question, truth: Question) -> Answered:
+    """Return the true answer in the form that `question` wants: among its choices, or without."""
+    if truth.kind == "choice" and question.kind != "choice":
+        truth = truth.without_choices()
+    assert truth.answer is not None
+    if question.choices == truth.choices:  # two of them may be equal
+        return truth.answer
+    return question.choices.index(truth.in_words(truth.answer)) if question.choices else truth.answer
+
+
+def _choice_of(perception: Perception, question: Question, text: str) -> Answered:
+    return question.choices.index(text) if text in question.choices else _guess(perception, question)
+
+
+def _guess(perception: Perception, question: Question) -> Answered:
+    draw = perception.chances.draw(question, "guess")
+    if question.kind == "when":
+        start_s = draw * perception.world.script.duration_s * 0.9
+        return start_s, start_s + 2.0
+    if question.kind == "choice":
+        return int(draw * len(question.choices))
+    return int(draw * 5) if question.kind == "count" else "I cannot tell."
+
+
+Replies: TypeAlias = Mapping[type, Callable[[Perception, Any], dict[str, Any]]]
+"""The function that answers each call, by the call's class."""

@@ -1,0 +1,73 @@
+"""The oracle's replies to the calls of `worldmm`: summaries, facts, and what to recall next."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from atlaskit.agents.schemas import LONGEST_TEXT
+from atlaskit.methods.controller import FINISH, ControllerCall
+from atlaskit.methods.memories import MOST_FACTS, MOST_REPLACED, ConsolidateCall, FactsCall, SummaryCall
+from atlasworld.oracle.baselines import words_found
+from atlasworld.oracle.inquiry import described_in, is_about_many, seen_in, told
+from atlasworld.oracle.perception import Perception, Replies, describe
+
+ABOUT_ONE = ("episodic 10 s", "visual_by_words", "semantic", "episodic 30 s", "episodic 3 min")
+"""Where it looks for an answer that one moment holds, until it has it."""
+ABOUT_ALL = ("episodic 10 min", "episodic 3 min", "episodic 30 s", "episodic 10 s", "semantic")
+"""Where it looks for what must be counted, ordered or summed up: the course of events first."""
+
+
+def summary_reply(perception: Perception, call: SummaryCall) -> dict[str, Any]:
+    """Return the events that the parts describe, in order, as far as they are not overlooked."""
+    text = "\n".join(call.rows)
+    known = {
+        event.id
+        for event in described_in(perception, text)
+        if not perception.chances.misses(None, "miss summary", event.id, *call.span)
+    }
+    script = perception.world.script
+    places = [scene.name for scene in script.scenes if scene.name in text]
+    scenes = f"Scenes: {', '.join(dict.fromkeys(places))}." if places else ""
+    return {"summary": f"{told(perception, known)} {scenes}".strip()[:LONGEST_TEXT] or "Nothing but scenery."}
+
+
+def facts_reply(perception: Perception, call: FactsCall) -> dict[str, Any]:
+    """Return a fact about each object that the clips' records describe."""
+    by_name: dict[str, list[str]] = {}
+    for event in described_in(perception, "\n".join(call.rows)):
+        by_name.setdefault(event.name, []).append(describe(event))
+    facts = [f"The {name} is part of the video: {', '.join(seen)}." for name, seen in by_name.items()]
+    return {"facts": [fact[:LONGEST_TEXT] for fact in facts][:MOST_FACTS]}
+
+
+def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str, Any]:
+    """Return the earlier facts that say nothing beyond a newer one, unless it is confused."""
+    replaced = []
+    for number, earlier in enumerate(call.earlier):
+        said = {event.id for event in described_in(perception, earlier)}
+        for place, newer in enumerate(call.newer):
+            is_same = bool(said) and said <= {event.id for event in described_in(perception, newer)}
+            if not is_same and earlier.partition(":")[0] == newer.partition(":")[0]:
+                is_same = perception.chances.draw(None, "consolidate", earlier, newer) < perception.chances.confuse
+            if is_same:
+                replaced.append({"earlier": number, "by": len(call.earlier) + place})
+                break
+    return {"replaced": replaced[:MOST_REPLACED]}
+
+
+def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
+    """Return the next search, by the kind of question and by what was found so far."""
+    question, notes = call.question, "\n".join(turn.outcome.text for turn in call.turns)
+    found = words_found(perception, question, notes)
+    found |= seen_in(perception, question, (view for turn in call.turns for view in turn.outcome.views))
+    plan = ABOUT_ALL if is_about_many(question) else ABOUT_ONE
+    has_all = not is_about_many(question) and all(event.id in found for event in perception.targets(question))
+    if has_all or len(call.turns) >= len(plan):
+        return {"thought": "The notes hold what is asked.", "action": {"action": FINISH}}
+    tool, _, level = plan[len(call.turns)].partition(" ")
+    query = " ".join([question.text, *question.choices])[:LONGEST_TEXT]
+    arguments = {"level": level, "query": query} if level else {"query": query}
+    return {"thought": f"The {tool} memory may hold it.", "action": {"action": tool, **arguments}}
+
+
+REPLIES: Replies = {SummaryCall: summary_reply, FactsCall: facts_reply, ConsolidateCall: consolidate_reply}

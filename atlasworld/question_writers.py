@@ -1,0 +1,229 @@
+"""`Askable`, what of a script questions may name; and one function for each category that draws a
+question: its text, choices, answer and evidence.
+
+A writer returns a draft, whose first choice is the right one, or None if the script has nothing of
+its category. The texts and the order of random draws are frozen: the same seed must always give
+the same questions.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+
+from atlaskit.environment.question import Question, Span, with_article
+from atlasworld.cast import CAPTION_WORDS
+from atlasworld.timeline import COLOURS, SHAPES, Scene, Script, SpokenLine, WorldEvent
+
+CHOICES = 4
+"""Number of choices of a question."""
+
+
+@dataclass(frozen=True)
+class Askable:
+    """A script and those of its events that questions may ask about.
+
+    "Unique" always means unique in the whole script, not only among `events`.
+    """
+
+    script: Script
+    events: tuple[WorldEvent, ...]
+
+    @cached_property
+    def appearances(self) -> Counter[str]:
+        """Number of events in which each object appears, by the object's name."""
+        return Counter(event.name for event in self.script.events)
+
+    @cached_property
+    def unique_events(self) -> list[WorldEvent]:
+        """The events whose object appears in no other event."""
+        return [event for event in self.events if self.appearances[event.name] == 1]
+
+    @cached_property
+    def unique_scenes(self) -> list[tuple[Scene, list[WorldEvent]]]:
+        """The scenes whose setting is unique, each with all its events."""
+        scenes = self.script.scenes
+        by_scene: dict[int, list[WorldEvent]] = {event.scene: [] for event in self.events}
+        for event in self.script.events:
+            if event.scene in by_scene:
+                by_scene[event.scene].append(event)
+        settings = Counter(scene.name for scene in scenes)
+        return [(scenes[i], events) for i, events in sorted(by_scene.items()) if settings[scenes[i].name] == 1]
+
+    @cached_property
+    def unique_lines(self) -> list[tuple[SpokenLine, WorldEvent]]:
+        """The lines spoken once, during their own event and no other, each with that event."""
+        by_id = {event.id: event for event in self.events}
+        texts = Counter(line.text for line in self.script.lines)
+        return [
+            (line, by_id[line.event])
+            for line in self.script.lines
+            if line.event in by_id and texts[line.text] == 1 and self._events_during(line) == [by_id[line.event]]
+        ]
+
+    def _events_during(self, line: SpokenLine) -> list[WorldEvent]:
+        return [e for e in self.script.events if e.start_s < line.end_s and line.start_s < e.end_s]
+
+    def misleading_colour(self, event: WorldEvent) -> str | None:
+        """Return the wrong colour that a misleading line gives an event's object, or None."""
+        for line in self.script.lines:
+            if line.event == event.id and line.misleading:
+                return next(colour for colour in COLOURS if f"{colour} {event.shape}" in line.text)
+        return None
+
+
+def object_in_scene(askable: Askable, rng: random.Random) -> Question | None:
+    """S2O: which object appears in a described scene."""
+    if not askable.unique_scenes:
+        return None
+    scene, events = rng.choice(askable.unique_scenes)
+    event = rng.choice(events)
+    text = f"Which of these objects appears in {_the(scene)}?"
+    others = _other_objects(askable, {event.name for event in events}, rng)
+    return _draft(text, with_article(event.name), map(with_article, others), [_span(event)])
+
+
+def colour_in_scene(askable: Askable, rng: random.Random) -> Question | None:
+    """S2A: the colour of an object in a described scene; a misleading line's colour is a choice."""
+    candidates = [
+        (scene, event)
+        for scene, events in askable.unique_scenes
+        for event in events
+        if sum(other.shape == event.shape for other in events) == 1
+    ]
+    if not candidates:
+        return None
+    scene, event = rng.choice(candidates)
+    misleading = askable.misleading_colour(event)
+    wrong = [colour for colour in COLOURS if colour not in (event.colour, misleading)]
+    distractors = [*([misleading] if misleading else []), *rng.sample(wrong, CHOICES - 1)][: CHOICES - 1]
+    text = f"What colour is the {event.shape} that appears in {_the(scene)}?"
+    return _draft(text, event.colour, distractors, [_span(event)], misleading=misleading is not None)
+
+
+def text_during(askable: Askable, rng: random.Random) -> Question | None:
+    """OCR: the text on screen while an object is visible."""
+    events = [event for event in askable.unique_events if event.caption]
+    if not events:
+        return None
+    event = rng.choice(events)
+    shown = [other.caption for other in askable.events if other.caption and other is not event]
+    never_shown = [word for word in CAPTION_WORDS if word != event.caption and word not in shown]
+    distractors = [*_sample(shown, rng), *_sample(never_shown, rng)]
+    text = f"What text is on screen while the {event.name} is visible?"
+    return _draft(text, event.caption or "", distractors[: CHOICES - 1], [_span(event)])
+
+
+def neighbour(askable: Askable, rng: random.Random) -> Question | None:
+    """O3O: which object appears right after, or right before, another one."""
+    ids, unique = ({event.id for event in events} for events in (askable.events, askable.unique_events))
+    neighbours = [(a, b) for a, b in pairwise(askable.script.events) if {a.id, b.id} <= ids and a.name != b.name]
+    pairs = [(a, b, "after") for a, b in neighbours if a.id in unique]
+    pairs += [(b, a, "before") for a, b in neighbours if b.id in unique]
+    if not pairs:
+        return None
+    anchor, event, side = rng.choice(pairs)
+    text = f"Which object appears right {side} the {anchor.name}?"
+    others = _other_objects(askable, {anchor.name, event.name}, rng)
+    return _draft(text, with_article(event.name), map(with_article, others), [_span(event), _span(anchor)])
+
+
+def first_of(askable: Askable, rng: random.Random) -> Question | None:
+    """SSS: which of several objects appears first."""
+    if len(askable.unique_events) < CHOICES:
+        return None
+    first, *later = sorted(rng.sample(askable.unique_events, CHOICES), key=lambda event: event.start_s)
+    names = [with_article(name) for name in sorted([first.name, *(event.name for event in later)])]
+    text = f"Which appears first in the video: {', '.join(names[:-1])}, or {names[-1]}?"
+    distractors = [with_article(event.name) for event in later]
+    return _draft(text, with_article(first.name), distractors, [_span(event) for event in (first, *later)])
+
+
+def how_often(askable: Askable, rng: random.Random) -> Question | None:
+    """COUNT: how many times an object appears; half of the time one that recurs."""
+    names = list(dict.fromkeys(event.name for event in askable.events))
+    recurring = [name for name in names if askable.appearances[name] > 1]
+    name = rng.choice(recurring if recurring and rng.random() < 0.5 else sorted(names))
+    count = askable.appearances[name]
+    wrong = [number for number in range(1, count + CHOICES) if number != count]
+    spans = [_span(event) for event in askable.script.events if event.name == name]
+    text = f"How many times does {with_article(name)} appear in the video?"
+    return _draft(text, str(count), [str(number) for number in rng.sample(wrong, CHOICES - 1)], spans)
+
+
+def object_when_said(askable: Askable, rng: random.Random) -> Question | None:
+    """T2O: which object is visible while a line is spoken; the line may name a wrong colour."""
+    if not askable.unique_lines:
+        return None
+    line, event = rng.choice(askable.unique_lines)
+    misleading_name = f"{askable.misleading_colour(event)} {event.shape}"
+    distractors = _other_objects(askable, {event.name, misleading_name}, rng)
+    if line.misleading:
+        distractors = [misleading_name, *distractors][: CHOICES - 1]
+    text = f"Which object is on screen when the voice says “{line.text}”?"
+    wrong = map(with_article, distractors)
+    return _draft(text, with_article(event.name), wrong, [_span(event)], misleading=line.misleading)
+
+
+def when(askable: Askable, rng: random.Random) -> Question | None:
+    """WHEN: the interval during which an object is visible."""
+    if not askable.unique_events:
+        return None
+    event = rng.choice(askable.unique_events)
+    span = _span(event)
+    return Question(f"When is the {event.name} on screen?", kind="when", answer=span, positions_s=(span,))
+
+
+def without_choices(askable: Askable, rng: random.Random) -> Question | None:
+    """OPEN: a colour or a text on screen, without choices."""
+    draft = rng.choice((colour_in_scene, text_during))(askable, rng)
+    return draft and draft.without_choices()
+
+
+def tally(askable: Askable, rng: random.Random) -> Question | None:
+    """TALLY: how many times an object appears, without choices."""
+    draft = how_often(askable, rng)
+    return draft and draft.without_choices()
+
+
+def summary(askable: Askable, rng: random.Random) -> Question | None:
+    """SUM: the objects that appear in a described scene, in order of time."""
+    busy = [(scene, events) for scene, events in askable.unique_scenes if len(events) > 1]
+    if not busy:
+        return None
+    scene, events = rng.choice(busy)
+    text = f"Summarise what appears in {_the(scene)}, in order."
+    answer = summary_of(event.name for event in events)
+    return Question(text, kind="summary", answer=answer, positions_s=tuple(map(_span, events)))
+
+
+def summary_of(names: Iterable[str]) -> str:
+    """Return a sentence that lists objects in the given order."""
+    return f"There is {', then '.join(map(with_article, names))}."
+
+
+def _draft(text: str, right: str, wrong: Iterable[str], spans: Sequence[Span], misleading: bool = False) -> Question:
+    return Question(text, (right, *wrong), answer=0, positions_s=tuple(spans), misleading_subtitle=misleading)
+
+
+def _other_objects(askable: Askable, names: set[str], rng: random.Random) -> list[str]:
+    """Return distractors: objects that appear elsewhere in the video, then some that never do."""
+    seen = sorted(askable.appearances.keys() - names)
+    unseen = sorted({f"{colour} {shape}" for colour in COLOURS for shape in SHAPES} - names - set(seen))
+    return [*_sample(seen, rng), *_sample(unseen, rng)][: CHOICES - 1]
+
+
+def _sample(pool: Sequence[str], rng: random.Random) -> list[str]:
+    return rng.sample(pool, min(len(pool), CHOICES - 1))
+
+
+def _span(event: WorldEvent) -> Span:
+    return event.start_s, event.end_s
+
+
+def _the(scene: Scene) -> str:
+    return f"the {scene.place} scene at {scene.light}"

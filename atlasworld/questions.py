@@ -1,0 +1,132 @@
+"""WRITERS and CATEGORIES: which questions are written about a script, with true answers and
+intervals.
+
+WRITERS maps each category to its writer. A category has LongVideoBench's code where one fits (S2O,
+S2A, T2O, O3O, SSS) and otherwise a code of its own: OCR, COUNT, WHEN, and OPEN, TALLY and SUM,
+which have no choices and are written only on demand. This module does not know pixels or models.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from atlaskit.agents.schemas import MOST_ANSWERED
+from atlaskit.environment.question import Question, Span, with_article
+from atlaskit.errors import InputError
+from atlasworld import question_writers as write
+from atlasworld.question_writers import Askable
+from atlasworld.timeline import Script, WorldEvent
+
+WRITERS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
+    "S2O": write.object_in_scene,
+    "S2A": write.colour_in_scene,
+    "OCR": write.text_during,
+    "O3O": write.neighbour,
+    "SSS": write.first_of,
+    "COUNT": write.how_often,
+    "T2O": write.object_when_said,
+    "WHEN": write.when,
+    "OPEN": write.without_choices,
+    "TALLY": write.tally,
+    "SUM": write.summary,
+}
+CATEGORIES = tuple(WRITERS)[:8]
+"""The categories of questions if the caller names none."""
+RECURRING = "WHENS"
+"""The category of the questions of `write_recurring`."""
+MAX_TRIES = 30
+"""Number of drafts of a category that may repeat known questions before it counts as used up."""
+
+
+def write_questions(
+    script: Script,
+    count: int,
+    seed: int = 0,
+    events: Iterable[WorldEvent] | None = None,
+    categories: Sequence[str] | None = None,
+) -> tuple[Question, ...]:
+    """Return up to `count` different questions; the categories take turns.
+
+    A short video has fewer questions, because a question is written only if its answer is unique.
+
+    Args:
+        script: The script to ask about.
+        count: Largest number of questions, at least 1.
+        seed: Seed of the questions; the same script and seed always give the same questions.
+        events: Events that questions may ask about, in order of time; all if None.
+        categories: Keys of WRITERS; CATEGORIES if None.
+
+    Raises:
+        InputError: `count` is below 1, or `categories` is empty or holds an unknown category.
+    """
+    categories = CATEGORIES if categories is None else categories
+    if count < 1:
+        raise InputError(f"questions must be at least 1; got {count}.")
+    if not categories or not set(categories) <= WRITERS.keys():
+        raise InputError(f"categories of an AtlasWorld must be among {', '.join(WRITERS)}; got {categories!r}.")
+    askable = Askable(script, script.events if events is None else tuple(events))
+    rng = random.Random(f"atlasworld questions {script.seed} {seed}")
+    questions: dict[str, Question] = {}
+    unfinished = list(categories)
+    while unfinished and len(questions) < count:
+        for category in list(unfinished):
+            question = _new_question(askable, category, rng, questions)
+            if question is None:
+                unfinished.remove(category)
+            elif len(questions) < count:
+                questions[question.text] = question
+    return tuple(questions.values())
+
+
+def write_recurring(script: Script, names: Collection[str]) -> tuple[Question, ...]:
+    """Return a when-question of several intervals about each object that appears again.
+
+    An object that appears more often than an answer can have intervals is left out. No draw is
+    made, so these questions change none that `write_questions` draws.
+
+    Args:
+        script: The script to ask about.
+        names: The objects that may be asked about.
+    """
+    spans: dict[str, list[Span]] = {}
+    for event in script.events:
+        if event.name in names:
+            spans.setdefault(event.name, []).append((event.start_s, event.end_s))
+    recurring = {name: tuple(of_name) for name, of_name in spans.items() if 1 < len(of_name) <= MOST_ANSWERED}
+    return tuple(
+        Question(
+            f"When is {with_article(name)} on screen, each time that it appears?",
+            kind="when",
+            answer=of_name,
+            id=f"atlasworld-{script.seed}-several-{number:03d}",
+            category=RECURRING,
+            positions_s=of_name,
+        )
+        for number, (name, of_name) in enumerate(recurring.items())
+    )
+
+
+def _new_question(askable: Askable, category: str, rng: random.Random, known: dict[str, Question]) -> Question | None:
+    for _ in range(MAX_TRIES):
+        draft = WRITERS[category](askable, rng)
+        if draft is None:
+            return None
+        if draft.text not in known:
+            return _shuffled(draft, f"atlasworld-{askable.script.seed}-{len(known):03d}", category, rng)
+    return None
+
+
+def _shuffled(draft: Question, id: str, category: str, rng: random.Random) -> Question:
+    """Return a draft with its id and category, and its choices in random order."""
+    order = rng.sample(range(len(draft.choices)), len(draft.choices))
+    return Question(
+        draft.text,
+        tuple(draft.choices[i] for i in order),
+        draft.kind,
+        order.index(0) if draft.kind == "choice" else draft.answer,
+        id,
+        category,
+        draft.positions_s,
+        misleading_subtitle=draft.misleading_subtitle,
+    )

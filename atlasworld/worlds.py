@@ -1,0 +1,227 @@
+"""`world` and `World`: a synthetic video made from a seed, its script, and questions about
+it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from atlaskit.benchmarks.case import Case
+from atlaskit.environment.question import Question, Span
+from atlaskit.errors import InputError
+from atlaskit.video.opening import open_video
+from atlaskit.video.video import Video
+from atlasworld.anomaly import draw_rule, write_odd
+from atlasworld.clip import Clip
+from atlasworld.generator import LONGEST_S, write_script
+from atlasworld.long_timeline import CLIP_S, OWN_CLIPS, join, write_long_timeline
+from atlasworld.questions import write_questions, write_recurring
+from atlasworld.timeline import Script, WorldEvent, check_picture
+
+
+@dataclass(frozen=True)
+class World:
+    """A synthetic video together with its script, so that the truth is known.
+
+    Examples:
+        >>> world = aw.world(seed=1, duration_s=60, size=(160, 90))
+        >>> [case.question for case in world.cases(drawn=True)] == [*world.questions]
+        True
+    """
+
+    script: Script
+    questions: tuple[Question, ...]
+    clips: tuple[Clip, ...]
+    """The distinct clips of its video: one, or several of which some play more than once."""
+    order: tuple[int, ...] = (0,)
+    """Index of the clip at each position of the video."""
+    progress: bool = False
+    """Whether encoding shows a progress bar."""
+
+    @property
+    def name(self) -> str:
+        """Hash of the script's content, 16 hex digits."""
+        return self.script.name
+
+    @property
+    def directory(self) -> Path:
+        """Directory of the world's own encoded videos."""
+        return self.clips[0].directory
+
+    @cached_property
+    def video(self) -> Video:
+        """The world as a file or a playlist of files; missing files are encoded on first access."""
+        return self._join([clip.encoded(self.progress) for clip in self.clips])
+
+    @cached_property
+    def drawn(self) -> Video:
+        """The world with frames drawn on demand, without a codec, for tests and training."""
+        return self._join([clip.drawn() for clip in self.clips])
+
+    @cached_property
+    def stand_in(self) -> Video:
+        """The world for a replay of runs about `video`: drawn on demand, nothing is encoded.
+
+        It has the fingerprint of `video`, and images of it are not cached.
+        """
+        return self._join([clip.stand_in() for clip in self.clips])
+
+    @cached_property
+    def several(self) -> tuple[Question, ...]:
+        """When-questions of several intervals: each object of its own clips that appears again.
+
+        They are not among `questions`, which a seed must always give alike.
+        """
+        own = self.clips[:OWN_CLIPS] if len(self.order) > 1 else self.clips
+        return write_recurring(self.script, {event.name for clip in own for event in clip.script.events})
+
+    @property
+    def summary(self) -> Question:
+        """The question of a summary, whose answer is when the script has events."""
+        spans = tuple((event.start_s, event.end_s) for event in self.script.events)
+        text = "Summarise the video: keep frames that show as many different objects as possible."
+        return Question(text, kind="when", answer=spans, id=f"atlasworld-{self.script.seed}-summary", several=True)
+
+    def cases(self, *, drawn: bool = False, several: bool = False) -> tuple[Case, ...]:
+        """Return the world's questions as cases for `evaluate`.
+
+        Args:
+            drawn: Whether the cases open `drawn` instead of `video`.
+            several: Whether the questions are those of several intervals, and not `questions`.
+        """
+        facts = {"duration_s": self.script.duration_s, "seed": self.script.seed}
+        opened = partial(_open, self, drawn=drawn)
+        asked = self.several if several else self.questions
+        return tuple(Case(question, self.name, opened, facts, self) for question in asked)
+
+    def question(self, text: str) -> Question:
+        """Return the world's own question with this text, with its answer.
+
+        Raises:
+            InputError: The world has no such question.
+        """
+        for question in self.questions:
+            if question.text == text:
+                return question
+        for question in self.several:
+            if question.text == text:
+                return question
+        raise InputError(
+            f"The question must be one of this world's {len(self.questions)} questions, whose answers are known; "
+            f"got {text!r}."
+        )
+
+    def targets(self, question: Question) -> list[WorldEvent]:
+        """Return the events that hold a question's evidence, the deciding event first."""
+        return [self._events[span] for span in question.positions_s]
+
+    @cached_property
+    def _events(self) -> dict[Span, WorldEvent]:
+        return {(event.start_s, event.end_s): event for event in self.script.events}
+
+    def _join(self, videos: list[Video]) -> Video:
+        return videos[0] if len(self.order) == 1 else open_video([videos[index] for index in self.order])
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave out open videos, so that a world can be pickled for another process."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    def __repr__(self) -> str:
+        clips = f"{len(self.order)} clips, " if len(self.order) > 1 else ""
+        return f"<AtlasWorld {self.script.seed}: {self.script.duration_s:g} s, {clips}{len(self.questions)} questions>"
+
+
+def _with_anomaly(world: World, count: int) -> World:
+    """Return the world of the same seed with one object that does not belong."""
+    own = range(OWN_CLIPS if len(world.order) > 1 else 1)
+    plain, seed = [clip.script for clip in world.clips], world.script.seed
+    rule = draw_rule(plain, own, seed)
+    scripts = rule.applied(plain)
+    script = scripts[0] if len(world.order) == 1 else join([scripts[index] for index in world.order], seed)
+    scenes = {scripts[number].scenes[event.scene].name for number in own for event in scripts[number].events}
+    clips = tuple(
+        Clip(script, clip.directory.with_name(f"{clip.directory.name}-{'odd' if index in own else rule.common}"))
+        for index, (script, clip) in enumerate(zip(scripts, world.clips, strict=True))
+    )
+    return replace(world, script=script, questions=write_odd(script, scenes, count), clips=clips)
+
+
+def _open(world: World, *, drawn: bool) -> Video:
+    return world.drawn if drawn else world.video
+
+
+def world(
+    seed: int = 0,
+    duration_s: float = 600.0,
+    *,
+    questions: int = 24,
+    categories: Sequence[str] | None = None,
+    size: tuple[int, int] = (640, 360),
+    fps: int = 12,
+    clip_s: int | None = None,
+    anomaly: bool = False,
+    directory: str | Path = "cache/atlasworld",
+    progress: bool = False,
+) -> World:
+    """Return the world of a seed: a video and questions about it, always the same for one seed.
+
+    Files are encoded when `world.video` is first used, in folders under `directory`, and reused
+    later. Up to 20 minutes, the video is one file. A longer video is a playlist of clips: four
+    clips of the world's own, at random positions, hold everything that questions ask about, and
+    four clips that all worlds share fill the rest. The own clips depend only on `seed` and
+    `clip_s`, so the same questions are asked at any duration.
+
+    Args:
+        seed: Seed of the script and the questions.
+        duration_s: Duration in seconds, 10 s to 10 h; rounded down to whole clips if there are any.
+        questions: Largest number of questions; a short video has fewer.
+        categories: Categories of the questions, any of `questions.WRITERS`; CATEGORIES if None.
+        size: Width and height of the frames, in pixels.
+        fps: Frames per second.
+        clip_s: Length of a clip, an integer from 10 to 300 s; 150 if None. If given, a short video
+            is made of clips too, and must hold eight of them.
+        anomaly: Whether all objects but one share a colour or a shape. The questions are then two,
+            in which scene that one is and when it is shown, and the voice names no object. Worlds
+            without an anomaly do not change.
+        directory: Folder under which the files are written.
+        progress: Whether encoding shows a progress bar.
+
+    Raises:
+        InputError: An argument breaks one of the rules above.
+
+    Examples:
+        >>> world = aw.world(seed=1, duration_s=60, questions=3, size=(160, 90))
+        >>> len(world.questions)
+        3
+        >>> world.drawn.duration_s  # drawn on demand; world.video is a file
+        60.0
+    """
+    check_picture(duration_s, fps, size)
+    if anomaly:
+        if categories is not None:
+            raise InputError("A world with an anomaly has its own two questions: leave `categories` out.")
+        plain = world(seed, duration_s, size=size, fps=fps, clip_s=clip_s, directory=directory, progress=progress)
+        return _with_anomaly(plain, questions)
+    frame_format, home = f"{size[0]}x{size[1]}-{fps}fps", Path(directory)
+    if clip_s is None and duration_s <= LONGEST_S:
+        script = write_script(seed, duration_s, fps=fps, size=size)
+        clip = Clip(script, home / f"seed{seed}-{duration_s:g}s-{frame_format}")
+        return World(
+            script, write_questions(script, questions, seed, categories=categories), (clip,), progress=progress
+        )
+    clip_s = CLIP_S if clip_s is None else clip_s
+    timeline = write_long_timeline(seed, duration_s, clip_s, fps=fps, size=size)
+    own, bank = (home / f"{name}-clips-{clip_s}s-{frame_format}" for name in (f"seed{seed}", "bank"))
+    clips = tuple(Clip(script, own if index < OWN_CLIPS else bank) for index, script in enumerate(timeline.clips))
+    script = timeline.script
+    return World(
+        script,
+        write_questions(script, questions, seed, timeline.own_events, categories),
+        clips,
+        timeline.order,
+        progress,
+    )

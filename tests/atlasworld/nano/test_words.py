@@ -1,0 +1,95 @@
+"""The words that nano was taught stay, whatever the prompts for other models say."""
+
+import hashlib
+import json
+from typing import Any, Unpack
+
+import pytest
+from support.asking import ask
+from support.model_doubles import Babbler, Counting
+
+from atlaskit.agents.budget import Budget
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
+from atlaskit.models.protocol import CallControl, Model, Reply, Request, json_schema
+from atlasworld import Oracle, World
+from atlasworld.nano.model import PRESET
+
+REQUESTS = {
+    "decision": "e934101b6c0997a9",
+    "probe": "acef6fd9448ce7fb",
+    "review": "cabe9c9d7690c1a3",
+    "step": "f2ee39b5bad56e8c",
+    "task": "099a14ea73660a31",
+}
+"""First digits of the SHA-256 of what nano is asked in the runs below, by step: roles, messages,
+images and schemas. They are those of the prompts that it was trained on."""
+
+
+def named_nano(model: Model) -> Counting:
+    nano = Counting(model)
+    nano.name = "nano"
+    nano.preset = PRESET
+    return nano
+
+
+class Curious(Babbler):
+    """A model that zooms at every other step, and acts at random at the others."""
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        if request.step == "step" and len(request.messages) % 4 == 0:
+            cell = request.facts.observation.legal["zoom"][0]  # type: ignore[attr-defined]
+            text = json.dumps({"thought": "A thought.", "action": {"action": "zoom", "cell": cell}})
+            return Reply(request.schema.model_validate_json(text), text, super().complete(request).usage)
+        return super().complete(request, **control)
+
+
+def digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def content(request: Request) -> str:
+    """Return all that a model gets of a request as text, images as the hash of their bytes."""
+    messages = [
+        [
+            turn.speaker,
+            *(part if isinstance(part, str) else hashlib.sha256(part.jpeg()).hexdigest() for part in turn.parts),
+        ]
+        for turn in request.messages
+    ]
+    return json.dumps([request.role, request.step, messages, json_schema(request.schema)], sort_keys=True)
+
+
+@pytest.fixture(scope="module")
+def requests(world: World) -> list[Request]:
+    """What nano is asked: dfs and bfs, at random, at depth 0, without subtitles, with zooms."""
+    runs: list[tuple[Question, Model, dict[str, Any]]] = [
+        (question, Oracle(world, miss=0.2, seed=number), {"traversal": ("dfs", "bfs", "auto")[number % 3]})
+        for number, question in enumerate(world.questions[::6])
+    ]
+    runs += [
+        (world.questions[0], Babbler(3), {}),
+        (world.questions[1], Babbler(4), {"max_depth": 0, "subtitles": False}),
+        (Question("How many?", kind="count"), Babbler(5), {"sampling": "keyframe"}),
+        (Question("What is it?", kind="open"), Babbler(6), {}),
+        (world.questions[2], Curious(7), {"traversal": "dfs"}),
+    ]
+    cache, requests = Cache(None), list[Request]()
+    for question, model, options in runs:
+        nano = named_nano(model)
+        options = {"budget": Budget(calls=30), "threads": 1, "look_ahead": False, **options}
+        ask(world.drawn, question, vlm=nano, cache=cache, **options)
+        requests += nano.requests
+    return requests
+
+
+def test_nano_is_asked_what_it_was_taught(requests: list[Request]) -> None:
+    by_step = {step: [content(each) for each in requests if each.step == step] for step in REQUESTS}
+    assert sum(map(len, by_step.values())) == len(requests) > 150
+    assert {step: digest("\n".join(each).encode())[:16] for step, each in by_step.items()} == REQUESTS
+
+
+def test_nano_knows_no_cells_one_by_one(world: World) -> None:
+    with pytest.raises(InputError, match="nano was taught"):
+        ask(world.drawn, world.questions[0], vlm=named_nano(Babbler()), cells="full", cache=Cache(None))

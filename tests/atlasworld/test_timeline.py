@@ -1,0 +1,144 @@
+"""Scripts and their frames: what is guaranteed, their JSON form, and where objects appear."""
+
+import dataclasses
+import json
+import re
+from collections import Counter
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from support.worlds import scripts, shows_object
+
+from atlaskit.errors import InputError
+from atlasworld.generator import write_script
+from atlasworld.renderer import SceneRenderer
+from atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES, Script
+
+OBJECT_NAME = re.compile(rf"\b({'|'.join(COLOURS)}) ({'|'.join(SHAPES)})\b")
+HINT = re.compile(rf"\b({'|'.join((*COLOURS, *SHAPES))})s?\b")
+EPS = 1e-9
+
+
+@settings(max_examples=30)
+@given(scripts)
+def test_scenes_tile_the_video(script: Script) -> None:
+    scenes = script.scenes
+    assert scenes[0].start_s == 0 and scenes[-1].end_s == script.duration_s
+    assert all(a.end_s == b.start_s and a.place != b.place for a, b in pairwise(scenes))
+    shortest = 12 if script.duration_s >= 24 else 0.4 * script.duration_s - 1 / script.fps
+    assert all(shortest - EPS <= scene.end_s - scene.start_s <= 40 + EPS for scene in scenes)
+    occurrences = Counter(scene.name for scene in scenes)
+    once = sum(times == 1 for times in occurrences.values())
+    assert once == len(scenes) or once >= 16
+
+
+@settings(max_examples=30)
+@given(scripts)
+def test_events_keep_their_distance_to_each_other_and_to_cuts(script: Script) -> None:
+    assert len(script.events) >= 2
+    assert max(Counter(event.scene for event in script.events).values()) <= 3
+    assert all(b.start_s - a.end_s >= 0.7 - EPS for a, b in pairwise(script.events))
+    for event in script.events:
+        scene = script.scenes[event.scene]
+        assert 0.5 - EPS <= event.end_s - event.start_s <= 30 + EPS
+        assert event.start_s - scene.start_s >= 0.3 and scene.end_s - event.end_s >= 0.3
+
+
+@settings(max_examples=30)
+@given(scripts)
+def test_spoken_lines_are_true_or_marked_as_misleading(script: Script) -> None:
+    assert all(a.end_s <= b.start_s for a, b in pairwise(script.lines))
+    events = {event.id: event for event in script.events}
+    texts = [line.text for line in script.lines if line.event]
+    assert len(set(texts)) == len(texts) == max(1, round(0.4 * len(events)))
+    for line in script.lines:
+        if line.event is None:
+            assert not line.misleading and not HINT.search(line.text)
+            continue
+        event, named = events[line.event], OBJECT_NAME.search(line.text)
+        assert named and named[2] == event.shape
+        assert (named[1] != event.colour) == line.misleading
+        assert line.start_s < event.end_s and event.start_s < line.end_s
+        others = [other for other in script.events if other is not event]
+        assert all(line.end_s <= other.start_s or other.end_s <= line.start_s for other in others)
+
+
+@settings(max_examples=40)
+@given(scripts)
+def test_a_script_round_trips_through_json_and_counts_frames(script: Script) -> None:
+    row = json.loads(json.dumps(script.to_json()))
+    assert row == script.to_json()
+    assert Script.from_json(row) == script
+    for index in {0, script.frame_count // 2, script.frame_count - 1}:
+        assert script.frame_at(index / script.fps) == script.frame_at((index + 0.999) / script.fps) == index
+
+
+CORRUPTIONS: dict[str, Any] = {
+    "an unknown version": lambda row: row.update(atlasworld=99),
+    "an extra field": lambda row: row.update(extra=1),
+    "no scenes": lambda row: row.update(scenes=[], events=[], lines=[]),
+    "an unknown colour": lambda row: row["events"][0].update(colour="black"),
+    "a time that is not finite": lambda row: row["events"][0].update(start_s=float("nan")),
+    "a time between frames": lambda row: row["events"][0].update(end_s=row["events"][0]["end_s"] + 0.01),
+    "an event outside its scene": lambda row: row["events"][0].update(scene=1),
+    "events out of order": lambda row: row["events"].reverse(),
+    "a motion outside the frame": lambda row: row["events"][0]["motion"].update(x0=3.0),
+    "a line about an unknown event": lambda row: row["lines"][0].update(event="e999"),
+}
+
+
+@pytest.mark.parametrize("name", CORRUPTIONS)
+def test_a_corrupt_manifest_is_rejected(name: str) -> None:
+    row = json.loads(json.dumps(write_script(3, 60).to_json()))
+    CORRUPTIONS[name](row)
+    with pytest.raises(InputError):
+        Script.from_json(row)
+
+
+@settings(max_examples=25)
+@given(scripts)
+def test_objects_are_inside_the_frame_during_their_event(script: Script) -> None:
+    renderer, (width, height) = SceneRenderer(script), script.size
+    for event in script.events:
+        first, last = round(event.start_s * script.fps), round(event.end_s * script.fps)
+        for index in range(first, last):
+            pose = renderer.pose(event, index)
+            half = pose.diameter / 2
+            assert min(pose.x + half, width) - max(pose.x - half, 0) >= 0.7 * pose.diameter
+            top = 0.22 * height if event.caption_at == "top" else 0
+            bottom = 0.78 * height if event.caption_at == "bottom" else height
+            assert top <= pose.y - half and pose.y + half <= bottom
+            assert pose.opacity >= 0.6 and 0.22 <= pose.diameter / height <= 0.45
+
+
+def test_objects_are_drawn_on_the_frames_of_their_events_and_on_no_others() -> None:
+    script = write_script(5, 90, size=(320, 180))
+    renderer = SceneRenderer(script)
+    empty = SceneRenderer(dataclasses.replace(script, events=(), lines=()))
+    for index in range(0, script.frame_count, 3):
+        event = script.event_at(index / script.fps)
+        is_empty = renderer.frame(index).tobytes() == empty.frame(index).tobytes()
+        assert is_empty == (event is None)
+    for event in script.events:
+        first, last = round(event.start_s * script.fps), round(event.end_s * script.fps)
+        for index in {first, (first + last) // 2, last - 1}:
+            assert renderer.frame(index).tobytes() != empty.frame(index).tobytes()
+            opacity = renderer.pose(event, index).opacity
+            assert shows_object(renderer.frame(index), script, event, index, 60 + 300 * (1 - opacity))
+        for index in (first - 1, last):
+            assert renderer.frame(index).tobytes() == empty.frame(index).tobytes()
+
+
+@pytest.mark.family
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("light", LIGHTS)
+def test_no_scene_is_black_at_any_size(place: str, light: str) -> None:
+    for size in ((64, 64), (160, 90), (640, 360)):
+        script = write_script(2, 10, size=size)
+        scenes = tuple(dataclasses.replace(scene, place=place, light=light) for scene in script.scenes)
+        frame = SceneRenderer(dataclasses.replace(script, scenes=scenes)).at(0.0)
+        assert frame.mode == "RGB" and frame.size == size
+        assert np.asarray(frame).max(axis=-1).mean() > 30
