@@ -19,10 +19,10 @@ from urllib.parse import urlsplit
 from atlaskit.errors import ModelWarning, check_positive
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.errors import ModelError, Refused, Unreachable
-from atlaskit.models.failures import CURES, FINAL
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.identity import entries, is_same_model, named
 from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage, now_s
+from atlaskit.models.refusals import FINAL, cure
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""
@@ -41,19 +41,6 @@ DEFAULT_LIMIT = 16
 """Most requests in flight to one address, unless a client sets another limit."""
 ADMISSION_POLL_S = 0.5
 """How often a waiting request checks its cancel event, in seconds."""
-MORE_IMAGES = {
-    "vllm": "start it with --limit-mm-per-prompt '{\"image\": 16}'",
-    "sglang": "start it with --limit-mm-data-per-request '{\"image\": 16}'",
-}
-"""What makes a server take more images a request, by dialect."""
-LONGER_CONTEXT = {
-    "vllm": "start it with a larger --max-model-len",
-    "sglang": "start it with a larger --context-length",
-    "llamacpp": "start it with a larger context (-c)",
-    "ollama": "give it a larger context (OLLAMA_CONTEXT_LENGTH)",
-    "lmstudio": "load the model with a larger context",
-}
-"""What lets a server take longer prompts, by dialect."""
 
 Result = TypeVar("Result")
 
@@ -282,10 +269,7 @@ class Line:
         dialect = self.dialect.name if self.dialect else ""
         if not kind and failure.status in (400, 415, 422, 501) and dialect not in ("", "plain"):
             return 'try dialect="plain" (--dialect plain), which sends the least'
-        return CURES.get(kind, "").format(
-            images=MORE_IMAGES.get(dialect, "use a model or a server that takes 16 images a request"),
-            context=LONGER_CONTEXT.get(dialect, "a server with a longer context"),
-        )
+        return cure(failure.explanation, dialect)
 
     def _cure_of_place(self, kind: str) -> str:
         """Return what to do about an address without the API, or an API without the model."""

@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit import limits
-from atlaskit.models.failures import NESTED
 from atlaskit.models.http import HttpFailure, failure_of, json_of, object_of, parsed, storable
 from atlaskit.models.json_text import TooMuch, json_objects
 from atlaskit.models.presets import Family
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
+from atlaskit.models.refusals import NESTED
 from atlaskit.models.streams import EVENTS, joined
 
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thought")

@@ -25,7 +25,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from atlaskit import limits
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.models.failures import PASSING, Explanation, explain
+from atlaskit.models.refusals import PASSING, Explanation, explain
 
 if TYPE_CHECKING:
     import httpcore

@@ -22,9 +22,9 @@ from atlaskit.models.client import VLM
 from atlaskit.models.completion import read_completion
 from atlaskit.models.dialect import HOSTED, dialect_named
 from atlaskit.models.errors import ModelError, Refused
-from atlaskit.models.failures import explain, words_of
 from atlaskit.models.http import HttpFailure, failure_of
 from atlaskit.models.payload import Payload
+from atlaskit.models.refusals import explain, words_of
 
 FIELDS = ("temperature", "seed", "response_format", "reasoning_effort")
 

@@ -71,7 +71,7 @@ def test_a_failure_that_may_pass_is_retried_and_counted(loop: Loop, name: str) -
 
 
 def test_no_retry_is_made_past_the_deadline(loop: Loop) -> None:
-    loop.faults = [failing(503, Retry_After="8")] * 4
+    loop.faults = [failing(500, Retry_After="8")] * 4
     with pytest.raises(ModelError) as caught:
         VLM(loop.url, "loop").complete(request(), deadline_s=now_s() + 1)
     assert caught.value.usage.calls == 1  # the requested pause of 8 s does not fit

@@ -41,8 +41,8 @@ from atlaskit.errors import ModelWarning
 from atlaskit.models.attempts import MOST_WAITED_S, slots_of
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.failures import explain
 from atlaskit.models.protocol import Usage, now_s
+from atlaskit.models.refusals import explain
 
 
 @pytest.fixture(autouse=True)
