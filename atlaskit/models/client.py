@@ -34,6 +34,9 @@ HITS_AFTER, FEW_HITS = 50, 0.3
 """After how many calls the share of prompt tokens from the server's cache is judged, and what is
 little: a run with Qwen3-VL finds 55 %, one with Qwen3.5 14 % (tiny models, vLLM 0.32)."""
 
+OFTEN_MISFIT = 3
+"""After how many answers that ignore the schema it is told how to send it in words."""
+
 
 class VLM:
     """A model behind an OpenAI-compatible endpoint.
@@ -117,7 +120,8 @@ class VLM:
         check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
         self.answered: str | None = None
-        declared, self._comparing, self._counted = self._line.dialect, threading.Lock(), Usage()
+        declared = self._line.dialect
+        self._comparing, self._counted, self._misfits = threading.Lock(), Usage(), 0
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
             "seed": seed,
@@ -163,13 +167,10 @@ class VLM:
             BadReply: If the answer does not fit the schema, even after one correction.
             ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
         """
-        state, is_corrected = CallState(**control), False
+        state, is_corrected, in_words = CallState(**control), False, False
         while True:
-            completion = self._line.retried(
-                partial(self._line.attempt, partial(self._payload, request), state),
-                state,
-                partial(self._usage_of, request),
-            )
+            attempt = partial(self._attempt, request, in_words, state)
+            completion = self._line.retried(attempt, state, partial(self._usage_of, request))
             self._compare(completion.model)
             if completion.is_withheld:
                 message = f"{self.name} at {self.base_url} withheld its answer (content filter or refusal)."
@@ -196,17 +197,40 @@ class VLM:
             if is_corrected or state.is_exhausted:
                 raise BadReply(self._misfit(completion, str(problem)), state.usage, state.transit)
             is_corrected = True
-            request = self._corrected(request, completion, str(problem))
+            in_words = self._ignores_schema(request, completion)
+            told = f"That does not fit the schema: {problem}. Answer again, in JSON only."
+            said = completion.text or "(nothing)"
+            answered = (Message("assistant", (said,)), Message("user", (told,)))
+            request = replace(request, messages=(*request.messages, *answered))
 
-    def _payload(self, request: Request, dialect: Dialect, known: set[str], left: int | None) -> Payload:
+    def _attempt(self, request: Request, in_words: bool, state: CallState) -> Completion:
+        """Return a completion that the model ended, or that holds its answer all the same.
+
+        Raises:
+            HttpFailure: If the exchange failed, or the endpoint broke off the answer.
+        """
+        completion = self._line.attempt(partial(self._payload, request, in_words), state)
+        if completion.broken is not None:
+            try:
+                find_answer(completion, request.schema, request.choices)
+            except NoAnswer as problem:
+                state.usage += replace(self._usage_of(request, completion), calls=0)
+                raise completion.broken from problem
+        return completion
+
+    def _payload(
+        self, request: Request, in_words: bool, dialect: Dialect, known: set[str], left: int | None
+    ) -> Payload:
         """Return what is sent for a request, in a dialect.
 
         Args:
             request: The request.
+            in_words: Whether this call tells the schema in words too.
             dialect: What the endpoint accepts.
             known: Keys of the images that the server has.
             left: Most tokens of an answer beside this prompt, if the server has said.
         """
+        dialect = replace(dialect, words_too=dialect.words_too or in_words)
         seed = self.parameters["seed"] + request.sample
         sampling = sampling_parameters(dialect, self.parameters["temperature"], seed)
         thinking = dialect.thinking_fields(self._thinking, self._family)
@@ -268,17 +292,23 @@ class VLM:
                 "it finds long prefixes alone. Larger cells help, and Qwen3-VL finds about half of them"
             )
 
-    def _corrected(self, request: Request, completion: Completion, problem: str) -> Request:
-        """Return the request, continued by the model's answer and what is wrong with it.
+    def _ignores_schema(self, request: Request, completion: Completion) -> bool:
+        """Return whether an answer shows that its server does not decode by the schema.
 
-        A server that does not decode by the schema is told it in words, now and from now on.
+        The rest of the call then tells it in words; how to do so from the start is told once.
         """
-        told = f"That does not fit the schema: {problem}. Answer again, in JSON only."
-        said = completion.text or "(nothing)"
+        if completion.is_cut_off or is_out_of_bounds(completion.text, request.schema):
+            return False
+        with self._comparing:
+            self._misfits += 1
+            is_often = self._misfits == OFTEN_MISFIT
         spoken = self._line.dialect or HOSTED
-        if not completion.is_cut_off and not is_out_of_bounds(completion.text, request.schema):
-            self._line.adapt(spoken, replace(spoken, words_too=True))
-        return replace(request, messages=(*request.messages, Message("assistant", (said,)), Message("user", (told,))))
+        if is_often and spoken.schema != "words":
+            option = replace(spoken, words_too=True).option
+            self._line.warn(
+                f"answered {OFTEN_MISFIT} calls without regard to the schema: {option} tells it in words too"
+            )
+        return True
 
     def counters(self) -> Counter[str]:
         """Return the server's own counters by their names (`chat.COUNTERS`), since it started.

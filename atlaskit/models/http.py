@@ -60,6 +60,10 @@ class HttpFailure(Exception):
     """Whether the attempt counts as a call: the request was sent, or should have been."""
     is_foreign: bool = False
     """Whether something answered that does not speak the protocol, such as a web page."""
+    is_begun: bool = False
+    """Whether a part of an answer came before the failure."""
+    is_late: bool = False
+    """Whether the time-out ended the exchange."""
     explanation: Explanation = Explanation()
     """What the answer says, if it is an error."""
     cure: str = ""
@@ -68,7 +72,7 @@ class HttpFailure(Exception):
     @property
     def is_unseen(self) -> bool:
         """Whether the endpoint refused the request for now, before a model saw it."""
-        return self.explanation.kind == "busy" and self.status not in (500, 502, 504)
+        return self.explanation.kind == "busy" and not self.is_begun and self.status not in (500, 502, 504)
 
 
 class Endpoint:
@@ -153,7 +157,8 @@ class Endpoint:
                     raise HttpFailure(limits.too_long("sent an answer", limits.ANSWER))
         # To read it is not interrupted, so what could be read only after the deadline is late.
         if time.monotonic() + limits.READING_S + limits.READING_S_PER_BYTE * len(page) > deadline_s:
-            raise HttpFailure(f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} bytes)")
+            unread = f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} bytes)"
+            raise HttpFailure(unread, is_late=True)
         received = {
             name.decode("latin-1").lower(): value[: limits.HEADER].decode("latin-1") for name, value in response.headers
         }
@@ -237,7 +242,7 @@ def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float) -> 
         yield
     except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
         if time.monotonic() >= deadline_s:
-            raise HttpFailure(f"did not answer within {timeout_s:.3g} s") from error
+            raise HttpFailure(f"did not answer within {timeout_s:.3g} s", is_late=True) from error
         words = printable(reason(error), 200)
         cure = next((cure for sign, cure in TLS.items() if sign in words), "")
         is_tls = bool(cure) or isinstance(error.__cause__ or error.__context__, ssl.SSLError)
@@ -245,12 +250,16 @@ def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float) -> 
     except httpcore.TimeoutException as error:
         most = f"within {timeout_s:.3g} s"
         how = f"finish {most} ({len(page):,} bytes so far)" if page else f"answer {most}"
-        raise HttpFailure(f"did not {how}") from error
+        raise HttpFailure(f"did not {how}", is_late=True) from error
     except httpcore.ProxyError as error:
         message = f"cannot be reached: the proxy returned {printable(reason(error), 200)}"
         raise HttpFailure(message, is_passing=False, is_call=False) from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
         raise HttpFailure(f"broke the connection ({printable(reason(error), 200)})") from error
+
+
+AFTER = re.compile(r"\s*(?:(?:data|event):[^\n{]{0,200}\s*)*")
+"""What may follow a body of JSON: blanks, and the end of a stream that it is none of."""
 
 
 def parsed(page: bytes) -> Any:
@@ -264,7 +273,11 @@ def parsed(page: bytes) -> Any:
     try:
         if len(page) > limits.JSON:
             raise ValueError(limits.too_long("a text", limits.JSON))
-        return json.loads(page)
+        text = page.decode(json.detect_encoding(page), "surrogatepass").lstrip("\ufeff \t\r\n")
+        value, end = json.JSONDecoder().raw_decode(text)
+        if not AFTER.fullmatch(text, end):
+            raise ValueError("something follows it")
+        return value
     except (ValueError, RecursionError) as error:
         is_page = page.lstrip()[:1] == b"<"
         raise HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page) from error
