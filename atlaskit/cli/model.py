@@ -67,7 +67,7 @@ def told_of_kept(vlm: Model | None) -> Iterator[None]:
 
 
 def _value(options: argparse.Namespace, option: str) -> object:
-    return getattr(options, "thinking" if option == "--no-thinking" else option[2:].replace("-", "_"))
+    return getattr(options, OPTIONS[option].get("dest", option[2:].replace("-", "_")))
 
 
 def joined_words(arguments: Sequence[str]) -> list[str]:

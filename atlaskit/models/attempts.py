@@ -1,12 +1,10 @@
 """`Line`: a model at an address, and what all its calls share: connections, limit, key, retries.
 `CallState`: the progress of one call (attempts, backoff, Retry-After, deadline, cancel).
-`slots_of`: bounds the requests in flight to one address, over all threads of a process.
 """
 
 from __future__ import annotations
 
 import math
-import os
 import random
 import threading
 import time
@@ -23,6 +21,7 @@ from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.identity import entries, is_same_model, named
 from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage, now_s
 from atlaskit.models.refusals import FINAL, cure
+from atlaskit.models.slots import set_limits, slots_of
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""
@@ -37,8 +36,9 @@ limits are by the minute."""
 MOST_WAITED_S = 900.0
 """Seconds that one call waits in all for an endpoint that refuses it unseen, unless its deadline
 comes first."""
-DEFAULT_LIMIT = 16
-"""Most requests in flight to one address, unless a client sets another limit."""
+USUAL_TIMEOUT_S, SLOWEST_TOKENS_A_S = 300.0, 20.0
+"""Most seconds of an attempt, unless a client sets another limit: so many, or as many as its tokens
+take a model that is slow."""
 ADMISSION_POLL_S = 0.5
 """How often a waiting request checks its cancel event, in seconds."""
 
@@ -106,7 +106,11 @@ class CallState:
             self.waited_s += pause_s
         else:
             may_wait = failure.is_passing and not self.is_exhausted and pause_s <= MAX_REQUESTED_PAUSE_S
-        if not may_wait or pause_s > self.left_s:
+        return may_wait and self.pause(pause_s)
+
+    def pause(self, pause_s: float) -> bool:
+        """Pause; return False at once if the deadline would pass, or the call is cancelled."""
+        if pause_s > self.left_s:
             return False
         if self.cancel is None:
             time.sleep(pause_s)
@@ -124,21 +128,6 @@ class CallState:
         return max(wait_s or 0.0, pause_s)
 
 
-_limits: dict[str, int] = {}
-"""Limits that clients have set, by address; `DEFAULT_LIMIT` for any other."""
-_slots: dict[tuple[int, str, int], threading.Semaphore] = {}
-"""By process too: a forked child has none of its parent's requests."""
-
-
-def slots_of(address: str) -> threading.Semaphore:
-    """Return what admits this process's requests to an address, over all models and threads.
-
-    Where the limit was changed, requests that are in flight finish beside the new ones.
-    """
-    limit = _limits.get(address, DEFAULT_LIMIT)
-    return _slots.setdefault((os.getpid(), address, limit), threading.Semaphore(limit))
-
-
 class Line:
     """A model at an endpoint, and what all calls to it share. Threads share a line.
 
@@ -152,21 +141,30 @@ class Line:
     dialect: Dialect | None = None
 
     def __init__(
-        self, base_url: str, name: str, *, api_key: str | None, timeout_s: float, in_flight: int | None
+        self,
+        base_url: str,
+        name: str,
+        *,
+        api_key: str | None,
+        timeout_s: float | None,
+        in_flight: int | None,
+        rpm: float | None,
+        headers: Mapping[str, str] | None,
     ) -> None:
         """Describe a line; see `ak.VLM`.
 
         Raises:
             InputError: If a setting is invalid.
         """
-        check_positive(in_flight=in_flight, timeout_s=timeout_s)
-        self.settings: dict[str, Any] = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
-        self.endpoint, self.name, self._timeout_s = Endpoint(base_url, api_key), name, timeout_s
+        check_positive(in_flight=in_flight, timeout_s=timeout_s, rpm=rpm)
+        limits = {"timeout_s": timeout_s, "in_flight": in_flight, "rpm": rpm}
+        self.settings: dict[str, Any] = {"api_key": api_key, "headers": headers, **limits}
+        self.endpoint = Endpoint(base_url, api_key, headers or {})
+        self.name, self._timeout_s = name, timeout_s
         self._has_told_wait = False
-        if in_flight is not None:
-            _limits[self.endpoint.base_url] = in_flight
+        set_limits(self.endpoint.base_url, in_flight, rpm)
 
-    def post(self, path: str, body: bytes, headers: Mapping[str, str], state: CallState) -> bytes:
+    def post(self, path: str, body: bytes, headers: Mapping[str, str], state: CallState, tokens: int = 0) -> bytes:
         """Send a body once the address has a slot for it, and return the body of the answer.
 
         Args:
@@ -174,17 +172,22 @@ class Line:
             body: What to send.
             headers: Headers beside the endpoint's own.
             state: The call's state. Queueing time and sent bytes are added to it.
+            tokens: Most tokens of the answer, which take their time.
 
         Raises:
             HttpFailure: If the exchange failed, or could not begin before the deadline.
         """
         slots, began_s, is_admitted = slots_of(self.endpoint.base_url), time.monotonic(), False
+        turn_s = slots.turn_s()
+        may_go_on = not turn_s or state.pause(turn_s)
         try:
-            while not is_admitted and state.left_s > 0 and not (state.cancel and state.cancel.is_set()):
-                is_admitted = slots.acquire(timeout=min(ADMISSION_POLL_S, max(0.0, state.left_s)))
+            while may_go_on and not is_admitted:
+                is_admitted = slots.acquire(min(ADMISSION_POLL_S, max(0.0, state.left_s)))
+                may_go_on = state.left_s > 0 and not (state.cancel and state.cancel.is_set())
             state.queue_s += time.monotonic() - began_s
-            timeout_s = min(self._timeout_s, state.left_s)
-            if is_admitted and timeout_s > 0:
+            own_s = self._timeout_s or max(USUAL_TIMEOUT_S, tokens / SLOWEST_TOKENS_A_S)
+            timeout_s = min(own_s, state.left_s)
+            if is_admitted and may_go_on:
                 state.sent_bytes += len(body)
                 return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
         finally:
@@ -214,19 +217,21 @@ class Line:
             except HttpFailure as failure:
                 state.count_failure(failure)
                 if failure.is_unseen:
-                    self._tell_wait(failure)
+                    self._tell_wait(failure, slots_of(self.endpoint.base_url).note_refusal())
                 if not state.pause_before_retry(failure):
                     raise self.error(failure, state) from failure.__cause__
             else:
+                slots_of(self.endpoint.base_url).note_answer()
                 state.count(usage_of(result))
                 return result
 
-    def _tell_wait(self, failure: HttpFailure) -> None:
+    def _tell_wait(self, failure: HttpFailure, rate: int) -> None:
         """Warn once that the endpoint refuses requests for a while; they are waited for."""
         if not self._has_told_wait:
             self._has_told_wait = True
             why = f"{self.name or 'The list of models'} at {self.endpoint.base_url} {failure}"
-            warnings.warn(f"{why}: it is waited for, which changes no result.", ModelWarning, stacklevel=6)
+            seen = f", after {rate} answers within a minute (rpm=…, --rpm, asks for fewer)" if rate else ""
+            warnings.warn(f"{why}{seen}: it is waited for, which changes no result.", ModelWarning, stacklevel=6)
 
     def error(self, failure: HttpFailure, state: CallState) -> ModelError:
         """Return the error that a call ends with after a failed exchange.
@@ -260,12 +265,16 @@ class Line:
                 list of models.
         """
         kind = failure.explanation.kind
+        if failure.is_late:
+            return "give it more time: timeout_s=… (--timeout)"
         if kind in ("model", "place") or (not kind and failure.is_foreign):
             return self._cure_of_place(kind or "place")
         if kind == "key":
             if self.endpoint.key:
                 return "check its key: api_key=… (--key-env VARIABLE), or the environment's OPENAI_API_KEY"
-            return "it wants a key: pass api_key=… (--key-env VARIABLE)"
+            return (
+                "it wants a key: pass api_key=… (--key-env VARIABLE), or headers=… (--header) if it has its own header"
+            )
         dialect = self.dialect.name if self.dialect else ""
         if not kind and failure.status in (400, 415, 422, 501) and dialect not in ("", "plain"):
             return 'try dialect="plain" (--dialect plain), which sends the least'

@@ -34,6 +34,9 @@ HITS_AFTER, FEW_HITS = 50, 0.3
 """After how many calls the share of prompt tokens from the server's cache is judged, and what is
 little: a run with Qwen3-VL finds 55 %, one with Qwen3.5 14 % (tiny models, vLLM 0.32)."""
 
+FEWEST_IMAGE_TOKENS, MOST_CHARACTERS_A_TOKEN = 8, 12
+"""The fewest tokens of an image, and the most characters of a token, in any model: a prompt that
+was counted with fewer cannot hold all that was sent."""
 OFTEN_MISFIT = 3
 """After how many answers that ignore the schema it is told how to send it in words."""
 
@@ -78,8 +81,10 @@ class VLM:
         max_tokens: int | None = None,
         thinking: bool | None = None,
         extra_body: Mapping[str, Any] | None = None,
-        timeout_s: float = 300.0,
+        timeout_s: float | None = None,
         in_flight: int | None = None,
+        rpm: float | None = None,
+        headers: Mapping[str, str] | None = None,
         dialect: str | Dialect | None = None,
     ) -> None:
         """Name an endpoint and one of its models.
@@ -96,9 +101,15 @@ class VLM:
             thinking: Whether the model thinks before it answers. None: as it does by itself.
             extra_body: More fields of every request, such as `reasoning_effort` or
                 `chat_template_kwargs`.
-            timeout_s: Most seconds one attempt may take.
+            timeout_s: Most seconds one attempt may take. None: 300, or as many as the most tokens
+                of its answer take at 20 a second.
             in_flight: Most requests in flight to this address at once, over all models and threads
-                of the process. None: 16, or the limit that was set before.
+                of the process. None: 16, or the limit that was set before. Where the endpoint
+                refuses some for now, there are fewer.
+            rpm: Most requests a minute to this address, likewise. None: no limit, or the one that
+                was set before.
+            headers: Further headers of every request, such as {"api-key": …} for a service that
+                wants its key there. OPENAI_API_KEY is not sent beside one that holds a key.
             dialect: What the endpoint accepts: the name of one of `DIALECTS`, such as "vllm",
                 "openai" (OpenAI itself), "hosted" (what most others accept) or "plain" (the schema
                 is part of the prompt), with changes after it ("hosted,seed=true"), or an
@@ -112,7 +123,7 @@ class VLM:
             check_whole("max_tokens", max_tokens)
         self._thinking, self._extra_body = thinking, checked_extra_body(extra_body)
         declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
-        how = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        how = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight, "rpm": rpm, "headers": headers}
         self._line = ChatLine(base_url, model or "", declared, **how)
         self.base_url = self._line.endpoint.base_url
         self.name = self._line.name = model or self._line.first_model()
@@ -122,6 +133,7 @@ class VLM:
         self.answered: str | None = None
         declared = self._line.dialect
         self._comparing, self._counted, self._misfits = threading.Lock(), Usage(), 0
+        self._has_told_images = False
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
             "seed": seed,
@@ -180,6 +192,7 @@ class VLM:
             except NoAnswer as complaint:
                 problem = complaint
             else:
+                self._check_images(request, completion)
                 self._count_hits(state.usage)
                 return Reply(
                     found.answer,
@@ -279,6 +292,19 @@ class VLM:
         if answered != (before or "") and not is_generic(self.name):
             other = f"is answered by {printable(answered, 200)}: its replies are kept apart in the cache"
             self._line.warn(other if answered else "answers under its own name again")
+
+    def _check_images(self, request: Request, completion: Completion) -> None:
+        """Warn once if the endpoint counted too few tokens for the images that were sent."""
+        counted, images = completion.usage, len(request.images)
+        texts = [part for message in request.messages for part in message.parts if isinstance(part, str)]
+        fewest = FEWEST_IMAGE_TOKENS * images + sum(map(len, texts)) // MOST_CHARACTERS_A_TOKEN
+        is_short = 0 < counted.prompt_tokens < fewest and not counted.image_tokens
+        if images and is_short and not self._has_told_images:
+            self._has_told_images = True
+            self._line.warn(
+                f"counted {counted.prompt_tokens:,} prompt tokens for {images} images and their text: it may have "
+                "dropped the images, so check that it serves a vision-language model"
+            )
 
     def _count_hits(self, usage: Usage) -> None:
         """Warn once if a server whose model finds prefixes in large blocks alone found few."""

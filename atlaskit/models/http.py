@@ -25,6 +25,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from atlaskit import limits
 from atlaskit.errors import InputError, printable, reason
+from atlaskit.models.redaction import SECRET_NAMES, Redaction
 from atlaskit.models.refusals import PASSING, Explanation, explain
 
 if TYPE_CHECKING:
@@ -32,8 +33,9 @@ if TYPE_CHECKING:
 
 CONNECT_S = 10.0
 """Most seconds to connect. A model may think for minutes, but a running server accepts at once."""
-SHORTEST_KEY = 16
-"""Characters of a key that is hidden where an endpoint repeats it; shorter ones fill a field in."""
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+OWN_HEADERS = frozenset({"host", "accept-encoding", "content-length", "content-type", "transfer-encoding"})
+"""Headers that a caller must not set."""
 CALLS = re.compile(r"/(chat(/completions)?|completions|models|responses|messages|embeddings|audio/\w+)$")
 """What is asked for below an address."""
 AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
@@ -83,30 +85,38 @@ class Endpoint:
         host: Its host.
         is_local: Whether the address is this machine's.
         key: What requests carry as a bearer token; empty for none.
+        redaction: Hides the key, and secrets in headers, in what the endpoint sends.
     """
 
-    def __init__(self, base_url: str, api_key: str | None = None) -> None:
-        """Check an address and its key.
+    def __init__(
+        self, base_url: str, api_key: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Check an address, its key and its headers.
 
         Args:
             base_url: The address that paths are appended to.
             api_key: Sent as a bearer token. None: the environment's OPENAI_API_KEY, except to this
-                machine, where no server needs it.
+                machine, where no server needs it, and beside a header that holds another key.
+            headers: Further headers of every request.
 
         Raises:
-            InputError: If the address, the key or the environment's proxy is invalid.
+            InputError: If the address, the key, a header or the environment's proxy is invalid.
         """
         self.base_url = str(base_url).rstrip("/")
         self._parts = parse_address(self.base_url)
         self.host = self._parts.hostname or ""
         self.is_local = _is_loopback(self.host)
-        if api_key is None and not self.is_local:
+        own = checked_headers(headers)
+        secrets = [value.split()[-1] for name, value in own.items() if SECRET_NAMES.search(name) and value]
+        if api_key is None and not self.is_local and not secrets:
             api_key = os.environ.get("OPENAI_API_KEY")
-        key = (api_key or "").strip()
+        key = re.sub(r"(?i)^bearer\s+", "", (api_key or "").strip().strip("\"'")).strip()
         if not (key.isascii() and key.isprintable()):
             raise InputError("The endpoint's key contains a character that no key has: copy it again.")
         self.key = key
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.redaction = Redaction([key, *secrets])
+        has_own = any(name.lower() == "authorization" for name in own)
+        self._headers = {**({"Authorization": f"Bearer {key}"} if key and not has_own else {}), **own}
         self._process, self._pool = os.getpid(), self._new_pool()
 
     def _new_pool(self) -> httpcore.ConnectionPool:
@@ -145,9 +155,9 @@ class Endpoint:
         own = {"Host": self._parts.netloc, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
         all_headers = list({**own, **self._headers, **headers}.items())
         options: dict[str, Any] = {"extensions": {"timeout": {"connect": min(CONNECT_S, timeout_s)}}}
-        page, deadline_s = bytearray(), time.monotonic() + timeout_s
+        page, deadline_s, redaction = bytearray(), time.monotonic() + timeout_s, self.redaction
         with (
-            _failures_in_words(page, timeout_s, deadline_s),
+            _failures_in_words(page, timeout_s, deadline_s, redaction),
             deadline(deadline_s, cancel),
             self._pool.stream("POST" if body else "GET", url, headers=all_headers, content=body, **options) as response,
         ):
@@ -160,9 +170,28 @@ class Endpoint:
             unread = f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} bytes)"
             raise HttpFailure(unread, is_late=True)
         received = {
-            name.decode("latin-1").lower(): value[: limits.HEADER].decode("latin-1") for name, value in response.headers
+            name.decode("latin-1").lower(): redaction.page(value[: limits.HEADER]).decode("latin-1")
+            for name, value in response.headers
         }
-        return _body(response.status, received, bytes(page), self.key), received
+        return _body(response.status, received, bytes(page), redaction), received
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return a caller's headers of every request, without blanks around their values.
+
+    Raises:
+        InputError: If a name or a value is none that HTTP has, or the client sets the header.
+    """
+    checked = dict[str, str]()
+    for name, value in headers.items():
+        if not isinstance(name, str) or not HEADER_NAME.fullmatch(name):
+            raise InputError(f"{printable(str(name), 80)!r} is no name of a header.")
+        if name.lower() in OWN_HEADERS:
+            raise InputError(f"The header {name} is set by atlaskit: leave it out.")
+        if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
+            raise InputError(f"The header {name} must be a text of printable ASCII characters.")
+        checked[name] = value.strip()
+    return checked
 
 
 def parse_address(base_url: str) -> SplitResult:
@@ -234,7 +263,7 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextlib.contextmanager
-def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float) -> Iterator[None]:
+def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float, redaction: Redaction) -> Iterator[None]:
     """Raise httpcore's errors as HttpFailure. `page` holds the bytes received so far."""
     import httpcore
 
@@ -255,7 +284,9 @@ def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float) -> 
         message = f"cannot be reached: the proxy returned {printable(reason(error), 200)}"
         raise HttpFailure(message, is_passing=False, is_call=False) from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-        raise HttpFailure(f"broke the connection ({printable(reason(error), 200)})") from error
+        words = redaction.text(reason(error))  # it may quote what the endpoint sent
+        cause = error if words == reason(error) else None
+        raise HttpFailure(f"broke the connection ({printable(words, 200)})") from cause
 
 
 AFTER = re.compile(r"\s*(?:(?:data|event):[^\n{]{0,200}\s*)*")
@@ -303,7 +334,7 @@ def json_of(value: Any) -> str:
         return ""
 
 
-def _body(status: int, headers: Mapping[str, str], page: bytes, key: str) -> bytes:
+def _body(status: int, headers: Mapping[str, str], page: bytes, redaction: Redaction) -> bytes:
     """Return the body of an answer without a key in it; raise HttpFailure if it is an error."""
     encoding = headers.get("content-encoding", "").lower() or "identity"
     try:
@@ -311,7 +342,7 @@ def _body(status: int, headers: Mapping[str, str], page: bytes, key: str) -> byt
     except HttpFailure:
         if status < 300:  # else the status matters more than an unreadable body
             raise
-    page = page.replace(key.encode(), b"***") if len(key) >= SHORTEST_KEY else page  # errors are cached and shown
+    page = redaction.page(page)  # errors are cached and shown
     if status < 300:
         return page
     if status < 400:

@@ -38,11 +38,12 @@ from support.parallel import run_all, wait_until
 from support.stand_ins import request
 
 from atlaskit.errors import ModelWarning
-from atlaskit.models.attempts import MOST_WAITED_S, slots_of
+from atlaskit.models.attempts import MOST_WAITED_S
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Usage, now_s
 from atlaskit.models.refusals import explain
+from atlaskit.models.slots import slots_of
 
 
 @pytest.fixture(autouse=True)
@@ -213,7 +214,7 @@ def test_a_call_that_ends_in_the_queue_costs_nothing(loop: Loop, how: str) -> No
         limits: Any = {"deadline_s": now_s() + 0.05} if how == "deadline" else {"cancel": cancel}
         with pytest.raises(ModelError, match="before the deadline") as caught:
             vlm.complete(request(), **limits)
-        assert not slots_of(vlm.base_url).acquire(blocking=False), "the call gave up before the slot came free"
+        assert not slots_of(vlm.base_url).acquire(0), "the call gave up before the slot came free"
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
     assert vlm.complete(request(), deadline_s=now_s() + 60).usage.calls == 1
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from atlaskit.errors import InputError, check_whole
-from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.presets import preset_for
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.install import Build, image_processing
 from atlaskit.models.serving.weights import has_linear_attention, served_family
+from atlaskit.models.slots import DEFAULT_LIMIT
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key"})
 """Arguments that the kit sets itself."""

@@ -21,7 +21,6 @@ from urllib.parse import urlsplit
 
 from atlaskit.errors import InputError, reason
 from atlaskit.models import protocol
-from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
@@ -32,6 +31,7 @@ from atlaskit.models.serving.kept import KeptServer
 from atlaskit.models.serving.process import POLL_S, ServerProcess, free_port, is_free, served_models
 from atlaskit.models.serving.progress import Progress
 from atlaskit.models.serving.weights import resolve_model, served_name
+from atlaskit.models.slots import DEFAULT_LIMIT
 from atlaskit.models.spec import ModelSpec, as_spec
 
 USUAL_PORT = 8000
@@ -175,7 +175,7 @@ class Server:
     def _find(self) -> VLM | None:
         """Return the client of a server of this model that runs already, or None."""
         if self.spec.is_address:
-            return self._new_client(self.model, self.spec.name, **self.spec.key())
+            return self._new_client(self.model, self.spec.name, **self.spec.access())
         if (shared := next((twin.vlm for twin in _twins(self) if twin.vlm), None)) is not None:
             return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
         if self.keeps and (server := kept.find(self.name)):
@@ -229,7 +229,7 @@ class Server:
         return self._new_client(f"{url}/v1", self.name, dialect=dialect)
 
     def _new_client(self, url: str, name: str | None, **own: Any) -> VLM:
-        return VLM(url, name, in_flight=self._in_flight, **{**self.spec.settings, **own})
+        return VLM(url, name, in_flight=self._in_flight, **{**self.spec.settings, **self.spec.limits, **own})
 
     def _end(self, *, keep_log: bool) -> None:
         process, self._process, self.vlm = self._process, None, None
