@@ -133,7 +133,7 @@ class VLM:
         self.answered: str | None = None
         declared = self._line.dialect
         self._comparing, self._counted, self._misfits = threading.Lock(), Usage(), 0
-        self._has_told_images = False
+        self._has_told_images, self._told = False, set[str]()
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
             "seed": seed,
@@ -289,7 +289,9 @@ class VLM:
         answered = self._other(model)
         with self._comparing:
             before, self.answered = self.answered, answered
-        if answered != (before or "") and not is_generic(self.name):
+            is_told = answered == (before or "") or answered in self._told
+            self._told.add(answered)
+        if not is_told and not is_generic(self.name):
             other = f"is answered by {printable(answered, 200)}: its replies are kept apart in the cache"
             self._line.warn(other if answered else "answers under its own name again")
 
