@@ -22,7 +22,7 @@ from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.like import Like, command_of
-from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.model import add_model_options, asking, named_model
 from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
 from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
@@ -315,7 +315,8 @@ def _model(
     spec: ModelSpec | None, options: argparse.Namespace, cache: Cache, *, is_replay: bool
 ) -> Model | Callable[[World], Model]:
     if spec is not None:
-        return as_model(spec, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
+        vlm = as_model(spec, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
+        return asking(vlm, options)
     if options.benchmark != SYNTHETIC:
         raise InputError("The oracle works only on atlasworld; pass --model.")
     return partial(Oracle, miss=options.oracle, confuse=options.confuse)

@@ -22,8 +22,10 @@ from atlaskit.models.json_text import TooMuch, json_objects
 from atlaskit.models.presets import Family
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
 from atlaskit.models.refusals import words_of
-from atlaskit.models.streams import UNFINISHED, is_stream, joined
+from atlaskit.models.streams import UNFINISHED, joined
 
+EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[^{\[<]*^)?\s*(?::|(?:data|event|id|retry):)", re.MULTILINE)
+"""The beginning of a stream of server-sent events; no JSON begins so."""
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thought")
 """Fields of a message that may hold reasoning, in order of precedence. vLLM uses the first now."""
 CUT_OFF = frozenset({
@@ -80,7 +82,7 @@ def completion_in(page: bytes) -> Completion:
     """
     body: Any = None
     try:
-        body = joined(page) if is_stream(page) else parsed(page)
+        body = joined(page) if EVENTS.match(page.lstrip()[:2_000]) else parsed(page)
         return read_completion(body)
     except ValueError as error:
         is_foreign = not isinstance(body, dict) or "choices" not in body

@@ -54,7 +54,7 @@ class Dialect:
     """Whether every model behind it thinks before it answers."""
     words_too: bool = False
     """Whether the schema is told in words too, since the endpoint may ignore it otherwise."""
-    most_repeated: int | None = 1_999
+    repeats: int | None = 1_999
     """Largest bound on a length that its grammars take; None: any. llama.cpp refuses longer ones
     since November 2025, and what is behind a gateway is unknown."""
     omits: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ OPTIONAL = frozenset({
 })  # fmt: skip
 """The fields that words may set."""
 _DIALECT = TypeAdapter(Dialect)
-VLLM = Dialect("vllm", seed=True, image_names=True, counters=True, most_repeated=None)
+VLLM = Dialect("vllm", seed=True, image_names=True, counters=True, repeats=None)
 OPENAI = Dialect(
     "openai", schema="strict", seed=True, length="max_completion_tokens", no_thinking={"reasoning_effort": "minimal"}
 )
@@ -119,7 +119,7 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         VLLM,
-        Dialect("sglang", seed=True, most_repeated=None),
+        Dialect("sglang", seed=True, repeats=None),
         Dialect("llamacpp", seed=True),
         Dialect("lmstudio", seed=True),
         Dialect("ollama", seed=True, no_thinking={"reasoning_effort": "none"}),

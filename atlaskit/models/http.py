@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,6 @@ from urllib.request import getproxies, proxy_bypass
 
 from atlaskit import limits
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.models.redaction import SECRET_NAMES, Redaction
 from atlaskit.models.refusals import PASSING, Explanation, explain
 
 if TYPE_CHECKING:
@@ -44,6 +43,11 @@ TLS = {
     "WRONG_VERSION_NUMBER": "it speaks no TLS: pass its address with http://",
 }
 """What helps against OpenSSL's reasons."""
+SHORTEST = 8
+"""Characters of a secret that is hidden; shorter ones, such as "EMPTY", only fill a field in."""
+SECRET_NAMES = re.compile(r"key|auth|token|secret|cookie|pass|cred|sign", re.IGNORECASE)
+"""Names of headers whose values are secrets."""
+HIDDEN = b"***"
 
 
 @dataclass(eq=False)
@@ -75,6 +79,34 @@ class HttpFailure(Exception):
     def is_unseen(self) -> bool:
         """Whether the endpoint refused the request for now, before a model saw it."""
         return self.explanation.kind == "busy" and not self.is_begun and self.status not in (500, 502, 504)
+
+
+class Redaction:
+    """Hides secrets in bytes and texts: as they are, or escaped for JSON, URLs or HTML."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        """Prepare to hide some secrets; those that are too short are left."""
+        longest_first = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
+        patterns = ["".join(map(_spellings, secret)) for secret in longest_first]
+        self._pattern = re.compile("|".join(patterns).encode(), re.IGNORECASE) if patterns else None
+
+    def page(self, page: bytes) -> bytes:
+        """Return bytes without the secrets."""
+        return self._pattern.sub(HIDDEN, page) if self._pattern else page
+
+    def text(self, text: str) -> str:
+        """Return a text without the secrets."""
+        if self._pattern is None:
+            return text
+        return self.page(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+def _spellings(character: str) -> str:
+    """Return a pattern of the ways to write a character of a secret."""
+    code = ord(character)
+    escaped = rf"\\{{1,8}}(?:u00|x){code:02x}"
+    entity = rf"&(?:amp;)?#(?:0{{0,4}}{code}|x0{{0,4}}{code:x});"
+    return rf"(?:\\{{0,8}}{re.escape(character)}|{escaped}|%(?:25)?{code:02x}|{entity})"
 
 
 class Endpoint:

@@ -151,7 +151,7 @@ def _schema_fields(request: Request, dialect: Dialect, is_forced: bool) -> dict[
     elif dialect.counters and not is_forced:  # vLLM, which alone has counters, knows llguidance
         return {"structured_outputs": {"grammar": _unforced_grammar(schema)}}
     else:
-        most = dialect.most_repeated
+        most = dialect.repeats
         taken = schema if most is None else _without(REPEATED, schema, most)
         schema_format = {"name": request.step, "schema": taken}
     return {"response_format": {"type": "json_schema", "json_schema": schema_format}}

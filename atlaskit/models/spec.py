@@ -24,8 +24,8 @@ from typing import Any, NoReturn
 
 from atlaskit.errors import InputError, check_positive, check_whole, printable
 from atlaskit.models.dialect import DIALECTS, dialect_named
+from atlaskit.models.http import SECRET_NAMES
 from atlaskit.models.payload import checked_extra_body
-from atlaskit.models.redaction import SECRET_NAMES
 
 WITHOUT_SCHEME = re.compile(
     r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"

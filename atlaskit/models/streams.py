@@ -16,18 +16,11 @@ from typing import Any
 from atlaskit import limits
 from atlaskit.models.http import json_of, object_of
 
-EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[^{\[<]*^)?\s*(?::|(?:data|event|id|retry):)", re.MULTILINE)
-"""The beginning of a stream of server-sent events; no JSON begins so."""
 END = re.compile(rb"^(?:data|event): *\[?(?:done|end|message_stop|completed?)\]?\s*$", re.MULTILINE | re.IGNORECASE)
 WORDS = re.compile(r":.*|\[?[A-Za-z][\w .-]{0,80}\]?", re.DOTALL)
 """Data that is no part of an answer: comments, "ping", "[DONE]"."""
 UNFINISHED = "unfinished"
 """Reason to finish of a stream that tells neither a reason nor its end."""
-
-
-def is_stream(page: bytes) -> bool:
-    """Return whether a body is a stream of events."""
-    return EVENTS.match(page.lstrip()[:2_000]) is not None
 
 
 def joined(page: bytes) -> dict[str, Any]:

@@ -38,12 +38,11 @@ from support.parallel import run_all, wait_until
 from support.stand_ins import request
 
 from atlaskit.errors import ModelWarning
-from atlaskit.models.attempts import MOST_WAITED_S
+from atlaskit.models.attempts import MOST_WAITED_S, slots_of
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Unreachable
 from atlaskit.models.protocol import Usage, now_s
 from atlaskit.models.refusals import explain
-from atlaskit.models.slots import slots_of
 
 
 @pytest.fixture(autouse=True)

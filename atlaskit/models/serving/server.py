@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 
 from atlaskit.errors import InputError, reason
 from atlaskit.models import protocol
+from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import VLLM
 from atlaskit.models.errors import ServerError
@@ -28,10 +29,10 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving import install, kept
 from atlaskit.models.serving.flags import Copies, ServerFlags, environment
 from atlaskit.models.serving.kept import KeptServer
+from atlaskit.models.serving.plan import concerns
 from atlaskit.models.serving.process import POLL_S, ServerProcess, free_port, is_free, served_models
 from atlaskit.models.serving.progress import Progress
 from atlaskit.models.serving.weights import resolve_model, served_name
-from atlaskit.models.slots import DEFAULT_LIMIT
 from atlaskit.models.spec import ModelSpec, as_spec
 
 USUAL_PORT = 8000
@@ -55,6 +56,8 @@ class Server:
         vlm: The client of the running server, or None.
         log: The server's log file if it was started here, or None. An orderly stop deletes it.
         keeps: Whether a server that is started here is then left to its supervisor, for others.
+        agree: Called before a server is started here that takes long or much, with what the user
+            should know; it may raise. None: nobody is asked.
         kept: The server in use, if it is left to a supervisor, here or by another command; or None.
     """
 
@@ -76,6 +79,7 @@ class Server:
         self.vlm: VLM | None = None
         self.log: Path | None = None
         self.keeps = False
+        self.agree: Callable[[Sequence[str]], None] | None = None
         self.kept: KeptServer | None = None
         self._python, self._in_flight = python, in_flight
         self._name = ""
@@ -203,6 +207,9 @@ class Server:
         if cancel is not None and cancel.is_set():
             raise ServerError(f"The start of {self.model} was cancelled.")
         build = install.fitting_build()
+        missing = None if self._python else install.missing_in(build)
+        if self.agree is not None and (sentences := concerns(self.model, build, missing)):
+            self.agree(sentences)
         if build == "serve-gpu":
             kept.free_gpu()
         python = str(self._python or install.interpreter(build))
