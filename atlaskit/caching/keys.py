@@ -119,6 +119,6 @@ def is_valid(key: str, value: bytes) -> bool:
         return False
 
 
-def is_json(form: type) -> Callable[[str, bytes], bool]:
+def is_json(form: type | tuple[type, ...]) -> Callable[[str, bytes], bool]:
     """Return a check for entries that are JSON of some type; whoever reads one checks more."""
     return lambda _, value: isinstance(read_json(value), form)

@@ -9,7 +9,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.model import add_model_options, named_model, told_of_kept
+from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
 from atlaskit.cli.money import LIMITS, add_budget_options
 from atlaskit.cli.outputs import IMAGES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
@@ -59,6 +59,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument("--several", action="store_true", help="with --when: the answer is one or more intervals")
     _add_subtitle_options(parser)
     add_model_options(parser, f"the model served at {LOCAL_SERVER}")
+    add_yes_option(parser)
     _add_search_options(parser)
     add_budget_options(parser, calls=200)
     paying = parser.add_mutually_exclusive_group()
@@ -119,7 +120,7 @@ def _ask(options: argparse.Namespace) -> int:
     changes, cache = changes_of(options), Cache(options.cache)
     cache = cache.refreshing() if options.refresh else cache
     video = _opened(options, cache)
-    vlm = as_model(spec, cache, is_replay=options.replay, keep=True)
+    vlm = asking(as_model(spec, cache, is_replay=options.replay, keep=True), options)
     with told_of_kept(vlm):
         result = ask(
             video,

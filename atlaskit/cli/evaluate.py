@@ -22,7 +22,7 @@ from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.like import Like, command_of
-from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.model import add_model_options, asking, named_model
 from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
 from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.cli.search import add_search_options, changes_of, search_of
@@ -155,7 +155,8 @@ def _evaluate(options: argparse.Namespace) -> int:
         cases, part = shard(cases, *_numbers(options.shard))
     if isinstance(vlm, ModelSpec):
         is_replay = settings.get("replay") is True
-        vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
+        opened = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
+        vlm = asking(opened, options)
     for name in searching if options.search or changes else ():
         of_method[name]["search"] = search_of(options, vlm, changes) if changes else options.search
     how = {"vlm": vlm, "prices": prices, "parallel": options.parallel, "cache": cache, "engine": options.engine}
@@ -201,7 +202,7 @@ def _write(
         table = with_retried(earlier, found)
         found = {name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)}
     tables.save(table, out)
-    if (table["failure"] != "").all():
+    if (table["failure"] != "").all() and table["prediction"].isna().all():
         for reason, number in table["failure"].value_counts().items():
             print(f"{number} failed: {printable(str(reason))}", file=sys.stderr)
         print(f"atlaskit: no question was answered; the rows are in {out}.", file=sys.stderr)
@@ -248,7 +249,7 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
         for reason, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
-            print(f"{number} failed: {printable(str(reason))}")
+            print(f"{number} with a failed call: {printable(str(reason))}")
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")

@@ -14,7 +14,7 @@ from typing import Any
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.place import default_place
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.model import add_model_options, named_model, told_of_kept
+from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
 from atlaskit.cli.view import add_grid_options
 from atlaskit.errors import InputError, missing
 from atlaskit.models.named import as_model
@@ -63,6 +63,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     )
     add_grid_options(parser, TOLD)
     add_model_options(parser, "none: the page asks nothing, and writes the line that does")
+    add_yes_option(parser)
     browse = commands.add_parser("browse", help=BROWSE, epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
     browse.add_argument("rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet")
@@ -98,7 +99,7 @@ def _explore(options: argparse.Namespace) -> int:
     source = options.video if len(options.video) > 1 else options.video[0]
     spec = named_model(options)
     video = open_video(source, options.subtitles, cache=cache)
-    vlm = None if spec is None else as_model(spec, cache, keep=True)
+    vlm = None if spec is None else asking(as_model(spec, cache, keep=True), options)
     with told_of_kept(vlm):
         return _serve(partial(_explorer, video, cache, options, vlm), "explorer", video.name, options)
 

@@ -58,6 +58,32 @@ def named_model(options: argparse.Namespace) -> ModelSpec | None:
     return spec_of(options)
 
 
+def add_yes_option(parser: argparse._ActionsContainer) -> None:
+    """Add `--yes`."""
+    told = "start a server on this machine without asking, also where that takes long or installs much"
+    parser.add_argument("--yes", action="store_true", help=told)
+
+
+def asking(vlm: Model, options: argparse.Namespace) -> Model:
+    """Return a model that asks the user before it starts a server here, unless `--yes` is given."""
+    if isinstance(vlm, Server) and not options.yes:
+        vlm.agree = _agree
+    return vlm
+
+
+def _agree(told: Sequence[str]) -> None:
+    """Tell the user what starting a server takes, and ask.
+
+    Raises:
+        InputError: If the answer is no, or nobody can be asked.
+    """
+    if not sys.stdin.isatty():
+        raise InputError(f"{' '.join(told)} Pass --yes to go on without a question.")
+    print(f"atlaskit: {' '.join(told)} Go on? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        raise InputError("No server was started.")
+
+
 @contextmanager
 def told_of_kept(vlm: Model | None) -> Iterator[None]:
     """Say after a block, however it ends, which server it leaves running and how to stop that."""
@@ -73,7 +99,7 @@ def told_of_kept(vlm: Model | None) -> Iterator[None]:
 
 
 def _value(options: argparse.Namespace, option: str) -> object:
-    return getattr(options, "thinking" if option == "--no-thinking" else option[2:].replace("-", "_"))
+    return getattr(options, OPTIONS[option].get("dest", option[2:].replace("-", "_")))
 
 
 def joined_words(arguments: Sequence[str]) -> list[str]:

@@ -40,7 +40,7 @@ def add_money_options(parser: argparse._ActionsContainer) -> None:
         parser.add_argument(f"--total-{limit}", type=read, metavar="N", help=told)
     told = "ask N questions first, say what all will take, and ask whether to go on"
     parser.add_argument("--estimate", type=count, metavar="N", help=told)
-    parser.add_argument("--yes", action="store_true", help="go on after --estimate without being asked")
+    parser.add_argument("--yes", action="store_true", help="go on after --estimate, and start a server here, unasked")
 
 
 def budget_of(options: argparse.Namespace, prices: Prices | None, before: str = "") -> Budget | None:

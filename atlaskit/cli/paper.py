@@ -16,7 +16,7 @@ from atlaskit.benchmarks.published import published
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.model import add_model_options, named_model
+from atlaskit.cli.model import add_model_options, asking, named_model
 from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
 from atlaskit.cli.outputs import add_output
 from atlaskit.cli.tables import rows_of
@@ -83,7 +83,10 @@ def _paper(options: argparse.Namespace) -> int:
     asked = DATASETS[name].load(options.data, subtitles=has_subtitles).where(**where)[: options.first]
     prices = None if options.prices is None else read_prices(options.prices)
     total = budget_of(options, prices, "total_")
-    how: dict[str, Any] = {"vlm": as_model(spec, cache, data_parallel=copies_for(options.parallel)), "cache": cache}
+    how: dict[str, Any] = {
+        "vlm": asking(as_model(spec, cache, data_parallel=copies_for(options.parallel)), options),
+        "cache": cache,
+    }
     how |= {"prices": prices, "parallel": options.parallel}
     how |= {} if (budget := budget_of(options, prices)) is None else {"budget": budget}
     spending = None if total is None else Spending(total)

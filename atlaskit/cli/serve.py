@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import shlex
 
-from atlaskit.cli.model import model_names
+from atlaskit.cli.model import add_yes_option, asking, model_names
 from atlaskit.cli.words import count, positive
 from atlaskit.errors import InputError, printable
 from atlaskit.models.serving.flags import Copies
@@ -47,6 +47,7 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     )
     told = "copies of the model, or auto: as many as serve many questions best (default 1)"
     parser.add_argument("--data-parallel", type=_copies, default=1, metavar="N", help=told)
+    add_yes_option(parser)
     parser.add_argument(
         "--vllm", default="", metavar="ARGUMENTS", help='further arguments of vLLM: --vllm="--max-num-seqs 8"'
     )
@@ -89,6 +90,7 @@ def _serve(options: argparse.Namespace) -> int:
         data_parallel=options.data_parallel,
         arguments=arguments,
     )
+    asking(server, options)
     try:
         with server as vlm:
             if not server.is_ours:

@@ -89,7 +89,7 @@ def _merge(options: argparse.Namespace) -> int:
     whole = merged({str(path): tables.load(path) for path in options.shards})
     tables.save(whole, options.out)
     failed = (whole["failure"] != "").sum()
-    print(f"{options.out}: {len(whole)} rows of {len(options.shards)} shards, {failed} of them failed")
+    print(f"{options.out}: {len(whole)} rows of {len(options.shards)} shards, {failed} of them with a failed call")
     return 0
 
 
@@ -113,5 +113,8 @@ def _compare(options: argparse.Namespace) -> int:
     print(f"Only the first is right on {found.only_first}, only the second on {found.only_second}.")
     for path, table in ((options.one, one), (options.other, other)):
         if failed := (table["failure"] != "").sum():
-            print(f"{path}: {failed} questions failed and count as wrong; `evaluate --rerun failures` asks them again.")
+            print(
+                f"{path}: {failed} questions had a failed call, and those without an answer count as wrong; "
+                "`evaluate --rerun failures` asks them again."
+            )
     return 0

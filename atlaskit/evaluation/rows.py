@@ -104,6 +104,7 @@ def case_row(
         return row | {ASIDE: Aside(refusal, total=usage)}
     by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
     score = case.question.score(result.prediction)
+    lost = next((call.failure for call in reversed(result.calls) if call.failure), "")
     return {
         **_question_columns(case, name),
         "prediction": result.prediction,
@@ -123,7 +124,7 @@ def case_row(
         "frames_decoded": result.spent.frames_decoded,
         "calls_paid": result.spent.calls,
         "stop": result.stop,
-        "failure": result.failure,
+        "failure": result.failure or lost,  # of any call: what was lost may have changed the answer
         "seconds": now_s() - started_s,
         ASIDE: Aside(
             model.refusal if result.prediction is None else "",

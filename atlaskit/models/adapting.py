@@ -11,20 +11,21 @@ import re
 from dataclasses import replace
 
 from atlaskit.models.dialect import Dialect
-from atlaskit.models.failures import REFUSING
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.payload import Payload
+from atlaskit.models.refusals import GROUPED, HELD
 
 REFUSAL = re.compile(
     r"(un|not |isn't |n't )support|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|no such"
     r"|(un|not )(available|accept|recogni|implement|enabled)|not (be )?(permitted|allowed)|invalid"
     r"|deprecated|fail(ed|s|ure)?|too (many|complex|large|deep)|cannot|can't"
-    r"|only the default|must (not )?be|does not (accept|allow)|incompatible",
+    r"|only the default|must (not )?be|does not (accept|allow)|incompatible|exceeds",
     re.IGNORECASE,
 )
 SYNONYMS = {
     "response_format": re.compile(
-        r"\b(response.?format|(json.?)?schema|structured.?outputs?|guided|grammar|constrained)\b", re.IGNORECASE
+        r"\b(response.?format|(json.?)?schema|structured.?outputs?|guided|grammar|constrained|repetitions)\b",
+        re.IGNORECASE,
     ),
     "structured_outputs": re.compile(r"\b(structured.?outputs?|grammar|guidance)\b", re.IGNORECASE),
 }
@@ -41,8 +42,8 @@ PROMPT = re.compile(
     r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})",
     re.IGNORECASE,
 )
-GROUPED = re.compile(r"(?<=\d),(?=\d{3})")
-"""The comma in a number such as 17,408."""
+SUM = re.compile(r"(\d{1,12}) \+ \d{1,12} > (\d{1,12})")
+"""Anthropic's: "exceed context limit: 188240 + 21333 > 200000"."""
 WORD = re.compile(r"\w+")
 FEWEST_TOKENS = 256
 """A limit on an answer below this leaves no room for one."""
@@ -54,10 +55,13 @@ def room_left(failure: HttpFailure, limit: int) -> int | None:
     None if it does not tell them, or leaves no room, or as much as `limit`.
     """
     words = _words(failure)
-    context, prompt = CONTEXT.search(words), PROMPT.search(words)
-    if not context or not prompt:
+    context, prompt, added = CONTEXT.search(words), PROMPT.search(words), SUM.search(words)
+    if context and added:
+        left = int(added[2]) - int(added[1])
+    elif context and prompt:
+        left = int(context[1]) - int(next(filter(None, prompt.groups())))
+    else:
         return None
-    left = int(context[1]) - int(next(filter(None, prompt.groups())))
     return left if FEWEST_TOKENS <= left < limit else None
 
 
@@ -90,7 +94,7 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
 
 def _words(failure: HttpFailure) -> str:
     """Return the words of an error that may name what is wrong with a request, as plain text."""
-    if failure.status not in REFUSING or failure.explanation.kind not in ("", "too long", "stream"):
+    if failure.status not in HELD or failure.explanation.kind not in ("", "too long", "stream", "refused"):
         return ""
     return GROUPED.sub("", failure.explanation.words).replace("`", "").replace('"', "")
 

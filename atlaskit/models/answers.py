@@ -53,8 +53,8 @@ class NoAnswer(ValueError):
 def find_answer(completion: Completion, schema: Schema, choices: Sequence[str] = ()) -> Found:
     """Return the answer in a completion.
 
-    It is looked for in the text. Only if there is none, and the completion was not cut off, it is
-    looked for in the reasoning.
+    It is looked for in the text, then in the arguments of tools and in other choices. Only if there
+    is no text, and the completion was not cut off, it is looked for in the reasoning.
 
     Args:
         completion: What the model wrote.
@@ -73,12 +73,23 @@ def find_answer(completion: Completion, schema: Schema, choices: Sequence[str] =
         return Found(answer, completion.text)
     try:
         if completion.text.strip():
-            return _search(completion.text, schema, choices, fault)
+            return _search_texts((completion.text, *completion.others), schema, choices, fault)
         return _search_thought(completion, schema, choices)
     except NoAnswer as error:
         if completion.is_cut_off:
             raise NoAnswer(f"{error} (it was cut off after {completion.usage.completion_tokens} tokens)") from error
         raise
+
+
+def _search_texts(texts: Sequence[str], schema: Schema, choices: Sequence[str], fault: str) -> Found:
+    """Return the answer in the first text that has one; raise what is wrong with the first."""
+    problem = NoAnswer()
+    for number, text in enumerate(texts):
+        try:
+            return _search(text, schema, choices, fault)
+        except NoAnswer as error:
+            problem = problem if number else error
+    raise problem
 
 
 def _check_fields(text: str, answer: BaseModel) -> None:

@@ -1,6 +1,6 @@
 """`Line`: a model at an address, and what all its calls share: connections, limit, key, retries.
 `CallState`: the progress of one call (attempts, backoff, Retry-After, deadline, cancel).
-`slots_of`: bounds the requests in flight to one address, over all threads of a process.
+`Slots`: what admits requests to an address, over all models and threads of a process.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import random
 import threading
 import time
 import warnings
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -19,10 +20,10 @@ from urllib.parse import urlsplit
 from atlaskit.errors import ModelWarning, check_positive
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.errors import ModelError, Refused, Unreachable
-from atlaskit.models.failures import CURES, FINAL
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.identity import entries, is_same_model, named
 from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage, now_s
+from atlaskit.models.refusals import FINAL, cure
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""
@@ -37,23 +38,14 @@ limits are by the minute."""
 MOST_WAITED_S = 900.0
 """Seconds that one call waits in all for an endpoint that refuses it unseen, unless its deadline
 comes first."""
-DEFAULT_LIMIT = 16
-"""Most requests in flight to one address, unless a client sets another limit."""
+USUAL_TIMEOUT_S, SLOWEST_TOKENS_A_S = 300.0, 20.0
+"""Most seconds of an attempt, unless a client sets another limit: so many, or as many as its tokens
+take a model that is slow."""
 ADMISSION_POLL_S = 0.5
 """How often a waiting request checks its cancel event, in seconds."""
-MORE_IMAGES = {
-    "vllm": "start it with --limit-mm-per-prompt '{\"image\": 16}'",
-    "sglang": "start it with --limit-mm-data-per-request '{\"image\": 16}'",
-}
-"""What makes a server take more images a request, by dialect."""
-LONGER_CONTEXT = {
-    "vllm": "start it with a larger --max-model-len",
-    "sglang": "start it with a larger --context-length",
-    "llamacpp": "start it with a larger context (-c)",
-    "ollama": "give it a larger context (OLLAMA_CONTEXT_LENGTH)",
-    "lmstudio": "load the model with a larger context",
-}
-"""What lets a server take longer prompts, by dialect."""
+DEFAULT_LIMIT = 16
+"""Most requests in flight to one address, unless a client sets another limit."""
+MINUTE_S = 60.0
 
 Result = TypeVar("Result")
 
@@ -119,7 +111,11 @@ class CallState:
             self.waited_s += pause_s
         else:
             may_wait = failure.is_passing and not self.is_exhausted and pause_s <= MAX_REQUESTED_PAUSE_S
-        if not may_wait or pause_s > self.left_s:
+        return may_wait and self.pause(pause_s)
+
+    def pause(self, pause_s: float) -> bool:
+        """Pause; return False at once if the deadline would pass, or the call is cancelled."""
+        if pause_s > self.left_s:
             return False
         if self.cancel is None:
             time.sleep(pause_s)
@@ -137,19 +133,89 @@ class CallState:
         return max(wait_s or 0.0, pause_s)
 
 
-_limits: dict[str, int] = {}
-"""Limits that clients have set, by address; `DEFAULT_LIMIT` for any other."""
-_slots: dict[tuple[int, str, int], threading.Semaphore] = {}
+@dataclass
+class Slots:
+    """The requests of this process to one address."""
+
+    most: int = DEFAULT_LIMIT
+    """Most at once that the user allows."""
+    rpm: float | None = None
+    """Most a minute that the user allows."""
+    in_flight: int = 0
+    allowed: int = 0
+    """Most at once that the endpoint seems to take."""
+    _in_a_row: int = 0
+    _next_s: float = 0.0
+    _answered_s: deque[float] = field(default_factory=lambda: deque(maxlen=10_000))
+    _free: threading.Condition = field(default_factory=threading.Condition)
+
+    def turn_s(self) -> float:
+        """Take the next turn by the limit a minute; return the seconds until then."""
+        if self.rpm is None:
+            return 0.0
+        with self._free:
+            now_s = time.monotonic()
+            turn_s = max(now_s, self._next_s)
+            self._next_s = turn_s + MINUTE_S / self.rpm
+            return turn_s - now_s
+
+    def acquire(self, timeout_s: float) -> bool:
+        """Take a slot once one is free; return False if none is within the time-out."""
+        with self._free:
+            is_free = self._free.wait_for(lambda: self.in_flight < self._most_now, timeout_s)
+            self.in_flight += is_free
+            return is_free
+
+    def release(self) -> None:
+        """Give a slot back."""
+        with self._free:
+            self.in_flight -= 1
+            self._free.notify_all()
+
+    def note_answer(self) -> None:
+        """Note that the endpoint answered: after enough answers it gets one more at once."""
+        with self._free:
+            self._answered_s.append(time.monotonic())
+            self._in_a_row += 1
+            if self.allowed and self._in_a_row >= self.allowed:
+                self.allowed = self.allowed + 1 if self.allowed < self.most else 0
+                self._in_a_row = 0
+                self._free.notify_all()
+
+    def note_refusal(self) -> int:
+        """Note that the endpoint refused a request; return how many it answered in a minute."""
+        with self._free:
+            self.allowed, self._in_a_row = max(1, self._most_now // 2), 0
+            begin_s = time.monotonic() - MINUTE_S
+            return sum(answered_s > begin_s for answered_s in self._answered_s)
+
+    @property
+    def _most_now(self) -> int:
+        return min(self.most, self.allowed or self.most)
+
+    def __enter__(self) -> None:
+        self.acquire(threading.TIMEOUT_MAX)
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
+
+
+_limits: dict[str, tuple[int, float | None]] = {}
+"""Limits that clients have set, by address."""
+_slots: dict[tuple[int, str], Slots] = {}
 """By process too: a forked child has none of its parent's requests."""
 
 
-def slots_of(address: str) -> threading.Semaphore:
-    """Return what admits this process's requests to an address, over all models and threads.
+def slots_of(address: str) -> Slots:
+    """Return what admits this process's requests to an address."""
+    return _slots.setdefault((os.getpid(), address), Slots(*_limits.get(address, ())))
 
-    Where the limit was changed, requests that are in flight finish beside the new ones.
-    """
-    limit = _limits.get(address, DEFAULT_LIMIT)
-    return _slots.setdefault((os.getpid(), address, limit), threading.Semaphore(limit))
+
+def set_limits(address: str, most: int | None, rpm: float | None) -> None:
+    """Set the limits of an address; None leaves one as it is."""
+    slots = slots_of(address)
+    slots.most, slots.rpm = most or slots.most, rpm or slots.rpm
+    _limits[address] = slots.most, slots.rpm
 
 
 class Line:
@@ -165,21 +231,30 @@ class Line:
     dialect: Dialect | None = None
 
     def __init__(
-        self, base_url: str, name: str, *, api_key: str | None, timeout_s: float, in_flight: int | None
+        self,
+        base_url: str,
+        name: str,
+        *,
+        api_key: str | None,
+        timeout_s: float | None,
+        in_flight: int | None,
+        rpm: float | None,
+        headers: Mapping[str, str] | None,
     ) -> None:
         """Describe a line; see `ak.VLM`.
 
         Raises:
             InputError: If a setting is invalid.
         """
-        check_positive(in_flight=in_flight, timeout_s=timeout_s)
-        self.settings: dict[str, Any] = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
-        self.endpoint, self.name, self._timeout_s = Endpoint(base_url, api_key), name, timeout_s
+        check_positive(in_flight=in_flight, timeout_s=timeout_s, rpm=rpm)
+        limits = {"timeout_s": timeout_s, "in_flight": in_flight, "rpm": rpm}
+        self.settings: dict[str, Any] = {"api_key": api_key, "headers": headers, **limits}
+        self.endpoint = Endpoint(base_url, api_key, headers or {})
+        self.name, self._timeout_s = name, timeout_s
         self._has_told_wait = False
-        if in_flight is not None:
-            _limits[self.endpoint.base_url] = in_flight
+        set_limits(self.endpoint.base_url, in_flight, rpm)
 
-    def post(self, path: str, body: bytes, headers: Mapping[str, str], state: CallState) -> bytes:
+    def post(self, path: str, body: bytes, headers: Mapping[str, str], state: CallState, tokens: int = 0) -> bytes:
         """Send a body once the address has a slot for it, and return the body of the answer.
 
         Args:
@@ -187,17 +262,22 @@ class Line:
             body: What to send.
             headers: Headers beside the endpoint's own.
             state: The call's state. Queueing time and sent bytes are added to it.
+            tokens: Most tokens of the answer, which take their time.
 
         Raises:
             HttpFailure: If the exchange failed, or could not begin before the deadline.
         """
         slots, began_s, is_admitted = slots_of(self.endpoint.base_url), time.monotonic(), False
+        turn_s = slots.turn_s()
+        may_go_on = not turn_s or state.pause(turn_s)
         try:
-            while not is_admitted and state.left_s > 0 and not (state.cancel and state.cancel.is_set()):
-                is_admitted = slots.acquire(timeout=min(ADMISSION_POLL_S, max(0.0, state.left_s)))
+            while may_go_on and not is_admitted:
+                is_admitted = slots.acquire(min(ADMISSION_POLL_S, max(0.0, state.left_s)))
+                may_go_on = state.left_s > 0 and not (state.cancel and state.cancel.is_set())
             state.queue_s += time.monotonic() - began_s
-            timeout_s = min(self._timeout_s, state.left_s)
-            if is_admitted and timeout_s > 0:
+            own_s = self._timeout_s or max(USUAL_TIMEOUT_S, tokens / SLOWEST_TOKENS_A_S)
+            timeout_s = min(own_s, state.left_s)
+            if is_admitted and may_go_on:
                 state.sent_bytes += len(body)
                 return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
         finally:
@@ -227,19 +307,21 @@ class Line:
             except HttpFailure as failure:
                 state.count_failure(failure)
                 if failure.is_unseen:
-                    self._tell_wait(failure)
+                    self._tell_wait(failure, slots_of(self.endpoint.base_url).note_refusal())
                 if not state.pause_before_retry(failure):
                     raise self.error(failure, state) from failure.__cause__
             else:
+                slots_of(self.endpoint.base_url).note_answer()
                 state.count(usage_of(result))
                 return result
 
-    def _tell_wait(self, failure: HttpFailure) -> None:
+    def _tell_wait(self, failure: HttpFailure, rate: int) -> None:
         """Warn once that the endpoint refuses requests for a while; they are waited for."""
         if not self._has_told_wait:
             self._has_told_wait = True
             why = f"{self.name or 'The list of models'} at {self.endpoint.base_url} {failure}"
-            warnings.warn(f"{why}: it is waited for, which changes no result.", ModelWarning, stacklevel=6)
+            seen = f", after {rate} answers within a minute (rpm=…, --rpm, asks for fewer)" if rate else ""
+            warnings.warn(f"{why}{seen}: it is waited for, which changes no result.", ModelWarning, stacklevel=6)
 
     def error(self, failure: HttpFailure, state: CallState) -> ModelError:
         """Return the error that a call ends with after a failed exchange.
@@ -273,19 +355,20 @@ class Line:
                 list of models.
         """
         kind = failure.explanation.kind
+        if failure.is_late:
+            return "give it more time: timeout_s=… (--timeout)"
         if kind in ("model", "place") or (not kind and failure.is_foreign):
             return self._cure_of_place(kind or "place")
         if kind == "key":
             if self.endpoint.key:
                 return "check its key: api_key=… (--key-env VARIABLE), or the environment's OPENAI_API_KEY"
-            return "it wants a key: pass api_key=… (--key-env VARIABLE)"
+            return (
+                "it wants a key: pass api_key=… (--key-env VARIABLE), or headers=… (--header) if it has its own header"
+            )
         dialect = self.dialect.name if self.dialect else ""
         if not kind and failure.status in (400, 415, 422, 501) and dialect not in ("", "plain"):
             return 'try dialect="plain" (--dialect plain), which sends the least'
-        return CURES.get(kind, "").format(
-            images=MORE_IMAGES.get(dialect, "use a model or a server that takes 16 images a request"),
-            context=LONGER_CONTEXT.get(dialect, "a server with a longer context"),
-        )
+        return cure(failure.explanation, dialect)
 
     def _cure_of_place(self, kind: str) -> str:
         """Return what to do about an address without the API, or an API without the model."""

@@ -68,12 +68,11 @@ class Cached:
         self._found = Cache(None) if cache.is_refreshing else cache  # of one that refreshes: what was made anew
         self._answering: Any = cast(Any, model) if hasattr(model, "answered") else None  # `ak.VLM` sees who answers
         if self._answering:
-            key = self._answered_key()
-            stored, answered = cache.get_json(key), self._answering.answered
+            stored, answered = self._history(), self._answering.answered
             if answered is None:  # who answered in an earlier run has the key of its replies
-                self._answering.answered = stored if isinstance(stored, str) else None
-            elif answered != (stored or ""):
-                cache.put_json(key, answered)
+                self._answering.answered = stored[-1] if stored else None
+            elif answered or stored:
+                self._note(answered)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Return the cached reply, or call the model and cache its reply. See `Model.complete`.
@@ -85,8 +84,8 @@ class Cached:
             Unrecorded: In a replay, if neither a reply nor a failure is cached.
         """
         request = replace(request, sample=self.sample + request.sample)
-        answered = self._answered()
-        key, live_replies, cached_replies = reply_key(self.model, request, answered), list[Reply](), list[Reply]()
+        key, *other_keys = (reply_key(self.model, request, name) for name in self._names())
+        live_replies, cached_replies = list[Reply](), list[Reply]()
         max_attempts = control.get("max_attempts", MAX_ATTEMPTS)
         deadline_s, cancel = control.get("deadline_s"), control.get("cancel")
 
@@ -96,8 +95,10 @@ class Cached:
             reply = self._call(request, key, control)
             live_replies.append(reply)
             entry = _entry(reply, self.name)
-            if (now := self._answered()) != answered:  # another model than `key` is about
-                self.cache.put(reply_key(self.model, request, now), entry)
+            answered = reply.model if self._answering and reply.is_substitute else ""
+            own_key = reply_key(self.model, request, answered)
+            if own_key != key:  # another model than `key` is about
+                self.cache.put(own_key, entry)
                 return Transient(entry)
             if self.cache.is_refreshing:
                 self.cache.put(key, entry)
@@ -115,12 +116,34 @@ class Cached:
             is_late = deadline_s is not None and now_s() >= deadline_s
             return is_late or (cancel is not None and cancel.is_set())
 
-        self._found.remember(key, make_entry, fits=is_usable, go_on=is_over)
+        entries = (self._found.get(other) for other in other_keys)
+        if not any(entry is not None and is_usable(entry) for entry in entries):
+            self._found.remember(key, make_entry, fits=is_usable, go_on=is_over)
         return live_replies[0] if live_replies else cached_replies[-1]
 
-    def _answered(self) -> str:
-        """Return the model that answers in place of the one that is asked; "" if that one does."""
-        return (self._answering.answered or "") if self._answering else ""
+    def _names(self) -> list[str]:
+        """Return the models whose replies count: the one that answers, or those that alternate.
+
+        A name is "" for the model that is asked.
+        """
+        if not self._answering:
+            return [""]
+        history = self._history()
+        each_once = list(dict.fromkeys(history))
+        return each_once if len(each_once) < len(history) else [self._answering.answered or ""]
+
+    def _history(self) -> list[str]:
+        """Return which models answered at this address in turn, as far as it matters."""
+        stored = self.cache.get_json(self._answered_key())
+        names = [stored] if isinstance(stored, str) else stored
+        return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+
+    def _note(self, answered: str) -> None:
+        """Note which model answers. Where one comes back, the history does not grow any more."""
+        history = self._history()
+        is_new = answered not in history or len(set(history)) == len(history)
+        if is_new and history[-1:] != [answered]:
+            self.cache.put_json(self._answered_key(), [*history, answered][-MOST_ANSWERING:])
 
     def _answered_key(self) -> str:
         model = self._answering
@@ -128,15 +151,18 @@ class Cached:
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
         """Call the model; cache how the call failed if it does, and who answers if that is new."""
-        before = self._answered()
+        before = self._answering.answered if self._answering else None
         try:
             return self.model.complete(request, **control)
         except ModelError as error:
             self.cache.put_json(failure_key(key), failed_entry(error))
             raise
         finally:
-            if self._answering and (answered := self._answered()) != before:
-                self.cache.put_json(self._answered_key(), answered)
+            answered = (self._answering.answered or "") if self._answering else ""
+            if answered != (before or ""):
+                if before is not None:
+                    self._note(before)
+                self._note(answered)
 
     def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
         """Return the error of a replay without a reply: the recorded failure, or Unrecorded."""
@@ -210,8 +236,10 @@ def recorded_failure(cache: Cache, key: str) -> ModelError | None:
 
 REPLY = Kind("reply", 5, lambda _, value: bool(read_reply_entry(value)))
 FAILURE = Kind("failure", 1, lambda _, value: read_failure_entry(value) is not None)
-ANSWERED = Kind("answered", 1, is_json(str))
-"""The name of the model that answered at an address, asked for a model."""
+ANSWERED = Kind("answered", 1, is_json((str, list)))
+"""The names of the models that answered at an address, asked for a model, in turn. Where one came
+back, they alternate behind a router, and the replies of all count; otherwise those of the last."""
+MOST_ANSWERING = 16
 
 
 def reply_key(model: Model, request: Request, answered: str = "") -> str:

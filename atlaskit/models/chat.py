@@ -145,7 +145,8 @@ class ChatLine(Line):
             dialect = self.spoken(state)
             payload = payload_of(dialect, known, left)
             try:
-                completion = completion_in(self.post("chat/completions", payload.body, payload.headers, state))
+                page = self.post("chat/completions", payload.body, payload.headers, state, payload.limit)
+                completion = self._without_secrets(completion_in(page))
             except HttpFailure as failure:
                 if number == MOST_ADAPTED:
                     raise
@@ -166,6 +167,17 @@ class ChatLine(Line):
                 self.known_images |= payload.carried
                 return completion
         raise AssertionError("the last attempt returns or raises")
+
+    def _without_secrets(self, completion: Completion) -> Completion:
+        """Return a completion without the key, which a stream may have sent in parts."""
+        hide = self.endpoint.redaction.text
+        return replace(
+            completion,
+            text=hide(completion.text),
+            reasoning=hide(completion.reasoning),
+            model=hide(completion.model),
+            others=tuple(map(hide, completion.others)),
+        )
 
     def warn(self, words: str) -> None:
         """Warn of something that the model does. The words continue its name and address."""

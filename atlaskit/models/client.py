@@ -34,6 +34,12 @@ HITS_AFTER, FEW_HITS = 50, 0.3
 """After how many calls the share of prompt tokens from the server's cache is judged, and what is
 little: a run with Qwen3-VL finds 55 %, one with Qwen3.5 14 % (tiny models, vLLM 0.32)."""
 
+FEWEST_IMAGE_TOKENS, MOST_CHARACTERS_A_TOKEN = 8, 12
+"""The fewest tokens of an image, and the most characters of a token, in any model: a prompt that
+was counted with fewer cannot hold all that was sent."""
+OFTEN_MISFIT = 3
+"""After how many answers that ignore the schema it is told how to send it in words."""
+
 
 class VLM:
     """A model behind an OpenAI-compatible endpoint.
@@ -76,8 +82,10 @@ class VLM:
         max_tokens: int | None = None,
         thinking: bool | None = None,
         extra_body: Mapping[str, Any] | None = None,
-        timeout_s: float = 300.0,
+        timeout_s: float | None = None,
         in_flight: int | None = None,
+        rpm: float | None = None,
+        headers: Mapping[str, str] | None = None,
         dialect: str | Dialect | None = None,
     ) -> None:
         """Name an endpoint and one of its models.
@@ -94,9 +102,15 @@ class VLM:
             thinking: Whether the model thinks before it answers. None: as it does by itself.
             extra_body: More fields of every request, such as `reasoning_effort` or
                 `chat_template_kwargs`.
-            timeout_s: Most seconds one attempt may take.
+            timeout_s: Most seconds one attempt may take. None: 300, or as many as the most tokens
+                of its answer take at 20 a second.
             in_flight: Most requests in flight to this address at once, over all models and threads
-                of the process. None: 16, or the limit that was set before.
+                of the process. None: 16, or the limit that was set before. Where the endpoint
+                refuses some for now, there are fewer.
+            rpm: Most requests a minute to this address, likewise. None: no limit, or the one that
+                was set before.
+            headers: Further headers of every request, such as {"api-key": …} for a service that
+                wants its key there. OPENAI_API_KEY is not sent beside one that holds a key.
             dialect: What the endpoint accepts: the name of one of `DIALECTS`, such as "vllm",
                 "openai" (OpenAI itself), "hosted" (what most others accept) or "plain" (the schema
                 is part of the prompt), with changes after it ("hosted,seed=true"), or an
@@ -110,7 +124,7 @@ class VLM:
             check_whole("max_tokens", max_tokens)
         self._thinking, self._extra_body = thinking, checked_extra_body(extra_body)
         declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
-        how = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight}
+        how = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight, "rpm": rpm, "headers": headers}
         self._line = ChatLine(base_url, model or "", declared, **how)
         self.base_url = self._line.endpoint.base_url
         self.name = self._line.name = model or self._line.first_model()
@@ -119,7 +133,9 @@ class VLM:
         check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
         self.answered: str | None = None
-        declared, self._comparing, self._counted = self._line.dialect, threading.Lock(), Usage()
+        declared = self._line.dialect
+        self._comparing, self._counted, self._misfits = threading.Lock(), Usage(), 0
+        self._has_told_images, self._told = False, set[str]()
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
             "seed": seed,
@@ -165,13 +181,10 @@ class VLM:
             BadReply: If the answer does not fit the schema, even after one correction.
             ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
         """
-        state, is_corrected = CallState(**control), False
+        state, is_corrected, in_words = CallState(**control), False, False
         while True:
-            completion = self._line.retried(
-                partial(self._line.attempt, partial(self._payload, request), state),
-                state,
-                partial(self._usage_of, request),
-            )
+            attempt = partial(self._attempt, request, in_words, state)
+            completion = self._line.retried(attempt, state, partial(self._usage_of, request))
             self._compare(completion.model)
             if completion.is_withheld:
                 message = f"{self.name} at {self.base_url} withheld its answer (content filter or refusal)."
@@ -181,6 +194,7 @@ class VLM:
             except NoAnswer as complaint:
                 problem = complaint
             else:
+                self._check_images(request, completion)
                 self._count_hits(state.usage)
                 return Reply(
                     found.answer,
@@ -198,17 +212,40 @@ class VLM:
             if is_corrected or state.is_exhausted:
                 raise BadReply(self._misfit(completion, str(problem)), state.usage, state.transit)
             is_corrected = True
-            request = self._corrected(request, completion, str(problem))
+            in_words = self._ignores_schema(request, completion)
+            told = f"That does not fit the schema: {problem}. Answer again, in JSON only."
+            said = completion.text or "(nothing)"
+            answered = (Message("assistant", (said,)), Message("user", (told,)))
+            request = replace(request, messages=(*request.messages, *answered))
 
-    def _payload(self, request: Request, dialect: Dialect, known: set[str], left: int | None) -> Payload:
+    def _attempt(self, request: Request, in_words: bool, state: CallState) -> Completion:
+        """Return a completion that the model ended, or that holds its answer all the same.
+
+        Raises:
+            HttpFailure: If the exchange failed, or the endpoint broke off the answer.
+        """
+        completion = self._line.attempt(partial(self._payload, request, in_words), state)
+        if completion.broken is not None:
+            try:
+                find_answer(completion, request.schema, request.choices)
+            except NoAnswer as problem:
+                state.usage += replace(self._usage_of(request, completion), calls=0)
+                raise completion.broken from problem
+        return completion
+
+    def _payload(
+        self, request: Request, in_words: bool, dialect: Dialect, known: set[str], left: int | None
+    ) -> Payload:
         """Return what is sent for a request, in a dialect.
 
         Args:
             request: The request.
+            in_words: Whether this call tells the schema in words too.
             dialect: What the endpoint accepts.
             known: Keys of the images that the server has.
             left: Most tokens of an answer beside this prompt, if the server has said.
         """
+        dialect = replace(dialect, words_too=dialect.words_too or in_words)
         seed = self.parameters["seed"] + request.sample
         sampling = sampling_parameters(dialect, self.parameters["temperature"], seed)
         thinking = dialect.thinking_fields(self._thinking, self._family)
@@ -254,9 +291,24 @@ class VLM:
         answered = self._other(model)
         with self._comparing:
             before, self.answered = self.answered, answered
-        if answered != (before or "") and not is_generic(self.name):
+            is_told = answered == (before or "") or answered in self._told
+            self._told.add(answered)
+        if not is_told and not is_generic(self.name):
             other = f"is answered by {printable(answered, 200)}: its replies are kept apart in the cache"
             self._line.warn(other if answered else "answers under its own name again")
+
+    def _check_images(self, request: Request, completion: Completion) -> None:
+        """Warn once if the endpoint counted too few tokens for the images that were sent."""
+        counted, images = completion.usage, len(request.images)
+        texts = [part for message in request.messages for part in message.parts if isinstance(part, str)]
+        fewest = FEWEST_IMAGE_TOKENS * images + sum(map(len, texts)) // MOST_CHARACTERS_A_TOKEN
+        is_short = 0 < counted.prompt_tokens < fewest and not counted.image_tokens
+        if images and is_short and not self._has_told_images:
+            self._has_told_images = True
+            self._line.warn(
+                f"counted {counted.prompt_tokens:,} prompt tokens for {images} images and their text: it may have "
+                "dropped the images, so check that it serves a vision-language model"
+            )
 
     def _count_hits(self, usage: Usage) -> None:
         """Warn once if a server whose model finds prefixes in large blocks alone found few."""
@@ -270,17 +322,23 @@ class VLM:
                 "it finds long prefixes alone. Larger cells help, and Qwen3-VL finds about half of them"
             )
 
-    def _corrected(self, request: Request, completion: Completion, problem: str) -> Request:
-        """Return the request, continued by the model's answer and what is wrong with it.
+    def _ignores_schema(self, request: Request, completion: Completion) -> bool:
+        """Return whether an answer shows that its server does not decode by the schema.
 
-        A server that does not decode by the schema is told it in words, now and from now on.
+        The rest of the call then tells it in words; how to do so from the start is told once.
         """
-        told = f"That does not fit the schema: {problem}. Answer again, in JSON only."
-        said = completion.text or "(nothing)"
+        if completion.is_cut_off or is_out_of_bounds(completion.text, request.schema):
+            return False
+        with self._comparing:
+            self._misfits += 1
+            is_often = self._misfits == OFTEN_MISFIT
         spoken = self._line.dialect or HOSTED
-        if not completion.is_cut_off and not is_out_of_bounds(completion.text, request.schema):
-            self._line.adapt(spoken, replace(spoken, words_too=True))
-        return replace(request, messages=(*request.messages, Message("assistant", (said,)), Message("user", (told,))))
+        if is_often and spoken.schema != "words":
+            option = replace(spoken, words_too=True).option
+            self._line.warn(
+                f"answered {OFTEN_MISFIT} calls without regard to the schema: {option} tells it in words too"
+            )
+        return True
 
     def counters(self) -> Counter[str]:
         """Return the server's own counters by their names (`chat.COUNTERS`), since it started.

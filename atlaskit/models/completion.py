@@ -14,16 +14,18 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from atlaskit import limits
-from atlaskit.models.failures import NESTED
 from atlaskit.models.http import HttpFailure, failure_of, json_of, object_of, parsed, storable
 from atlaskit.models.json_text import TooMuch, json_objects
 from atlaskit.models.presets import Family
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
-from atlaskit.models.streams import EVENTS, joined
+from atlaskit.models.refusals import words_of
+from atlaskit.models.streams import UNFINISHED, joined
 
+EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[^{\[<]*^)?\s*(?::|(?:data|event|id|retry):)", re.MULTILINE)
+"""The beginning of a stream of server-sent events; no JSON begins so."""
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thought")
 """Fields of a message that may hold reasoning, in order of precedence. vLLM uses the first now."""
 CUT_OFF = frozenset({
@@ -36,6 +38,12 @@ WITHHELD = frozenset({
     "spii", "image_safety", "sensitive", "guardrail_intervened",
 })  # fmt: skip
 """Reasons to finish, in small letters, with which servers say that the text is no answer."""
+BROKEN = frozenset({
+    UNFINISHED, "error", "abort", "aborted", "cancelled", "canceled", "network_error", "server_error", "engine_error",
+    "internal_error", "upstream_error", "insufficient_system_resource", "timeout", "failed",
+})  # fmt: skip
+"""Reasons to finish, in small letters, with which servers say that they failed, not the model."""
+MOST_CHOICES = 16
 _THOUGHT_PARTS = frozenset({"thinking", "thought", "reasoning", "reasoning_content", "redacted_thinking"})
 _THOUGHT_TEXTS = ("text", "thinking", "reasoning", "reasoning_content", "thought", "summary", "content")
 _PARSED_PARTS = {"tool_use": "input", "json": "json", "output_json": "json"}
@@ -60,6 +68,10 @@ class Completion:
     """Name of the model that answered, as the server gives it; "" if it gives none."""
     has_usage: bool = False
     """Whether the server counted tokens at all."""
+    others: tuple[str, ...] = ()
+    """Further texts that may hold the answer: arguments of tools, other choices."""
+    broken: HttpFailure | None = None
+    """The failure of the endpoint, not of the model, that ended the text."""
 
 
 def completion_in(page: bytes) -> Completion:
@@ -70,7 +82,7 @@ def completion_in(page: bytes) -> Completion:
     """
     body: Any = None
     try:
-        body = joined(page) if EVENTS.match(page) else parsed(page)
+        body = joined(page) if EVENTS.match(page.lstrip()[:2_000]) else parsed(page)
         return read_completion(body)
     except ValueError as error:
         is_foreign = not isinstance(body, dict) or "choices" not in body
@@ -79,8 +91,8 @@ def completion_in(page: bytes) -> Completion:
 
 def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure | None:
     """Return the failure of a completion that holds an error in place of an answer, or None."""
-    elsewhere = {} if body.get("choices") else {name: body[name] for name in NESTED[1:] if body.get(name)}
-    error = choice.get("error") or body.get("error") or (body.get("object") == "error" and body) or elsewhere
+    is_error = body.get("object") == "error" or (not body.get("choices") and words_of(body))
+    error = choice.get("error") or body.get("error") or (is_error and body)
     if not error:
         return None
     codes = [each.get(name) for each in (error, body) if isinstance(each, dict) for name in ("code", "status")]
@@ -119,31 +131,61 @@ def read_completion(body: Any) -> Completion:
     if not isinstance(body, dict):
         raise ValueError(NO_COMPLETION)
     choices = body.get("choices")
-    choice = object_of(choices[0] if isinstance(choices, list) and choices else None)
-    message = object_of(choice.get("message") or choice.get("delta"))
-    text, thought = _content(message.get("content"))
-    split = _split(text)
-    elsewhere = _tool_arguments(message) or storable(choice.get("text")) or storable(choice.get("message"))
-    if not split.text.strip() and elsewhere:
-        thought = "\n".join(filter(None, (split.thought, thought)))
-        split = _split(elsewhere)
-    reasoning = "\n".join(filter(None, (split.thought, thought or _reasoning(message))))
-    if not split.text.strip() and not reasoning:
-        if (failure := error_in(body, choice)) is not None:
+    listed = choices[:MOST_CHOICES] if isinstance(choices, list) and choices else [None]
+    found = [_read(object_of(choice)) for choice in listed]
+    first = next((each for each in found if each.texts), found[0])
+    others = [text for each in found if each is not first for text in each.texts]
+    finish_reason = _finish_reason(first.choice)
+    failure = error_in(body, first.choice)
+    if not first.texts and not first.thought:
+        if failure is not None:
             raise failure
         if not isinstance(choices, list):
             raise ValueError(NO_COMPLETION)
-    finish_reason = _finish_reason(choice)
+        if not finish_reason:
+            failure = HttpFailure("returned no answer")
+    if finish_reason in BROKEN and failure is None:
+        failure = HttpFailure(f"broke off its answer (finish_reason {finish_reason!r})")
+    if failure is not None:
+        failure.is_begun = True
     counts = object_of(body.get("usage"))
+    is_open = first.is_open and finish_reason not in ("stop", "eos", "end_turn")
     return Completion(
-        split.text,
-        reasoning,
+        first.texts[0] if first.texts else "",
+        first.thought,
         _usage(counts),
-        is_cut_off=finish_reason in CUT_OFF or (split.is_open and finish_reason not in ("stop", "eos", "end_turn")),
-        is_withheld=finish_reason in WITHHELD or _is_refused(message),
+        is_cut_off=finish_reason in CUT_OFF or is_open,
+        is_withheld=finish_reason in WITHHELD or _is_refused(_message(first.choice)),
         model=storable(body.get("model"))[: limits.NAME],
         has_usage=any(_count(counts, *names) for names in (_PROMPT, _COMPLETION)),
+        others=(*first.texts[1:], *others),
+        broken=failure,
     )
+
+
+class _Choice(NamedTuple):
+    """What one choice of a completion holds."""
+
+    choice: Mapping[str, Any]
+    texts: list[str]
+    """The texts that may be its answer: the content, then the arguments of tools."""
+    thought: str
+    is_open: bool
+
+
+def _message(choice: Mapping[str, Any]) -> dict[str, Any]:
+    return object_of(choice.get("message") or choice.get("delta"))
+
+
+def _read(choice: Mapping[str, Any]) -> _Choice:
+    message = _message(choice)
+    content, thought = _content(message.get("content"))
+    elsewhere = (_tool_arguments(message), storable(choice.get("text")), storable(choice.get("message")))
+    splits = [_split(text) for text in (content, *filter(None, elsewhere))]
+    chosen = next((split for split in splits if split.text.strip()), splits[0])
+    thoughts = (*(split.thought for split in splits), thought or _reasoning(message))
+    texts = [split.text for split in splits if split.text.strip()]
+    return _Choice(choice, texts, "\n".join(filter(None, thoughts)), chosen.is_open)
 
 
 def _split(text: str) -> Split:

@@ -54,6 +54,9 @@ class Dialect:
     """Whether every model behind it thinks before it answers."""
     words_too: bool = False
     """Whether the schema is told in words too, since the endpoint may ignore it otherwise."""
+    repeats: int | None = 1_999
+    """Largest bound on a length that its grammars take; None: any. llama.cpp refuses longer ones
+    since November 2025, and what is behind a gateway is unknown."""
     omits: tuple[str, ...] = ()
     """Fields that are left out of every request. Without `response_format`, the schema is told in
     words; without `uuid`, images have no names."""
@@ -106,7 +109,7 @@ OPTIONAL = frozenset({
 })  # fmt: skip
 """The fields that words may set."""
 _DIALECT = TypeAdapter(Dialect)
-VLLM = Dialect("vllm", seed=True, image_names=True, counters=True)
+VLLM = Dialect("vllm", seed=True, image_names=True, counters=True, repeats=None)
 OPENAI = Dialect(
     "openai", schema="strict", seed=True, length="max_completion_tokens", no_thinking={"reasoning_effort": "minimal"}
 )
@@ -116,7 +119,7 @@ DIALECTS = {
     dialect.name: dialect
     for dialect in (
         VLLM,
-        Dialect("sglang", seed=True),
+        Dialect("sglang", seed=True, repeats=None),
         Dialect("llamacpp", seed=True),
         Dialect("lmstudio", seed=True),
         Dialect("ollama", seed=True, no_thinking={"reasoning_effort": "none"}),

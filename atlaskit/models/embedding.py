@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -62,6 +62,8 @@ class Embedder:
         api_key: str | None = None,
         timeout_s: float = 60.0,
         in_flight: int | None = None,
+        rpm: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Name an endpoint and one of its models.
 
@@ -75,6 +77,8 @@ class Embedder:
             timeout_s: Most seconds one attempt may take.
             in_flight: Most requests in flight to this address at once, over all models and threads
                 of the process. None: 16, or the limit that was set before.
+            rpm: Most requests a minute to this address. None: no limit, or the one before.
+            headers: Further headers of every request, such as {"api-key": …}.
 
         Raises:
             InputError: If a setting is invalid.
@@ -83,7 +87,14 @@ class Embedder:
             raise InputError(f"model must be a text that is not blank; got {model!r:.80}.")
         if not isinstance(query_prefix, str) or len(query_prefix) > 10_000:
             raise InputError(f"query_prefix must be a text; got {query_prefix!r:.80}.")
-        self._line = Line(base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight)
+        how: dict[str, Any] = {
+            "api_key": api_key,
+            "timeout_s": timeout_s,
+            "in_flight": in_flight,
+            "rpm": rpm,
+            "headers": headers,
+        }
+        self._line = Line(base_url, model, **how)
         self.base_url, self.name = self._line.endpoint.base_url, model
         self.query_prefix = query_prefix
 

@@ -16,7 +16,7 @@ import ssl
 import threading
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -25,15 +25,16 @@ from urllib.request import getproxies, proxy_bypass
 
 from atlaskit import limits
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.models.failures import PASSING, Explanation, explain
+from atlaskit.models.refusals import PASSING, Explanation, explain
 
 if TYPE_CHECKING:
     import httpcore
 
 CONNECT_S = 10.0
 """Most seconds to connect. A model may think for minutes, but a running server accepts at once."""
-SHORTEST_KEY = 16
-"""Characters of a key that is hidden where an endpoint repeats it; shorter ones fill a field in."""
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
+OWN_HEADERS = frozenset({"host", "accept-encoding", "content-length", "content-type", "transfer-encoding"})
+"""Headers that a caller must not set."""
 CALLS = re.compile(r"/(chat(/completions)?|completions|models|responses|messages|embeddings|audio/\w+)$")
 """What is asked for below an address."""
 AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
@@ -42,6 +43,11 @@ TLS = {
     "WRONG_VERSION_NUMBER": "it speaks no TLS: pass its address with http://",
 }
 """What helps against OpenSSL's reasons."""
+SHORTEST = 8
+"""Characters of a secret that is hidden; shorter ones, such as "EMPTY", only fill a field in."""
+SECRET_NAMES = re.compile(r"key|auth|token|secret|cookie|pass|cred|sign", re.IGNORECASE)
+"""Names of headers whose values are secrets."""
+HIDDEN = b"***"
 
 
 @dataclass(eq=False)
@@ -60,6 +66,10 @@ class HttpFailure(Exception):
     """Whether the attempt counts as a call: the request was sent, or should have been."""
     is_foreign: bool = False
     """Whether something answered that does not speak the protocol, such as a web page."""
+    is_begun: bool = False
+    """Whether a part of an answer came before the failure."""
+    is_late: bool = False
+    """Whether the time-out ended the exchange."""
     explanation: Explanation = Explanation()
     """What the answer says, if it is an error."""
     cure: str = ""
@@ -68,7 +78,35 @@ class HttpFailure(Exception):
     @property
     def is_unseen(self) -> bool:
         """Whether the endpoint refused the request for now, before a model saw it."""
-        return self.explanation.kind == "busy" and self.status not in (500, 502, 504)
+        return self.explanation.kind == "busy" and not self.is_begun and self.status not in (500, 502, 504)
+
+
+class Redaction:
+    """Hides secrets in bytes and texts: as they are, or escaped for JSON, URLs or HTML."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        """Prepare to hide some secrets; those that are too short are left."""
+        longest_first = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
+        patterns = ["".join(map(_spellings, secret)) for secret in longest_first]
+        self._pattern = re.compile("|".join(patterns).encode(), re.IGNORECASE) if patterns else None
+
+    def page(self, page: bytes) -> bytes:
+        """Return bytes without the secrets."""
+        return self._pattern.sub(HIDDEN, page) if self._pattern else page
+
+    def text(self, text: str) -> str:
+        """Return a text without the secrets."""
+        if self._pattern is None:
+            return text
+        return self.page(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
+
+
+def _spellings(character: str) -> str:
+    """Return a pattern of the ways to write a character of a secret."""
+    code = ord(character)
+    escaped = rf"\\{{1,8}}(?:u00|x){code:02x}"
+    entity = rf"&(?:amp;)?#(?:0{{0,4}}{code}|x0{{0,4}}{code:x});"
+    return rf"(?:\\{{0,8}}{re.escape(character)}|{escaped}|%(?:25)?{code:02x}|{entity})"
 
 
 class Endpoint:
@@ -79,30 +117,38 @@ class Endpoint:
         host: Its host.
         is_local: Whether the address is this machine's.
         key: What requests carry as a bearer token; empty for none.
+        redaction: Hides the key, and secrets in headers, in what the endpoint sends.
     """
 
-    def __init__(self, base_url: str, api_key: str | None = None) -> None:
-        """Check an address and its key.
+    def __init__(
+        self, base_url: str, api_key: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
+    ) -> None:
+        """Check an address, its key and its headers.
 
         Args:
             base_url: The address that paths are appended to.
             api_key: Sent as a bearer token. None: the environment's OPENAI_API_KEY, except to this
-                machine, where no server needs it.
+                machine, where no server needs it, and beside a header that holds another key.
+            headers: Further headers of every request.
 
         Raises:
-            InputError: If the address, the key or the environment's proxy is invalid.
+            InputError: If the address, the key, a header or the environment's proxy is invalid.
         """
         self.base_url = str(base_url).rstrip("/")
         self._parts = parse_address(self.base_url)
         self.host = self._parts.hostname or ""
         self.is_local = _is_loopback(self.host)
-        if api_key is None and not self.is_local:
+        own = checked_headers(headers)
+        secrets = [value.split()[-1] for name, value in own.items() if SECRET_NAMES.search(name) and value]
+        if api_key is None and not self.is_local and not secrets:
             api_key = os.environ.get("OPENAI_API_KEY")
-        key = (api_key or "").strip()
+        key = re.sub(r"(?i)^bearer\s+", "", (api_key or "").strip().strip("\"'")).strip()
         if not (key.isascii() and key.isprintable()):
             raise InputError("The endpoint's key contains a character that no key has: copy it again.")
         self.key = key
-        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self.redaction = Redaction([key, *secrets])
+        has_own = any(name.lower() == "authorization" for name in own)
+        self._headers = {**({"Authorization": f"Bearer {key}"} if key and not has_own else {}), **own}
         self._process, self._pool = os.getpid(), self._new_pool()
 
     def _new_pool(self) -> httpcore.ConnectionPool:
@@ -141,9 +187,9 @@ class Endpoint:
         own = {"Host": self._parts.netloc, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
         all_headers = list({**own, **self._headers, **headers}.items())
         options: dict[str, Any] = {"extensions": {"timeout": {"connect": min(CONNECT_S, timeout_s)}}}
-        page, deadline_s = bytearray(), time.monotonic() + timeout_s
+        page, deadline_s, redaction = bytearray(), time.monotonic() + timeout_s, self.redaction
         with (
-            _failures_in_words(page, timeout_s, deadline_s),
+            _failures_in_words(page, timeout_s, deadline_s, redaction),
             deadline(deadline_s, cancel),
             self._pool.stream("POST" if body else "GET", url, headers=all_headers, content=body, **options) as response,
         ):
@@ -153,11 +199,31 @@ class Endpoint:
                     raise HttpFailure(limits.too_long("sent an answer", limits.ANSWER))
         # To read it is not interrupted, so what could be read only after the deadline is late.
         if time.monotonic() + limits.READING_S + limits.READING_S_PER_BYTE * len(page) > deadline_s:
-            raise HttpFailure(f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} bytes)")
+            unread = f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} bytes)"
+            raise HttpFailure(unread, is_late=True)
         received = {
-            name.decode("latin-1").lower(): value[: limits.HEADER].decode("latin-1") for name, value in response.headers
+            name.decode("latin-1").lower(): redaction.page(value[: limits.HEADER]).decode("latin-1")
+            for name, value in response.headers
         }
-        return _body(response.status, received, bytes(page), self.key), received
+        return _body(response.status, received, bytes(page), redaction), received
+
+
+def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
+    """Return a caller's headers of every request, without blanks around their values.
+
+    Raises:
+        InputError: If a name or a value is none that HTTP has, or the client sets the header.
+    """
+    checked = dict[str, str]()
+    for name, value in headers.items():
+        if not isinstance(name, str) or not HEADER_NAME.fullmatch(name):
+            raise InputError(f"{printable(str(name), 80)!r} is no name of a header.")
+        if name.lower() in OWN_HEADERS:
+            raise InputError(f"The header {name} is set by atlaskit: leave it out.")
+        if not isinstance(value, str) or not (value.isascii() and value.isprintable()):
+            raise InputError(f"The header {name} must be a text of printable ASCII characters.")
+        checked[name] = value.strip()
+    return checked
 
 
 def parse_address(base_url: str) -> SplitResult:
@@ -229,7 +295,7 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextlib.contextmanager
-def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float) -> Iterator[None]:
+def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float, redaction: Redaction) -> Iterator[None]:
     """Raise httpcore's errors as HttpFailure. `page` holds the bytes received so far."""
     import httpcore
 
@@ -237,7 +303,7 @@ def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float) -> 
         yield
     except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
         if time.monotonic() >= deadline_s:
-            raise HttpFailure(f"did not answer within {timeout_s:.3g} s") from error
+            raise HttpFailure(f"did not answer within {timeout_s:.3g} s", is_late=True) from error
         words = printable(reason(error), 200)
         cure = next((cure for sign, cure in TLS.items() if sign in words), "")
         is_tls = bool(cure) or isinstance(error.__cause__ or error.__context__, ssl.SSLError)
@@ -245,12 +311,18 @@ def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float) -> 
     except httpcore.TimeoutException as error:
         most = f"within {timeout_s:.3g} s"
         how = f"finish {most} ({len(page):,} bytes so far)" if page else f"answer {most}"
-        raise HttpFailure(f"did not {how}") from error
+        raise HttpFailure(f"did not {how}", is_late=True) from error
     except httpcore.ProxyError as error:
         message = f"cannot be reached: the proxy returned {printable(reason(error), 200)}"
         raise HttpFailure(message, is_passing=False, is_call=False) from error
     except (httpcore.NetworkError, httpcore.ProtocolError) as error:
-        raise HttpFailure(f"broke the connection ({printable(reason(error), 200)})") from error
+        words = redaction.text(reason(error))  # it may quote what the endpoint sent
+        cause = error if words == reason(error) else None
+        raise HttpFailure(f"broke the connection ({printable(words, 200)})") from cause
+
+
+AFTER = re.compile(r"\s*(?:(?:data|event):[^\n{]{0,200}\s*)*")
+"""What may follow a body of JSON: blanks, and the end of a stream that it is none of."""
 
 
 def parsed(page: bytes) -> Any:
@@ -264,7 +336,11 @@ def parsed(page: bytes) -> Any:
     try:
         if len(page) > limits.JSON:
             raise ValueError(limits.too_long("a text", limits.JSON))
-        return json.loads(page)
+        text = page.decode(json.detect_encoding(page), "surrogatepass").lstrip("\ufeff \t\r\n")
+        value, end = json.JSONDecoder().raw_decode(text)
+        if not AFTER.fullmatch(text, end):
+            raise ValueError("something follows it")
+        return value
     except (ValueError, RecursionError) as error:
         is_page = page.lstrip()[:1] == b"<"
         raise HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page) from error
@@ -290,7 +366,7 @@ def json_of(value: Any) -> str:
         return ""
 
 
-def _body(status: int, headers: Mapping[str, str], page: bytes, key: str) -> bytes:
+def _body(status: int, headers: Mapping[str, str], page: bytes, redaction: Redaction) -> bytes:
     """Return the body of an answer without a key in it; raise HttpFailure if it is an error."""
     encoding = headers.get("content-encoding", "").lower() or "identity"
     try:
@@ -298,7 +374,7 @@ def _body(status: int, headers: Mapping[str, str], page: bytes, key: str) -> byt
     except HttpFailure:
         if status < 300:  # else the status matters more than an unreadable body
             raise
-    page = page.replace(key.encode(), b"***") if len(key) >= SHORTEST_KEY else page  # errors are cached and shown
+    page = redaction.page(page)  # errors are cached and shown
     if status < 300:
         return page
     if status < 400:

@@ -65,8 +65,8 @@ def as_model(
         server = serve(spec, data_parallel=data_parallel)
         server.keeps = keep and sys.platform == "linux"  # which has a list of processes, to find it
         return server
-    key = {} if is_replay else spec.key()
-    address, settings = spec.model, spec.settings | key
+    access = {} if is_replay else spec.access()
+    address, settings = spec.model, {**spec.settings, **spec.limits, **access}
     if spec.name is not None:
         return VLM(address, spec.name, **settings)
     entry = SERVED.key(address=address)

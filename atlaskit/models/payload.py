@@ -18,8 +18,10 @@ from atlaskit.errors import InputError, reason
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.protocol import Image, Message, Request, json_schema
 
-BOUNDS = frozenset({"maxLength", "minLength", "maximum", "minimum", "maxItems", "minItems"})
-"""Keywords of JSON Schema that strict decoding does not accept."""
+REPEATED = frozenset({"maxLength", "minLength", "maxItems", "minItems"})
+"""Keywords of JSON Schema that grammars turn into repetitions."""
+BOUNDS = REPEATED | {"maximum", "minimum"}
+"""Keywords that strict decoding does not accept."""
 
 
 SCHEMA_FIELDS = frozenset({"response_format", "structured_outputs"})
@@ -145,11 +147,13 @@ def _schema_fields(request: Request, dialect: Dialect, is_forced: bool) -> dict[
     if dialect.schema == "words":
         return {}
     if dialect.schema == "strict":
-        schema_format = {"name": request.step, "strict": True, "schema": _without_bounds(schema)}
+        schema_format = {"name": request.step, "strict": True, "schema": _without(BOUNDS, schema)}
     elif dialect.counters and not is_forced:  # vLLM, which alone has counters, knows llguidance
         return {"structured_outputs": {"grammar": _unforced_grammar(schema)}}
     else:
-        schema_format = {"name": request.step, "schema": schema}
+        most = dialect.repeats
+        taken = schema if most is None else _without(REPEATED, schema, most)
+        schema_format = {"name": request.step, "schema": taken}
     return {"response_format": {"type": "json_schema", "json_schema": schema_format}}
 
 
@@ -171,19 +175,19 @@ def _unforced_grammar(schema: dict[str, Any]) -> str:
     return '%llguidance {"no_forcing": true}\nstart: %json ' + json.dumps(compact, ensure_ascii=False)
 
 
-def _without_bounds(schema: Any) -> Any:
-    """Return a schema without the keywords that strict decoding does not accept."""
+def _without(keywords: Collection[str], schema: Any, above: float = -math.inf) -> Any:
+    """Return a schema without keywords that an endpoint refuses, where their value is larger."""
     if isinstance(schema, list):
-        return [_without_bounds(part) for part in schema]
+        return [_without(keywords, part, above) for part in schema]
     if not isinstance(schema, dict):
         return schema
     # The keys below "properties" and "$defs" are names of ours, which may equal a keyword.
     return {
-        name: {each: _without_bounds(part) for each, part in value.items()}
+        name: {each: _without(keywords, part, above) for each, part in value.items()}
         if name in ("properties", "$defs")
-        else _without_bounds(value)
+        else _without(keywords, value, above)
         for name, value in schema.items()
-        if name not in BOUNDS
+        if name not in keywords or value <= above
     }
 
 

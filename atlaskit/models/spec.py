@@ -18,12 +18,13 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NoReturn
 
-from atlaskit.errors import InputError, check_whole, printable
+from atlaskit.errors import InputError, check_positive, check_whole, printable
 from atlaskit.models.dialect import DIALECTS, dialect_named
+from atlaskit.models.http import SECRET_NAMES
 from atlaskit.models.payload import checked_extra_body
 
 EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
@@ -32,6 +33,9 @@ WITHOUT_SCHEME = re.compile(
     r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"
 )
 """Addresses whose http:// is missing. A name on the hub has no colon, and no version at its end."""
+HEADER = re.compile(r"\s*([^\s:]+)\s*:\s*(\S.*?)\s*")
+VARIABLE = re.compile(r"\$\{?([A-Za-z_][A-Za-z0-9_]*)\}?")
+"""A variable in the value of a header."""
 USUAL_VARIABLE = re.compile("[A-Z_][A-Z0-9_]*")
 """Names of environment variables that a message may quote: nothing else in this form is a key."""
 
@@ -56,6 +60,10 @@ class ModelSpec:
     """False: the model is told not to think before it answers."""
     extra_body: Mapping[str, Any] | None = None
     """Further fields of each request."""
+    headers: tuple[str, ...] | None = field(default=None, repr=False)
+    """Further headers of each request, as "Name: value"; "$NAME" in a value is a variable."""
+    timeout_s: float | None = None
+    rpm: float | None = None
 
     def __post_init__(self) -> None:
         shown = printable(self.model, 200)
@@ -69,9 +77,12 @@ class ModelSpec:
                 f"{printable(self.name, 200)!r} follows {shown!r}, which is no address: a model on this machine has no "
                 f"second name."
             )
-        if not self.is_address and (self.dialect or self.key_env):
-            option = "--dialect" if self.dialect else "--key-env"
+        of_endpoints = {"--dialect": self.dialect, "--key-env": self.key_env, "--header": self.headers}
+        if not self.is_address and (option := next((name for name, value in of_endpoints.items() if value), "")):
             raise InputError(f"{option} is for an endpoint, and {shown!r} is no address: leave {option} out.")
+        if any(not HEADER.fullmatch(header) for header in self.headers or ()):
+            raise InputError("--header takes the name of a header, a colon and its value, such as 'api-key: $MY_KEY'.")
+        check_positive(**{"--timeout": self.timeout_s, "--rpm": self.rpm})
         if self.dialect is not None:
             dialect_named(self.dialect)
         is_named = self.key_env is None or USUAL_VARIABLE.fullmatch(self.key_env) or self.key_env in os.environ
@@ -94,20 +105,27 @@ class ModelSpec:
         dialect = {} if self.dialect is None else {"dialect": self.dialect}
         return dialect | {name: value for name, value in given.items() if value is not None}
 
-    def key(self) -> dict[str, Any]:
-        """Return the keyword of `VLM` with the endpoint's key; empty if no variable was named.
+    @property
+    def limits(self) -> dict[str, float]:
+        """The keywords of `VLM` that limit its requests; only those that were given."""
+        given = {"timeout_s": self.timeout_s, "rpm": self.rpm}
+        return {name: value for name, value in given.items() if value is not None}
+
+    def access(self) -> dict[str, Any]:
+        """Return the keywords of `VLM` with the endpoint's key and headers; only those given.
 
         Raises:
-            InputError: If the variable is missing or empty.
+            InputError: If a variable is missing or empty.
         """
-        if self.key_env is None:
-            return {}
-        key = os.environ.get(self.key_env, "").strip()
-        if not key:
-            raise InputError(
-                f"The environment variable {self.key_env} is missing or empty: set it to the endpoint's key."
-            )
-        return {"api_key": key}
+        found = dict[str, Any]()
+        if self.key_env is not None:
+            found["api_key"] = _variable(self.key_env)
+        if self.headers:
+            parts = [HEADER.fullmatch(header) for header in self.headers]
+            found["headers"] = {
+                part[1]: VARIABLE.sub(lambda name: _variable(name[1]), part[2]) for part in parts if part is not None
+            }
+        return found
 
     @classmethod
     def parse(cls, text: str) -> ModelSpec:
@@ -132,7 +150,7 @@ class ModelSpec:
         return spec_of(options)
 
     def __str__(self) -> str:
-        """Return the words that name the model; `parse` reads them back."""
+        """Return the words that name the model; `parse` reads them back, but for a secret."""
         if _is_folder(self.model) and not (self.settings or self.key_env):
             return self.model
         words = [self.model, *([] if self.name is None else [self.name])]
@@ -141,7 +159,25 @@ class ModelSpec:
             words += [] if value is None else [option, str(value)]
         words += ["--no-thinking"] if self.thinking is False else []
         words += [] if self.extra_body is None else ["--extra-body", json.dumps(self.extra_body, sort_keys=True)]
+        for header in self.headers or ():
+            name, _, value = header.partition(":")
+            is_secret = SECRET_NAMES.search(name) and not VARIABLE.search(value)
+            words += ["--header", f"{name}: ***" if is_secret else header]
+        for option, limit in (("--timeout", self.timeout_s), ("--rpm", self.rpm)):
+            words += [] if limit is None else [option, f"{limit:g}"]
         return shlex.join(words)
+
+
+def _variable(name: str) -> str:
+    """Return the value of an environment variable.
+
+    Raises:
+        InputError: If it is missing or empty.
+    """
+    value = os.environ.get(name, "").strip()
+    if not value:
+        raise InputError(f"The environment variable {name} is missing or empty: set it to the endpoint's key.")
+    return value
 
 
 def is_address(word: str) -> bool:
@@ -173,6 +209,12 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--no-thinking": {"dest": "thinking", "action": "store_const", "const": False, "help": "tell the model not to "
                       "think first"},
     "--extra-body": {"metavar": "JSON", "type": _object, "help": "further fields of each request, as a JSON object"},
+    "--header": {"metavar": "'NAME: VALUE'", "dest": "headers", "action": "append", "help": "a further header of each "
+                 "request, as often as needed; $VARIABLE in its value names an environment variable, such as one "
+                 "with a key"},
+    "--timeout": {"metavar": "SECONDS", "dest": "timeout_s", "type": float, "help": "most seconds of a request "
+                  "(default 300, or what the tokens of its answer take at 20 a second)"},
+    "--rpm": {"metavar": "N", "type": float, "help": "requests a minute at most (default: as many as it takes)"},
 }  # fmt: skip
 """The options that may follow a model's name, with what argparse needs of each."""
 
@@ -196,6 +238,7 @@ def spec_of(options: argparse.Namespace) -> ModelSpec:
             f"before --model."
         )
     own = {each.name: getattr(options, each.name) for each in fields(ModelSpec)[2:]}
+    own["headers"] = tuple(own["headers"]) if own["headers"] else None
     return ModelSpec(words[0], words[1] if len(words) > 1 else None, **own)
 
 

@@ -120,6 +120,8 @@ class ASR:
         api_key: str | None = None,
         timeout_s: float = 300.0,
         in_flight: int | None = None,
+        rpm: float | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Name an endpoint and one of its speech models.
 
@@ -134,6 +136,8 @@ class ASR:
             timeout_s: Most seconds one attempt may take.
             in_flight: Most requests in flight to this address at once, over all models and threads
                 of the process. None: 16, or the limit that was set before.
+            rpm: Most requests a minute to this address. None: no limit, or the one before.
+            headers: Further headers of every request, such as {"api-key": …}.
 
         Raises:
             InputError: If a setting is invalid.
@@ -141,7 +145,14 @@ class ASR:
         for name, text in {"model": model, "language": language or "en", "prompt": prompt or "-"}.items():
             if not isinstance(text, str) or not text.strip() or len(text) > 10_000:
                 raise InputError(f"{name} must be a text that is not blank; got {text!r:.80}.")
-        self._line = Line(base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight)
+        how: dict[str, Any] = {
+            "api_key": api_key,
+            "timeout_s": timeout_s,
+            "in_flight": in_flight,
+            "rpm": rpm,
+            "headers": headers,
+        }
+        self._line = Line(base_url, model, **how)
         self.base_url, self.name = self._line.endpoint.base_url, model
         self._format: Format | None = None
         self.parameters: Mapping[str, Any] = {

@@ -81,7 +81,7 @@ def test_shards_are_merged_to_the_table_of_one_run(capsys: pytest.CaptureFixture
         own = ["--cache", f"cache-{number}", "--shard", f"{number}/2", "--out", name]
         assert main([*ATLAS, "--oracle", "0.1", *methods, *own]) == 0
     assert main(["merge", *shards, "--out", "merged.csv"]) == 0
-    assert "merged.csv: 12 rows of 2 shards, 0 of them failed" in capsys.readouterr().out
+    assert "merged.csv: 12 rows of 2 shards, 0 of them with a failed call" in capsys.readouterr().out
     assert main([*ATLAS, "--oracle", "0.1", *methods, "--out", "one.csv"]) == 0
     one, merged = tables.load("one.csv"), tables.load("merged.csv")
     assert one.drop(columns=OF_THE_RUN).to_csv() == merged.drop(columns=OF_THE_RUN).to_csv()

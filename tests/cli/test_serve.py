@@ -1,5 +1,6 @@
 """`atlaskit serve`: what it passes on, and the command for the paper's model."""
 
+import io
 import json
 import shlex
 from pathlib import Path
@@ -10,6 +11,8 @@ from support.paths import ROOT
 from atlaskit.__main__ import main
 from atlaskit.cli import serve as command
 from atlaskit.cli.serve import PAPER
+from atlaskit.models.errors import ServerError
+from atlaskit.models.serving.process import free_port
 from atlaskit.models.serving.server import Server, serve
 
 
@@ -26,7 +29,7 @@ def started(monkeypatch: pytest.MonkeyPatch) -> list[Server]:
     return servers
 
 
-def test_the_papers_line_serves_its_model(started: list[Server], tmp_path: Path) -> None:
+def test_the_papers_line_serves_its_model(started: list[Server]) -> None:
     """As documented, shown by --help, and put together: vLLM's command for four GPUs."""
     assert PAPER in (ROOT / "docs" / "models.md").read_text()
     program, *arguments = shlex.split(PAPER)
@@ -41,3 +44,44 @@ def test_the_papers_line_serves_its_model(started: list[Server], tmp_path: Path)
     assert json.loads(flags["--limit-mm-per-prompt"]) == {"image": 16, "video": 0}
     of_length = [after for word, after in zip(words, words[1:], strict=False) if word == "--max-model-len"]
     assert int(of_length[-1]) >= 16 * 6400 + 20_000, "16 sheets of square cells, and their text"
+
+
+class Terminal(io.StringIO):
+    """A terminal at which somebody answers."""
+
+    def isatty(self) -> bool:
+        """Return True: a terminal is one."""
+        return True
+
+
+@pytest.mark.parametrize(
+    ("words", "answer", "told"),
+    [
+        ([], None, "Pass --yes to go on without a question"),
+        ([], "n\n", "No server was started"),
+        ([], "y\n", "it went on"),
+        (["--yes"], None, "it went on"),
+    ],
+)
+def test_a_hub_model_without_a_gpu_is_told_and_asked(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    tmp_path: Path,
+    words: list[str],
+    answer: str | None,
+    told: str,
+) -> None:
+    def go_on(build: str) -> str:
+        raise ServerError("it went on")
+
+    install = "atlaskit.models.serving.install"
+    monkeypatch.setattr(f"{install}.fitting_build", lambda: "serve-cpu")
+    monkeypatch.setattr(f"{install}.missing_in", lambda build: tmp_path / "venv")
+    monkeypatch.setattr(f"{install}.interpreter", go_on)
+    monkeypatch.setattr("sys.stdin", io.StringIO() if answer is None else Terminal(answer))
+    assert main(["serve", "Qwen/Qwen3-VL-2B-Instruct", "--port", str(free_port()), *words]) == 2
+    said = capsys.readouterr().err
+    assert told in said
+    if not words:
+        assert f"some gigabytes, will be installed into {tmp_path / 'venv'}" in said
+        assert "no NVIDIA GPU: Qwen/Qwen3-VL-2B-Instruct (4 GB of weights) will run on its processor" in said

@@ -1,4 +1,4 @@
-"""Promise: a request that an endpoint refuses before a model sees it changes no number."""
+"""Promise: a refused request changes no number, and a lost call is visible in its row."""
 
 from __future__ import annotations
 
@@ -70,3 +70,33 @@ def test_a_limited_endpoint_gives_the_table_of_an_unlimited_one(
     assert (table["failure"] == "").all()
     same = [name for name in free.columns if name not in OF_THE_RUN]
     pd.testing.assert_frame_equal(table[same], free[same])
+
+
+class Losing(Limited):
+    """Answers of a model whose endpoint fails the steps of workers in one region, whatever."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 500)
+        self.lost: set[str] = set()
+        self.is_mended = False
+
+    def __call__(self, body: dict[str, Any]) -> Fault:
+        """Return the answer to a request: the first worker's step fails for good."""
+        key = identity(body)
+        if "AddToScratchpad" in str(body["response_format"]) and not self.is_mended:
+            with self.lock:
+                self.lost = self.lost or {key}
+            if key in self.lost:
+                return sending({"error": {"message": "The GPU fell off."}}, 500)
+        return saying(fitting_answer(body))
+
+
+def test_a_lost_step_is_visible_in_its_row_and_asked_again(world: World, tmp_path: Path) -> None:
+    losing = Losing()
+    table = table_of(world, tmp_path / "lost", losing, parallel=1)
+    reasons = table["failure"].tolist()
+    assert len(losing.lost) == 1 and sum("The GPU fell off" in reason for reason in reasons) >= 1
+    assert not table["prediction"].isna().all(), "the question is answered all the same"
+    losing.is_mended = True
+    again = table_of(world, tmp_path / "lost", losing, parallel=1)
+    assert (again["failure"] == "").all()

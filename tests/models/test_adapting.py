@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -22,9 +22,9 @@ from atlaskit.models.client import VLM
 from atlaskit.models.completion import read_completion
 from atlaskit.models.dialect import HOSTED, dialect_named
 from atlaskit.models.errors import ModelError, Refused
-from atlaskit.models.failures import explain, words_of
 from atlaskit.models.http import HttpFailure, failure_of
 from atlaskit.models.payload import Payload
+from atlaskit.models.refusals import explain, words_of
 
 FIELDS = ("temperature", "seed", "response_format", "reasoning_effort")
 
@@ -209,13 +209,15 @@ def test_nothing_that_was_learned_outlives_the_client(loop: Loop, cache: Cache) 
     assert "seed" in loop.bodies[-1]
 
 
-def test_a_server_that_ignores_the_schema_is_told_it_in_words_from_then_on(loop: Loop, cache: Cache) -> None:
-    loop.faults = [saying("Cell three, I would say.")]
+def test_a_call_whose_schema_is_ignored_is_told_it_in_words_and_no_later_one(loop: Loop) -> None:
+    """A prompt does not depend on the calls before it."""
     vlm = VLM(loop.url, "loop")
-    assert Cached(vlm, cache).complete(request()).usage.calls == 2
-    assert Cached(vlm, cache, sample=1).complete(request()).usage.calls == 1
+    for number in range(3):
+        loop.faults = [saying("Cell three, I would say.")]
+        with pytest.warns(ModelWarning, match="words_too=true tells it in words") if number == 2 else nullcontext():
+            assert vlm.complete(request()).usage.calls == 2
     said = [str(body["messages"][-1]["content"]) for body in loop.bodies]
-    assert ["fits this JSON Schema, and nothing else: {" in words for words in said] == [False, True, True]
+    assert ["fits this JSON Schema, and nothing else: {" in words for words in said] == [False, True] * 3
 
 
 @pytest.mark.family

@@ -22,8 +22,8 @@ from atlaskit.models import (
     completion,
     dialect,
     embedding,
-    failures,
     identity,
+    refusals,
     speech,
 )
 from atlaskit.models.client import VLM
@@ -57,7 +57,7 @@ def answer_in(page: bytes) -> None:
 
 def explained(status: int, page: bytes) -> None:
     """Read an error as a client does."""
-    failure = HttpFailure("failed", status=status, explanation=failures.explain(status, {}, page))
+    failure = HttpFailure("failed", status=status, explanation=refusals.explain(status, {}, page))
     sent = Payload(b"", {}, frozenset(), frozenset(), optional=("response_format",), limit=4096)
     adapting.room_left(failure, 4096)
     adapting.adapted(failure, HOSTED, sent)
@@ -76,7 +76,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "error 503": lambda text: explained(503, text.encode()),
     "error as JSON": lambda text: explained(400, json.dumps({"error": {"message": text}}).encode()),
     "error page": lambda text: explained(502, f"<html>{text}".encode()),
-    "error header": lambda text: failures.explain(429, {"retry-after": text}, b""),
+    "error header": lambda text: refusals.explain(429, {"retry-after": text}, b""),
     "error in a success": lambda text: completion.completion_in(json.dumps({"error": {"message": text}}).encode()),
     "body": lambda text: answer_in(text.encode()),
     "reply": lambda text: answer_in(as_answer(content=text)),
@@ -105,10 +105,10 @@ UNITS = (
 
 
 PATTERNS = {
-    "error": ("failures", "adapting"),
-    "error 429": ("failures",),
-    "error 503": ("failures",),
-    "error header": ("failures",),
+    "error": ("refusals", "delays", "adapting"),
+    "error 429": ("refusals",),
+    "error 503": ("refusals",),
+    "error header": ("delays",),
     "reply": ("answers", "json_text", "coercion", "completion"),
     "model": ("identity",),
     "list of one": ("identity",),

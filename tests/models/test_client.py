@@ -13,11 +13,13 @@ import pytest
 from support.asking import ask
 from support.faults import (
     Fault,
+    completion,
     failing,
     finishing,
     hanging_up,
     resetting,
     saying,
+    sending,
     sending_bytes,
     with_broken_json,
     without_choices,
@@ -73,7 +75,7 @@ def test_a_failure_that_may_pass_is_retried_and_counted(loop: Loop, name: str) -
 
 
 def test_no_retry_is_made_past_the_deadline(loop: Loop) -> None:
-    loop.faults = [failing(503, Retry_After="8")] * 4
+    loop.faults = [failing(500, Retry_After="8")] * 4
     with pytest.raises(ModelError) as caught:
         VLM(loop.url, "loop").complete(request(), deadline_s=now_s() + 1)
     assert caught.value.usage.calls == 1  # the requested pause of 8 s does not fit
@@ -84,7 +86,6 @@ MISFITS: dict[str, tuple[Fault, str]] = {
     "an invisible cell": (saying('{"thought":"","cell":4}'), "3 or 5"),
     "half a JSON": (finishing("length", '{"thought":"","ce'), "cut off after 10 tokens"),
     "nothing": (saying(""), "it is empty"),
-    "no choices": (without_choices, "it is empty"),
 }
 
 
@@ -147,6 +148,71 @@ def test_events_are_told_apart_as_the_standard_does_and_as_gateways_do(between: 
     for events in (whole, over_lines if "\n\n" in between else whole):
         page = between.join(f"data: {event}" for event in [*events, "[DONE]"]) + "\n\n"
         assert completion_in(page.encode()).text == ANSWER
+
+
+def streamed(*lines: str) -> Fault:
+    return sending_bytes("".join(f"{line}\n\n" for line in lines).encode(), Content_Type="text/event-stream")
+
+
+PARTS = [f"data: {json.dumps(delta(content=part))}" for part in (ANSWER[:9], ANSWER[9:])]
+STOP = f"data: {json.dumps(delta('stop'))}"
+WHOLE = json.dumps(completion(ANSWER))
+READ_ONCE: dict[str, Fault] = {
+    "DONE without brackets": streamed(*PARTS, STOP, "data: DONE"),
+    "pings": streamed("data: ping", PARTS[0], "data: ping", PARTS[1], STOP, "event: ping", "data: [DONE]"),
+    "words before": streamed("OK", *PARTS, STOP, "data: [DONE]"),
+    "a broken last event": streamed(*PARTS, STOP, 'data: {"usage": {"prompt'),
+    "no end at all": streamed(*PARTS),
+    "an error after the answer": streamed(*PARTS, STOP, 'data: {"error": {"message": "late"}}'),
+    "a body and the end of a stream": sending_bytes(f"{WHOLE}\n\ndata: [DONE]\n\n".encode()),
+    "a byte order mark": sending_bytes(b"\xef\xbb\xbf" + WHOLE.encode()),
+    "a tool beside prose": sending(
+        completion("I shall open it.", tool_calls=[{"function": {"name": "pick", "arguments": ANSWER}}])
+    ),
+    "the second choice": sending(
+        {**completion(ANSWER), "choices": [{"message": {"content": ""}}, *completion(ANSWER)["choices"]]}
+    ),
+    "an error beside the answer": sending({**completion(ANSWER), "error": {"message": "logging failed"}}),
+}
+
+
+@pytest.mark.parametrize("name", READ_ONCE)
+def test_what_was_read_stays_read(loop: Loop, name: str) -> None:
+    loop.faults = [READ_ONCE[name]]
+    reply = VLM(loop.url, "loop").complete(request())
+    assert (reply.text, reply.usage.calls, len(loop.bodies)) == (ANSWER, 1, 1)
+
+
+def half(finish: str) -> dict[str, Any]:
+    page = completion(ANSWER[:12])
+    return {**page, "choices": [{**page["choices"][0], "finish_reason": finish}]}
+
+
+BROKEN_OFF: dict[str, Fault] = {
+    "half a text, and an error": sending(half("error")),
+    "half a text, and an abort": sending(half("abort")),
+    "half a stream": streamed(PARTS[0]),
+    "half a stream, and an error": streamed(PARTS[0], 'data: {"error": {"message": "Overloaded", "code": 529}}'),
+    "no choices": without_choices,
+    "an empty choice": sending({**completion(""), "choices": [{}]}),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_OFF)
+def test_a_failure_of_the_endpoint_is_not_the_models(loop: Loop, name: str) -> None:
+    """It is retried as it was sent, and no later prompt changes."""
+    loop.faults = [BROKEN_OFF[name]]
+    vlm = VLM(loop.url, "loop")
+    reply = vlm.complete(request())
+    assert reply.usage.calls == 2 and reply.answer.cell in (3, 5)
+    assert loop.bodies[0] == loop.bodies[1], "no correction is sent"
+    vlm.complete(request())
+    assert loop.bodies[2] == loop.bodies[0]
+
+
+def test_what_broke_off_counts(loop: Loop) -> None:
+    loop.faults = [sending(half("error"))]
+    assert VLM(loop.url, "loop").complete(request()).usage.completion_tokens == 20
 
 
 def test_an_error_in_a_stream_carries_its_words(loop: Loop) -> None:

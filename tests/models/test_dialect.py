@@ -159,3 +159,19 @@ def test_a_client_that_knows_only_the_address_finds_the_engines(loop: Loop, name
     for number in range(12):
         vlm.complete(request(f"Number {number}"))
     assert {headers["X-data-parallel-rank"] for headers in loop.headers} == set("012")
+
+
+def test_no_grammar_is_sent_a_bound_that_llama_cpp_refuses(loop: Loop) -> None:
+    """vLLM and SGLang take any bound, and a text that is bounded is one that ends."""
+
+    class Long(BaseModel):
+        model_config = ConfigDict(extra="forbid")
+
+        text: str = Field(max_length=3_000)
+        short: str = Field(max_length=300)
+
+    asked = Request("master", "task", (Message("user", ("?",)),), Long)
+    for dialect, are_sent in (("llamacpp", False), ("hosted", False), ("vllm", True), ("sglang", True)):
+        VLM(loop.url, "loop", dialect=dialect).complete(asked)
+        sent = json.dumps(loop.bodies[-1]["response_format"])
+        assert re.findall(r'"maxLength": (\d+)', sent) == (["3000"] if are_sent else []) + ["300"]

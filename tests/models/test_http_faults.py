@@ -41,8 +41,8 @@ from atlaskit.errors import ModelWarning
 from atlaskit.models.attempts import MOST_WAITED_S, slots_of
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.failures import explain
 from atlaskit.models.protocol import Usage, now_s
+from atlaskit.models.refusals import explain
 
 
 @pytest.fixture(autouse=True)
@@ -213,7 +213,7 @@ def test_a_call_that_ends_in_the_queue_costs_nothing(loop: Loop, how: str) -> No
         limits: Any = {"deadline_s": now_s() + 0.05} if how == "deadline" else {"cancel": cancel}
         with pytest.raises(ModelError, match="before the deadline") as caught:
             vlm.complete(request(), **limits)
-        assert not slots_of(vlm.base_url).acquire(blocking=False), "the call gave up before the slot came free"
+        assert not slots_of(vlm.base_url).acquire(0), "the call gave up before the slot came free"
     assert (caught.value.usage, loop.bodies, caught.value.transit.sent_bytes) == (Usage(), [], 0)
     assert vlm.complete(request(), deadline_s=now_s() + 60).usage.calls == 1
 

@@ -195,6 +195,41 @@ def test_a_server_that_answers_under_its_own_name_again_is_told(loop: Loop, cach
     assert cell_of(loop.url, "loop", cache) == 3 and len(loop.bodies) == 2
 
 
+@pytest.mark.parametrize("names", [("loop", "llama"), ("llama", "gemma"), ("llama", "gemma", "loop")])
+@pytest.mark.parametrize("requests", [2, 5])
+def test_models_that_alternate_are_told_once_each_and_paid_once(
+    loop: Loop, cache: Cache, names: tuple[str, ...], requests: int
+) -> None:
+    """A router, or a fallback that comes and goes. It is known as one when a name comes back."""
+
+    def answer(_: dict[str, Any]) -> Fault:
+        return answering(3, names[len(loop.bodies) % len(names)])
+
+    loop.answer = answer
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", ModelWarning)
+        for _ in range(4):
+            model = Cached(VLM(loop.url, "loop"), cache)
+            replies = [model.complete(request(f"Number {number}.")) for number in range(requests)]
+        paid = len(loop.bodies)
+        again = Cached(VLM(loop.url, "loop"), cache, replay=True)
+        assert [again.complete(request(f"Number {number}.")) for number in range(requests)] == replies
+    assert all(not reply.live for reply in replies), "the fourth run pays nothing"
+    assert paid <= requests + (requests < 4) * len(names) + 1
+    assert len(told) <= 2 * len(names)
+
+
+def test_a_model_that_took_anothers_place_does_not_serve_its_replies(loop: Loop, cache: Cache) -> None:
+    """Nothing came back, so this is no router."""
+    loop.faults = [answering(5, "llama"), answering(3, "gemma")]
+    vlm = VLM(loop.url, "loop")
+    with pytest.warns(ModelWarning):
+        Cached(vlm, cache).complete(request("One."))
+        Cached(vlm, cache).complete(request("Two."))
+        loop.faults = [answering(3, "gemma")]
+        assert Cached(VLM(loop.url, "loop"), cache).complete(request("One.")).answer.cell == 3
+
+
 @pytest.mark.parametrize(("cached", "name"), [(100, "Qwen/Qwen3.5-4B"), (600, "Qwen/Qwen3.5-4B"), (100, "Qwen3-VL-4B")])
 def test_few_hits_of_a_model_with_linear_attention_are_told_once(
     cached: int, name: str, monkeypatch: pytest.MonkeyPatch

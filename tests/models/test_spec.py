@@ -29,12 +29,26 @@ JSON = st.recursive(st.none() | st.booleans() | st.integers() | WORDS, lambda in
     max_tokens=st.none() | st.integers(1, 10**6),
     thinking=st.sampled_from([None, False]),
     extra_body=st.none() | st.dictionaries(WORDS, JSON, max_size=3),
+    headers=st.none() | st.just(("X-Org: acme", "api-key: $MY_KEY")),
+    timeout_s=st.none() | st.integers(1, 10**5).map(float),
+    rpm=st.none() | st.sampled_from([0.5, 30.0]),
 )
 def test_a_model_is_read_back_from_its_words(name: str | None, **options: Any) -> None:
     spec = ModelSpec(URL, name, **options)
     assert ModelSpec.parse(str(spec)) == spec
     here = ModelSpec(name or "nano", max_tokens=options["max_tokens"], extra_body=options["extra_body"])
     assert ModelSpec.parse(str(here)) == here
+
+
+def test_a_header_may_name_a_variable_and_shows_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_KEY", "sk-very-secret-1")
+    spec = ModelSpec.parse(f"{URL} m --header 'api-key: $MY_KEY' --header 'X-Org: acme' --header 'X-Token: abc-1'")
+    assert spec.access() == {"headers": {"api-key": "sk-very-secret-1", "X-Org": "acme", "X-Token": "abc-1"}}
+    assert str(spec).endswith("--header 'api-key: $MY_KEY' --header 'X-Org: acme' --header 'X-Token: ***'")
+    assert "secret" not in repr(spec) and "abc-1" not in repr(spec)
+    monkeypatch.delenv("MY_KEY")
+    with pytest.raises(InputError, match="MY_KEY is missing or empty"):
+        spec.access()
 
 
 def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
@@ -50,6 +64,9 @@ def test_a_folder_may_have_blanks_in_its_name(tmp_path: Path) -> None:
         ("", "vlm is empty"),
         ("nano other", "'other' follows 'nano', which is no address"),
         (f"{URL} a b", "got 3 words"),
+        ("nano --header 'a: b'", "--header is for an endpoint, and 'nano' is no address"),
+        (f"{URL} m --header nonsense", "--header takes the name of a header, a colon and its value"),
+        (f"{URL} m --rpm -3", "--rpm must be a positive number"),
         ("nano --dialect openai", "--dialect is for an endpoint, and 'nano' is no address"),
         (f"{URL} m --dialect klingon", "dialect must be one of"),
         (f"{URL} m --max-tokens many", "--max-tokens: invalid int value: 'many'"),
@@ -91,9 +108,9 @@ def test_the_key_comes_from_the_environment_when_it_is_needed(monkeypatch: pytes
         if value is not None:
             monkeypatch.setenv("ATLASKIT_TEST_KEY", value)
         with pytest.raises(InputError, match="ATLASKIT_TEST_KEY is missing or empty"):
-            spec.key()
+            spec.access()
     monkeypatch.setenv("ATLASKIT_TEST_KEY", "very-secret-key")
-    assert spec.key() == {"api_key": "very-secret-key"}
+    assert spec.access() == {"api_key": "very-secret-key"}
     assert "very-secret-key" not in f"{spec} {spec!r} {spec.settings} {serve(spec)!r} {serve(spec).parameters}"
 
 

@@ -13,6 +13,7 @@ from atlaskit.models.presets import Preset
 from atlaskit.models.protocol import MOST_IMAGES
 from atlaskit.models.serving import hardware
 from atlaskit.models.serving.install import Build, image_processing
+from atlaskit.models.serving.plan import OVERHEAD, USED, sequences
 from atlaskit.models.serving.weights import has_linear_attention, served_family
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key"})
@@ -81,6 +82,21 @@ class ServerFlags:
         is_split = self.tensor_parallel > 1 or any(each.replace("_", "-").startswith(SPLITS) for each in self.arguments)
         return build == "serve-cpu" and not is_split and (self.data_parallel != 1 or hardware.memory_nodes() == 1)
 
+    def most_sequences(self, model: str, build: Build, in_flight: int) -> int:
+        """Return how many requests the server may run at once.
+
+        vLLM's 1,024 sizes graphs and caches for requests that never come; and with linear attention
+        there must not be more than it has states for.
+        """
+        if not has_linear_attention(model) or (build == "serve-gpu" and not hardware.gpu_gib()):
+            return in_flight
+        if build == "serve-cpu":
+            most = sequences(model, hardware.kv_cache_gib(int(self.data_parallel)) * 2**30)
+        else:
+            memory = self.tensor_parallel * (USED * hardware.gpu_gib() * 2**30 - OVERHEAD)
+            most = sequences(model, memory, 1 if "fp8" in self.arguments else 2)
+        return min(in_flight, most or in_flight)
+
     def command(
         self,
         python: str,
@@ -112,7 +128,7 @@ class ServerFlags:
             # As long as fits into memory. By default vLLM does not start if the full one does not.
             "max-model-len": "auto",
             "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES, "video": 0}),
-            "max-num-seqs": in_flight,  # vLLM's 1,024 sizes graphs and caches for requests that never come
+            "max-num-seqs": self.most_sequences(model, build, in_flight),
             # If a JSON grammar allows any whitespace, a weak model may emit it forever.
             "structured-outputs-config": json.dumps({"backend": "guidance", "disable_any_whitespace": True}),
             "tensor-parallel-size": self.tensor_parallel,

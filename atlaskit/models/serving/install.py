@@ -87,6 +87,13 @@ def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
     return str(folder / "bin" / "python")
 
 
+def missing_in(build: Build) -> Path | None:
+    """Return where `interpreter` would install vLLM; None if vLLM is there already."""
+    folder = default_folder() / build
+    is_there = importlib.util.find_spec("vllm") is not None or _is_installed(folder, build)
+    return None if is_there else folder
+
+
 def fitting_build() -> Build:
     """Return the build for this machine: for GPUs if NVIDIA's driver lists one, else for CPUs."""
     return "serve-gpu" if has_nvidia_gpu() else "serve-cpu"

@@ -18,6 +18,7 @@ from typing import Any
 from atlaskit.errors import InputError
 from atlaskit.models.presets import Preset, family_of, preset_named
 from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.models.serving.install import Build
 from atlaskit.models.serving.weights import resolve_model
 
 PUBLISHED = Path(__file__).with_name("published.json")
@@ -133,6 +134,47 @@ def _planned(model: str, sizes: Sizes, gb: float, k: int, cell: int) -> Plan:
     counts = [max(0, int((USED * gb * 2**30 - OVERHEAD - sizes.parameters * width) // each)) for width in (2, 1)]
     is_fp8 = counts[0] < min(ENOUGH, counts[1])
     return Plan(model, gb, is_fp8, sizes.parameters * (2 - is_fp8), k, cell, context, each, counts[is_fp8])
+
+
+def sequences(model: str, cache: float, weights: float = 0.0) -> int | None:
+    """Return how many conversations may run at once, by the states that linear attention keeps.
+
+    vLLM 0.33 fails after minutes of loading if it may run more than it has states for. None for a
+    model without such states, or one whose configuration is not known.
+
+    Args:
+        model: A folder, or the name of a model on the hub.
+        cache: Bytes of memory for the weights, and for keys, values and states.
+        weights: Bytes of each parameter in it.
+    """
+    try:
+        sizes = sizes_of(config_of(model), model)
+    except InputError:
+        return None
+    return max(1, int((cache - weights * sizes.parameters) // sizes.state)) if sizes.state else None
+
+
+def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
+    """Return what a user should know before a server starts, as sentences; [] for nothing.
+
+    Args:
+        model: A folder, or the name of a model on the hub.
+        build: vLLM's build.
+        missing: Where vLLM will be installed, if it is missing.
+    """
+    told = list[str]()
+    if missing is not None:
+        told.append(f"vLLM is not here yet: it and PyTorch, some gigabytes, will be installed into {missing}.")
+    if build == "serve-cpu" and not Path(model).is_dir():
+        try:
+            size = f"{2 * sizes_of(config_of(model), model).parameters / 2**30:.0f} GB of "
+        except InputError:
+            size = ""
+        told.append(
+            f"This machine has no NVIDIA GPU: {model} ({size}weights) will run on its processor, where each call is "
+            "slow, and a search makes dozens. nano is made for a processor."
+        )
+    return told
 
 
 def published() -> dict[str, Any]:

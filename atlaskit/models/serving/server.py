@@ -10,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import cached_property
@@ -30,6 +30,7 @@ from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.models.serving import install, kept
 from atlaskit.models.serving.flags import Copies, ServerFlags, environment
 from atlaskit.models.serving.kept import KeptServer
+from atlaskit.models.serving.plan import concerns
 from atlaskit.models.serving.process import POLL_S, ServerProcess, free_port, is_free, served_models
 from atlaskit.models.serving.progress import Progress
 from atlaskit.models.serving.weights import resolve_model, served_name
@@ -56,6 +57,8 @@ class Server:
         vlm: The client of the running server, or None.
         log: The server's log file if it was started here, or None. An orderly stop deletes it.
         keeps: Whether a server that is started here is then left to its supervisor, for others.
+        agree: Called before a server is started here that takes long or much, with what the user
+            should know; it may raise. None: nobody is asked.
         kept: The server in use, if it is left to a supervisor, here or by another command; or None.
     """
 
@@ -77,6 +80,7 @@ class Server:
         self.vlm: VLM | None = None
         self.log: Path | None = None
         self.keeps = False
+        self.agree: Callable[[Sequence[str]], None] | None = None
         self.kept: KeptServer | None = None
         self._python, self._in_flight = python, in_flight
         self._name = ""
@@ -181,7 +185,7 @@ class Server:
     def _find(self) -> VLM | None:
         """Return the client of a server of this model that runs already, or None."""
         if self.spec.is_address:
-            return self._new_client(self.model, self.spec.name, **self.spec.key())
+            return self._new_client(self.model, self.spec.name, **self.spec.access())
         if (shared := next((twin.vlm for twin in _twins(self) if twin.vlm), None)) is not None:
             return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
         if self.keeps and (server := kept.find(self.name)):
@@ -209,6 +213,9 @@ class Server:
         if cancel is not None and cancel.is_set():
             raise ServerError(f"The start of {self.model} was cancelled.")
         build = install.fitting_build()
+        missing = None if self._python else install.missing_in(build)
+        if self.agree is not None and (sentences := concerns(self.model, build, missing)):
+            self.agree(sentences)
         if build == "serve-gpu":
             kept.free_gpu()
         python = str(self._python or install.interpreter(build))
@@ -235,7 +242,7 @@ class Server:
         return self._new_client(f"{url}/v1", self.name, dialect=dialect)
 
     def _new_client(self, url: str, name: str | None, **own: Any) -> VLM:
-        return VLM(url, name, in_flight=self._in_flight, **{**self.spec.settings, **own})
+        return VLM(url, name, in_flight=self._in_flight, **{**self.spec.settings, **self.spec.limits, **own})
 
     def _end(self, *, keep_log: bool) -> None:
         process, self._process, self.vlm = self._process, None, None

@@ -203,3 +203,24 @@ def test_the_dtype_is_the_fastest_of_the_processor(tmp_path: Path, cpuinfo: str 
     if cpuinfo is not None:
         (tmp_path / "cpuinfo").write_text(cpuinfo)
     assert hardware.fast_dtype(tmp_path / "cpuinfo") == dtype
+
+
+@pytest.mark.parametrize(
+    ("model", "build", "gib", "most"),
+    [
+        ("Qwen/Qwen3.6-35B-A3B", "serve-gpu", 80.0, 16),
+        ("Qwen/Qwen3.6-35B-A3B", "serve-gpu", 77.0, 7),  # weights of 70 GB leave room for few states
+        ("Qwen/Qwen3.6-35B-A3B", "serve-cpu", 0.0, 8),
+        ("Qwen/Qwen3.6-27B", "serve-cpu", 0.0, 3),
+        ("Qwen/Qwen3-VL-8B-Instruct", "serve-cpu", 0.0, 16),  # keeps no states
+        ("somebody/qwen3.5-of-unknown-size", "serve-gpu", 24.0, 16),
+    ],
+)
+def test_no_more_requests_run_at_once_than_there_are_states_for(
+    model: str, build: Build, gib: float, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """vLLM 0.33 would fail after minutes of loading (vllm#49064)."""
+    monkeypatch.setattr(hardware, "gpu_gib", lambda: gib)
+    monkeypatch.setattr(hardware, "kv_cache_gib", lambda copies: 1)
+    flags = flags_of(ServerFlags().command("python", model, model, 8123, build))
+    assert int(flags["--max-num-seqs"]) == most

@@ -95,10 +95,13 @@ PARAMETERS = {
     "Qwen/Qwen3-VL-2B-Instruct": 2.13e9,
     "Qwen/Qwen3-VL-4B-Instruct": 4.44e9,
     "Qwen/Qwen3-VL-8B-Instruct": 8.77e9,
+    "Qwen/Qwen3.6-27B": 27.4e9,
+    "Qwen/Qwen3.8-27B": 27.4e9,
     "Qwen/Qwen3-VL-30B-A3B-Instruct": 31.1e9,
+    "Qwen/Qwen3.6-35B-A3B": 35.1e9,
     "Qwen/Qwen3.5-35B-A3B": 35.1e9,
 }
-"""Parameters of the published weights; of the last, without what predicts further tokens."""
+"""Parameters of the published weights; from Qwen3.5 on, without what predicts further tokens."""
 
 
 @pytest.mark.parametrize("name", published())

@@ -1,0 +1,322 @@
+"""What an endpoint's refusal says: its words, when to come back, what it is about, and what helps.
+
+`RULES` is the one table. The code, the type and the words of an error are read together, as plain
+words ("rate_limit_exceeded", "RateLimitExceeded" and "Rate limit exceeded" are the same); the
+status counts where they say nothing, or what may mean two things. Nothing here makes a request, and
+every text is cut before it is searched.
+
+What services send was read in their documentation and in reports of their users, last in November
+2026: OpenAI, Azure, Anthropic, Gemini, Mistral, OpenRouter, Groq, gateways to Bedrock, LiteLLM;
+vLLM, SGLang, llama.cpp, LM Studio, Ollama.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from atlaskit import limits
+from atlaskit.errors import printable
+from atlaskit.models.delays import delay, fields_of
+
+LONGEST_WORDS = 300
+"""Characters of an endpoint's words that a message quotes."""
+PASSING = frozenset({408, 409, 425, 429})
+"""Statuses that may pass, beside the server's own errors (5xx)."""
+NESTED = ("error", "message", "detail", "msg", "errors", "error_message", "error_description", "status_msg")
+"""Fields that hold an error's words, in order of precedence."""
+CODES = re.compile(r"code|.*_?(code|type)|status|reason|quota.*|err(no)?|title|kind", re.IGNORECASE)
+"""Fields that hold an error's code or type."""
+CODE_HEADERS = re.compile(r"x-.*err.*(type|code)")
+HELD = frozenset({0, *range(400, 500), 500, 501}) - {401, 408, 425, 429}
+"""Statuses with which endpoints refuse what a request holds; 0 for an error in a success."""
+ASKED = frozenset({0, 400, 401, 402, 403, 412, 423, 429})
+"""Statuses with which they refuse who asks, or how often."""
+COMING = frozenset({0, 429, *range(500, 600)}) - {501, 504}
+"""Statuses with which a server says that it is not ready."""
+ANY = frozenset(range(600))
+
+
+class Rule(NamedTuple):
+    """What errors of one kind look like, and what helps."""
+
+    kind: str
+    statuses: frozenset[int]
+    """Statuses that they come with."""
+    says: str = ""
+    """What their plain words contain, one pattern a line, with the names in `PARTS`; the first rule
+    that matches counts. Nothing: any words."""
+    cure: str = ""
+    """What to do, to end a sentence with. {context}, {images} and {cell} stand for what the dialect
+    and the words tell."""
+    is_final: bool = False
+    """Whether the same endpoint gives the error to every call of a search."""
+
+
+USED_UP = "its quota or credit is used up, so waiting does not help"
+SMALLER = "use a smaller k or cell, or raise its limit on the size of a request"
+PARTS = {
+    "IMAGE": r"\b(images?|pictures?|photos?|data ur[il])\b",
+    "SIZE": r"(\d ?([kmg]i?b|b|mega\w+|kilo\w+|mp)\b|\bbytes?\b|pixel|\bpx\b|\d ?[x×*] ?\d|dimension|resolution"
+    r"|width|height|\bsizes?\b|\b(long|short)\w* (side|edge)|encoder cache|with length)",
+    "MORE": r"(exceed|too (large|big|many|high|wide|tall|long)|(larg|bigg|great|long|small|high)er|more than|above"
+    r"|\bover\b|\bmax|at most|up to|limit|no more|must be|within|below|[<>≤≥])",
+    "MOST": r"(at most|only|exactly|single|up to|no more than|limit( of| to)?:?|max\w*( of)?:?)",
+    "LIMIT": r"(limit|maximum|at most|exceeds?|up to|only)( is| of| to)?:?",
+    "ONE": r"(1|one|a single)\b",
+    "PREPARED": "(loaded|enabled|installed|supported|configured)",
+    "SIGHT": r"(vision|multimodal|images?|visual)",
+}
+OFTEN = Rule(
+    "used up", ASKED, "exceeded.{1,6}current.quota\nquota.{0,200}(exceeded|reached)\nusage limit", USED_UP, True
+)
+"""Said of a quota that is used up, and by Gemini also of a rate: then with a delay."""
+RULES = (
+    Rule("flagged", HELD, r"""
+        flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)|data ?inspection
+        (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content"""),
+    Rule("used up", ASKED, r"""
+        insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required|requires? more credits
+        (out of|not enough|no( more)?|all (available|your)) (credit|balance|funds)|billing.?(hard.?)?limit|\b[rt]pd\b
+        (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(low|exhausted|depleted|insufficient|used up|exceeded)
+        (per.?|/ ?|(for|every|each) (the |this )?|\bto|24 ?)(day|week|month|h(ours)?)\b|24 ?h(ours)?\b|\bby day\b
+        (daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap|budget|allowance)|arrearage|unpaid|overdue
+        (account|billing|subscription).{0,8}(not active|inactive|deactivated)|exceeded current quota error
+        余额不足|欠费""",
+        USED_UP, True),
+    Rule("too large", HELD | {429}, r"""
+        request too large|reduce your (message|prompt|input|request)|exceed\w*( \w+){0,4} (request|payload|body) size
+        \b(request|payload|body|entity|upload|content length)\w*( \w+){0,3} too (large|big)
+        \b(request|payload|body|entity|upload|content length)\b.{0,30}size.{0,30}exceed
+        \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}(bytes|[km]i?b\b)""",
+        SMALLER),
+    Rule("busy", ANY, r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase"),
+    OFTEN,
+    Rule("busy", ANY, r"""
+        rate.?limit|too (many|frequent) (\w+ ){0,2}(requests|calls)|requests? too (frequent|often|fast|many)
+        request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙|并发
+        concurren\w+ .{0,30}(limit|exceed|max|too)|(limit|number|max\w*|many) .{0,20}concurren"""),
+    Rule("no images", HELD, r"""
+        images?( (input|content|url|part|type)s?)*( are| is)? (not (supported|allowed|accepted)|unsupported)
+        unsupported (content|modality|input).{0,20}image|mmproj|not a (multimodal|vision)|text only model
+        (not|n t|cannot|unable to) (support|accept|allow|understand)\w* (\w+ ){0,2}SIGHT
+        (not|n t|cannot|unable to) (process|handle|see|read) images|no .{0,30}that support SIGHT
+        required for SIGHT input|(has|have|with) no SIGHT|\bno (vision|multimodal|image support)
+        (vision|multimodal).{0,20}(disabled|missing)
+        SIGHT( add on| adapter| support| input| encoder| projector| module| tower)? (is |are )?(not|n t) PREPARED
+        image url.{0,30}only supported by|unknown variant image url|invalid content type.{0,40}image url""",
+        "it takes no images: serve a vision-language model (llama.cpp: with --mmproj)", True),
+    Rule("model", HELD, r"""
+        \b(models?|deployment)\b.{0,100}?(not found|does(n t| not) exist|not exist|no such|not available)
+        \b(models?|deployment)\b.{0,100}?(not a valid|not loaded)|no endpoints found
+        (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first|no models? loaded""",
+        "", True),
+    Rule("busy", COMING - {500}, r"""
+        \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b|starting up|cold start
+        queue.{0,9}full|try again|retry|please wait|maximum pending"""),
+    Rule("busy", COMING, r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model|model.{0,40}\bloading"),
+    Rule("key", frozenset({0, 400, 401, 403}), r"""
+        api.?key|authenti|authori[sz]|credential|\bbearer\b|access token|permission denied
+        (invalid|missing) (token|key)""",
+        "", True),
+    Rule("image size", HELD, r"""
+        IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
+        (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
+        "{cell}"),
+    Rule("one image", HELD, r"""
+        MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE|one image (per|at a time)
+        (multiple|more than (1|one)) images""",
+        "{images}", True),
+    Rule("few images", HELD, r"""
+        MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d|too many (.{0,20} )?images
+        number of images""",
+        "{images}"),
+    Rule("thinking", HELD, "enable thinking must be set to false",
+        "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so", True),
+    Rule("stream", HELD, "only supports? stream|stream mode|stream.{0,20}must be (set to )?true",
+        "it answers in streams alone: --dialect hosted,stream=true"),
+    Rule("secure", HELD, r"https? request (was sent )?to (an? )?https (server|port)",
+        "it speaks TLS: pass its address with https://", True),
+    Rule("too long", HELD, r"""
+        context (length|window|size|limit)|maximum context|max model len|\bn ctx\b|too (long|many (\w+ )?tokens)
+        (prompt|input|string) above max|range of input length
+        (input|prompt)\b.{0,60}(exceed|longer|larger|more than).{0,40}(token|length)""",
+        "use a smaller k or cell, or {context}"),
+    Rule("place", frozenset({0, 404, 405}), "unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
+        "", True),
+    Rule("too large", frozenset({413}), "", SMALLER),
+    Rule("gateway", frozenset({504, 524}), "",
+        "raise the gateway's time-out, which is shorter than the model's answer"),
+    Rule("refused", frozenset({0}), r"""
+        invalid (request|argument|parameter|value)|bad request|(un|not )support|unprocessable"""),
+)  # fmt: skip
+
+
+def _pattern(says: str) -> re.Pattern[str]:
+    """Return the pattern of a rule's lines, with the parts in place of their names."""
+    joined = "|".join(line.strip() for line in says.strip().split("\n"))
+    return re.compile(re.sub("[A-Z]{3,}", lambda name: PARTS[name[0]], joined))
+
+
+PATTERNS = {rule: _pattern(rule.says) for rule in RULES}
+BY_STATUS = {401: "key", 402: "used up", 403: "key", 404: "place", 405: "place", 429: "busy", 529: "busy"}
+"""What an error is about by its status alone, or by a code that is one."""
+CURES = {
+    **{rule.kind: rule.cure for rule in RULES},
+    "busy": "it is busy: try again later",
+    "redirect": "pass the address that it redirects to",
+}
+FINAL = frozenset({"redirect", *(rule.kind for rule in RULES if rule.is_final)})
+MORE_IMAGES = {
+    "vllm": "start it with --limit-mm-per-prompt '{\"image\": 16}'",
+    "sglang": "start it with --limit-mm-data-per-request '{\"image\": 16}'",
+}
+"""What makes a server take more images a request, by dialect."""
+LONGER_CONTEXT = {
+    "vllm": "start it with a larger --max-model-len",
+    "sglang": "start it with a larger --context-length",
+    "llamacpp": "start it with a larger context (-c)",
+    "ollama": "give it a larger context (OLLAMA_CONTEXT_LENGTH)",
+    "lmstudio": "load the model with a larger context",
+}
+"""What lets a server take longer prompts, by dialect."""
+SIDE = re.compile(
+    r"(\d{3,6})(?: ?[x×*] ?\d{3,6})? ?(?:pixels?|px)|(?:pixels?|size|dimensions?|side|edge)\W{1,3}(\d{3,6})\b"
+)
+WEIGHT = re.compile(r"(\d{1,10}(?:\.\d{1,3})?) ?(k|m|byte)(?:i?b\b|s)")
+BYTES = {"k": 2**10, "m": 2**20, "byte": 1}
+TITLE = re.compile(r"<title[^<>]{0,200}>([^<]{0,300})", re.IGNORECASE)
+GROUPED = re.compile(r"(?<=\d),(?=\d{3})")
+"""The comma in a number such as 17,408."""
+WORD_ENDS = re.compile(r"(?<=[a-z])(?=[A-Z])|[_\-\"'`*\s]+")
+"""Where a word of a code ends, and what stands between words."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What an error says."""
+
+    words: str = ""
+    """The endpoint's own words, on one printable line; "" for none."""
+    wait_s: float | None = None
+    """Seconds the endpoint asks to wait; None if it does not say."""
+    kind: str = ""
+    """The kind of its rule; "" for anything else. "busy" is a refusal before a model saw it, which
+    is answered after a while."""
+
+
+def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation:
+    """Return what an error says.
+
+    Args:
+        status: The HTTP status, or the code in an error that came with status 200.
+        headers: The answer's headers, with lower-case names.
+        page: The answer's body.
+    """
+    text = page[: limits.ERROR].decode(errors="replace")
+    body: Any = None
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        text = _title(text)
+    words = limits.cut(words_of(body) or ("" if isinstance(body, dict | list) else text), limits.WORDS)
+    codes = [str(value) for name, value in fields_of(body) if CODES.fullmatch(name) and isinstance(value, str | int)]
+    codes += [value for name, value in headers.items() if CODE_HEADERS.fullmatch(name)]
+    wait_s = delay(headers, body, f"{words} {limits.cut(text, limits.WORDS)}")
+    return Explanation(one_line(words), wait_s, _kind(status, words, codes, wait_s))
+
+
+def _kind(status: int, words: str, codes: list[str], wait_s: float | None) -> str:
+    """Return what an error is about."""
+    everything = plain(limits.cut(f"{words} | {' | '.join(codes)}", limits.WORDS))
+    for rule in RULES:
+        if rule is OFTEN and wait_s is not None:
+            continue
+        if status in rule.statuses and PATTERNS[rule].search(everything):
+            return rule.kind
+    if status == 503 and wait_s is not None:
+        return "busy"
+    return next((BY_STATUS[code] for code in map(_number, codes) if code in BY_STATUS), BY_STATUS.get(status, ""))
+
+
+def plain(text: str) -> str:
+    """Return a text in small letters, with one blank between words, also those of codes."""
+    return WORD_ENDS.sub(" ", GROUPED.sub("", text)).lower()
+
+
+def _number(code: str) -> int:
+    return int(code) if code.isdecimal() and len(code) == 3 else 0
+
+
+def cure(explanation: Explanation, dialect: str) -> str:
+    """Return what to do about an error, by its kind and words; "" where nothing is known.
+
+    Args:
+        explanation: What the error says.
+        dialect: The name of the endpoint's dialect.
+    """
+    return CURES.get(explanation.kind, "").format(
+        images=MORE_IMAGES.get(dialect, "use a model or a server that takes 16 images a request"),
+        context=LONGER_CONTEXT.get(dialect, "a server with a longer context"),
+        cell=_smaller_cell(plain(explanation.words)),
+    )
+
+
+def _smaller_cell(words: str) -> str:
+    """Return which cell makes an image as small as an error wants it."""
+    sides = [int(first or second) for first, second in SIDE.findall(words)]
+    if sides:
+        most = min(sides)
+        return f"use a smaller cell: with k = 8 one of {most // 8}, as no side may exceed {most:,} pixels"
+    weights = [float(number) * BYTES[unit] for number, unit in WEIGHT.findall(words)]
+    if weights:
+        return f"use a smaller cell, so that no image exceeds {min(weights) / 2**20:.3g} MB"
+    return "use a smaller cell, so that each image is smaller"
+
+
+def one_line(words: str) -> str:
+    """Return an endpoint's words on one printable line of at most `LONGEST_WORDS` characters."""
+    return printable(" ".join(words.split()), LONGEST_WORDS).rstrip(". ")
+
+
+def words_of(body: Any, depth: int = 0) -> str:
+    """Return the words of an error in a parsed body; "" if it has none.
+
+    OpenRouter and LiteLLM put the provider's own error beside their general one: both are returned.
+    """
+    if depth >= 6:
+        return body if isinstance(body, str) else ""
+    match body:
+        case str() if body.lstrip()[:1] in ("{", "["):  # the text may itself be the JSON of an error
+            try:
+                return words_of(json.loads(body), depth + 1) or body
+            except (ValueError, RecursionError):
+                return body
+        case str():
+            return body
+        case list():
+            return "; ".join(filter(None, (words_of(each, depth + 1) for each in body[:3])))
+        case dict():
+            named = (body.get(name) for name in NESTED)
+            others = (value for value in body.values() if isinstance(value, dict))
+            words = next(filter(None, (words_of(each, depth + 1) for each in (*named, *others))), "")
+            place = body.get("loc") or body.get("param")
+            if words and isinstance(place, list | str) and str(place) and depth:
+                where = ".".join(map(str, place)) if isinstance(place, list) else place
+                words = words if where in words else f"{where}: {words}"
+            metadata = body.get("metadata")
+            raw = metadata.get("raw") if isinstance(metadata, dict) else None
+            more = words_of(raw, depth + 1) if isinstance(raw, str | dict) else ""
+            return f"{words} ({more})" if words and more and more not in words else words or more
+    return ""
+
+
+def _title(text: str) -> str:
+    """Return the title of an HTML page, and any other text as it is."""
+    if not text.lstrip()[:9].lower().startswith(("<!doctype", "<html", "<?xml")):
+        return text
+    found = TITLE.search(text)
+    return found[1] if found else ""

@@ -1,0 +1,118 @@
+"""When an endpoint wants to be asked again, in the spellings of services."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from atlaskit.models.delays import delay
+
+NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
+UNTIL = NOW + timedelta(seconds=500)
+EPOCH_S = UNTIL.timestamp()
+ZULU = UNTIL.strftime("%Y-%m-%dT%H:%M:%SZ")
+DATE = format_datetime(UNTIL, usegmt=True)
+
+
+@pytest.fixture(autouse=True)
+def _now(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("atlaskit.models.delays.time", SimpleNamespace(time=NOW.timestamp))
+
+
+HEADERS: list[tuple[dict[str, str], float | None]] = [
+    ({"retry-after": "90"}, 90),
+    ({"retry-after": "90s"}, 90),
+    ({"retry-after": "1m30s"}, 90),
+    ({"retry-after": "PT1M30S"}, 90),
+    ({"retry-after": "1d"}, 86_400),
+    ({"retry-after": "0"}, 0),
+    ({"retry-after": UNTIL.isoformat()}, 500),
+    ({"retry-after": DATE}, 500),
+    ({"retry-after-ms": "1500"}, 1.5),
+    ({"x-ms-retry-after-ms": "1500", "retry-after": "2"}, 1.5),
+    ({"x-retry-in": "500ms"}, 0.5),
+    ({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1m30s"}, 90),
+    ({"x-ratelimit-reset-requests": "8.64s"}, 8.64),
+    ({"x-ratelimit-reset-requests": "120ms"}, 0.12),
+    ({"x-ratelimit-reset": f"{EPOCH_S:.0f}"}, 500),
+    ({"x-ratelimit-reset": f"{EPOCH_S * 1e3:.0f}"}, 500),
+    ({"x-ratelimit-reset": f"{EPOCH_S * 1e6:.0f}"}, 500),
+    ({"x-ratelimit-reset-after": "3.5"}, 3.5),
+    ({"x-rate-limit-reset-ms": "1500"}, 1.5),
+    ({"anthropic-ratelimit-requests-reset": ZULU, "anthropic-ratelimit-requests-remaining": "0"}, 500),
+    ({"ratelimit": '"default";r=0;t=30'}, 30),
+    ({"ratelimit": "limit=9, remaining=0, reset=30"}, 30),
+    ({"ratelimit-reset": "12"}, 12),
+    ({"x-ratelimit-remaining": "90", "x-ratelimit-limit": "100", "x-ratelimit-reset": "60"}, None),
+    ({"retry-after": "soon"}, None),
+]
+
+
+@pytest.mark.parametrize(("headers", "seconds"), HEADERS)
+def test_headers_tell_a_delay(headers: dict[str, str], seconds: float | None) -> None:
+    assert delay(headers) == (None if seconds is None else pytest.approx(seconds, abs=1e-3))
+
+
+def test_the_window_that_is_used_up_counts() -> None:
+    headers = {
+        "x-ratelimit-limit-requests": "30",
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "1m30s",
+        "x-ratelimit-limit-tokens": "6000",
+        "x-ratelimit-remaining-tokens": "5000",
+        "x-ratelimit-reset-tokens": "6m0s",
+    }
+    assert delay(headers) == 90
+    assert delay({**headers, "x-ratelimit-remaining-tokens": "0"}) == 360
+
+
+BODIES: list[tuple[Any, float]] = [
+    ({"error": {"retry_after": 20}}, 20),
+    ({"error": {"retryAfterMs": 1500}}, 1.5),
+    ({"error": {"retry_after_ms": 1500}}, 1.5),
+    ({"retryAfter": "90s"}, 90),
+    ({"error": {"details": [{"retryDelay": "34s"}]}}, 34),
+    ({"error": {"details": [{"retryDelay": {"seconds": 34}}]}}, 34),
+    ({"error": {"metadata": {"headers": {"X-RateLimit-Reset": f"{EPOCH_S * 1e3:.0f}"}}}}, 500),
+    ({"error": {"metadata": {"raw": json.dumps({"error": {"retry_after": 20}})}}}, 20),
+    ({"reset_at": ZULU}, 500),
+    ({"resetTime": int(EPOCH_S)}, 500),
+    ({"resets_in_seconds": 40}, 40),
+    ({"wait_seconds": 7}, 7),
+    ({"estimated_time": 20.5}, 20.5),
+]
+
+
+@pytest.mark.parametrize(("body", "seconds"), BODIES)
+def test_fields_tell_a_delay(body: Any, seconds: float) -> None:
+    assert delay({}, body) == pytest.approx(seconds, abs=1e-3)
+
+
+WORDS: list[tuple[str, float | None]] = [
+    ("Please try again in 1m20.5s.", 80.5),
+    ("Please retry after 20 seconds", 20),
+    ("retry after 20", 20),
+    ("Retry in 2 minutes and 5 seconds.", 125),
+    ("try again in a minute", 60),
+    ("Quota resets tomorrow; try again in one hour", 3600),
+    (f"Limit resets at {ZULU}", 500),
+    (f"wait until {DATE}", 500),
+    ("wait 250ms", 0.25),
+    ('{"retryDelay": "34s"}', 34),
+    ("retry 3 times", None),
+    ("try again after 3 attempts", None),
+]
+
+
+@pytest.mark.parametrize(("words", "seconds"), WORDS)
+def test_words_tell_a_delay(words: str, seconds: float | None) -> None:
+    assert delay({}, None, words) == (None if seconds is None else pytest.approx(seconds, abs=1e-3))
+
+
+def test_a_time_that_has_passed_is_no_delay() -> None:
+    assert delay({"x-ratelimit-reset": f"{NOW.timestamp() - 60:.0f}"}) == 0
