@@ -91,7 +91,7 @@ def runs_of(seed: int) -> list[Run]:
                         search = ak.Search(traversal=strategy, **SMALL)
                         result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
                         cost = result.total
-                        row = (cost.calls, cost.tokens, result.rounds, len(result.evidence), result.coverage)
+                        row = (cost.calls, cost.tokens, result.rounds, len(result.evidence), result.explored)
                         runs.append(Run(seed, name, strategy, kind, bool(result.is_right), *row))
     return runs
 

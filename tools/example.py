@@ -152,7 +152,7 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "worker_calls": str(result.usage["worker"].calls),
         "tokens": f"{total.tokens / 1000:.0f}K",
         "image_share": f"{total.image_tokens / total.tokens:.0%}".replace("%", " %"),
-        "coverage": percent(result.coverage),
+        "coverage": percent(result.explored),
         "seen": f"{seen:,}",
         "seen_share": percent(seen / frames),
         "paper_fps": f"{PAPER_FRAMES / 1500:.0f}",

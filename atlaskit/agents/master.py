@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from atlaskit.agents import prompts
 from atlaskit.agents.prompts import DecisionCall, GlanceCall
 from atlaskit.agents.run import Run, prediction, request_for
 from atlaskit.agents.strategies import Frontier
-from atlaskit.agents.worker import Visit
 from atlaskit.environment.actions import AddToScratchpad, Claim
 from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.grid import Grid, unseen_over
@@ -30,6 +29,7 @@ from atlaskit.runs.events import (
     Call,
     Cite,
     Decision,
+    Event,
     Failure,
     SheetRecord,
     UnfollowedRecord,
@@ -43,6 +43,26 @@ MAX_UNANSWERED = 3
 in which no worker got a reply, in different regions: a server may refuse the frames of one."""
 SAME_IOU = 0.5
 """Two answers in intervals agree from this IoU on."""
+
+
+class Sortie(Protocol):
+    """What came of one sending of a worker: a visit or a look."""
+
+    @property
+    def region(self) -> Grid:
+        """The region, or the first of several stretches."""
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """What happened in it."""
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether no call of it reached the model."""
+
+    @property
+    def refusal(self) -> str:
+        """The failure after which no call of the run can succeed; empty if there was none."""
 
 
 @dataclass
@@ -83,7 +103,7 @@ class Master:
         self.run.failure = str(outcome)
         self.run.log(Failure.of("decision" if kind is Vote else kind.kind, outcome, round=self.round, **shown))
 
-    def silence(self, visits: Sequence[Visit] = ()) -> Literal["seconds", "model"] | None:
+    def silence(self, visits: Sequence[Sortie] = ()) -> Literal["seconds", "model"] | None:
         """Return why no replies come: the "model", or the "seconds" are over; None if they come.
 
         Args:

@@ -15,10 +15,11 @@ from typing import Any, ClassVar, Protocol, Self
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.prompts import Call
+from atlaskit.agents.schemas import AbsentAnswer
 from atlaskit.agents.settings import caution
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.question import Answered, Kind, Question, Span, as_question
+from atlaskit.environment.question import ABSENT, Answered, Kind, Question, Span, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError, printable, reason
@@ -242,6 +243,8 @@ def prediction(question: Question, decision: Any) -> Answered:
     The ends of an interval are sorted, because no schema can force a model to give the start first.
     Several intervals are in order of time, and one where they overlap or touch.
     """
+    if isinstance(decision, AbsentAnswer):
+        return ABSENT
     if question.several:
         return merged(map(_ordered, decision.intervals))
     if question.kind == "when":

@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from atlaskit.environment.actions import ACTIONS, Action, Claim, word_of
 from atlaskit.environment.mdp import LegalSet, Traversal
-from atlaskit.environment.question import Kind
+from atlaskit.environment.question import Kind, Question
 from atlaskit.models.protocol import ParametricSchema, among
 
 P = ParamSpec("P")
@@ -32,6 +32,10 @@ MOST_CITED = 64
 """Labels or cells cited in one list."""
 MOST_INTERVALS = 4
 """Intervals that one review may name."""
+MOST_STRETCHES = 8
+"""Stretches that one reply may ask to see next."""
+MOST_KEPT = 16
+"""Frames that one reply may keep."""
 MOST_ANSWERED = 16
 """Intervals that one answer to a when-question may have."""
 MOST_COUNTED = 10_000
@@ -70,6 +74,13 @@ class PlanAnswer(TaskAnswer):
     """What to look for, and how."""
 
     traversal: Traversal
+
+
+class AbsentAnswer(Answer):
+    """What is asked for is not there."""
+
+    reasoning: Text
+    absent: Literal[True] = True
 
 
 class CaptionAnswer(Answer):
@@ -217,6 +228,16 @@ def decision_schema(
 def _decision_shape(
     kind: Kind, n_choices: int, duration_s: float, can_cite: bool, has_several: bool
 ) -> type[BaseModel]:
+    checks, fields = _answer_fields(kind, n_choices, duration_s, can_cite, has_several)
+    name = "Intervals" if has_several else kind.title()
+    return reply_model(f"{name}Answer", checks, reasoning=Text, **fields)
+
+
+def _answer_fields(
+    kind: Kind, n_choices: int, duration_s: float, can_cite: bool, has_several: bool
+) -> tuple[list[Any], dict[str, Any]]:
+    """Return what checks an answer to a question, and its fields beside the reasoning."""
+
     def cited(*names: str) -> dict[str, Any]:
         return {name: several(among("frames"), 0, MOST_CITED) for name in names} if can_cite else {}
 
@@ -224,22 +245,108 @@ def _decision_shape(
         second = Annotated[float, Field(ge=0, le=duration_s)]
         if has_several:
             interval = reply_model("AnsweredInterval", [has_a_span], start_s=second, end_s=second)
-            intervals = several(interval, 1, MOST_ANSWERED)
-            return reply_model("IntervalsAnswer", reasoning=Text, **cited("supporting"), intervals=intervals)
-        return reply_model(
-            "WhenAnswer", [has_a_span], reasoning=Text, **cited("supporting"), start_s=second, end_s=second
-        )
+            return [], {**cited("supporting"), "intervals": several(interval, 1, MOST_ANSWERED)}
+        return [has_a_span], {**cited("supporting"), "start_s": second, "end_s": second}
     if kind != "choice":
         answer = Annotated[int, Field(ge=0, le=MOST_COUNTED)] if kind == "count" else Words
-        return reply_model(f"{kind.title()}Answer", reasoning=Text, **cited("supporting"), answer=answer)
+        return [], {**cited("supporting"), "answer": answer}
     choice = one_of(tuple(range(n_choices)))
     weighed = reply_model("WeighedChoice", choice=choice, **cited("supporting", "contradicting"))
+    return [], {"weighed": several(weighed, n_choices, n_choices), "answer": choice}
+
+
+@cached_shape
+def _kept_shape() -> type[BaseModel]:
+    return reply_model("KeptCell", cell=among("cells"), description=Text, confidence=Confidence)
+
+
+def stretches(duration_s: float, most: int) -> Any:
+    """Return the type of a list of stretches of a video, in seconds."""
+    second = Annotated[float, Field(ge=0, le=duration_s)]
+    return several(reply_model("Stretch", start_s=second, end_s=second), 0, most)
+
+
+def plan_schema(duration_s: float, cells: tuple[int, ...]) -> ParametricSchema:
+    """Return the schema of a plan: what to look for, how long it lasts, where to look first.
+
+    Args:
+        duration_s: The video's duration, which bounds the stretches that a plan may name.
+        cells: The cells of the sheet, whose frames may be kept.
+    """
+    return ParametricSchema(_plan_shape(duration_s), (("cells", cells),))
+
+
+@cached_shape
+def _plan_shape(duration_s: float) -> type[BaseModel]:
     return reply_model(
-        "ChoiceAnswer",
+        "PlanAnswer",
         reasoning=Text,
-        weighed=several(weighed, n_choices, n_choices),
-        answer=choice,
+        search_task=Text,
+        settled_by=Literal["one", "first", "last", "all"],
+        lasts_s=Annotated[float, Field(ge=0, le=duration_s)],
+        keep=several(_kept_shape(), 0, MOST_KEPT),
+        look=stretches(duration_s, MOST_STRETCHES),
     )
+
+
+def look_schema(duration_s: float, cells: tuple[int, ...]) -> ParametricSchema:
+    """Return the schema of a look at some sheets: a note, frames to keep, where to look next."""
+    return ParametricSchema(_look_shape(duration_s), (("cells", cells),))
+
+
+@cached_shape
+def _look_shape(duration_s: float) -> type[BaseModel]:
+    return reply_model(
+        "LookAnswer",
+        note=Text,
+        keep=several(_kept_shape(), 0, MOST_KEPT),
+        look=stretches(duration_s, MOST_STRETCHES),
+    )
+
+
+def verdict_schema(
+    question: Question, duration_s: float, frames: tuple[int, ...] | tuple[str, ...], can_look: bool
+) -> ParametricSchema:
+    """Return the schema of a verdict: the answer, or which stretches to look at next.
+
+    Args:
+        question: The question, whose kind and choices the answer has.
+        duration_s: The video's duration.
+        frames: The frames that the answer can cite: labels of evidence, or indices of cells.
+        can_look: Whether it may ask for more looks in place of an answer.
+    """
+    has_labels = bool(frames) and isinstance(frames[0], str)
+    shape = _verdict_shape(
+        question.kind,
+        len(question.choices),
+        duration_s,
+        bool(frames),
+        question.several,
+        has_labels,
+        can_look,
+        question.can_be_absent,
+    )
+    return ParametricSchema(shape, (("frames", frames),) if frames else ())
+
+
+@cached_shape
+def _verdict_shape(
+    kind: Kind,
+    n_choices: int,
+    duration_s: float,
+    can_cite: bool,
+    has_several: bool,
+    can_erase: bool,
+    can_look: bool,
+    can_be_absent: bool,
+) -> type[BaseModel]:
+    checks, fields = _answer_fields(kind, n_choices, duration_s, can_cite, has_several)
+    answer = reply_model("Answered", checks, action=Literal["answer"], **fields, sure=Confidence)
+    on = reply_model("LookOn", action=Literal["look"], look=stretches(duration_s, MOST_STRETCHES))
+    erase = {"erase": several(among("frames"), 0, MOST_ITEMS)} if can_erase else {}
+    absent = reply_model("NotThere", action=Literal["not_there"], sure=Confidence)
+    conclusions = [answer, *([absent] if can_be_absent else []), *([on] if can_look else [])]
+    return reply_model("VerdictAnswer", reasoning=Text, **erase, conclusion=Union[tuple(conclusions)])
 
 
 def has_a_span(answer: Any) -> Any:

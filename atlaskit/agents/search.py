@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atlaskit.agents.budget import Budget, check_budget
+from atlaskit.agents.looking import Looking
 from atlaskit.agents.loop import Loop
 from atlaskit.agents.master import Master
 from atlaskit.agents.run import Run
 from atlaskit.agents.scouts import Sight, Survey, resolve_scouts
 from atlaskit.agents.settings import Named, Search, fit_for, recorded_fit, resolve_search
-from atlaskit.agents.strategies import resolve_strategy, strategy_name
+from atlaskit.agents.strategies import LOOKS, resolve_strategy, strategy_name
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Kind, Question, Span
@@ -111,12 +112,14 @@ def ask(
     with run:
         fit, patch = fit_for(vlm, settings.fit)
         between = settings.second_look if isinstance(settings.second_look, str) else None
+        is_by_looks = settings.traversal == LOOKS
         atlas = Atlas(
             run.video,
             settings.k or Preset.k,
             cell_for(vlm, settings.cell),
             settings.max_depth,
             fit,
+            labels="seconds" if is_by_looks else "index",
             subtitles=subtitles,
             sampling=settings.sampling,
             cells=settings.cells,
@@ -135,7 +138,8 @@ def ask(
         survey = Survey(resolve_scouts(settings.scouts), not preset_for(vlm).words, sight_of)
         own = _settings_of(settings, atlas, workers, survey)
         run.begin("video-rlm", own if within is None else {**own, "within": [atlas.root.start_s, atlas.root.end_s]})
-        return Loop(Master(run), atlas, settings, workers, survey).answer()
+        loop = Looking if is_by_looks else Loop
+        return loop(Master(run), atlas, settings, workers, survey).answer()
 
 
 def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> dict[str, Any]:
@@ -149,8 +153,9 @@ def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> 
         "subtitles": atlas.subtitles,
         "sampling": search.sampling,
         "cells": search.cells,
+        **({"labels": atlas.labels} if search.traversal == LOOKS else {}),
         **({"thrift": list(search.thrift)} if search.thrift else {}),
-        "traversal": "auto" if strategy is None else strategy_name(strategy),
+        "traversal": search.traversal if strategy is None else strategy_name(strategy),
         "workers": workers,
         **{name: getattr(search, name) for name in ("steps", "plateau", "min_rounds", "max_rounds", "look_ahead")},
         **{name: value for name, value in search.changed().items() if name in ("second_look", "votes", "min_span_s")},

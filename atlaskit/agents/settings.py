@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any, Literal, get_args
 
 from atlaskit.agents.scouts import Scout, resolve_scouts
-from atlaskit.agents.strategies import Strategy, resolve_strategy
+from atlaskit.agents.strategies import LOOKS, Strategy, resolve_strategy
 from atlaskit.environment.atlas import Cells
 from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.question import Question
@@ -87,8 +87,9 @@ class Search:
     explored, and depths be told apart that all end at a second."""
     cells: Cells = "compact"
     """How prompts describe the cells: compact, or one by one (full, as in the paper)."""
-    traversal: Literal["auto", "dfs", "bfs", "beam"] | Strategy = "auto"
-    """Which regions are explored, and how: dfs, bfs, beam, auto (the master's choice from the
+    traversal: Literal["auto", "dfs", "bfs", "beam", "looks"] | Strategy = "auto"
+    """Which regions are explored, and how: looks (any stretch as a sheet of its own, then all at
+    the step of what is looked for), dfs, bfs, beam, auto (dfs or bfs, the master's choice from the
     question alone) or, in Python, a function of the form that `ak.strategies` describes."""
     steps: int | None = None
     """The most calls of a worker in its region. None: what suits the model (12; 40 for nano)."""
@@ -97,7 +98,7 @@ class Search:
     sheet that it had not opened. None: what suits the model, or else half of the steps but enough
     to reach the deepest level."""
     min_rounds: int = 1
-    """Rounds before the evidence may count as sufficient."""
+    """Rounds before the evidence may count as sufficient. The plan of a search by looks is one."""
     max_rounds: int | None = None
     """The most rounds. None: no limit."""
     look_ahead: bool = True
@@ -205,12 +206,9 @@ class Search:
 PAPER = Search()
 BEST = Search(
     sampling="shots",
-    traversal="dfs",
-    min_span_s=0.5,
+    traversal="looks",
     scouts=("words",),
-    second_look=True,
     votes=5,
-    thrift=("steps", "probe"),
 )
 NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 """The searches that have a name."""
@@ -236,9 +234,13 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
         chosen = chosen if can_vote(vlm) else replace(chosen, votes=1)
     chosen = replace(chosen, **changes)
     check_votes(vlm, chosen.votes)
-    if preset_for(vlm).words and (chosen.cells == "full" or "steps" in chosen.thrift):
+    is_untaught = chosen.cells == "full" or "steps" in chosen.thrift or chosen.traversal == LOOKS
+    if preset_for(vlm).words and is_untaught:
         name = printable(str(getattr(vlm, "name", vlm)), 60)
-        raise InputError(f'{name} was taught prompts with cells="compact" and without thrift "steps", and no others.')
+        raise InputError(
+            f'{name} was taught prompts with cells="compact", of traversals other than "looks" and without thrift '
+            '"steps", and no others.'
+        )
     return chosen.suited_to(vlm)
 
 

@@ -330,12 +330,14 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
 
 
 STRATEGIES: dict[str, Strategy] = {"dfs": dfs, "bfs": bfs, "beam": beam()}
-NAMES = ("auto", *STRATEGIES)
+LOOKS = "looks"
+"""The traversal that is no strategy for a frontier of cells: see `agents.looking`."""
+NAMES = ("auto", *STRATEGIES, LOOKS)
 """The names that `traversal` can have."""
 
 
 def resolve_strategy(traversal: str | Strategy) -> Strategy | None:
-    """Return the strategy for a value of `traversal`, None for "auto".
+    """Return the strategy for a value of `traversal`, None for "auto" and for a search by looks.
 
     Raises:
         InputError: If the value is neither a name nor a function of a strategy's form.

@@ -38,9 +38,9 @@ NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 MOST_CUTS = 128
 """Times of hidden cuts that a prompt lists, but for one of each cell."""
 CUTS = (
-    "A cell shows the shot of its stretch that is least like the film around it. +3 above it means that its stretch "
-    "holds three more abrupt changes of the picture, which the shown shot does not explain; other changes may have "
-    "no mark."
+    "A cell shows the shot of its stretch that is least like the film around it. A number like +3 above it means that "
+    "its stretch holds so many more abrupt changes of the picture, which the shown shot does not explain; other "
+    "changes may have no mark."
 )
 MOST_GAPS = 8
 """Gaps between evidence that a prompt lists."""

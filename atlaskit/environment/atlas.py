@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,6 +26,9 @@ from atlaskit.video.video import Sampling, Video
 Cells = Literal["compact", "full"]
 """How the text beside a view describes cells: what the view lacks, or each cell as in the paper."""
 
+EVEN_S = 5.0
+"""Step in seconds up to which the sheet of a stretch shows frames at even steps: so fine a sheet is
+there to tell that nothing lasts longer than its step, or when something begins."""
 SHEET_PX = 2560
 """Width of a ruled sheet of few items, whose frames are larger than those of a grid."""
 
@@ -188,16 +192,19 @@ class Atlas:
         """Return the first state of an agent that is sent to a region.
 
         Args:
-            region: The grid to explore; None means the root grid.
+            region: The grid to explore, below the root grid or over any stretch of it (see
+                `over`); None means the root grid.
             dead_zones: The dead zones that the agent knows.
             scratchpad: The evidence that the agent knows.
             traversal: How the agent explores; None means as the atlas does.
 
         Raises:
-            InputError: The region was not expanded from this atlas's root grid.
+            InputError: The region was not expanded from this atlas's root grid, nor is a stretch
+                of it.
         """
         grid = region or self.root
-        if replace(grid, path=(), shift=()) != self.root:
+        is_stretch = not grid.path and self.root.start_s <= grid.start_s and grid.end_s <= self.root.end_s
+        if not is_stretch and replace(grid, path=(), shift=()) != self.root:
             raise InputError(f"{grid} is not a region of {self.video.name}: expand it from atlas.root.")
         rules = replace(self.rules, traversal=traversal or self.rules.traversal)
         return State(grid, rules, region_depth=grid.depth, dead_zones=dead_zones, scratchpad=scratchpad)
@@ -216,8 +223,45 @@ class Atlas:
 
     def view(self, state: State) -> View:
         """Return the view of a state's grid, dead cells black."""
-        look = replace(self.look, sampling=self.between) if self.between and state.grid.shift else self.look
-        return View(self.video, state.grid, look, state.dead_cells, self.cache)
+        grid, look = state.grid, self.look
+        if self.between and grid.shift:
+            look = replace(look, sampling=self.between)
+        is_stretch = grid != self.root and not grid.path
+        if is_stretch and grid.resolution_s <= EVEN_S:
+            look = replace(look, sampling="midpoint")
+        if is_stretch and grid.resolution_s < SUB_SECOND:  # as wide as the others, if the video has the pixels
+            most = max(self.cell, max(self.video.size))
+            look = replace(look, cell=min(most, self.cell * self.k // grid.k))
+        return View(self.video, grid, look, state.dead_cells, self.cache)
+
+    @property
+    def finest_s(self) -> float:
+        """The smallest step in seconds that `over` takes: a frame, or that of `max_depth`."""
+        frame_s = 1 / self.video.fps
+        if self.max_depth == "auto":
+            return frame_s
+        return max(frame_s, geometry.resolution_s(self.root.span_s, self.k, self.max_depth))
+
+    def over(self, start_s: float, end_s: float, step_s: float = 0.0) -> Grid:
+        """Return the grid over a stretch: a sheet of at most k×k cells, none finer than `finest_s`.
+
+        Args:
+            start_s: Start of the stretch in seconds.
+            end_s: End of the stretch in seconds, exclusive. The stretch is clipped to the root
+                grid, and widened where it holds fewer frames than its sheet.
+            step_s: The longest step that is wanted; the sheet has no more cells than that takes.
+        """
+        finest_s, root = self.finest_s, self.root
+        start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)
+        step_s = max(step_s or (end_s - start_s) / root.size, finest_s)
+        k = min(self.k, math.ceil(math.sqrt(max(1.0, (end_s - start_s) / step_s - 1e-6))))
+        most = math.floor(math.sqrt(root.span_s / finest_s + 1e-6))
+        k = max(2, min(k, most))
+        least_s = min(k * k * finest_s, root.span_s)
+        if end_s - start_s < least_s:
+            start_s = min(max(root.start_s, (start_s + end_s - least_s) / 2), root.end_s - least_s)
+            end_s = start_s + least_s
+        return Grid(start_s, end_s, k)
 
     def act(self, state: State, action: Action) -> State:
         """Return the state after an action. Evidence gets the time and subtitles of its cell.

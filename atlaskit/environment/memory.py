@@ -245,3 +245,54 @@ class DeadZones:
         if end_s <= start_s:
             raise InputError(f"[{start_s}, {end_s}) s is not an interval: it must end after its start.")
         return min(1.0, sum(b - a for a, b in self.within(start_s, end_s).intervals) / (end_s - start_s))
+
+
+FINE_ENOUGH = 1.25
+"""What was seen at up to so many times a step counts as seen at that step: to look again would show
+hardly anything new."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was shown of the video, and how finely: the other half of M−.
+
+    Each moment has the finest step in seconds at which frames around it were shown.
+    """
+
+    parts: tuple[tuple[float, float, float], ...] = ()
+    """(start_s, end_s, step_s), in order of time; they do not overlap."""
+
+    def add(self, start_s: float, end_s: float, step_s: float) -> Seen:
+        """Return the record with `[start_s, end_s)` shown at a step; what was seen finer stays."""
+        parts = list[tuple[float, float, float]]()
+        for a, b, step in self.parts:
+            if step <= step_s or b <= start_s or end_s <= a:
+                parts.append((a, b, step))
+                continue
+            outside = [(a, min(b, start_s)), (max(a, end_s), b)]
+            parts += [(x, y, step) for x, y in outside if x < y]
+        finer = DeadZones().add_all((a, b) for a, b, step in parts if step <= step_s)
+        parts += [(a, b, step_s) for a, b in finer.outside(start_s, end_s)]
+        return Seen(tuple(_joined(sorted(parts))))
+
+    def at(self, step_s: float) -> DeadZones:
+        """Return the intervals that were seen at a step or finer."""
+        return DeadZones().add_all((a, b) for a, b, step in self.parts if step <= FINE_ENOUGH * step_s)
+
+    def unseen(self, start_s: float, end_s: float, step_s: float) -> tuple[Span, ...]:
+        """Return the parts of `[start_s, end_s)` that were not seen at a step or finer."""
+        return self.at(step_s).outside(start_s, end_s)
+
+
+def _joined(parts: Iterable[tuple[float, float, float]]) -> Iterator[tuple[float, float, float]]:
+    """Yield parts in order of time, those of one step that touch as one."""
+    last: tuple[float, float, float] | None = None
+    for start_s, end_s, step_s in parts:
+        if last is not None and last[1] == start_s and last[2] == step_s:
+            last = (last[0], end_s, step_s)
+            continue
+        if last is not None:
+            yield last
+        last = (start_s, end_s, step_s)
+    if last is not None:
+        yield last

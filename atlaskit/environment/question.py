@@ -21,7 +21,9 @@ Span = tuple[float, float]
 Spans = tuple[Span, ...]
 """Several half-open intervals in seconds."""
 Answered = int | Span | Spans | str
-"""Value of an answer: the index of a choice, a count, an interval or several, or text."""
+"""Value of an answer: the index of a choice, a count, an interval or several, or text; ABSENT."""
+ABSENT: Spans = ()
+"""The answer that what is asked for is not in the video, to questions of any kind but count (0)."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +68,9 @@ class Question:
     """Whether a when-question asks for one or more intervals, and not for exactly one.
 
     An answer of more than one interval makes it True."""
+    may_be_absent: bool | None = field(default=None, kw_only=True)
+    """Whether a model may answer that what is asked for is not there: ABSENT. None: for
+    when-questions, and where that is the true answer. A count is 0 then, and never ABSENT."""
 
     def __post_init__(self) -> None:
         if isinstance(self.choices, str) or not isinstance(self.choices, Sequence):
@@ -84,6 +89,8 @@ class Question:
         self._check_choices()
         if self.answer is not None:
             self._check_answer("answer", self.answer)
+        if self.may_be_absent and self.kind == "count":
+            raise InputError("A count of what is not there is 0: leave may_be_absent out for kind 'count'.")
         self._settle_several()
 
     def __repr__(self) -> str:
@@ -98,6 +105,13 @@ class Question:
             raise InputError(f"A question of kind 'choice' needs at least two choices; got {len(self.choices)}.")
         if any(not choice.strip() for choice in self.choices):
             raise InputError(f"A choice is empty: {list(self.choices)}. Give each one a text.")
+
+    @property
+    def can_be_absent(self) -> bool:
+        """Whether ABSENT is an answer to it."""
+        if self.may_be_absent is None:
+            return self.kind == "when" or self.answer == ABSENT
+        return self.may_be_absent
 
     @property
     def evidence_s(self) -> Spans:
@@ -130,6 +144,9 @@ class Question:
         if prediction is None:
             return 0.0
         prediction = _lists_as_tuples(prediction)
+        if ABSENT in (self.answer, prediction):
+            self._check_answer("prediction", prediction)
+            return float(prediction == self.answer)
         if self.kind == "choice" and isinstance(prediction, str):
             return float(prediction == self.choices[int(self.answer)])  # type: ignore[arg-type]
         self._check_answer("prediction", prediction)
@@ -166,6 +183,8 @@ class Question:
         Several intervals are separated by commas.
         """
         match answered:
+            case ():
+                return "not in the video"
             case tuple():
                 return ", ".join(f"{start_s:.2f}–{end_s:.2f} s" for start_s, end_s in spans_of(answered))
             case int(index) if self.kind == "choice":
@@ -175,6 +194,8 @@ class Question:
     def _check_answer(self, role: str, value: Answered) -> None:
         """Raise InputError unless a value fits the kind; its role is "answer" or "prediction"."""
         match self.kind, value:
+            case "choice" | "open" | "when" | "summary", ():
+                return
             case "choice", int(index) if not isinstance(value, bool) and 0 <= index < len(self.choices):
                 return
             case "count", int(number) if not isinstance(value, bool) and number >= 0:
@@ -202,6 +223,7 @@ class Question:
             "positions_s": [list(span) for span in self.positions_s],
             "misleading_subtitle": self.misleading_subtitle,
             **({"several": True} if self.several else {}),  # earlier records have no such field
+            **({} if self.may_be_absent is None else {"may_be_absent": self.may_be_absent}),
         }
 
     @classmethod
@@ -222,6 +244,7 @@ class Question:
                 positions_s=tuple((float(a), float(b)) for a, b in row["positions_s"]),
                 misleading_subtitle=bool(row["misleading_subtitle"]),
                 several=bool(row.get("several", False)),
+                may_be_absent=row.get("may_be_absent"),
             )
         except (KeyError, TypeError, ValueError, IndexError) as error:
             raise InputError(f"A row is not a question ({error!r}): {str(row)[:200]}.") from error

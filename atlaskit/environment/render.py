@@ -183,12 +183,12 @@ class View(LazyImage):
             if look.ruled:
                 number, time = "", ""
                 if look.labels != "none":
-                    number, time = str(self.first + cell.index), clock(time_s)
+                    number, time = str(self.first + cell.index), time_text(time_s, look)
                 if cuts_s := self.hidden_cuts.get(cell.index):
                     number = f"{number}  +{len(cuts_s)}".strip()
                 image.paste(strip_of(number, (size[0], look.strip), time), corner)
             elif look.labels != "none":
-                text = str(cell.index) if look.labels == "index" else clock(time_s)
+                text = str(cell.index) if look.labels == "index" else time_text(time_s, look)
                 burn(shown, (0, 0), text, max(10, points_for(self.cell_size, 14)))
             image.paste(shown, (corner[0], corner[1] + look.strip))
         for index in self.dead if look.ruled else ():
@@ -217,7 +217,8 @@ class Sheet(LazyImage):
         """Hash of everything that the image is made of: of each item, only what it shows."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
         video, look = self.video.fingerprint, self.look.key(self.cell_size)
-        return SHEET.key(tiles=TILE.version, video=video, items=items, **look)
+        labels = {"labels": "seconds"} if self.look.labels == "seconds" else {}
+        return SHEET.key(tiles=TILE.version, video=video, items=items, **look, **labels)
 
     @cached_property
     def strips(self) -> int:
@@ -257,7 +258,7 @@ class Sheet(LazyImage):
                 lines = wrap(item.subtitle, font(max(8, round(look.strip * 0.8))), size[0] - look.strip)
                 rest = lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1]} …"]
                 rest += [""] * (most - len(rest))
-                label, time = f"[{item.label}]", clock(item.timestamp_s)
+                label, time = f"[{item.label}]", time_text(item.timestamp_s, look)
                 image.paste(strip_of(label, (size[0], look.strip), time), (left, top))
                 for number, line in enumerate(rest):
                     below = top + look.strip + size[1] + number * look.strip
@@ -398,6 +399,11 @@ Drawn = TypeVar("Drawn", bound="View | Sheet | Frame")
 def with_look(image: Drawn, **changes: Any) -> Drawn:
     """Return an image with some fields of its look changed."""
     return replace(image, look=replace(image.look, **changes))
+
+
+def time_text(time_s: float, look: Look) -> str:
+    """Return the time of a frame as labels write it."""
+    return f"{time_s:.2f} s" if look.labels == "seconds" else clock(time_s)
 
 
 def squared(count: int) -> tuple[int, int]:

@@ -26,8 +26,9 @@ Fit = Literal["native", "contain", "stretch"]
 square, and the frame keeps its aspect ratio on a grey ground. "stretch": the frame is stretched
 over the square."""
 
-Labels = Literal["none", "index", "time"]
-"""What is burned into the corner of a cell: nothing, its index, or the time of its frame."""
+Labels = Literal["none", "index", "time", "seconds"]
+"""What stands in the corner of a cell or above it: nothing, its index, or the time of its frame, as
+a clock shows it or in seconds. In ruled images the index stands beside the time."""
 PATCH_PX = 32
 """Side of the square of pixels that most models read as one image token."""
 FLATTEST = 4
@@ -74,7 +75,7 @@ class Look:
         if self.sampling not in SAMPLINGS:
             raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}; got {self.sampling!r}.")
         if self.labels not in get_args(Labels):
-            raise InputError(f'labels is "none", "index" or "time"; got {self.labels!r}.')
+            raise InputError(f'labels is "none", "index", "time" or "seconds"; got {self.labels!r}.')
 
     def check(self, k: int) -> None:
         """Raise InputError unless an image of k×k such cells can be made."""

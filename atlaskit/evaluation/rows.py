@@ -119,7 +119,7 @@ def case_row(
         "rounds": result.rounds,
         "checks": len(result.trace.of("review")),
         "evidence": len(result.evidence),
-        "coverage": result.coverage,
+        "coverage": result.explored,
         "depth": max((step.depth for step in result.trace.of("step")), default=0),
         "k": result.settings.get("k"),
         "frames_decoded": result.spent.frames_decoded,

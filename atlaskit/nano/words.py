@@ -13,13 +13,14 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atlaskit.agents.prompts import Call, DecisionCall, ProbeCall, ReviewCall, StepCall, TaskCall, Turn
+from atlaskit.agents.prompts import Call, DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall, Turn
 from atlaskit.agents.prompts.worker import notes
 from atlaskit.environment.actions import cells_of
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import clock, listed
 from atlaskit.environment.memory import Gap, Scratchpad
 from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
 from atlaskit.models.protocol import Image, Message, Request
 from atlaskit.nano import schemas
 from atlaskit.video.subtitles import Line
@@ -54,10 +55,12 @@ def request(call: Call) -> Request:
         evidence = evidence_text(pad, call.left_out)
         messages = _brief("master", TEXTS["frames"], call.sheet, TEXTS["decide"], asked, evidence)
         decision = schemas.decision_schema(call.question, call.duration_s, pad.labels)
-    else:
+    elif isinstance(call, GlanceCall):
         messages = _brief("master", *_sheet(call.observation), TEXTS["decide"], TEXTS["numbers"], asked)
         duration_s, cells = call.observation.state.rules.duration_s, call.observation.legal["add_to_scratchpad"]
         decision = schemas.decision_schema(call.question, duration_s, cells)
+    else:
+        raise InputError('This model was not taught to search by looks: choose another traversal than "looks".')
     return Request("master", "decision", messages, decision, call)
 
 

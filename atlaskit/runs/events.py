@@ -65,12 +65,26 @@ class ViewRecord(Record):
     """Indices of the black cells."""
     shift: Shift = ()
     """(depth, number): by how many half cells of which depth the grid is moved; () if it is not."""
+    stretch_s: Span | None = None
+    """The interval of a grid over any stretch of the video; None for the root grid and those below
+    it."""
+    k: Cell = 0
+    """Cells in a row and in a column of such a grid; 0 for the others."""
+    first: Cell = 0
+    """The number of its first cell, where several sheets were shown at once."""
 
     @classmethod
     def of(cls, observation: Observation) -> ViewRecord:
         """Return the record of an observation's view."""
         view, grid = observation.view, observation.view.grid
         return cls(key=view.key, path=grid.path, dead=tuple(sorted(view.dead)), shift=grid.shift)
+
+    @classmethod
+    def over(cls, observation: Observation) -> ViewRecord:
+        """Return the record of a view over any stretch of the video."""
+        view, grid = observation.view, observation.view.grid
+        dead, stretch_s = tuple(sorted(view.dead)), (grid.start_s, grid.end_s)
+        return cls(key=view.key, path=(), dead=dead, stretch_s=stretch_s, k=grid.k, first=view.first)
 
 
 class ShownRecord(Record):
@@ -156,6 +170,13 @@ class SortieRecord(Record):
     had_evidence: tuple[str, ...]
     """Labels of the evidence found there before."""
     shift: Shift = ()
+    stretches_s: tuple[Span, ...] = ()
+    """The stretches of a look, which lie within the interval; () for a region of the tree."""
+
+    @property
+    def spans_s(self) -> tuple[Span, ...]:
+        """What the worker is sent to, as intervals."""
+        return self.stretches_s or (self.interval_s,)
 
 
 class Event(Record):
@@ -259,6 +280,43 @@ class Step(Call):
     """The hints of scouts that the conversation about the view began with."""
 
 
+class Plan(Call):
+    """The master looked at the whole video and planned a search by looks."""
+
+    view: ViewRecord
+    interval_s: Span
+    """The interval of what is searched."""
+    reasoning: str
+    search_task: str
+    settled_by: Literal["one", "first", "last", "all"]
+    """Which of the moments that are looked for settle the answer."""
+    lasts_s: float
+    """For how many seconds at least what is looked for can be seen."""
+    found: tuple[Evidence, ...]
+    """The cells of the sheet that became evidence."""
+    wanted_s: tuple[Span, ...]
+    """The stretches to be seen first."""
+
+
+class Look(Call):
+    """A worker looked at some stretches of the video, each as one sheet."""
+
+    views: tuple[ViewRecord, ...]
+    intervals_s: tuple[Span, ...]
+    """The stretches, in the order of their sheets."""
+    note: str
+    found: tuple[Evidence, ...]
+    """The evidence that it kept, not yet labelled."""
+    wanted_s: tuple[Span, ...]
+    """The stretches that it asked to be seen next."""
+
+    @property
+    def steps_s(self) -> tuple[float, ...]:
+        """The step in seconds of each sheet."""
+        pairs = zip(self.views, self.intervals_s, strict=True)
+        return tuple((end_s - start_s) / max(1, view.k) ** 2 for view, (start_s, end_s) in pairs)
+
+
 class Report(Event):
     """A worker finished, and its result was merged into M+ and M−."""
 
@@ -271,6 +329,8 @@ class Report(Event):
     marked: tuple[Path, ...]
     dead_s: tuple[Span, ...]
     """Intervals that became dead zones."""
+    alive_s: tuple[Span, ...] = ()
+    """Intervals that are no dead zones any more, as evidence was found there after all."""
     is_open: bool
     """Whether the region was not explored to the end."""
 
@@ -279,7 +339,8 @@ class Review(Call):
     """The master judged whether the evidence suffices (uncertainty analysis, paper §3.2)."""
 
     view: ViewRecord
-    sheet: SheetRecord
+    sheet: SheetRecord | None
+    """The sheet of the evidence; None in a search by looks that has none."""
     reasoning: str
     choices: list[dict[str, Any]]
     """The judgement of each choice; empty for other questions."""
@@ -296,6 +357,8 @@ class Review(Call):
     """Intervals of these that thereby are no dead zones any more."""
     unfollowed: tuple[UnfollowedRecord, ...] = ()
     """The intervals that it named and that cannot be searched."""
+    wanted_s: tuple[Span, ...] = ()
+    """The stretches to be seen next, in a search by looks."""
 
 
 class Vote(Call):

@@ -24,7 +24,9 @@ from atlaskit.runs.events import (
     Event,
     Failure,
     HintRecord,
+    Look,
     Path,
+    Plan,
     Probe,
     Reopen,
     Report,
@@ -49,6 +51,8 @@ TITLES: dict[str, str] = {
     "start": "the run starts",
     "task": "the search task is set",
     "scout": "a scout says where to look first",
+    "plan": "the search is planned",
+    "look": "a worker looks at stretches of the video",
     "probe": "cells of the root grid are scored",
     "assign": "workers are assigned regions",
     "step": "a worker takes a step",
@@ -63,6 +67,14 @@ TITLES: dict[str, str] = {
     "stop": "the run ends",
 }
 """What happens in an event, by its kind."""
+
+SETTLED = {
+    "one": "one such moment",
+    "first": "the first such moment",
+    "last": "the last such moment",
+    "all": "all such moments",
+}
+"""Which moments settle an answer, by the word of a plan."""
 
 STOPS = {
     "finished": "it was done",
@@ -115,8 +127,15 @@ def summary(event: Event) -> str:
             ranked = sorted(scores.items(), key=lambda scored: -scored[1])
             words = _listed([f"{cell} ({score:.2g})" for cell, score in ranked])
             return f"scored {counted(len(ranked), 'cell')}: {words}"
+        case Plan(search_task=task, lasts_s=lasts_s, found=found_s, wanted_s=wanted_s):
+            first = f"; first {spans_text(wanted_s)}" if wanted_s else ""
+            return f"steps of {lasts_s:.3g} s; found {_labels(found_s)}{first}: {task}"
+        case Look(intervals_s=spans, note=note, found=found_s, wanted_s=wanted_s):
+            kept = f"kept {counted(len(found_s), 'frame')}" if found_s else "kept nothing"
+            then = f"; next {spans_text(wanted_s)}" if wanted_s else ""
+            return f"{spans_text(spans)}: {kept}{then}: {note}"
         case Assign(sorties=sorties):
-            return f"workers explore {spans_text([each.interval_s for each in sorties])}"
+            return f"workers explore {spans_text([span for each in sorties for span in each.spans_s])}"
         case Step(action=action):
             direction = f" {action.direction}" if action.direction else ""
             cells = f" cell {_listed(list(map(str, action.all_cells)))}" if action.all_cells else ""
@@ -156,12 +175,16 @@ def request(event: Event, task: str) -> str:
     match event:
         case Task():
             return "State the search task, and choose a traversal."
+        case Plan():
+            return "Look at the whole, and say what to look for, how long it lasts, and where to look first."
+        case Look(intervals_s=spans):
+            return f"Look at {spans_text(spans)}: keep evidence, note what matters. Search task: {task}"
         case Probe(offered=offered):
             return f"Score these {counted(len(offered), 'cell')} of the root grid. Search task: {task}"
         case Step(interval_s=span, depth=depth):
             return f"Explore {span_text(span)} (depth {depth}) and choose an action. Search task: {task}"
         case Review(sheet=sheet):
-            frames = counted(len(sheet.labels), "frame")
+            frames = counted(len(sheet.labels) if sheet else 0, "frame")
             return f"Judge whether the evidence ({frames}) suffices, what to erase, and where to look next."
         case Vote():
             return "Answer the question, as one vote of several."
@@ -190,13 +213,23 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             for number, each in enumerate(sorties):
                 again = ", between the frames that were seen" if each.shift else ""
                 calls = f"at most {counted(each.calls, 'call')}{again}"
-                yield f"worker {number}", f"{span_text(each.interval_s)}, {each.traversal}, {calls}"
+                how = "one look" if each.stretches_s else each.traversal
+                yield f"worker {number}", f"{spans_text(each.spans_s)}, {how}, {calls}"
         case Step():
             yield "thought", event.thought
             yield from (("found", item_text(item)) for item in event.found)
             yield "marked", f"{counted(len(event.marked), 'region')} as promising" if event.marked else ""
             yield "hints", _hints_text(event.hints)
             yield "then", "the worker finishes its region" if event.then else ""
+        case Plan():
+            yield "reasoning", event.reasoning
+            yield "settled by", SETTLED[event.settled_by]
+            yield from (("found", item_text(item)) for item in event.found)
+            yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
+        case Look():
+            yield "a frame every", f"{max(event.steps_s):.3g} s or finer"
+            yield from (("found", item_text(item)) for item in event.found)
+            yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
         case Report():
             yield "it ended because", STOPS[event.stop]
             yield "region", "not explored to the end" if event.is_open else "explored to the end"
@@ -214,6 +247,7 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
                 yield f"choice {judged.get('choice')}", "supporting: {}; contradicting: {}".format(*sides)
             yield "sufficient", "yes" if event.sufficient else "no"
             yield "to look at next", _paths_text(event.queued)
+            yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
         case Turn():
             yield from ((name.replace("_", " "), value_text(value)) for name, value in event.answer.items())
         case Decision(answer=answer) | Vote(answer=answer):
@@ -246,7 +280,8 @@ def cited_labels(answer: dict[str, Any]) -> list[str]:
 def item_text(item: Evidence) -> str:
     """Return an item of evidence in words."""
     said = f" – subtitle: {item.subtitle}" if item.subtitle else ""
-    return f"[{item.label}] {clock(item.timestamp_s)} {item.description} (confidence {percent(item.confidence)}){said}"
+    label = f"[{item.label}] " if item.label else ""
+    return f"{label}{clock(item.timestamp_s)} {item.description} (confidence {percent(item.confidence)}){said}"
 
 
 def counted(count: int, noun: str) -> str:
@@ -286,6 +321,8 @@ def _labels(items: Sequence[Evidence]) -> str:
 
 
 def _answer_text(answer: dict[str, Any]) -> str:
+    if answer.get("absent") is True:
+        return f"answered that it is not there: {answer.get('reasoning', '')}"
     given = answer.get("answer", answer.get("intervals", [answer]))
     try:
         words = spans_text([(each["start_s"], each["end_s"]) for each in given]) if isinstance(given, list) else given

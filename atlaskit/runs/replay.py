@@ -21,12 +21,14 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.image import WIDEST_PX, LazyImage
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import Sheet, View
-from atlaskit.environment.tiles import PATCH_PX, Fit
+from atlaskit.environment.tiles import PATCH_PX, Fit, Labels
 from atlaskit.errors import InputError, first_fault, printable
 from atlaskit.runs.events import (
     ActionRecord,
     Cite,
     Event,
+    Look,
+    Plan,
     Reopen,
     Report,
     Review,
@@ -170,6 +172,8 @@ class _DrawingSettings(BaseModel):
     """Only runs with native cells record it."""
     ruled: bool = False
     """Only runs whose sheets have gutters and strips record it."""
+    labels: Labels = "index"
+    """Only searches by looks record it."""
     sampling: Sampling
     within: list[float] | None = None
     """Only runs that searched a part of the video record it."""
@@ -201,6 +205,7 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
         settings.cell,
         settings.max_depth,
         settings.fit,
+        settings.labels,
         sampling=settings.sampling,
         cache=cache,
         patch=settings.patch,
@@ -210,10 +215,18 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     )
 
 
+def views_of(event: Event) -> tuple[ViewRecord, ...]:
+    """Return the views of grids that an event showed, in their order."""
+    if isinstance(event, Look):
+        return event.views
+    view = getattr(event, "view", None)
+    return (view,) if isinstance(view, ViewRecord) else ()
+
+
 def _images(event: Event, current: Memory, atlas: Atlas) -> Iterator[tuple[What, LazyImage]]:
     """Yield the images that an event records."""
-    view, sheet = getattr(event, "view", None), getattr(event, "sheet", None)
-    if view is not None:
+    views, sheet = views_of(event), getattr(event, "sheet", None)
+    for view in views:
         yield "view", _checked(_view(view, atlas), view.key)
     if isinstance(event, Step) and event.shown is not None:
         still_or_scan = _still_or_scan(event.view, event.action, atlas)
@@ -253,8 +266,11 @@ def _observation(view: ViewRecord, atlas: Atlas, looking_at: Zoom | Investigate 
     """Return the observation of a grid, without dead cells."""
     if len(view.path) > atlas.rules.max_depth:
         raise InputError(f"its path leads to depth {len(view.path)}; max_depth of the run is {atlas.rules.max_depth}.")
-    state = atlas.start(replace(atlas.root, path=tuple(view.path), shift=view.shift))
-    return atlas.observe(replace(state, looking_at=looking_at))
+    grid = replace(atlas.root, path=tuple(view.path), shift=view.shift)
+    if view.stretch_s is not None:
+        grid = Grid(*view.stretch_s, view.k)
+    seen = atlas.observe(replace(atlas.start(grid), looking_at=looking_at))
+    return replace(seen, view=replace(seen.view, first=view.first))
 
 
 def _masked(view: View, dead: Sequence[int]) -> View:
@@ -293,8 +309,8 @@ def after(event: Event, before: Memory) -> Memory:
     """
     scratchpad, zones = before
     match event:
-        case Report(kept=items, dead_s=dead_s):
-            return Memory(_with_evidence(items, scratchpad), zones.add_all(dead_s))
+        case Report(kept=items, dead_s=dead_s, alive_s=alive_s):
+            return Memory(_with_evidence(items, scratchpad), zones.add_all(dead_s).without_all(alive_s))
         case Review(erased=labels, dead_s=dead_s, alive_s=alive_s):
             missing = [label for label in labels if label not in scratchpad.labels]
             if missing:
@@ -302,7 +318,7 @@ def after(event: Event, before: Memory) -> Memory:
             return Memory(scratchpad.erase(labels), zones.add_all(dead_s).without_all(alive_s))
         case Reopen(dead_zones_s=dead_zones_s):
             return Memory(scratchpad, DeadZones().add_all(dead_zones_s))
-        case Cite(found=items):
+        case Cite(found=items) | Plan(found=items):
             return Memory(_with_evidence(items, scratchpad), zones)
     return before
 

@@ -10,6 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,11 +18,12 @@ from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.grid import clock, interval
 from atlaskit.environment.memory import DeadZones, Scratchpad, label_of
-from atlaskit.environment.question import Answered, Question, Span, Spans, spans_of
+from atlaskit.environment.question import ABSENT, Answered, Question, Span, Spans, spans_of
 from atlaskit.environment.render import Sheet
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.cached import Call
 from atlaskit.models.protocol import Role, Usage
+from atlaskit.runs.coverage import Coverage, coverage_of
 from atlaskit.runs.events import Report
 from atlaskit.runs.trace import Trace, parse_line
 
@@ -167,7 +169,13 @@ class Result:
 
     @property
     def answer_in_words(self) -> str:
-        """The answer as displays word it, "B: the red car"; empty if the run has no answer."""
+        """The answer as displays word it, "B: the red car"; empty if the run has no answer.
+
+        What is not in the video is "not there" if all was seen at the step of the search, and "not
+        found" if less was.
+        """
+        if self.prediction == ABSENT:
+            return "not there" if self.coverage.is_complete else "not found"
         return in_words(self.question, self.prediction)
 
     @property
@@ -191,8 +199,13 @@ class Result:
         """The interval that was searched, in seconds: the whole video unless `ask` got `within`."""
         return searched(self.settings, self.sheet.video.duration_s)
 
+    @cached_property
+    def coverage(self) -> Coverage:
+        """How finely each part of what was searched was seen: the proof of a "no"."""
+        return coverage_of(self.trace, self.within, self.settings)
+
     @property
-    def coverage(self) -> float:
+    def explored(self) -> float:
         """The share of what was searched that workers explored, in [0, 1]."""
         visited = DeadZones().add_all(report.interval_s for report in self.trace.of(Report))
         return visited.coverage(*self.within)
@@ -223,7 +236,7 @@ class Result:
     @property
     def without_evidence(self) -> str:
         """What an answer without evidence rests on; empty with evidence, or without an answer."""
-        has_none = self.prediction is not None and not len(self.evidence)
+        has_none = self.prediction not in (None, ABSENT) and not len(self.evidence)
         return rests_on(self.settings.get("method")) if has_none else ""
 
     def costs(self) -> list[dict[str, Any]]:
@@ -261,6 +274,7 @@ class Result:
                 "reasoning": self.reasoning,
                 "evidence": [item.to_json() for item in self.evidence],
                 "dead_zones_s": self.dead_zones.intervals,
+                **({"coverage": self.coverage.to_json()} if self.coverage.seen.parts else {}),
                 "stop": self.stop,
                 "stops": {"worker": self.stops.worker, "master": self.stops.master, "global": self.stops.overall},
                 "failure": self.failure,
@@ -296,6 +310,7 @@ class Result:
             f"  answer    {answer}{verdict(self.is_right, has_evidence=not self.without_evidence)}",
             *([f"  truth     {truth}"] if truth and truth != answer else []),
             f"  evidence  {evidence or self.without_evidence or 'none'}",
+            *([f"  seen      {self.coverage}"] if self.coverage.seen.parts else []),
             f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
             f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",

@@ -177,7 +177,7 @@ def test_nothing_outside_is_opened_or_becomes_evidence(
     for event in (*result.trace.of("step"), *result.trace.of("report")):
         assert start_s <= event.interval_s[0] + 1e-6 and event.interval_s[1] <= end_s + 1e-6
     assert all(start_s <= item.timestamp_s <= end_s for item in result.evidence)
-    assert 0 <= result.coverage <= 1
+    assert 0 <= result.explored <= 1
 
 
 @pytest.mark.parametrize(

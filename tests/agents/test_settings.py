@@ -46,9 +46,8 @@ def test_the_search_without_settings_is_the_papers(world: World, cache: Cache) -
 
 def test_best_is_what_the_docs_measured_and_the_default(world: World, cache: Cache) -> None:
     settings = ak.ask(world.drawn, world.questions[0], vlm=Oracle(world), cache=cache).settings
-    measured = {"sampling": "shots", "traversal": "dfs", "scouts": ("words",), "second_look": True, "votes": 5}
-    measured["thrift"] = ("steps", "probe")
-    assert BEST.changed() == measured | {"min_span_s": 0.5}
+    measured = {"sampling": "shots", "traversal": "looks", "scouts": ("words",), "votes": 5}
+    assert BEST.changed() == measured
     recorded = {name: tuple(value) if isinstance(value, list) else value for name, value in settings.items()}
     assert {name: recorded[name] for name in measured} == measured
 

@@ -75,7 +75,7 @@ def test_a_run_is_replayed_without_its_server(
     assert main([*arguments, "--save", "second.json"]) == 0
     assert Path("first.json").read_bytes() == Path("second.json").read_bytes()
     assert "paid now  0 calls" in capsys.readouterr().out
-    assert main([*arguments, "--calls", "5", "--k", "4"]) == 1, "a run with other settings needs the server"
+    assert main([*arguments, "--calls", "5", "--k", "4"]) == 2, "a run with other settings needs the server"
     assert "No model answers" in capsys.readouterr().err
 
 

@@ -38,9 +38,9 @@ def test_an_estimate_comes_before_the_money(capsys: pytest.CaptureFixture[str], 
 
 
 def test_a_total_that_is_reached_leaves_a_table_and_a_sentence(capsys: pytest.CaptureFixture[str], home: Path) -> None:
-    assert main([*RUN, "--total-calls", "30", "--parallel", "1", "--out", "rows.csv"]) == 1
+    assert main([*RUN, "--total-calls", "12", "--parallel", "1", "--out", "rows.csv"]) == 1
     told = capsys.readouterr().err
-    assert "The total of 30 calls is reached" in told and "with a larger total continues" in told
+    assert "The total of 12 calls is reached" in told and "with a larger total continues" in told
     some = tables.load("rows.so-far.csv")
     assert 0 < len(some) < 6 and not (home / "rows.csv").exists()
     assert main([*RUN, "--total-calls", "900", "--out", "rows.csv"]) == 0

@@ -175,8 +175,25 @@ def test_invalid_depths_and_regions_are_refused(world: World) -> None:
     for depth in (-1, 9, "deep", 1.5):
         with pytest.raises(InputError, match="max_depth"):
             Atlas(world.drawn, max_depth=depth)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="not a region"):
-        Atlas(world.drawn).start(Grid(0.0, 5.0, 8))
+    atlas = Atlas(world.drawn)
+    for region in (Grid(0.0, 5.0, 8, (3,)), Grid(0.0, atlas.root.end_s + 1, 8)):
+        with pytest.raises(InputError, match="not a region"):
+            atlas.start(region)
+
+
+@given(spans_s=st.tuples(st.floats(0, 600), st.floats(0, 600)), step_s=st.floats(0, 60), k=st.integers(2, 8))
+def test_a_stretch_is_a_sheet_that_is_no_finer_than_frames(
+    world: World, spans_s: tuple[float, float], step_s: float, k: int
+) -> None:
+    atlas = Atlas(world.drawn, k=k, cell=32)
+    start_s, end_s = sorted(spans_s)
+    grid = atlas.over(start_s, end_s, step_s)
+    assert atlas.root.start_s <= grid.start_s < grid.end_s <= atlas.root.end_s and grid.k <= k
+    assert grid.start_s <= min(start_s, atlas.root.end_s) and min(end_s, atlas.root.end_s) <= grid.end_s + 1e-9
+    assert grid.resolution_s >= atlas.finest_s * 0.999, "each cell has a frame of its own"
+    is_whole = grid.k == k or grid.resolution_s < 2.3 * atlas.finest_s
+    assert is_whole or not step_s or grid.resolution_s <= step_s * 1.001, "as fine as was asked for, where it can be"
+    assert len(set(atlas.view(atlas.start(grid)).moments)) == grid.size
 
 
 spans = st.tuples(st.integers(0, 100), st.integers(1, 20)).map(lambda pair: (float(pair[0]), float(sum(pair))))

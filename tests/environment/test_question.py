@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.environment.question import Question, Span, Spans
+from atlaskit.environment.question import ABSENT, Question, Span, Spans
 from atlaskit.environment.scoring import intervals_iou, merged, rouge_l, temporal_iou, token_f1
 from atlaskit.errors import InputError
 
@@ -151,9 +151,24 @@ def test_an_answer_of_several_intervals_asks_for_several() -> None:
         Question("How many?", kind="count", several=True)
 
 
-@pytest.mark.parametrize(
-    "answer", [(), ((1.0, 2.0), 3.0), ((1.0, 2.0), (4.0, 3.0)), ((1.0, 2.0), (1.0,)), "ab", ("a",)]
-)
+@pytest.mark.parametrize("kind", ["when", "choice", "open", "summary"])
+def test_nothing_is_an_answer(kind: Any) -> None:
+    choices = ("a", "b") if kind == "choice" else ()
+    there: dict[str, Any] = {"when": (1.0, 2.0), "choice": 0, "open": "a fox", "summary": "A fox comes."}
+    absent = Question("What?", choices, kind, ABSENT)
+    known = Question("What?", choices, kind, there[kind])
+    assert (absent.score(ABSENT), absent.score(there[kind])) == (1.0, 0.0)
+    assert (known.score(ABSENT), known.score(there[kind])) == (0.0, 1.0)
+    assert absent.can_be_absent and known.can_be_absent == (kind == "when")
+    assert Question.from_json(absent.to_json()) == absent and absent.in_words(ABSENT) == "not in the video"
+    assert replace(known, may_be_absent=True).can_be_absent
+    with pytest.raises(InputError, match="is 0"):
+        Question("How many?", kind="count", may_be_absent=True)
+    with pytest.raises(InputError, match="must be an integer"):
+        Question("How many?", kind="count", answer=ABSENT)
+
+
+@pytest.mark.parametrize("answer", [((1.0, 2.0), 3.0), ((1.0, 2.0), (4.0, 3.0)), ((1.0, 2.0), (1.0,)), "ab", ("a",)])
 def test_what_is_no_list_of_intervals_is_refused(answer: Any) -> None:
     with pytest.raises(InputError, match="must be an interval"):
         Question("When?", kind="when", answer=answer)

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.looking import LASTS_S
 from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.mdp import Rules
-from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.memory import DeadZones, Seen
 from atlaskit.models.protocol import Usage
+from atlaskit.runs import replay
 from atlaskit.runs.events import Call, Failure
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
@@ -25,15 +27,20 @@ def check_all(result: Result, budget: Budget | None = None, workers: int = 4) ->
 
 def check_grounded(result: Result) -> None:
     """Check promise 4 in the trace: each item is a cell of the view that the agent saw."""
-    named = {}
-    for event in (*result.trace.of("step"), *result.trace.of("cite")):
+    named = set[tuple[float, float]]()
+    for look in result.trace.of("look"):
+        for item in look.found:
+            inside = [(a, b) for a, b in look.intervals_s if a <= item.start_s and item.end_s <= b]
+            assert inside and item.start_s <= item.timestamp_s <= item.end_s
+            named.add((item.timestamp_s, item.start_s))
+    for event in (event for kind in ("step", "cite", "plan") for event in result.trace.of(kind)):
         for item in event.found:
             start_s, end_s = event.interval_s
             assert start_s <= item.start_s <= item.timestamp_s <= item.end_s <= end_s
-            named[item.timestamp_s] = item
+            named.add((item.timestamp_s, item.start_s))
     for item in result.evidence:
         assert 0 <= item.timestamp_s < result.sheet.video.duration_s
-        assert named[item.timestamp_s].start_s == item.start_s
+        assert (item.timestamp_s, item.start_s) in named
 
 
 def check_books(result: Result, budget: Budget, workers: int = 4) -> None:
@@ -67,8 +74,30 @@ def check_counters(result: Result, server: Mapping[str, float]) -> None:
     assert server["prefix_hits"] < server["prefix_queries"] and server["image_hits"] > 0
 
 
+def check_looks(result: Result) -> None:
+    """Check that nothing is shown twice, and that what is dead was seen and holds nothing."""
+    grain_s = next((plan.lasts_s for plan in result.trace.of("plan")), LASTS_S)
+    seen, shown = Seen(), DeadZones()
+    for event in result.trace.of("look"):
+        for view, (start_s, end_s) in zip(event.views, event.intervals_s, strict=True):
+            grid = Grid(start_s, end_s, view.k)
+            assert seen.unseen(start_s, end_s, grid.resolution_s), "no stretch is shown twice at a step"
+            assert grid.resolution_s >= 0.99 / result.sheet.video.fps, "no sheet is finer than frames"
+            seen = seen.add(start_s, end_s, grid.resolution_s)
+            shown = shown.add(start_s, end_s)
+    for start_s, end_s in result.dead_zones.intervals:
+        assert shown.covers(start_s, end_s) and not seen.unseen(start_s, end_s, grain_s)
+        assert not len(result.evidence.within(start_s, end_s))
+    assert replay.memory(result.trace) == (result.evidence, result.dead_zones)
+    for event in result.trace.of("assign"):
+        assert 1 <= len(event.sorties) <= result.settings["workers"]
+
+
 def check_memory(result: Result) -> None:
     """Check that what is dead was opened, or seen as finely as can be, and holds no evidence."""
+    if result.settings["traversal"] == "looks":
+        check_looks(result)
+        return
     settings, duration_s = result.settings, result.sheet.video.duration_s
     start_s, end_s = settings.get("within", (0.0, duration_s))
     rules = Rules(duration_s, settings["max_depth"], min_span_s=settings.get("min_span_s", SUB_SECOND))
@@ -100,6 +129,8 @@ def check_memory(result: Result) -> None:
 def check_search(result: Result) -> None:
     """Check that assigned regions are distinct and not dead, and that events fit their forms."""
     assert Trace.of_rows("it", result.trace.to_json()) == result.trace
+    if result.settings["traversal"] == "looks":
+        return
     visits: dict[tuple[int, ...], int] = {}
     rounds = [event.round for event in result.trace.of("assign")]
     assert len(set(rounds)) == len(rounds), "each assignment has a round of its own"

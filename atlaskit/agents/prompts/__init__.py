@@ -8,19 +8,23 @@ Each prompt is ordered for the server's prefix cache: fixed text, the image, fix
 varies between calls.
 """
 
+from atlaskit.agents.prompts.looks import LookCall, PlanCall, VerdictCall
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.worker import StepCall, Turn
 
-Call = TaskCall | ProbeCall | StepCall | ReviewCall | DecisionCall | GlanceCall
+Call = TaskCall | ProbeCall | StepCall | ReviewCall | DecisionCall | GlanceCall | PlanCall | LookCall | VerdictCall
 """The calls of Video-RLM."""
 
 
 __all__ = [
     "DecisionCall",
     "GlanceCall",
+    "LookCall",
+    "PlanCall",
     "ProbeCall",
     "ReviewCall",
     "StepCall",
     "TaskCall",
     "Turn",
+    "VerdictCall",
 ]

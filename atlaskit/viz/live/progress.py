@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from atlaskit.caching.cache import Cache
 from atlaskit.models.protocol import Usage
-from atlaskit.runs.events import Call, Event, Failure, Report, Step
+from atlaskit.runs.events import Call, Event, Failure, Look, Report, Step
 from atlaskit.runs.narrate import counted, percent
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
@@ -37,7 +37,8 @@ def max_calls(run: RunSource) -> int | None:
 def pending(run: RunSource) -> int:
     """Return the number of frames that workers found and the Master has not merged yet."""
     merged = {(report.round, report.worker) for report in run.trace.of(Report)}
-    return sum(len(step.found) for step in run.trace.of(Step) if (step.round, step.worker) not in merged)
+    found = [event for event in run.trace if isinstance(event, Step | Look)]
+    return sum(len(event.found) for event in found if (event.round, event.worker) not in merged)
 
 
 def progress_text(run: RunSource) -> str:

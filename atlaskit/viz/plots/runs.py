@@ -15,7 +15,7 @@ from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.render import View, with_look
 from atlaskit.errors import printable
 from atlaskit.runs import replay
-from atlaskit.runs.events import Report, Step
+from atlaskit.runs.events import Look, Report, Step
 from atlaskit.runs.result import Result, verdict
 from atlaskit.viz.palette import DEAD, INK, TRUTH, beside_truth
 from atlaskit.viz.plots.lanes import Lane, draw_lanes
@@ -111,9 +111,10 @@ def _worker_lanes(result: Result) -> list[Lane]:
     return lanes
 
 
-def _steps_of(report: Report, result: Result) -> list[Step]:
-    """Return the steps of a visit, which is given by its report."""
-    return [step for step in result.trace.of(Step) if (step.round, step.worker) == (report.round, report.worker)]
+def _steps_of(report: Report, result: Result) -> list[Step | Look]:
+    """Return the steps of a visit, which is given by its report; or its look."""
+    steps = [step for step in result.trace if isinstance(step, Step | Look)]
+    return [step for step in steps if (step.round, step.worker) == (report.round, report.worker)]
 
 
 def _draw_intervals(ax: Axes, result: Result) -> str:
@@ -126,8 +127,10 @@ def _draw_intervals(ax: Axes, result: Result) -> str:
     return f"{truth}{' · hatched: the answer' if result.intervals else ''}"
 
 
-def _visit_lane(report: Report, steps: Sequence[Step]) -> Lane:
-    found = [(item.timestamp_s, "") for step in steps for item in step.found]
+def _visit_lane(report: Report, steps: Sequence[Step | Look]) -> Lane:
+    start_s, end_s = report.interval_s
+    times_s = [item.timestamp_s for step in steps for item in step.found]
+    found = [(time_s, "") for time_s in times_s if start_s <= time_s < end_s]
     name, colour = f"round {report.round}, worker {report.worker}", beside_truth(report.worker or 0)
     return Lane(name, filled=[report.interval_s], moments=found, colour=colour)
 

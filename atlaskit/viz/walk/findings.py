@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from atlaskit.environment.memory import Evidence
-from atlaskit.runs.events import Cite, Event, Report, Step
+from atlaskit.runs.events import Cite, Event, Look, Plan, Report, Step
 from atlaskit.runs.trace import Trace
 
 
 def merged_in(event: Event) -> Sequence[Evidence]:
     """Return the evidence that an event added to M+."""
-    return event.kept if isinstance(event, Report) else event.found if isinstance(event, Cite) else ()
+    if isinstance(event, Report):
+        return event.kept
+    return event.found if isinstance(event, Cite | Plan) else ()
 
 
 class FindingSteps:
@@ -21,7 +23,7 @@ class FindingSteps:
         self._steps: dict[float, int] = {}
         self._times_s: dict[str, float] = {}
         for index, event in enumerate(trace):
-            if isinstance(event, Step | Cite):
+            if isinstance(event, Step | Cite | Plan | Look):
                 for item in event.found:
                     self._steps.setdefault(item.timestamp_s, index)
             self._times_s |= {item.label: item.timestamp_s for item in merged_in(event)}

@@ -9,14 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from atlaskit.environment.grid import Grid
 from atlaskit.environment.render import squared
-from atlaskit.runs.events import Cite, Decision, Event, Probe, Review, SheetRecord, Step, Vote
+from atlaskit.runs.events import Cite, Decision, Event, Look, Plan, Probe, Review, SheetRecord, Step, ViewRecord, Vote
 from atlaskit.runs.narrate import cited_labels
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
-from atlaskit.viz.walk.regions import grid_of, path_of
+from atlaskit.viz.walk.regions import grid_of_view
 from atlaskit.viz.walk.source import RunSource
-from atlaskit.viz.walk.truth import cells_over, moments_of, view_of
+from atlaskit.viz.walk.truth import cells_over, moments_of
 
 ACTED, TRUE, CITED, ERASED = "acted", "true", "cited", "erased"
 """Why a cell is outlined: an agent acted on it, it holds the answer, the answer cites it, or it is
@@ -38,32 +39,33 @@ class Marker:
     def __init__(self, run: RunSource) -> None:
         self._run, self._moments, self._findings = run, moments_of(run), FindingSteps(run.trace)
 
-    def marks(self, event: Event, what: str) -> list[Mark]:
+    def marks(self, event: Event, what: str, view: ViewRecord | None = None) -> list[Mark]:
         """Return the outlines for one image of an event.
 
         Args:
             event: The event.
             what: The field of the event that records the image: view, shown or sheet.
+            view: The view, if that is what it records.
         """
-        view, sheet = view_of(event), getattr(event, "sheet", None)
-        if what == "view" and view is not None:
-            return list(self._of_view(event))[:MAX_MARKS]
+        sheet = getattr(event, "sheet", None)
+        if view is not None:
+            return list(self._of_view(event, view))[:MAX_MARKS]
         if what == "sheet" and isinstance(sheet, SheetRecord):
             return list(self._of_sheet(event, sheet))[:MAX_MARKS]
         return []
 
-    def _of_view(self, event: Event) -> Iterator[Mark]:
-        k, grid = self._run.k, grid_of(path_of(event), self._run.within, self._run.k)
+    def _of_view(self, event: Event, view: ViewRecord) -> Iterator[Mark]:
+        k, grid = view.k or self._run.k, grid_of_view(view, self._run.within, self._run.k)
         if k is None:
             return
         cells = range(min(k * k, MAX_CELLS))
         if grid is not None:
             over = dict.fromkeys(cell for moment in self._moments for cell in cells_over(moment, grid))
             yield from (_box(cell, (k, k), "", TRUE) for cell in over if cell in cells)
-        yield from (_box(cell, (k, k), text, ACTED) for cell, text in self._acted_on(event) if cell in cells)
+        yield from (_box(cell, (k, k), text, ACTED) for cell, text in self._acted_on(event, grid) if cell in cells)
 
-    def _acted_on(self, event: Event) -> Iterator[tuple[int, str]]:
-        """Yield the cells that an event is about, each with a text."""
+    def _acted_on(self, event: Event, grid: Grid | None) -> Iterator[tuple[int, str]]:
+        """Yield the cells of a grid that an event is about, each with a text."""
         match event:
             case Step(action=action):
                 cells = action.all_cells
@@ -76,11 +78,10 @@ class Marker:
                 yield from ((cell, f"{score:.2g}") for cell, score in best)
             case Review(queued=paths):
                 yield from dict.fromkeys((path[0], "next") for path in paths if path)
-            case Cite(found=found):
-                grid = grid_of([], self._run.within, self._run.k)
+            case Cite(found=found) | Plan(found=found) | Look(found=found):
                 for item in found:
                     if grid is not None and grid.start_s <= item.timestamp_s < grid.end_s:
-                        yield grid.cell_at(item.timestamp_s).index, f"[{item.label}]"
+                        yield grid.cell_at(item.timestamp_s).index, f"[{item.label}]" if item.label else "kept"
 
     def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
         about = [(label, "", TRUE) for label in sheet.labels if self._is_true(self._findings.time_of(label))]

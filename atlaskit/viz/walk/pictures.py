@@ -24,9 +24,8 @@ from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text, shrink_jpeg
 from atlaskit.viz.html.reprs.images import grid_description
 from atlaskit.viz.walk.marks import Mark, Marker
-from atlaskit.viz.walk.regions import grid_of, path_of
+from atlaskit.viz.walk.regions import grid_of_view
 from atlaskit.viz.walk.source import RunSource
-from atlaskit.viz.walk.truth import view_of
 
 Size = tuple[int, int]
 """(width, height) in pixels."""
@@ -79,16 +78,17 @@ def pictures(run: RunSource) -> Pictures:
     found, marker, labels = Pictures(), Marker(run), [item.label for item in run.evidence]
     drawn = {} if run.video is None else _drawn_again(found, run, run.video)
     for place, event in enumerate(run.trace):
-        for what, key, description in _images_named_by(event, run):
-            picture = drawn.get((place, what))
+        for what, view, key, description in _images_named_by(event, run):
+            picture = drawn.get((place, what, key))
             if picture is None and run.video is not None:
                 continue
             cached = DrawnImage(None, _cache_reader(key, run))
             shown = cached if picture is None else DrawnImage(picture.size, picture.jpeg)
             image, description = found.add(key, shown), plain_text(description, 1_000)
-            found.by_event[place].append((image, description, shown.size, marker.marks(event, what)))
-            view, sheet = view_of(event), getattr(event, "sheet", None)
-            if what == "view" and run.video is None and view is not None and not (view.path or view.dead):
+            found.by_event[place].append((image, description, shown.size, marker.marks(event, what, view)))
+            sheet = getattr(event, "sheet", None)
+            is_root = view is not None and not (view.path or view.dead or view.stretch_s)
+            if is_root and run.video is None:
                 found.map = image
             if what == "sheet" and labels and isinstance(sheet, SheetRecord) and list(sheet.labels) == labels:
                 found.sheet = image
@@ -98,13 +98,13 @@ def pictures(run: RunSource) -> Pictures:
     return found
 
 
-def _drawn_again(found: Pictures, run: RunSource, video: Video) -> dict[tuple[int, str], LazyImage]:
-    """Return the run's images by event and field, up to one that cannot be drawn; add the map."""
-    drawn = dict[tuple[int, str], LazyImage]()
+def _drawn_again(found: Pictures, run: RunSource, video: Video) -> dict[tuple[int, str, str], LazyImage]:
+    """Return the images by event, field and key, up to one that cannot be drawn; add the map."""
+    drawn = dict[tuple[int, str, str], LazyImage]()
     try:
         found.map = _root(found, run, video)
         for shown in replay.pictures(run.trace, video, run.cache):
-            drawn[shown.place, shown.what] = shown.picture
+            drawn[shown.place, shown.what, shown.picture.key] = shown.picture
     except ValueError as error:  # a baseline, a trace of other code, or a key with half a surrogate pair
         found.problem = reason(error)
     return drawn
@@ -132,16 +132,16 @@ def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:
     return read
 
 
-def _images_named_by(event: Event, run: RunSource) -> Iterator[tuple[str, str, str]]:
-    """Yield each image that an event names: the field that records it, its key, a description."""
-    view, shown, sheet = (getattr(event, name, None) for name in ("view", "shown", "sheet"))
-    if isinstance(view, ViewRecord):
-        grid = grid_of(path_of(event), run.within, run.k)
+def _images_named_by(event: Event, run: RunSource) -> Iterator[tuple[str, ViewRecord | None, str, str]]:
+    """Yield each image that an event names: its field, its view, its key and a description."""
+    shown, sheet = (getattr(event, name, None) for name in ("shown", "sheet"))
+    for view in replay.views_of(event):
+        grid = grid_of_view(view, run.within, run.k)
         about = f": {grid_description(grid, view.dead)}" if grid is not None else ""
-        yield "view", view.key, f"A contact sheet{about}."
+        yield "view", view, view.key, f"A contact sheet{about}."
     if isinstance(shown, ShownRecord) and isinstance(event, Step):
         action = event.action
         subjects = {"Zoom": "The frame", "Investigate": f"The time {action.direction} the frame"}
-        yield "shown", shown.key, f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}."
+        yield "shown", None, shown.key, f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}."
     if isinstance(sheet, SheetRecord):
-        yield "sheet", sheet.key, f"Evidence frames: {', '.join(sheet.labels) or 'none'}."
+        yield "sheet", None, sheet.key, f"Evidence frames: {', '.join(sheet.labels) or 'none'}."

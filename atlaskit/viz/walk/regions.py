@@ -9,7 +9,7 @@ from typing import Any
 from atlaskit.environment.grid import Grid, Shift
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
-from atlaskit.runs.events import Assign, Event, Report, Scout
+from atlaskit.runs.events import Assign, Event, Report, Scout, ViewRecord
 from atlaskit.runs.narrate import counted, span_text
 from atlaskit.viz.walk.source import RunSource
 
@@ -20,6 +20,16 @@ MAX_DEPTH = 32
 Path = tuple[int, ...]
 """The cells opened on the way from the root grid. A negative number after a cell says that its grid
 is looked at between its frames, and by how many half cells it is moved."""
+
+
+def grid_of_view(view: ViewRecord, within: Span | None, k: int | None) -> Grid | None:
+    """Return the grid of a view; None if there is none: see `grid_of`."""
+    if view.stretch_s is None:
+        return grid_of(_path(view.path, view.shift), within, k)
+    try:
+        return Grid(*view.stretch_s, view.k)
+    except InputError:  # a trace may name any stretch
+        return None
 
 
 def path_of(event: Event) -> list[int] | None:

@@ -14,11 +14,11 @@ from typing import Any
 
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.environment.memory import Scratchpad
-from atlaskit.environment.question import Answered, Question, Span
+from atlaskit.environment.question import ABSENT, Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.events import Decision, Report, Start, Step, Stop
+from atlaskit.runs.events import Decision, Plan, Report, Start, Step, Stop
 from atlaskit.runs.result import Result, in_words, searched, trace_of, verdict
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
@@ -153,6 +153,8 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
     if question is None or not decisions:
         return None
     answer = decisions[-1].answer
+    if answer.get("absent") is True:
+        return ABSENT
     try:
         if question.kind == "when":
             spans = merged(map(_span, answer["intervals"] if question.several else [answer]))
@@ -175,6 +177,8 @@ def _root_span_s(trace: Trace, k: int | None) -> float | None:
     if k is None:
         return None
     for event in trace:
+        if isinstance(event, Plan):
+            return round(event.interval_s[1] - event.interval_s[0], 6)
         if isinstance(event, Step | Report):
             path = event.view.path if isinstance(event, Step) else event.path
             length_s = event.interval_s[1] - event.interval_s[0]

@@ -16,6 +16,8 @@ from atlaskit.runs.events import (
     Decision,
     Event,
     Failure,
+    Look,
+    Plan,
     Probe,
     Reopen,
     Report,
@@ -109,10 +111,10 @@ def _spans(event: Event) -> Sequence[Sequence[float]]:
     match event:
         case Step() | Report() | Cite():
             return [event.interval_s]
-        case Turn(intervals_s=spans):
+        case Turn(intervals_s=spans) | Look(intervals_s=spans):
             return spans
         case Assign(sorties=assignments):
-            return [each.interval_s for each in assignments]
+            return [span for each in assignments for span in each.spans_s]
     return []
 
 
@@ -124,11 +126,16 @@ def _change(event: Event) -> dict[str, Any]:
         change["erase"] = [plain_text(label, 8) for label in event.erased]
     if isinstance(event, Report | Review):
         change["dead"] = _rounded(event.dead_s)
+        change["alive"] = _rounded(event.alive_s)
+    if isinstance(event, Look):
+        change["seen"] = _rounded(event.intervals_s)
     if isinstance(event, Reopen):
         change["stays"] = _rounded(event.dead_zones_s)
     if isinstance(event, Assign):
         change["sent"] = [
-            (*_rounded([each.interval_s])[0], str(number)) for number, each in enumerate(event.sorties[:MAX_SPANS])
+            (*_rounded([span])[0], str(number))
+            for number, each in enumerate(event.sorties[:MAX_SPANS])
+            for span in each.spans_s
         ]
     return {name: value for name, value in change.items() if value or name == "stays"}
 
@@ -140,12 +147,12 @@ def _rounded(spans: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
 def _search_task(run: RunSource) -> str:
     """Return the search task of a run; the question where the Master set none."""
     question = "" if run.question is None else run.question.text
-    return next((event.search_task for event in run.trace.of(Task)), question)
+    return next((event.search_task for event in run.trace if isinstance(event, Task | Plan)), question)
 
 
 def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
     """Return the changes of memory, by name, and the evidence that an event is about, by label."""
-    found = event.found if isinstance(event, Step | Cite) else ()
+    found = event.found if isinstance(event, Step | Cite | Plan | Look) else ()
     added = merged_in(event)
     erased = event.erased if isinstance(event, Review) else ()
     changes = {

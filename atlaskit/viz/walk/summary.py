@@ -11,6 +11,8 @@ from typing import Any
 
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
+from atlaskit.runs.coverage import coverage_of
+from atlaskit.runs.events import Look, Plan
 from atlaskit.runs.result import rests_on
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.findings import FindingSteps
@@ -36,6 +38,8 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
     notes = [plain_text(f"Images are missing: {found.problem}", 600)] if found.problem else []
     if "caution" in run.settings:
         notes.insert(0, plain_text(str(run.settings["caution"]), 600))
+    if run.within is not None and run.trace.of(Plan):
+        notes.append(f"Seen: {coverage_of(run.trace, run.within, dict(run.settings))}.")
     if omitted:
         notes.append(f"The last {omitted:,} events are not shown.")
     if run.answer is not None and not run.evidence:
@@ -57,6 +61,7 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
         "scope": f"whole {run.scope}",
         "end": max(islice(places(run.trace), count), default=0) + 1,
         "regions": regions(run),
+        "looks": bool(run.trace.of(Look)),
         "map": found.map,
         "sheet": found.sheet,
     }

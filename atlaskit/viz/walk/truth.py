@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Span
-from atlaskit.runs.events import Event, Report, ViewRecord
+from atlaskit.runs.events import Report
 from atlaskit.runs.narrate import agent, span_text
+from atlaskit.runs.replay import views_of
 from atlaskit.viz.walk.findings import FindingSteps
-from atlaskit.viz.walk.regions import grid_of, path_of
+from atlaskit.viz.walk.regions import grid_of_view
 from atlaskit.viz.walk.source import RunSource
 
 MAX_MOMENTS = 64
@@ -87,20 +88,15 @@ def _reported(moment: Span, run: RunSource) -> str | None:
 def _grids(run: RunSource) -> Iterator[Sight]:
     """Yield each grid that an agent was shown."""
     for step, event in enumerate(run.trace):
-        view, grid = view_of(event), grid_of(path_of(event), run.within, run.k)
-        if view is not None and grid is not None:
-            yield Sight(grid, frozenset(view.dead), step, "the Master" if event.worker is None else agent(event))
-
-
-def view_of(event: Event) -> ViewRecord | None:
-    """Return the view that an event records; None if it records none."""
-    view = getattr(event, "view", None)
-    return view if isinstance(view, ViewRecord) else None
+        for view in views_of(event):
+            grid = grid_of_view(view, run.within, run.k)
+            if grid is not None:
+                yield Sight(grid, frozenset(view.dead), step, "the Master" if event.worker is None else agent(event))
 
 
 def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, int] | None:
     """Return the deepest grid, the first of several, with a cell over a moment, and the cell."""
-    for sight in sorted(grids, key=lambda sight: -sight.grid.depth):
+    for sight in sorted(grids, key=lambda sight: sight.grid.resolution_s):
         for cell in cells_showing(moment, sight.grid) if is_exact else cells_over(moment, sight.grid):
             if cell not in sight.dead:
                 return sight, cell

@@ -14,6 +14,7 @@ from atlaskit.benchmarks.atlasworld.oracle import (
     baselines,
     controllers,
     inquiry,
+    looks,
     mapreduce,
     search,
     videoagent,
@@ -243,7 +244,7 @@ VIDEO_RLM: Replies = {
 }
 
 
-OTHERS = (baselines, inquiry, controllers, search, videotree, videoagent, mapreduce, worldmm)
+OTHERS = (looks, baselines, inquiry, controllers, search, videotree, videoagent, mapreduce, worldmm)
 REPLIES: Replies = {**VIDEO_RLM, **{call: reply for module in OTHERS for call, reply in module.REPLIES.items()}}
 """The function that answers each call."""
 

@@ -23,6 +23,12 @@ function joined(spans) {
   return result;
 }
 
+// Returns spans without what lies in another.
+function without(spans, [from, to]) {
+  const parts = spans.flatMap(([start, end]) => [[start, Math.min(end, from)], [Math.max(start, to), end]]);
+  return parts.filter(([start, end]) => start < end);
+}
+
 // The evidence and the dead zones of a run after each of its steps.
 class MemoryAt {
   constructor(steps) {
@@ -31,7 +37,7 @@ class MemoryAt {
   }
 
   reset() {
-    Object.assign(this, { next: 0, evidence: new Map(), dead: [] });
+    Object.assign(this, { next: 0, evidence: new Map(), dead: [], seen: [] });
   }
 
   at(step) {
@@ -40,11 +46,13 @@ class MemoryAt {
     return this;
   }
 
-  apply({ add = [], erase = [], dead = [], stays = null }) {
+  apply({ add = [], erase = [], dead = [], alive = [], seen = [], stays = null }) {
     for (const [label, time] of add) this.evidence.set(label, time);
     for (const label of erase) this.evidence.delete(label);
     if (stays) this.dead = stays;
     if (dead.length) this.dead = joined([...this.dead, ...dead]);
+    if (seen.length) this.seen = joined([...this.seen, ...seen]);
+    for (const span of alive) this.dead = without(this.dead, span);
   }
 }
 

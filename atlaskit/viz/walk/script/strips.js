@@ -96,11 +96,12 @@ class VideoStrip {
   }
 
   show(step, data) {
-    const { run } = this, { evidence, dead } = this.memory.at(step);
+    const { run } = this, { evidence, dead, seen } = this.memory.at(step);
     if (!run.within) return;
     const [start, end] = run.within;
     const points = [...evidence.values()].map((time) => [time, time]);
     const lanes = [["evidence", "finds", points], ["ruled out", "dead", dead], ["this step", "work", data.spans]];
+    if (run.looks) lanes.splice(1, 0, ["looked at", "work", seen]);
     if (run.moments.length) lanes.unshift(["answer lies here", "truth", run.moments]);
     const barOf = (lane) => ([from, to]) => {
       const [left, right] = [from, to].map((time) => WIDTH * Math.max(0, Math.min(1, (time - start) / (end - start))));

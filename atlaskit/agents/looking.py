@@ -1,0 +1,549 @@
+"""The search by looks, from top to bottom: plan, look, merge, judge.
+
+A region is a stretch of the video and a step: one sheet over any interval, in as many cells as the
+step takes. The tree of cells stays the map of a person; a search by looks opens what it wants to
+see. One record tells what was seen how finely (`Seen`). It decides what a wish still needs, what
+the sweep shows next, and what is never shown again.
+
+`Looking.explore` is the search; each of its steps is a method below it, in this order. The promises
+are those of `loop`: the order of replies does not matter, a failed call costs a step and no
+stretch, and budgets are hard.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+from atlaskit.agents.budget import Allotment
+from atlaskit.agents.loop import Stop
+from atlaskit.agents.master import Master, labels_to_erase
+from atlaskit.agents.prompts import LookCall, PlanCall, VerdictCall
+from atlaskit.agents.prompts.looks import Known, Note
+from atlaskit.agents.run import request_for
+from atlaskit.agents.schemas import AbsentAnswer, decision_schema
+from atlaskit.agents.scouts import Survey
+from atlaskit.agents.settings import Search
+from atlaskit.environment.actions import AddToScratchpad, Claim
+from atlaskit.environment.atlas import Atlas, Observation
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, Seen
+from atlaskit.environment.question import Span
+from atlaskit.errors import IllegalAction
+from atlaskit.models.errors import ModelError, Refused
+from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Usage
+from atlaskit.runs import events
+from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord, paid
+from atlaskit.runs.result import Result
+
+SHEETS = 4
+"""Sheets that one look shows at most."""
+LOOK_CALLS = 2
+"""Attempts of one look: a reply that does not fit its form is corrected once."""
+LASTS_S = 4.0
+"""Seconds for which what is looked for is thought to last where the plan does not say."""
+MOST_FAILURES = 2
+"""Looks at one stretch that may fail before it is left out."""
+
+Source = Literal["plan", "look", "review", "sweep"]
+
+
+class Wish(NamedTuple):
+    """A stretch that someone asked to see."""
+
+    start_s: float
+    end_s: float
+    by: Source
+
+
+@dataclass(frozen=True)
+class Look:
+    """What came of one look."""
+
+    grids: tuple[Grid, ...]
+    """The stretches that it showed."""
+    event: events.Look | events.Failure
+    evidence: tuple[tuple[Evidence, ...], ...] = ()
+    """The frames that it kept of each; () for a look that failed."""
+    is_silent: bool = False
+    """Whether the call did not reach the model."""
+    is_refused: bool = False
+    """Whether the server refused it."""
+    refusal: str = ""
+    """The failure after which no call of the run can succeed; empty if there was none."""
+
+    @property
+    def region(self) -> Grid:
+        """Its first stretch."""
+        return self.grids[0]
+
+    @property
+    def events(self) -> tuple[events.Event, ...]:
+        """Its events, as those of a visit."""
+        return (self.event,)
+
+
+@dataclass
+class Looking:
+    """One search by looks: its settings, its memory, its rounds."""
+
+    master: Master
+    atlas: Atlas
+    search: Search
+    workers: int
+    """The most looks of a round."""
+    survey: Survey = Survey()
+
+    scratchpad: Scratchpad = Scratchpad()
+    """M+: the evidence."""
+    dead_zones: DeadZones = DeadZones()
+    """M−: what was seen at the step of the search and holds no evidence."""
+    seen: Seen = Seen()
+    """How finely each part was shown."""
+    notes: tuple[Note, ...] = ()
+    wishes: tuple[Wish, ...] = ()
+    """What is to be seen next, first things first."""
+    search_task: str = ""
+    settled_by: Literal["one", "first", "last", "all"] = "all"
+    grain_s: float = LASTS_S
+    """The step at which all is gone through."""
+    rounds: int = 0
+    verdict: Reply | None = None
+    """The reply that answers the question."""
+    judged: tuple[tuple[str, ...], Seen] | None = None
+    """What the last review judged: with just this, another one would say the same."""
+    unfollowed: tuple[UnfollowedRecord, ...] = ()
+    """What was asked for and cannot be shown."""
+    failures: Counter[Span] = field(default_factory=Counter)
+    """Failed looks by their stretch."""
+    lost: DeadZones = DeadZones()
+    """What was left out because looks at it failed too often."""
+    room: int = SHEETS
+    """Sheets that one look shows at most: fewer once a look of so many was refused."""
+
+    def __post_init__(self) -> None:
+        self.run = self.master.run
+        self.root = self.atlas.root.start_s, self.atlas.root.end_s
+
+    def answer(self) -> Result:
+        """Explore, judge, and return the result."""
+        stop = self.explore()
+        if self.verdict is None or (self.search.votes > 1 and not isinstance(self.verdict.answer, AbsentAnswer)):
+            self.decide(stop)
+        pad, zones = self.scratchpad, self.dead_zones
+        sheet = self.atlas.sheet(pad, most=len(pad))
+        return self.run.end(stop, self.verdict, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet)
+
+    def explore(self) -> Stop:
+        """Look in rounds until something ends the search; return what did."""
+        meter = self.run.meter
+        if limit := meter.exhausted():
+            return limit
+        self.plan()
+        while True:
+            if stop := self.master.silence() or meter.exhausted():
+                return stop
+            # Judge what was found, once nothing that was asked for is left to see.
+            if self.is_due():
+                self.review()
+            # Choose what to show: what was asked for, then the rest in order.
+            elif grids := self.next_sheets():
+                if self.rounds == self.search.max_rounds:
+                    return "rounds"
+                self.rounds = self.master.round = self.rounds + 1
+                looks = self.send(grids)
+                self.merge(looks)
+                if stop := self.master.silence(looks):
+                    return stop
+            # All is seen: judge once more, unless nothing is new.
+            elif self.judged != self.matter:
+                self.review()
+            else:
+                return "explored"
+            if self.verdict is not None:
+                return "sufficient" if self.rounds + 1 >= self.search.min_rounds else "explored"
+
+    def plan(self) -> None:
+        """Look at the whole, and say what to look for, how long it lasts, and where to look first.
+
+        If the call fails, the question itself is the search task, and all is gone through.
+        """
+        root, question = self.root_sheet(), self.run.question
+        for event in self.survey.record(question.text, self.atlas.root):
+            self.run.log(event)
+        hints = self.survey.told(question.text, root.view.grid, [cell.index for cell in root.view.cells])
+        outcome = self.master.ask(PlanCall(question, root, hints))
+        self.seen = self.seen.add(*self.root, self.atlas.root.resolution_s)
+        self.search_task = question.text
+        if isinstance(outcome, ModelError):
+            self.master.record(events.Plan, outcome, {"view": ViewRecord.of(root)})
+            return
+        answer = outcome.answer
+        (found,) = self.kept(answer.keep, [root])
+        self.search_task = answer.search_task
+        self.settled_by = answer.settled_by
+        self.grain_s = min(max(answer.lasts_s or LASTS_S, self.atlas.finest_s), self.atlas.root.span_s)
+        self.scratchpad = self.scratchpad.add(found)
+        self.ask_for(answer.look, "plan")
+        self.master.record(
+            events.Plan,
+            outcome,
+            {"view": ViewRecord.of(root)},
+            interval_s=self.root,
+            reasoning=answer.reasoning,
+            search_task=self.search_task,
+            settled_by=self.settled_by,
+            lasts_s=self.grain_s,
+            found=self.scratchpad.items,
+            wanted_s=tuple(wish[:2] for wish in self.wishes),
+        )
+
+    def next_sheets(self) -> list[Grid]:
+        """Return the stretches to show in this round, and take them from what was asked for."""
+        most = self.room * len(self.run.meter.allot([LOOK_CALLS] * self.workers))
+        grids, waiting = list[Grid](), list[Wish]()
+        for wish in self.wishes:
+            if len(grids) >= most:
+                waiting.append(wish)
+                continue
+            needed = self.sheets_for(wish, grids)
+            room = most - len(grids)
+            grids += needed[:room]
+            waiting += [Wish(grid.start_s, grid.end_s, "sweep") for grid in needed[room:]]
+            if not needed and wish.by != "sweep":
+                self.unfollowed += (UnfollowedRecord(interval_s=wish[:2], reason="seen"),)
+        self.wishes = tuple(waiting)
+        return grids or self.sweep(most)
+
+    def sheets_for(self, wish: Wish, planned: Iterable[Grid] = ()) -> list[Grid]:
+        """Return the sheets that a stretch still needs: those parts that nobody saw so finely.
+
+        It is seen at the step of the search if a few sheets suffice for that, and as finely as one
+        sheet shows it otherwise.
+        """
+        seen = self.seen
+        for grid in planned:
+            seen = seen.add(grid.start_s, grid.end_s, grid.resolution_s)
+        whole = self.atlas.over(wish.start_s, wish.end_s)
+        step_s = whole.resolution_s
+        if self.grain_s < step_s and whole.span_s <= SHEETS * self.atlas.root.size * self.grain_s:
+            step_s = self.grain_s
+        parts = seen.unseen(whole.start_s, whole.end_s, step_s)
+        return [grid for part in parts for grid in self.cut(part, step_s)]
+
+    def cut(self, stretch: Span, step_s: float) -> Iterator[Grid]:
+        """Yield the sheets that show a stretch at a step, of equal lengths."""
+        start_s, end_s = stretch
+        count = max(1, math.ceil((end_s - start_s) / (step_s * self.atlas.root.size) - 1e-6))
+        edges = [start_s + (end_s - start_s) * part / count for part in range(count)]
+        for a, b in pairwise([*edges, end_s]):
+            yield self.atlas.over(a, b, step_s)
+
+    def sweep(self, most: int) -> list[Grid]:
+        """Return the next sheets of what was not yet seen at the step of the search.
+
+        They go from the start, or from the end if the last such moment settles the answer. If the
+        budget cannot pay for all of them, the step is the one that it can pay for.
+        """
+        parts = self.unseen(self.grain_s)
+        unseen_s, left = sum(b - a for a, b in parts), self.run.meter.calls_left()
+        step_s = self.grain_s
+        if left is not None:
+            affordable = max(1, left - 2 * LOOK_CALLS) * self.room
+            step_s = max(step_s, unseen_s / (affordable * self.atlas.root.size))
+        grids = [grid for part in self.unseen(step_s) for grid in self.cut(part, step_s)]
+        return grids[::-1][:most] if self.settled_by == "last" else grids[:most]
+
+    def unseen(self, step_s: float) -> list[Span]:
+        """Return what was not seen at a step, but for what could not be looked at."""
+        return [span for part in self.seen.unseen(*self.root, step_s) for span in self.lost.outside(*part)]
+
+    def send(self, grids: Sequence[Grid]) -> list[Look]:
+        """Let workers look at the stretches, a few sheets each; return what came of it.
+
+        What each may know and spend is fixed before any starts. An interrupt (Ctrl-C) cancels the
+        calls that are in flight.
+        """
+        groups = [grids[at : at + self.room] for at in range(0, len(grids), self.room)]
+        allotments = self.run.meter.allot([LOOK_CALLS] * len(groups))
+        groups = groups[: len(allotments)]
+        known, waiting_s = self.known(), tuple(wish[:2] for wish in self.wishes)
+        shown_s = [tuple((grid.start_s, grid.end_s) for grid in group) for group in groups]
+        told = [
+            replace(known, coming_s=sum([each for each in shown_s if each is not own], ()) + waiting_s)
+            for own in shown_s
+        ]
+        sorties = tuple(
+            events.SortieRecord(
+                path=(),
+                interval_s=(min(a for a, _ in spans_s), max(b for _, b in spans_s)),
+                stretches_s=spans_s,
+                traversal="dfs",
+                calls=allotment.calls,
+                had_evidence=(),
+            )
+            for spans_s, allotment in zip(shown_s, allotments, strict=True)
+        )
+        self.run.log(events.Assign(round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals))
+        threads = 1 if self.run.is_replay else self.search.threads or self.workers  # a replay waits for nobody
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                made = [
+                    pool.submit(self.look, group, told[worker], worker, allotment)
+                    for worker, (group, allotment) in enumerate(zip(groups, allotments, strict=True))
+                ]
+                return [each.result() for each in made]
+            except BaseException:
+                self.run.meter.cancel.set()
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def look(self, grids: Sequence[Grid], known: Known, worker: int, allotment: Allotment) -> Look:
+        """Make one look; this changes nothing here."""
+        sheets, first = list[Observation](), 0
+        for grid in grids:
+            seen = self.atlas.observe(self.atlas.start(grid))
+            sheets.append(replace(seen, view=replace(seen.view, first=first)))
+            first += grid.size
+        call = LookCall(self.run.question, known, tuple(sheets))
+        outcome = self.run.complete(request_for(self.run.vlm, call), min(allotment.calls, MAX_ATTEMPTS))
+        views = tuple(map(ViewRecord.over, sheets))
+        place: dict[str, Any] = {"round": self.rounds, "worker": worker}
+        if isinstance(outcome, ModelError):
+            failure = events.Failure.of("look", outcome, view=views[0], **place)
+            self.run.emit(failure)
+            is_refused = isinstance(outcome, Refused)
+            refusal = str(outcome) if outcome.is_final else ""
+            return Look(tuple(grids), failure, is_silent=not is_refused, is_refused=is_refused, refusal=refusal)
+        answer = outcome.answer
+        evidence = self.kept(answer.keep, sheets)
+        event = events.Look(
+            **place,
+            views=views,
+            intervals_s=tuple((grid.start_s, grid.end_s) for grid in grids),
+            note=answer.note,
+            found=tuple(item for found in evidence for item in found),
+            wanted_s=tuple((each.start_s, each.end_s) for each in answer.look),
+            **paid(outcome),
+        )
+        self.run.emit(event)
+        return Look(tuple(grids), event, evidence)
+
+    def kept(self, claims: Iterable[Any], sheets: Sequence[Observation]) -> tuple[tuple[Evidence, ...], ...]:
+        """Return the frames of each sheet that a reply keeps, without unreadable ones."""
+        by_number = {each.view.first + cell.index: (each, cell.index) for each in sheets for cell in each.view.cells}
+        found: dict[int, list[Evidence]] = {each.view.first: [] for each in sheets}
+        for claim in claims:
+            seen, cell = by_number[claim.cell]
+            added = AddToScratchpad((Claim(cell, claim.description, claim.confidence),))
+            try:
+                state = self.atlas.act(replace(seen.state, scratchpad=Scratchpad()), added)
+            except IllegalAction:
+                continue  # its sheet shows that the frame is unreadable
+            found[seen.view.first] += [replace(item, label="") for item in state.scratchpad]
+        return tuple(map(tuple, found.values()))
+
+    def merge(self, looks: Sequence[Look]) -> None:
+        """Merge what looks found, in the order in which their stretches were handed out."""
+        wanted = list[Span]()
+        for worker, look in enumerate(looks):
+            self.run.events.append(look.event)  # emitted when it happened
+            if isinstance(look.event, events.Failure):
+                self.put_back(look)
+                continue
+            step_s = max(grid.resolution_s for grid in look.grids)
+            self.notes += (Note(look.event.intervals_s, step_s, look.event.note, bool(look.event.found)),)
+            wanted += look.event.wanted_s
+            for grid, found in zip(look.grids, look.evidence, strict=True):
+                self.report(grid, worker, found)
+        self.wishes = (*self.wished(wanted, "look"), *self.wishes)
+
+    def put_back(self, look: Look) -> None:
+        """Ask again for the stretches of a look that failed, unless they failed too often.
+
+        A look that the server refused may have shown too much: later ones show fewer sheets.
+        """
+        stretches = [(grid.start_s, grid.end_s) for grid in look.grids]
+        if look.is_refused and len(stretches) > 1:
+            self.room = min(self.room, len(stretches) // 2)
+        else:
+            self.failures.update(stretches)
+        for stretch in stretches:
+            if self.failures[stretch] >= MOST_FAILURES:
+                self.lost = self.lost.add(*stretch)
+        again = [Wish(*stretch, "sweep") for stretch in stretches if self.failures[stretch] < MOST_FAILURES]
+        self.wishes = (*again, *self.wishes)
+
+    def report(self, grid: Grid, worker: int, found: Sequence[Evidence]) -> None:
+        """Record what came of one stretch: its evidence, and what it rules out."""
+        start_s, end_s, before = grid.start_s, grid.end_s, set(self.scratchpad)
+        self.scratchpad = self.scratchpad.add(found)
+        self.seen = self.seen.add(start_s, end_s, grid.resolution_s)
+        is_searched = not self.seen.unseen(start_s, end_s, self.grain_s)
+        dead_s = self.dead_zones.outside(start_s, end_s) if is_searched else ()
+        zones = self.dead_zones.add_all(dead_s)
+        cells = [(item.start_s, item.end_s) for item in self.scratchpad]
+        alive_s = tuple(cell for cell in cells if zones.within(*cell).intervals)
+        self.dead_zones = zones.without_all(alive_s)
+        report = events.Report(
+            round=self.rounds,
+            worker=worker,
+            path=(),
+            interval_s=(start_s, end_s),
+            stop="finished",
+            kept=tuple(item for item in self.scratchpad if item not in before),
+            marked=(),
+            dead_s=dead_s,
+            alive_s=alive_s,
+            is_open=False,
+        )
+        self.run.log(report)
+
+    @property
+    def matter(self) -> tuple[tuple[str, ...], Seen]:
+        """What a review judges: the evidence, and what was seen."""
+        return self.scratchpad.labels, self.seen
+
+    def is_due(self) -> bool:
+        """Return whether it is time to judge: new evidence, and nothing that was asked for waits.
+
+        Where the answer depends on all moments of a kind, all is gone through first.
+        """
+        labels = self.scratchpad.labels
+        is_new = bool(labels) and (self.judged is None or labels != self.judged[0])
+        may_suffice = self.rounds + 1 >= self.search.min_rounds  # the plan is a look, too
+        return is_new and may_suffice and not self.wishes and self.settled_by != "all"
+
+    def review(self, over: str = "") -> None:
+        """Judge the evidence: the answer, or what to look at next (paper §3.2).
+
+        Args:
+            over: Why the search is over, so that an answer is wanted in any case.
+        """
+        root, pad, meter = self.root_sheet(), self.scratchpad, self.run.meter
+        sheet = self.atlas.sheet(pad)
+        call = VerdictCall(
+            question=self.run.question,
+            known=self.known(),
+            root=root,
+            sheet=sheet,
+            left_out=len(pad) - len(sheet.scratchpad),
+            calls=meter.total.calls,
+            most_calls=meter.budget.calls,
+            unfollowed=self.unfollowed,
+            over=over,
+        )
+        shown = {"view": ViewRecord.of(root), "sheet": SheetRecord.of(sheet) if len(pad) else None}
+        outcome = self.master.ask(call)
+        self.judged = self.matter
+        if isinstance(outcome, ModelError):
+            self.master.record(events.Review, outcome, shown)
+            return
+        answer, conclusion = outcome.answer, outcome.answer.conclusion
+        erased = tuple(labels_to_erase(answer)) if len(pad) else ()
+        self.scratchpad = pad.erase(erased)
+        self.judged, self.unfollowed = self.matter, ()
+        is_answer = conclusion.action != "look"
+        if conclusion.action == "not_there" and not over and self.unseen(self.grain_s):
+            is_answer = False  # what is left to see is gone through first
+        if not is_answer:
+            self.wishes = ()  # a find makes pointless what was asked for before it
+        if conclusion.action == "look":
+            self.ask_for(conclusion.look, "review")
+        self.master.record(
+            events.Review,
+            outcome,
+            shown,
+            reasoning=answer.reasoning,
+            choices=[],
+            conclusion=conclusion.model_dump(),
+            sufficient=is_answer and not over,
+            erased=erased,
+            dead_s=(),
+            queued=(),
+            wanted_s=tuple(wish[:2] for wish in self.wishes),
+        )
+        if is_answer:
+            self.verdict = self.decided(outcome, call, root, shown)
+
+    def decided(self, review: Reply, call: VerdictCall, root: Observation, shown: dict[str, Any]) -> Reply:
+        """Return the answer that a review gave as a decision; it costs nothing more.
+
+        An answer without evidence makes the cells of the root sheet that it cites evidence.
+        """
+        question, conclusion = self.run.question, review.answer.conclusion
+        if conclusion.action == "not_there":
+            absent = replace(review, answer=AbsentAnswer(reasoning=review.answer.reasoning), usage=Usage())
+            self.master.record(events.Decision, absent, shown, answer=absent.answer.model_dump())
+            return absent
+        schema = decision_schema(
+            question.kind,
+            len(question.choices),
+            call.known.duration_s,
+            call.frames,
+            has_several=question.several,
+        )
+        fields = conclusion.model_dump(exclude={"action", "sure"})
+        answer = schema.model_validate({"reasoning": review.answer.reasoning, **fields})
+        decision = replace(review, answer=answer, usage=Usage())
+        if self.search.votes > 1:
+            return decision  # the votes are the decision
+        self.master.record(events.Decision, decision, shown, answer=answer.model_dump())
+        if not len(self.scratchpad):
+            state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
+            self.scratchpad = self.master.cite(decision, self.atlas, state)
+        return decision
+
+    def decide(self, stop: Stop) -> None:
+        """Ask for the answer in any case: the search is over, or several votes are wanted."""
+        run, votes = self.run, self.search.votes
+        if votes > 1:
+            root = None if len(self.scratchpad) else self.root_sheet()
+            self.verdict = self.master.decide(
+                self.atlas, self.scratchpad, root, votes, self.search.sample * (votes - 1)
+            )
+            if self.verdict is not None and root is not None:
+                self.scratchpad = self.master.cite(self.verdict, self.atlas, root.state)
+        elif not run.is_hopeless and run.meter.can_decide():
+            whys = {"explored": "all that was asked for was seen.", "rounds": "its rounds are used up."}
+            self.review(over=whys.get(stop, "its budget is used up."))
+
+    def ask_for(self, stretches: Iterable[Any], by: Source) -> None:
+        """Add stretches that a reply names to what is to be seen, in its order."""
+        self.wishes += self.wished([(each.start_s, each.end_s) for each in stretches], by)
+
+    def wished(self, spans_s: Iterable[Span], by: Source) -> tuple[Wish, ...]:
+        """Return stretches as wishes, each once; those outside what is searched cannot be followed.
+
+        The ends of each are sorted, because no schema can force a model to give the start first.
+        """
+        wishes = list[Wish]()
+        for start_s, end_s in dict.fromkeys((min(span), max(span)) for span in spans_s):
+            if start_s < self.root[1] and end_s >= self.root[0]:
+                wishes.append(Wish(max(start_s, self.root[0]), min(end_s, self.root[1]), by))
+            else:
+                self.unfollowed += (UnfollowedRecord(interval_s=(start_s, end_s), reason="outside"),)
+        return tuple(wishes)
+
+    def known(self) -> Known:
+        """Return what every call is told now."""
+        duration_s = self.atlas.rules.duration_s
+        return Known(
+            search_task=self.search_task,
+            duration_s=duration_s,
+            scratchpad=self.scratchpad,
+            notes=self.notes,
+            seen=self.seen,
+            root=self.root,
+            grain_s=self.grain_s,
+            settled_by=self.settled_by,
+        )
+
+    def root_sheet(self) -> Observation:
+        """Return the sheet of the whole, hatched by the current dead zones."""
+        return self.atlas.observe(self.atlas.start(dead_zones=self.dead_zones))

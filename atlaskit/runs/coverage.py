@@ -1,0 +1,121 @@
+"""`Coverage`: how finely each part of a video was seen in a run, as the proof of a "no".
+
+It rests on frames that were shown to a model, never on marks of cuts: those that a file has are the
+encoder's choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from atlaskit.environment.atlas import EVEN_S
+from atlaskit.environment.grid import clock
+from atlaskit.environment.memory import DeadZones, Seen
+from atlaskit.environment.question import Span
+from atlaskit.runs.events import Look, Plan, Probe, Review, Step
+from atlaskit.runs.trace import Trace
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How finely each part of what was searched was seen.
+
+    Examples:
+        >>> coverage = result.coverage
+        >>> coverage.share(600.0)
+        1.0
+        >>> coverage.within == result.within
+        True
+    """
+
+    within: Span
+    """The interval that was searched, in seconds."""
+    seen: Seen = Seen()
+    """The parts that were shown, each with its finest step."""
+    goal_s: float | None = None
+    """The step at which the search meant to go through all; None if it had no such aim."""
+    is_even: bool = True
+    """Whether frames stand in the middle of their cells at every step, and not only at steps of up
+    to EVEN_S. Two other frames may be two steps apart."""
+
+    def share(self, step_s: float) -> float:
+        """Return the share that was seen at a step in seconds or finer, in [0, 1]."""
+        return self.seen.at(step_s).coverage(*self.within)
+
+    def unseen(self, step_s: float) -> tuple[Span, ...]:
+        """Return the stretches that were not seen at a step in seconds or finer, in order."""
+        return self.seen.unseen(*self.within, step_s)
+
+    @property
+    def step_s(self) -> float | None:
+        """The step in seconds at which all was seen, or finer; None if not all was seen."""
+        if not self.seen.parts or DeadZones().add_all(part[:2] for part in self.seen.parts).outside(*self.within):
+            return None
+        return max(step_s for _, _, step_s in self.seen.parts)
+
+    @property
+    def shortest_event_s(self) -> float | None:
+        """Seconds from which on an event must have been in a frame that was shown; None if none."""
+        if self.step_s is None:
+            return None
+        return max(step_s if self.is_even or step_s <= EVEN_S else 2 * step_s for _, _, step_s in self.seen.parts)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all was seen at the step that the search meant to reach."""
+        return self.goal_s is not None and not self.unseen(self.goal_s)
+
+    @property
+    def text(self) -> str:
+        """Return it in words."""
+        if not self.seen.parts:
+            return "nothing was seen as sheets"
+        start_s, end_s = self.within
+        step_s = self.goal_s or max(step_s for _, _, step_s in self.seen.parts)
+        rest = self.unseen(step_s)
+        unseen_s = sum(b - a for a, b in rest)
+        rows = [f"{clock(end_s - start_s - unseen_s)} of {clock(end_s - start_s)} at {step_s:.3g} s or finer"]
+        if rest:
+            a, b = max(rest, key=lambda span: span[1] - span[0])
+            rows.append(f"longest stretch not seen so finely: {b - a:.3g} s from {clock(a)}")
+        if self.shortest_event_s is not None:
+            rows.append(f"anything that lasts {self.shortest_event_s:.3g} s or longer was in a frame")
+        return "; ".join(rows)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the parts, (start_s, end_s, step_s) each, and the step aimed at."""
+        return {"goal_s": self.goal_s, "parts": [list(part) for part in self.seen.parts]}
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverage:
+    """Return how finely the sheets that a trace names show a video.
+
+    Args:
+        trace: The trace.
+        within: The interval that was searched, in seconds.
+        settings: The settings of the run.
+    """
+    k = settings.get("k")
+    seen, cells = Seen(), k * k if isinstance(k, int) and k > 0 else 0
+    for start_s, end_s, step_s in _shown(trace, within, cells):
+        seen = seen.add(start_s, end_s, step_s)
+    goal_s = next((plan.lasts_s for plan in trace.of(Plan)), None)
+    return Coverage(within, seen, goal_s, is_even=settings.get("sampling", "midpoint") == "midpoint")
+
+
+def _shown(trace: Trace, within: Span, cells: int) -> Iterator[tuple[float, float, float]]:
+    """Yield each stretch that a sheet showed, with the step of its cells."""
+    for event in trace:
+        if isinstance(event, Look):
+            yield from ((*span, step) for span, step in zip(event.intervals_s, event.steps_s, strict=True))
+        elif isinstance(event, Plan | Probe | Review) and cells:
+            yield *within, (within[1] - within[0]) / cells
+        elif isinstance(event, Step) and cells:
+            start_s, end_s = event.interval_s
+            if start_s < end_s:
+                yield start_s, end_s, (end_s - start_s) / cells
