@@ -277,9 +277,12 @@ class Line:
             state.queue_s += time.monotonic() - began_s
             own_s = self._timeout_s or max(USUAL_TIMEOUT_S, tokens / SLOWEST_TOKENS_A_S)
             timeout_s = min(own_s, state.left_s)
-            if is_admitted and may_go_on:
+            if is_admitted and timeout_s > 0 and may_go_on:
                 state.sent_bytes += len(body)
                 return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
+        except HttpFailure as failure:
+            failure.is_late = failure.is_late and timeout_s == own_s  # else the run has no more time
+            raise
         finally:
             if is_admitted:
                 slots.release()

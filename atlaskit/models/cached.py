@@ -68,10 +68,10 @@ class Cached:
         self._found = Cache(None) if cache.is_refreshing else cache  # of one that refreshes: what was made anew
         self._answering: Any = cast(Any, model) if hasattr(model, "answered") else None  # `ak.VLM` sees who answers
         if self._answering:
-            stored, answered = self._history(), self._answering.answered
+            self._history, answered = self._stored_history(), self._answering.answered
             if answered is None:  # who answered in an earlier run has the key of its replies
-                self._answering.answered = stored[-1] if stored else None
-            elif answered or stored:
+                self._answering.answered = self._history[-1] if self._history else None
+            elif answered or self._history:
                 self._note(answered)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -128,11 +128,10 @@ class Cached:
         """
         if not self._answering:
             return [""]
-        history = self._history()
-        each_once = list(dict.fromkeys(history))
-        return each_once if len(each_once) < len(history) else [self._answering.answered or ""]
+        each_once = list(dict.fromkeys(self._history))
+        return each_once if len(each_once) < len(self._history) else [self._answering.answered or ""]
 
-    def _history(self) -> list[str]:
+    def _stored_history(self) -> list[str]:
         """Return which models answered at this address in turn, as far as it matters."""
         stored = self.cache.get_json(self._answered_key())
         names = [stored] if isinstance(stored, str) else stored
@@ -140,10 +139,12 @@ class Cached:
 
     def _note(self, answered: str) -> None:
         """Note which model answers. Where one comes back, the history does not grow any more."""
-        history = self._history()
+        history = self._stored_history()
         is_new = answered not in history or len(set(history)) == len(history)
         if is_new and history[-1:] != [answered]:
-            self.cache.put_json(self._answered_key(), [*history, answered][-MOST_ANSWERING:])
+            history = [*history, answered][-MOST_ANSWERING:]
+            self.cache.put_json(self._answered_key(), history)
+        self._history = history
 
     def _answered_key(self) -> str:
         model = self._answering

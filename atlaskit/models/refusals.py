@@ -184,7 +184,7 @@ LONGER_CONTEXT = {
 }
 """What lets a server take longer prompts, by dialect."""
 SIDE = re.compile(
-    r"(\d{3,6})(?: ?[x×*] ?\d{3,6})? ?(?:pixels?|px)|(?:pixels?|size|dimensions?|side|edge)\W{1,3}(\d{3,6})\b"
+    r"(\d{3,6})(?: ?[x×*] ?\d{3,6})? ?(?:pixels?|px)|(?:pixels?|dimensions?|side|edge|width|height)\W{1,3}(\d{3,6})\b"
 )
 WEIGHT = re.compile(r"(\d{1,10}(?:\.\d{1,3})?) ?(k|m|byte)(?:i?b\b|s)")
 BYTES = {"k": 2**10, "m": 2**20, "byte": 1}
@@ -270,7 +270,7 @@ def _smaller_cell(words: str) -> str:
     sides = [int(first or second) for first, second in SIDE.findall(words)]
     if sides:
         most = min(sides)
-        return f"use a smaller cell: with k = 8 one of {most // 8}, as no side may exceed {most:,} pixels"
+        return f"use a smaller cell, with k = 8 one of {most // 8}, as no side may exceed {most:,} pixels"
     weights = [float(number) * BYTES[unit] for number, unit in WEIGHT.findall(words)]
     if weights:
         return f"use a smaller cell, so that no image exceeds {min(weights) / 2**20:.3g} MB"

@@ -24,6 +24,7 @@ from atlaskit.models.attempts import Slots
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
 from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import now_s
 
 KEY = "sk-proj/A1b2+C3d4_e5f6=x"
 
@@ -194,3 +195,10 @@ def test_images_that_were_not_counted_are_told_once(loop: Loop) -> None:
         vlm.complete(asked)
         vlm.complete(asked)
     assert len(told) == 1
+
+
+def test_a_run_out_of_time_is_not_told_to_give_more(loop: Loop) -> None:
+    loop.faults = [staying_silent]
+    with pytest.raises(ModelError) as caught:
+        VLM(loop.url, "loop").complete(request(), deadline_s=now_s() + 0.1)
+    assert "timeout_s" not in str(caught.value)

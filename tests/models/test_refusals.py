@@ -251,6 +251,7 @@ def test_a_header_may_tell_the_type() -> None:
         ("At least one of the image dimensions exceed max allowed size: 2000 pixels", "one of 250, as no side"),
         ("Image too large: 2560x2560, the limit is 2048x2048 px", "one of 256, as no side may exceed 2,048 pixels"),
         ("image resolution exceeds 4 megapixels", "so that each image is smaller"),
+        ("image item with length 6042, which exceeds the encoder cache size 4800", "so that each image is smaller"),
     ],
 )
 def test_an_image_that_is_too_large_asks_for_a_smaller_cell(words: str, cell: str) -> None:
