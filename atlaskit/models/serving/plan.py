@@ -172,7 +172,7 @@ def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
             size = ""
         told.append(
             f"This machine has no NVIDIA GPU: {model} ({size}weights) will run on its processor, where each call is "
-            "slow, and a search makes dozens. nano is made for a processor."
+            "slow, and a search makes dozens. A small model is made for a processor."
         )
     return told
 

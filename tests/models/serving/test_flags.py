@@ -222,5 +222,5 @@ def test_no_more_requests_run_at_once_than_there_are_states_for(
     """vLLM 0.33 would fail after minutes of loading (vllm#49064)."""
     monkeypatch.setattr(hardware, "gpu_gib", lambda: gib)
     monkeypatch.setattr(hardware, "kv_cache_gib", lambda copies: 1)
-    flags = flags_of(ServerFlags().command("python", model, model, 8123, build))
+    flags = flags_of(ServerFlags().command("python", model, model, 8123, build, preset=preset_named(model)))
     assert int(flags["--max-num-seqs"]) == most
