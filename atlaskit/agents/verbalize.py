@@ -42,6 +42,9 @@ CUTS = (
     "its stretch holds so many more abrupt changes of the picture, which the shown shot does not explain; other "
     "changes may have no mark."
 )
+MOST_SHORT = 32
+"""Short shots that a prompt lists, the shortest."""
+SHORT = "The shown shot, in seconds, of cells where it is shorter than its cell, by marks of the file that may be off:"
 MOST_GAPS = 8
 """Gaps between evidence that a prompt lists."""
 
@@ -193,19 +196,25 @@ def cells_text(observation: Observation, question: Question) -> str:
 
 
 def cuts_text(view: View) -> str:
-    """Return what the counts above cells mean, and when the cuts are; "" if the view hides none.
+    """Return what the counts above cells mean, when the cuts are, and where short shots lie.
 
-    Of cells with many cuts, the first are listed, as many for each as fit.
+    It is "" if there are none. Of cells with many cuts, the first are listed, as many for each as
+    fit.
     """
-    hidden = view.hidden_cuts
-    if not hidden:
-        return ""
-    most = max(1, MOST_CUTS // len(hidden))
-    rows = list[str]()
-    for cell, cuts_s in sorted(hidden.items()):
-        times = ", ".join(seconds(cut_s) for cut_s in cuts_s[:most])
-        rows.append(f"{cell}: {times}{', …' if len(cuts_s) > most else ''}")
-    return f"{CUTS} In seconds, after the number of the cell: {'; '.join(rows)}."
+    hidden, short = view.hidden_cuts, view.short_shots
+    texts = list[str]()
+    if hidden:
+        most, rows = max(1, MOST_CUTS // len(hidden)), list[str]()
+        for cell, cuts_s in sorted(hidden.items()):
+            times = ", ".join(seconds(cut_s) for cut_s in cuts_s[:most])
+            rows.append(f"{cell}: {times}{', …' if len(cuts_s) > most else ''}")
+        texts.append(f"{CUTS} In seconds, after the number of the cell: {'; '.join(rows)}.")
+    if short:
+        shortest = sorted(short, key=lambda cell: short[cell][1] - short[cell][0])[:MOST_SHORT]
+        rows = [f"{cell}: {seconds(short[cell][0])}–{seconds(short[cell][1])}" for cell in sorted(shortest)]
+        spans = "; ".join(rows)
+        texts.append(f"{SHORT} {spans}.")
+    return " ".join(texts)
 
 
 @lru_cache(maxsize=16)

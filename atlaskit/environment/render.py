@@ -162,6 +162,26 @@ class View(LazyImage):
                 hidden[cell.index] = cuts_s
         return hidden
 
+    @cached_property
+    def short_shots(self) -> dict[int, tuple[float, float]]:
+        """The shots that cells show and that are shorter than their cell: (start_s, end_s).
+
+        Only those between two cuts are known, and only with the sampling "shots".
+        """
+        if self.look.sampling != "shots":
+            return {}
+        try:
+            shots = shots_of(self.video, self.cache)
+        except FrameError:  # decoding the frames of the cells reports the error
+            return {}
+        short = dict[int, tuple[float, float]]()
+        for cell, moment_s in zip(self.cells, self.moments, strict=True):
+            edges_s = shots.around(moment_s)
+            is_short = len(edges_s) == 2 and edges_s[0] <= moment_s and edges_s[1] - edges_s[0] < cell.span_s
+            if is_short and cell.index not in self.dead:
+                short[cell.index] = edges_s[0], edges_s[1]
+        return short
+
     @property
     def unreadable(self) -> frozenset[int]:
         """Indices of the cells whose frame cannot be decoded; reading it may render the image."""

@@ -116,10 +116,14 @@ class Shots:
         inside_s = self.places_s[bisect_left(self.places_s, start_s) : bisect_left(self.places_s, end_s)]
         return max(inside_s, key=lambda place_s: self._by_place[place_s], default=None)
 
+    def around(self, shown_s: float) -> tuple[float, ...]:
+        """Return the cuts right before and right after a time, as far as there are any."""
+        after = bisect_right(self.cuts_s, shown_s)
+        return self.cuts_s[max(0, after - 1) : after + 1]
+
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:
         """Return the cuts in `[start_s, end_s)` but those around the shot that is shown."""
-        after = bisect_right(self.cuts_s, shown_s)
-        edges_s = self.cuts_s[max(0, after - 1) : after + 1]
+        edges_s = self.around(shown_s)
         inside_s = self.cuts_s[bisect_left(self.cuts_s, start_s) : bisect_left(self.cuts_s, end_s)]
         return tuple(cut_s for cut_s in inside_s if cut_s not in edges_s)
 

@@ -250,8 +250,13 @@ def test_a_sheet_says_how_many_cuts_a_cell_hides(tmp_path: Path) -> None:
     for cell, cuts_s in hidden.items():
         assert all(view.cells[cell].start_s <= cut_s < view.cells[cell].end_s for cut_s in cuts_s)
         assert f"{cell}: {seconds(cuts_s[0])}" in text
+    short = view.short_shots
+    for cell, (start_s, end_s) in short.items():
+        assert start_s <= view.moments[cell] < end_s and end_s - start_s < view.cells[cell].span_s
+        assert f"{cell}: {seconds(start_s)}–{seconds(end_s)}" in text
+    assert any(short[0] == pytest.approx(span[:2], abs=0.2) for span in spans)
     plain = with_look(view, sampling="midpoint")
-    assert plain.hidden_cuts == {} and cuts_text(plain) == ""
+    assert plain.hidden_cuts == {} and plain.short_shots == {} and cuts_text(plain) == ""
     dead = dataclasses.replace(view, dead=frozenset({0}))
     assert 0 not in dead.hidden_cuts
 
