@@ -24,12 +24,16 @@ from atlaskit.models.protocol import ParametricSchema, among
 
 P = ParamSpec("P")
 
+LONGEST_BRIEF = 800
+"""Characters of a note or a description, of which one reply may hold many."""
 LONGEST_TEXT = 3000
 """Characters of free text in a reply; the rest is cut, so that a long text costs no second call."""
 MOST_ITEMS = 8
 """Items in one list of cells, evidence or labels to erase."""
 MOST_CITED = 64
 """Labels or cells cited in one list."""
+MOST_IN_A_VERDICT = 16
+"""Labels or cells cited in one list of a verdict, which weighs several answers in one reply."""
 MOST_INTERVALS = 4
 """Intervals that one review may name."""
 MOST_STRETCHES = 8
@@ -43,6 +47,11 @@ MOST_COUNTED = 10_000
 
 Text = Annotated[
     str, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else v), Field(max_length=LONGEST_TEXT)
+]
+
+
+Brief = Annotated[
+    str, BeforeValidator(lambda v: v[:LONGEST_BRIEF] if isinstance(v, str) else v), Field(max_length=LONGEST_BRIEF)
 ]
 
 
@@ -222,12 +231,12 @@ def _decision_shape(
 
 
 def _answer_fields(
-    kind: Kind, n_choices: int, duration_s: float, can_cite: bool, has_several: bool
+    kind: Kind, n_choices: int, duration_s: float, can_cite: bool, has_several: bool, most_cited: int = MOST_CITED
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return what checks an answer to a question, and its fields beside the reasoning."""
 
     def cited(*names: str) -> dict[str, Any]:
-        return {name: several(among("frames"), 0, MOST_CITED) for name in names} if can_cite else {}
+        return {name: several(among("frames"), 0, most_cited) for name in names} if can_cite else {}
 
     if kind == "when":
         second = Annotated[float, Field(ge=0, le=duration_s)]
@@ -245,7 +254,7 @@ def _answer_fields(
 
 @cached_shape
 def _kept_shape() -> type[BaseModel]:
-    return reply_model("KeptCell", cell=among("cells"), description=Text, confidence=Confidence)
+    return reply_model("KeptCell", cell=among("cells"), description=Brief, confidence=Confidence)
 
 
 def stretches(duration_s: float, most: int) -> Any:
@@ -286,7 +295,7 @@ def look_schema(duration_s: float, cells: tuple[int, ...]) -> ParametricSchema:
 def _look_shape(duration_s: float) -> type[BaseModel]:
     return reply_model(
         "LookAnswer",
-        note=Text,
+        note=Brief,
         keep=several(_kept_shape(), 0, MOST_KEPT),
         look=stretches(duration_s, MOST_STRETCHES),
     )
@@ -328,7 +337,7 @@ def _verdict_shape(
     can_look: bool,
     can_be_absent: bool,
 ) -> type[BaseModel]:
-    checks, fields = _answer_fields(kind, n_choices, duration_s, can_cite, has_several)
+    checks, fields = _answer_fields(kind, n_choices, duration_s, can_cite, has_several, MOST_IN_A_VERDICT)
     answer = reply_model("Answered", checks, action=Literal["answer"], **fields, sure=Confidence)
     on = reply_model("LookOn", action=Literal["look"], look=stretches(duration_s, MOST_STRETCHES))
     erase = {"erase": several(among("frames"), 0, MOST_ITEMS)} if can_erase else {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from atlaskit.agents.prompts import LookCall, PlanCall, VerdictCall
-from atlaskit.agents.schemas import MOST_ITEMS, MOST_KEPT, MOST_STRETCHES
+from atlaskit.agents.schemas import MOST_IN_A_VERDICT, MOST_ITEMS, MOST_KEPT, MOST_STRETCHES
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Cell
 from atlaskit.environment.memory import Scratchpad
@@ -106,6 +106,10 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
         found = dict(perception.recognised(question, call.root.view, call.frames, targets))  # type: ignore[arg-type]
     answer = decision_reply(perception, question, found, can_cite=bool(call.frames))
     del answer["reasoning"]
+    for weighed in (answer, *answer.get("weighed", ())):
+        for side in ("supporting", "contradicting"):
+            if side in weighed:
+                weighed[side] = weighed[side][:MOST_IN_A_VERDICT]
     return {**reply, "conclusion": {"action": "answer", **answer, "sure": 0.9 if suffices else 0.3}}
 
 

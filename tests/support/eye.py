@@ -74,7 +74,7 @@ class Eye:
         if not (items or call.over or not call.known.seen.unseen(*call.known.root, call.known.grain_s)):
             return {"reasoning": "", **erase, "conclusion": {"action": "look", "look": []}}
         times_s = [item.timestamp_s for item in items] or [0.0, 1.0]
-        supporting = {"supporting": [item.label for item in items][:64]} if items else {}
+        supporting = {"supporting": [item.label for item in items][:16]} if items else {}
         if call.frames and not items:
             supporting = {"supporting": []}
         if not items and call.question.can_be_absent:
