@@ -108,7 +108,7 @@ def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
 
 _TIMECODE = r"\d{1,3}[:;]\d\d[:;]\d\d[:;.,]\d{2,4}"
 _EVENT = re.compile(rf"\d{{1,6}}\s+\S+\s.{{1,60}}?\s({_TIMECODE})\s+({_TIMECODE})\s+{_TIMECODE}\s+{_TIMECODE}\s*")
-_REMARK = re.compile(r"\*\s*([A-Z][A-Z ]{0,40}?)\s*: ?(.*)", re.DOTALL)
+_REMARK = re.compile(r"\*\s{0,20}([A-Z][A-Z ]{0,40}?)\s{0,20}: ?(.*)", re.DOTALL)
 
 
 def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]:
@@ -384,8 +384,9 @@ def as_json(text: str) -> str:
     Raises:
         InputError: It is no JSON5.
     """
-    parts, place = list[str](), 0
+    parts, place, tokens = list[str](), 0, 0
     while place < len(text):
+        tokens += 1
         match = _JSON5.match(text, place)
         if match is None:
             raise InputError(f"it is no JSON5: {text[place : place + 20]!r} was not expected.")
@@ -401,7 +402,7 @@ def as_json(text: str) -> str:
                 if token in "}]" and parts and parts[-1] == ",":
                     parts.pop()
                 parts.append(token)
-        if len(parts) > limits.PARTS:
+        if tokens > limits.PARTS:
             raise InputError(f"it has more than {limits.PARTS:,} parts.")
     return "".join(parts)
 

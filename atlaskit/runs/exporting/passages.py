@@ -13,14 +13,17 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, TypeGuard, get_args
 
 from atlaskit import limits
+from atlaskit.environment.grid import interval
 from atlaskit.environment.question import Question
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
 
 PassageKind = Literal["answer", "evidence", "truth", "note"]
 """A run's answer, a frame that supports it, what is known to be true, or a person's note."""
 KINDS: tuple[PassageKind, ...] = get_args(PassageKind)
 LAST_S = 1e7
 """The last second of all: 115 days."""
+MOST = 100_000
+"""Most passages of a file."""
 LABEL_CHARS = 200
 """Most characters of a label, and of a video's name."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2028\u2029]")
@@ -93,6 +96,11 @@ class Passage:
                 raise InputError(f"The {name} of a passage is a text; got {value!r:.80}.")
             cleaned = one_line(value) if name in ("label", "video") else clean(value[: limits.ROW_TEXT])
             object.__setattr__(self, name, cleaned)
+
+    def __repr__(self) -> str:
+        label = f" {printable(self.label, 40)}" if self.label else ""
+        where = "all" if self.is_whole else interval(self.start_s, self.end_s)
+        return f"<{self.kind}{label}, {where}: {printable(self.text, 80)!r}>"
 
     @property
     def words(self) -> str:

@@ -19,7 +19,7 @@ from atlaskit import limits
 from atlaskit.caching.keys import canonical_json, read_json
 from atlaskit.environment.grid import stamp
 from atlaskit.errors import InputError
-from atlaskit.runs.exporting.passages import KINDS, LABEL_CHARS, Passage, PassageKind, as_kind, clean
+from atlaskit.runs.exporting.passages import KINDS, LABEL_CHARS, MOST, Passage, PassageKind, as_kind, clean
 from atlaskit.video.subtitles.clock import parse_time
 
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
@@ -89,6 +89,8 @@ def read_passages_json(value: Any) -> list[Passage]:
     """
     if value.get("atlaskit_passages") != PASSAGES_VERSION or not isinstance(value.get("passages"), list):
         raise InputError(f"these are no passages of version {PASSAGES_VERSION}.")
+    if len(value["passages"]) > MOST:
+        raise InputError(f"it holds more than {MOST:,} passages.")
     return [Passage.from_json(each) for each in value["passages"]]
 
 
@@ -160,12 +162,14 @@ def read_csv(text: str) -> list[Passage]:
     raise InputError("no row names a column for the start: call it start_s, start, begin, onset or from.")
 
 
-def _rows(text: str, delimiter: str = ",", most: int = limits.ROWS) -> list[list[str]]:
-    """Return the first rows of a CSV; raise InputError if it has more than limits.ROWS."""
+def _rows(text: str, delimiter: str = ",", most: int = MOST) -> list[list[str]]:
+    """Return the first rows of a CSV; raise InputError if it has more than MOST."""
+    if any(line.count(delimiter) > limits.COMMAS for line in text.split("\n")):
+        raise InputError(f"a line has more than {limits.COMMAS:,} columns.")
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
         rows = list(islice(reader, most))
-        if most == limits.ROWS and next(reader, None) is not None:
+        if most == MOST and next(reader, None) is not None:
             raise InputError(f"it has more than {most:,} rows.")
     except csv.Error as error:
         raise InputError(f"it is no CSV ({error}).") from error
