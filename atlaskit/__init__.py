@@ -35,6 +35,9 @@ from atlaskit.models.serving.server import serve
 from atlaskit.models.speech import ASR
 from atlaskit.runs import archive as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
 from atlaskit.runs import replay
+from atlaskit.runs.exporting.formats import read as read_passages
+from atlaskit.runs.exporting.passages import Passage, question_of
+from atlaskit.runs.exports import export
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video
@@ -62,6 +65,7 @@ __all__ = [
     "Finished",
     "Investigate",
     "MarkPromising",
+    "Passage",
     "Prices",
     "Question",
     "Result",
@@ -74,9 +78,12 @@ __all__ = [
     "cache",
     "diagnosis",
     "evaluate",
+    "export",
     "metrics",
     "open_video",
     "plots",
+    "question_of",
+    "read_passages",
     "replay",
     "scaling",
     "scouts",

@@ -9,6 +9,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.export import add_export_options, check_export
 from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
 from atlaskit.cli.money import LIMITS, add_budget_options
 from atlaskit.cli.outputs import IMAGES, add_output
@@ -31,6 +32,7 @@ EXAMPLES = """examples:
   atlaskit ask match.mp4 "When does it rain?" --when --subtitles match.srt --seconds 1m30s
   atlaskit ask match.mp4 "Who wins?" --model http://127.0.0.1:8000/v1 Qwen/Qwen3-VL-8B-Instruct \\
     --save result.json --html run.html
+  atlaskit ask nights.mp4 "When is a fox in the picture?" --when --several --export foxes.eaf --clips foxes
 
 Without --model, the model served on this machine answers (atlaskit serve). If it is interrupted, run
 the same command again: it continues from the cached replies."""
@@ -70,6 +72,7 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     add_output(parser, "--evidence", IMAGES, metavar="FILE", help="write the evidence frames as a .jpg or .png")
     pages = (".html", ".htm")
     add_output(parser, "--html", pages, metavar="FILE", help="write the run as an offline walkthrough, .html")
+    add_export_options(parser, "--export", "write answer and evidence for other programs")
     add_cache_option(parser)
 
 
@@ -112,6 +115,7 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
 
 
 def _ask(options: argparse.Namespace) -> int:
+    check_export(options, options.export)
     kind: Kind = options.kind or ("choice" if options.choice else "open")
     question = Question(options.question, tuple(options.choice), kind, several=options.several)
     prices = None if options.prices is None else read_prices(options.prices)
@@ -148,6 +152,8 @@ def _report(options: argparse.Namespace, result: Result) -> int:
         write_image(result.sheet, options.evidence)
     if options.html:
         walk.save(result, options.html)
+    if options.export:
+        result.export(options.export, recorded_at=options.recorded_at, clips=options.clips)
     if result.prediction is None:
         why = f": {result.failure.rstrip('.')}" if result.failure else ""
         print(f"atlaskit: no answer ({result.stop}{why}).", file=sys.stderr)

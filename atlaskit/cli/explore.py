@@ -30,6 +30,7 @@ EXAMPLES = """examples:
   atlaskit explore match.mp4
   atlaskit explore match.mp4 --model Qwen/Qwen3-VL-8B-Instruct
   atlaskit explore match.mp4 --subtitles match.srt --result result.json
+  atlaskit explore nights.mp4 --notes coded.eaf
   atlaskit explore first-half.mp4 second-half.mp4 --port 8899 --no-browser
 
 The page is served to this machine only, and only at the printed address, which holds a secret. From
@@ -61,6 +62,8 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
         help="a saved result or trace of this video: its evidence and dead zones are marked, and the grids are those "
         "that the model saw",
     )
+    told = "open a file as notes: an export, or what others coded (ELAN, BORIS, CSV, EDL, ...); they are kept"
+    parser.add_argument("--notes", type=Path, metavar="FILE", help=told)
     add_grid_options(parser, TOLD)
     add_model_options(parser, "none: the page asks nothing, and writes the line that does")
     add_yes_option(parser)
@@ -100,6 +103,8 @@ def _explore(options: argparse.Namespace) -> int:
     spec = named_model(options)
     video = open_video(source, options.subtitles, cache=cache)
     vlm = None if spec is None else asking(as_model(spec, cache, keep=True), options)
+    if options.notes is not None:
+        GridExplorer(video, cache=cache).open_notes(options.notes)
     with told_of_kept(vlm):
         return _serve(partial(_explorer, video, cache, options, vlm), "explorer", video.name, options)
 

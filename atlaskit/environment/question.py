@@ -76,7 +76,7 @@ class Question:
         if isinstance(self.choices, str) or not isinstance(self.choices, Sequence):
             raise InputError(f"Choices must be a list of texts; got {self.choices!r:.80}.")
         object.__setattr__(self, "choices", tuple(self.choices))
-        object.__setattr__(self, "answer", _lists_as_tuples(self.answer))
+        object.__setattr__(self, "answer", as_answered(self.answer))
         for text in (self.text, *self.choices):
             if not isinstance(text, str):
                 raise InputError(f"Questions and choices must be texts; got {text!r:.80}.")
@@ -143,7 +143,7 @@ class Question:
             raise InputError(f"The true answer to {self.text!r} is not known, so a prediction cannot be scored.")
         if prediction is None:
             return 0.0
-        prediction = _lists_as_tuples(prediction)
+        prediction = as_answered(prediction)
         if ABSENT in (self.answer, prediction):
             self._check_answer("prediction", prediction)
             return float(prediction == self.answer)
@@ -283,7 +283,7 @@ def _is_interval(span: Any) -> bool:
     return False
 
 
-def _lists_as_tuples(answer: Any) -> Any:
+def as_answered(answer: Any) -> Any:
     """Return intervals that came as lists as tuples; return any other value unchanged."""
     if not isinstance(answer, list | tuple):
         return answer

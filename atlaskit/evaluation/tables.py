@@ -15,6 +15,7 @@ from atlaskit import limits
 from atlaskit.benchmarks.datasets.lines import read_parquet
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json, read_json
+from atlaskit.environment.question import as_answered
 from atlaskit.errors import InputError, reason
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.evaluation.card import card_text
@@ -118,14 +119,7 @@ def load(path: str | Path) -> pd.DataFrame:
             raise ValueError("a prediction is more than one value")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{source} is not a saved evaluation: {reason(error)}.") from error
-    return rows.assign(prediction=prediction_column([_as_answered(value) for value in predictions]))
-
-
-def _as_answered(value: Any) -> Any:
-    """Return a prediction as it was before JSON made lists of its interval or intervals."""
-    if not isinstance(value, list):
-        return value
-    return tuple(tuple(span) if isinstance(span, list) else span for span in value)
+    return rows.assign(prediction=prediction_column([as_answered(value) for value in predictions]))
 
 
 def joined(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.grid import clock, interval
-from atlaskit.environment.memory import DeadZones, Scratchpad, label_of
+from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, label_of
 from atlaskit.environment.question import ABSENT, Answered, Question, Span, Spans, spans_of
 from atlaskit.environment.render import Sheet
 from atlaskit.errors import InputError, printable, reason
@@ -25,6 +27,9 @@ from atlaskit.models.cached import Call
 from atlaskit.models.protocol import Role, Usage
 from atlaskit.runs.coverage import Coverage, coverage_of
 from atlaskit.runs.events import Report
+from atlaskit.runs.exporting.clips import write_clips
+from atlaskit.runs.exporting.formats import RecordedAt, write
+from atlaskit.runs.exporting.passages import Passage, one_line
 from atlaskit.runs.trace import Trace, parse_line
 
 RESULT_VERSION = 4
@@ -286,6 +291,55 @@ class Result:
             }
         )
 
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """Answer, evidence and truth as passages of the video, which `export` writes.
+
+        An answer in words, also that something is not there, is about all that was searched.
+        """
+        about: dict[str, Any] = {"question": self.question.text, "video": self.sheet.video.name}
+        about["fps"] = self.sheet.video.fps
+        found = [Passage(*span_s, self.question.text, "answer", **about) for span_s in self.intervals]
+        if not found and self.answer_in_words:
+            proof = f"; {self.coverage}" if self.prediction == ABSENT else ""
+            found.append(Passage(*self.within, f"{self.answer_in_words}{proof}", "answer", is_whole=True, **about))
+        found += evidence_passages(self.evidence, about)
+        truth = self.truth_in_words
+        found += [Passage(*span_s, truth, "truth", **about) for span_s in self.question.evidence_s]
+        if truth and not self.question.evidence_s:
+            found.append(Passage(*self.within, truth, "truth", is_whole=True, **about))
+        return tuple(found)
+
+    def export(
+        self,
+        path: str | os.PathLike[str],
+        *,
+        form: str | None = None,
+        recorded_at: RecordedAt | None = None,
+        clips: str | os.PathLike[str] | None = None,
+        cache: Cache | None = None,
+    ) -> None:
+        """Write answer, evidence and truth to a file that other programs open. See `ak.export`.
+
+        Args:
+            path: The file; what its name ends in tells the format.
+            form: The name of the format, whatever the file is called.
+            recorded_at: When the recording of the video began; only Camtrap-DP has dates.
+            clips: A folder in which to cut each stretch as a film with its sound.
+            cache: Where clips are cached; by default the cache that was opened last.
+
+        Raises:
+            InputError: There is nothing to export, the format cannot hold it, or the file cannot be
+                written.
+
+        Examples:
+            >>> result.export("found.vtt")
+        """
+        videos = {one_line(self.sheet.video.name): self.sheet.video}
+        write(self.passages, path, videos=videos, form=form, recorded_at=recorded_at)
+        if clips is not None:
+            write_clips(self.passages, clips, videos, cache)
+
     def save(self, path: str | Path) -> None:
         """Write the result's JSON to a file.
 
@@ -322,6 +376,28 @@ class Result:
     def __repr__(self) -> str:
         answer = printable(self.answer_in_words, 60) or "no answer"
         return f"<result: {printable(self.question.text, 80)!r}, {answer}{verdict(self.is_right)}>"
+
+
+def evidence_passages(evidence: Iterable[Evidence], about: Mapping[str, Any]) -> list[Passage]:
+    """Return evidence as passages: the cells of its frames.
+
+    Args:
+        evidence: The frames.
+        about: Fields that all passages share: question, video and fps.
+    """
+    return [
+        Passage(
+            item.start_s,
+            item.end_s,
+            item.description,
+            "evidence",
+            label=item.label,
+            confidence=item.confidence,
+            at_s=item.timestamp_s,
+            **about,
+        )
+        for item in evidence
+    ]
 
 
 Run: TypeAlias = Result | Trace | str | Path

@@ -13,6 +13,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.place import default_place
 from atlaskit.errors import DamagedVideo, FrameError, VideoError
@@ -164,6 +167,10 @@ class VideoFile(Video):
     def marks(self) -> Marks:
         """Return what the container tells of cuts and keyframes. Decodes nothing."""
         return marks_of(self._reader.packets())
+
+    def frame_times(self) -> NDArray[np.float64] | None:
+        """Return the second at which each frame appears, in order. See `Video.frame_times`."""
+        return np.array(self._reader.frame_times(), np.float64)
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""

@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
 from atlaskit.caching.cache import Cache, cache_in_use
 from atlaskit.errors import FrameError, InputError, VideoError
@@ -117,6 +118,16 @@ class Video(ABC):
     def marks(self) -> Marks:
         """Return what the container tells of cuts and keyframes. Decodes nothing."""
         return Marks([], None, False)
+
+    def frame_times(self) -> NDArray[np.float64] | None:
+        """Return the second at which each frame appears, in order; None if they come evenly.
+
+        Reads the file of a video that has one, and decodes nothing.
+
+        Raises:
+            VideoError: The file is missing, or cannot be read.
+        """
+        return None
 
     @property
     def shots(self) -> Shots:

@@ -20,6 +20,7 @@ COMMANDS = {
     "transcribe": ["transcribe", "film.mp4", "http://127.0.0.1:9/v1", "tones"],
     "evaluate": ["evaluate", "atlasworld", "--oracle", "0"],
     "cache export": ["cache", "export"],
+    "export": ["export", "result.json"],
     "merge": ["merge", "shard.csv"],
     "paper": ["paper", "data", "--model", "oracle"],
     "experiments": ["experiments", "--model", "oracle"],
@@ -34,7 +35,7 @@ def outputs() -> list[tuple[str, Output]]:
 
 def arguments(command: str, output: Output, path: str) -> list[str]:
     named = [path] if not output.option.startswith("-") else [output.option, path]
-    needed = ["--out", "rows.csv"] if command == "evaluate" and output.option != "--out" else []
+    needed = ["--out", "rows.csv"] if command in ("evaluate", "export") and output.option != "--out" else []
     return [*COMMANDS[command], *named, *needed]
 
 
@@ -49,6 +50,7 @@ def nothing_runs(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         *("ask.open_video", "ask.Cache", "ask.as_model", "ask.ask"),
         *("view.open_video", "view.Cache", "transcribe.open_video", "transcribe.Cache", "transcribe.transcribe"),
         *("evaluate.Cache", "evaluate.evaluate", "evaluate.guests.load", "cache.Cache", "cache.export"),
+        *("export.open_video", "export.Cache", "export.saved_passages", "export.read"),
         *("experiments.run_all", "experiments.run_notebook", "paper.dataset_in"),
     ):
         monkeypatch.setattr(f"atlaskit.cli.{name}", fail)

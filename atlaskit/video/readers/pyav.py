@@ -114,8 +114,11 @@ class PyAVReader:
         """Return the second of every frame, in order. Reads the file, and decodes nothing."""
         source = self._source
         with self._lock:
-            self._open()
-            shown = [step.packet.pts for step in source.packets_from(source.origin) if step.is_shown]
+            try:
+                self._open()
+                shown = [step.packet.pts for step in source.packets_from(source.origin) if step.is_shown]
+            except (*DECODE_ERRORS, VideoError) as error:
+                raise self._frame_error(DecodeError.of(error), 0.0) from error
         return sorted(source.seconds(pts) for pts in shown if pts is not None)
 
     def packets(self) -> Packets:

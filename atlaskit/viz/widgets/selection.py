@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.errors import printable
 from atlaskit.evaluation.statistics import accuracy
+from atlaskit.runs.exporting.tables import as_cell
 from atlaskit.runs.narrate import counted
 
 if TYPE_CHECKING:
     import pandas as pd
-
-FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
-"""A text that begins with one of these can be a formula to a spreadsheet."""
 
 
 def means_text(rows: pd.DataFrame) -> str:
@@ -62,5 +60,4 @@ def csv_bytes(rows: pd.DataFrame) -> bytes:
 
 
 def _as_text(value: Any) -> Any:
-    """Return a value that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and value.lstrip(" ").startswith(FORMULA_SIGNS) else value
+    return as_cell(value) if isinstance(value, str) else value

@@ -28,11 +28,11 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.render import View, with_look
 from atlaskit.errors import FrameError, IllegalAction, InputError
+from atlaskit.runs.exporting.clips import SHORTEST_S, Clip, make_clip
 from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer, bridge
-from atlaskit.viz.widgets.explorer.clips import SHORTEST_S, Clip, make_clip
 from atlasworld import Oracle, World
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}

@@ -8,9 +8,11 @@ the ruler) has threads of its own.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
 from itertools import islice
+from pathlib import Path
 from typing import Any, Literal
 
 from PIL import Image
@@ -21,9 +23,12 @@ from atlaskit.environment.image import WIDEST_PX, LazyImage, to_jpeg
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Fit
-from atlaskit.errors import AtlasError, FrameError, reason
+from atlaskit.errors import AtlasError, FrameError, InputError, reason
 from atlaskit.models.embedding import Embedder
 from atlaskit.models.protocol import Model
+from atlaskit.runs.exporting.clips import FORMS, has_sound, make_clip
+from atlaskit.runs.exporting.passages import Passage
+from atlaskit.runs.exports import export
 from atlaskit.runs.narrate import MAX_LISTED, spans_text
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import as_video
@@ -35,7 +40,6 @@ from atlaskit.viz.html.reprs.images import lazy_image
 from atlaskit.viz.widgets.bridge import PageOwner
 from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
 from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
-from atlaskit.viz.widgets.explorer.clips import FORMS, has_sound, make_clip
 from atlaskit.viz.widgets.explorer.describe import Marks, describe
 from atlaskit.viz.widgets.explorer.drafts import checked_span
 from atlaskit.viz.widgets.explorer.files import file_name, png_of, unreadable_note
@@ -148,6 +152,41 @@ class GridExplorer(PageOwner):
     def notes(self) -> tuple[Note, ...]:
         """What was noted in the page about parts of this video, in order of time."""
         return self._notes.notes
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """The notes as passages: `ak.export(explorer.passages, path, videos=video)` writes them."""
+        return self._notes.passages
+
+    def export_notes(self, path: str | os.PathLike[str], **options: Any) -> None:
+        """Write the notes to a file that other programs open; what it ends in tells the format.
+
+        Args:
+            path: The file.
+            options: Options of `ak.export`: `form`, `recorded_at`, `clips`.
+
+        Raises:
+            InputError: There are no notes, or the file cannot be written.
+        """
+        export(self.passages, path, videos=self.atlas.video, **options)
+
+    def open_notes(self, path: str | os.PathLike[str]) -> GridExplorer:
+        """Add what a file holds about this video to the notes: an export, or what others coded.
+
+        Args:
+            path: A file of any format that `ak.read_passages` reads.
+
+        Raises:
+            InputError: It cannot be read, or holds nothing about a part of this video.
+        """
+        try:
+            data = Path(path).read_bytes()
+        except (OSError, ValueError) as error:
+            raise InputError(f"{path} cannot be read: {reason(error)}.") from error
+        self._notes.open(data, Path(path).name)
+        if self.has_page:
+            self._notes.receive({"panel": "notes", "want": "here"})
+        return self
 
     @property
     def picture(self) -> LazyImage:

@@ -1,35 +1,35 @@
-"""`NotesPanel`: what a person notes about parts of a video, kept in a file; `EXPORTS`: its forms.
+"""`NotesPanel`: what a person notes about parts of a video, kept in a file, exported and opened.
 
 The file lies in the cache's folder, by the fingerprint of the video, and is no entry of the cache:
-whoever empties the cache keeps the notes.
+whoever empties the cache keeps the notes. They leave as passages in any format of `FORMATS`, and
+what was exported, or coded in another program, opens again as notes.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import read_json, recipe_key
-from atlaskit.environment.grid import stamp
-from atlaskit.errors import InputError, reason
+from atlaskit.errors import InputError, printable, reason
+from atlaskit.runs.exporting.formats import Context, as_bytes, format_of, parse
+from atlaskit.runs.exporting.passages import LABEL_CHARS, Passage, clean, one_line
+from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.widgets.explorer.clips import pieces
 from atlaskit.viz.widgets.explorer.drafts import checked_span, is_time
 from atlaskit.viz.widgets.explorer.files import file_name
 from atlaskit.viz.widgets.explorer.lanes import lane
-from atlaskit.viz.widgets.selection import csv_bytes
 
-TAG_CHARS, TEXT_CHARS = 40, 1_000
-"""Most characters of a tag and of a text."""
-EDL_START_S = 3_600
-"""When the edit of an EDL begins: tapes do at an hour."""
+TEXT_CHARS, MOST_NOTES = 10_000, 10_000
+"""Most characters of a text, and most notes of a video: the page lists all of them."""
 _lock = threading.Lock()
 
 
@@ -86,17 +86,49 @@ class NotesPanel:
                     span_s = checked_span([checked_time(start), checked_time(end)], self._video.duration_s)
                     self._change(lambda notes: {*notes, _note([*span_s, tag, text])})
                 case {"want": "remove", "note": note}:
-                    self._change(lambda notes: {*notes} - {_note(note)})
-                case {"want": "export", "form": str(form)} if form in EXPORTS:
-                    type_, write = EXPORTS[form]
-                    name = file_name(self._video, "notes", form)
-                    self._send({"is": "file", "type": type_, "name": name}, [write(self._video, self.notes)])
+                    self._change(lambda notes: {each for each in notes if _shown(each) != _shown(_note(note))})
+                case {"want": "export", "form": str(form)}:
+                    self._send_file(f"notes{form}")
+                case {"want": "open", "name": str(name), "data": str(data)}:
+                    self.open(base64.b64decode(data, validate=True), name)
             notes = self.notes
         except (InputError, ValueError) as error:
             notes, problem = (), plain_text(reason(error), 600)
         spans = lane([note[:2] for note in notes], self._video.duration_s)
-        self._send({"panel": "notes", "notes": notes, "lane": spans, "problem": problem})
+        self._send({"panel": "notes", "notes": [*map(_shown, notes)], "lane": spans, "problem": problem})
         return True
+
+    @property
+    def passages(self) -> tuple[Passage, ...]:
+        """The notes as passages, which `ak.export` writes."""
+        about: dict[str, Any] = {"video": self._video.name, "fps": self._video.fps}
+        return tuple(Passage(*each[:2], each.text, label=each.tag, **about) for each in self.notes)
+
+    def open(self, data: bytes, name: str) -> int:
+        """Add the passages of a file to the notes, and return how many.
+
+        Args:
+            data: The content of the file.
+            name: Its name; what it ends in tells the format.
+
+        Raises:
+            InputError: It cannot be read, or holds nothing about a stretch of this video.
+        """
+        passages = parse(data, format_of(name), printable(name, 200), video=self._video)
+        added = set(_notes_of(passages, self._video))
+        if not added:
+            raise InputError(f"{printable(name, 200)} holds nothing about a part of {self._video.name}.")
+        if len(added) + len(self.notes) > MOST_NOTES:
+            raise InputError(f"{printable(name, 200)} holds {len(added):,} notes; a video has at most {MOST_NOTES:,}.")
+        self._change(lambda notes: {*notes, *added})
+        return len(added)
+
+    def _send_file(self, name: str) -> None:
+        format_ = format_of(name)
+        context = Context({one_line(self._video.name): self._video})
+        data = as_bytes(self.passages, format_, context)
+        name = file_name(self._video, "notes", name.partition(".")[2])
+        self._send({"is": "file", "type": format_.type, "name": name}, [data])
 
     def _change(self, change: Callable[[tuple[Note, ...]], set[Note]]) -> None:
         """Change the notes as they are now, also by another page."""
@@ -114,57 +146,37 @@ class NotesPanel:
 def _note(value: object) -> Note:
     match value:
         case [start_s, end_s, str(tag), str(text)] if is_time(start_s) and is_time(end_s) and 0 <= start_s < end_s:
-            return Note(float(start_s), float(end_s), plain_text(tag, TAG_CHARS), plain_text(text, TEXT_CHARS))
+            return Note(float(start_s), float(end_s), one_line(tag, LABEL_CHARS), clean(text)[:TEXT_CHARS])
     raise ValueError(f"a note has a start, an end, a tag and a text, and this is {value!r:.80}")
 
 
-def _csv(video: Video, notes: Sequence[Note]) -> bytes:
-    import pandas as pd
-
-    rows = [(stamp(each.start_s), stamp(each.end_s), *each, video.name) for each in notes]
-    return csv_bytes(pd.DataFrame(rows, columns=["from", "to", *Note._fields, "video"]))
-
-
-def _vtt(video: Video, notes: Sequence[Note]) -> bytes:
-    escapes = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;"})
-    cues = (
-        f"{' --> '.join(_timecode(round(time_s * 1000), 1000, '.') for time_s in each[:2])}\n"
-        f"{_words(each).translate(escapes) or '-'}\n"
-        for each in notes
-    )
-    return "\n".join(["WEBVTT\n", *cues]).encode()
+def _shown(note: Note) -> Note:
+    """Return a note as the page shows it: lines of printable text."""
+    lines = "\n".join(map(printable, note.text.split("\n")))
+    return note._replace(tag=printable(note.tag), text=lines)
 
 
-def _edl(video: Video, notes: Sequence[Note]) -> bytes:
-    """Return an EDL (CMX 3600), which editors of films import: one event after another."""
+def _notes_of(passages: Sequence[Passage], video: Video) -> Iterable[Note]:
+    """Yield passages of a file as notes about a video, those about other videos left out.
 
-    def events() -> Iterator[str]:
-        rate = max(1, round(video.fps))
-        number, at = 0, EDL_START_S * rate
-        for note in notes:
-            for part, start_s, end_s in pieces(video, note[:2]):
-                first = round(start_s * part.fps)
-                count, own = max(1, round(end_s * part.fps) - first), max(1, round(part.fps))
-                times = [_timecode(each, own, ":") for each in (first, first + count)]
-                times += [_timecode(each, rate, ":") for each in (at, at + count)]
-                number, at = number + 1, at + count
-                yield f"{number:03}  AX       AA/V  C        {' '.join(times)}"
-                yield f"* FROM CLIP NAME: {plain_text(part.name, 200)}\n* COMMENT: {_words(note)}"
-
-    return "\n".join([f"TITLE: {plain_text(video.name, 60)}", "FCM: NON-DROP FRAME", *events(), ""]).encode()
-
-
-def _words(note: Note) -> str:
-    return ": ".join(filter(None, (note.tag, note.text)))
-
-
-def _timecode(count: int, rate: int, separator: str) -> str:
-    """Return a number of frames, or of milliseconds, as hours, minutes, seconds and rest."""
-    seconds, rest = divmod(count, rate)
-    return (
-        f"{seconds // 3600:02}:{seconds // 60 % 60:02}:{seconds % 60:02}{separator}{rest:0{max(2, len(str(rate - 1)))}}"
-    )
-
-
-EXPORTS = {"csv": ("text/csv", _csv), "edl": ("text/plain", _edl), "vtt": ("text/vtt", _vtt)}
-"""The forms that notes are exported in: the type of the file, and what writes it."""
+    A file about one video is taken to be about this one, whatever its name there.
+    """
+    offsets_s = {one_line(video.name): 0.0, "": 0.0}
+    names = {each.video for each in passages}
+    if isinstance(video, Playlist):
+        start_s = 0.0
+        for part in video.parts:
+            offsets_s.setdefault(one_line(part.name), start_s)
+            start_s += part.duration_s
+    if not names & offsets_s.keys() and len(names) == 1:
+        offsets_s[names.pop()] = 0.0
+    for passage in passages:
+        offset_s = offsets_s.get(passage.video)
+        if passage.is_whole or offset_s is None:
+            continue
+        start_s = passage.start_s + offset_s
+        end_s = min(passage.end_s + offset_s, video.duration_s)
+        if start_s == end_s:  # a moment: the frame that is shown then
+            end_s = min(start_s + 1 / video.fps, video.duration_s)
+        if start_s < end_s:
+            yield _note([start_s, end_s, passage.label, passage.text])

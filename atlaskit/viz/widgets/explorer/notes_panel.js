@@ -1,4 +1,8 @@
 const FRAME_NOTE_S = 2; // how long what begins at a frame is taken to last
+const MOST_BYTES = 700_000; // of a file that is opened: the kernel takes no longer message
+// What the notes are exported for, and what the names of the files end in.
+const EXPORTS = { CSV: ".csv", JSON: ".json", WebVTT: ".vtt", EDL: ".edl", OpenTimelineIO: ".otio", LosslessCut: ".llc",
+  ELAN: ".eaf", BORIS: ".boris", "Label Studio": ".label-studio.json" };
 
 // What a person notes about parts of the video: fields for the next note, a list, and its export.
 class NotesPanel {
@@ -13,10 +17,13 @@ class NotesPanel {
     this.problem = element("p", { class: "problem", role: "alert" });
     this.count = element("p", { class: "note", role: "status" });
     this.list = element("ul", { "aria-label": "notes" });
-    this.exports = element("div", { class: "fields" }, "export as ", ...["csv", "edl", "vtt"].map((name) =>
-      button(name.toUpperCase(), {}, () => this.send({ want: "export", form: name }))));
+    this.exports = element("div", { class: "fields" }, "export for ", ...Object.entries(EXPORTS).map(([label, ending]) =>
+      button(label, { title: `notes${ending}` }, () => this.send({ want: "export", form: ending }))));
+    this.file = element("input", { type: "file", accept: Object.values(EXPORTS).concat(".tsv").join() });
+    this.file.addEventListener("change", () => this.openFile(this.file.files[0]));
+    const opening = element("div", { class: "fields" }, element("label", {}, "open notes from a file ", this.file));
     this.box = element("details", { class: "panel notes" }, element("summary", {}, "Notes (W)"),
-      form, this.problem, this.count, this.list, this.exports);
+      form, this.problem, this.count, this.list, this.exports, opening);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.isAdding = true;
@@ -45,6 +52,18 @@ class NotesPanel {
   fill([start, end]) {
     this.isFilled = true;
     [this.fields.from.value, this.fields.to.value] = [clockText(start), clockText(end)];
+  }
+
+  // Adds what a file holds to the notes: an export, or what was coded in another program.
+  async openFile(file) {
+    if (!file) return;
+    if (file.size > MOST_BYTES) {
+      this.problem.textContent = "The file is too large for a page: in Python, explorer.open_notes(path) opens it.";
+      return;
+    }
+    const bytes = new Uint8Array(await file.arrayBuffer());
+    this.send({ want: "open", name: file.name, data: btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join("")) });
+    this.file.value = "";
   }
 
   onShown(message) {

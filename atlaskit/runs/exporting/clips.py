@@ -1,23 +1,32 @@
-"""`make_clip`: a part of a video as a film with its sound, to play in the page or to send on."""
+"""`make_clip`: a part of a video as a film with its sound, to play in a page or to send on.
+
+`write_clips` cuts the stretches of an export to films.
+"""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Iterator
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fractions import Fraction
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from atlaskit.caching.cache import Cache, Transient
+from atlaskit.caching.cache import Cache, Transient, cache_in_use
+from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import Kind, microseconds
+from atlaskit.environment.grid import interval
 from atlaskit.environment.image import unreadable_tile
 from atlaskit.environment.question import Span
-from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.runs.narrate import span_text
+from atlaskit.errors import FrameError, InputError, VideoError, printable, reason
+from atlaskit.runs.exporting.editing import parts_of
+from atlaskit.runs.exporting.passages import Passage
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 
@@ -129,7 +138,50 @@ def make_clip(video: Video, span_s: Span, around_s: float, cache: Cache, form: s
     start_s = max(lowest_s, min(centre_s - shown_s / 2, highest_s - shown_s))
     end_s = min(start_s + shown_s, video.duration_s)
     limit = f"; it has at most {longest_s:g} s" if length_s > shown_s else ""
-    return Clip(video, start_s, end_s, cache, form), f"{span_text((start_s, end_s))}{limit}"
+    return Clip(video, start_s, end_s, cache, form), f"{interval(start_s, end_s)}{limit}"
+
+
+def write_clips(
+    passages: Sequence[Passage],
+    folder: str | os.PathLike[str],
+    videos: Mapping[str, Video],
+    cache: Cache | None = None,
+) -> list[Path]:
+    """Cut each stretch as a film with its sound, frame by frame, and return the files.
+
+    A stretch shorter than two seconds is shown with what is around it, and one longer than two
+    minutes from its middle.
+
+    Args:
+        passages: The stretches; answers in words, which are about no stretch, are left out.
+        folder: Where the films lie: "003 evidence A 0-12.480.mp4".
+        videos: The videos, by name.
+        cache: Where films are cached; by default the cache that was opened last.
+
+    Raises:
+        InputError: A video is not among `videos`, a film cannot be made, or a file not be written.
+    """
+    target, made = Path(folder), list[Path]()
+    stretches = [each for each in passages if not each.is_whole]
+    for number, passage in enumerate(stretches, start=1):
+        video = videos.get(passage.video)
+        if video is None:
+            raise InputError(
+                f"Clips are cut from the video, and {passage.video or 'it'!r:.80} is not given: pass videos=."
+            )
+        end_s = max(passage.end_s, min(video.duration_s, passage.start_s + 0.001))
+        clip, _ = make_clip(
+            video, (passage.start_s, end_s), (passage.start_s + end_s) / 2, cache or cache_in_use(), "mp4"
+        )
+        words = re.sub(r"[^\w.-]+", " ", f"{passage.kind} {passage.label} {passage.text}").strip()[:60].strip()
+        path = target / f"{number:03} {words} {clip.start_s:.3f}.mp4"
+        try:
+            target.mkdir(parents=True, exist_ok=True)
+            write_whole(path, clip.film())
+        except OSError as error:
+            raise InputError(f"{printable(str(path), 200)} cannot be written: {reason(error)}.") from error
+        made.append(path)
+    return made
 
 
 def has_sound(film: bytes) -> bool:
@@ -138,16 +190,6 @@ def has_sound(film: bytes) -> bool:
 
     with av.open(io.BytesIO(film)) as container:
         return bool(container.streams.audio)
-
-
-def pieces(video: Video, span_s: Span) -> Iterator[tuple[Video, float, float]]:
-    """Yield the files that an interval lies in, each with start and end in its own seconds."""
-    start_s, end_s = span_s
-    while start_s < end_s:
-        part, local_s = video.locate(start_s)
-        length_s = max(1 / RATE, min(end_s - start_s, part.duration_s - local_s))
-        yield part, local_s, local_s + length_s
-        start_s += length_s
 
 
 def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
@@ -206,7 +248,7 @@ def _encoder(names: tuple[str, ...]) -> str:
 def _sound(video: Video, span_s: Span) -> Samples | None:
     """Return the sound of an interval, or silence; None if no file of it has sound."""
     sound, first, is_heard = np.zeros((round((span_s[1] - span_s[0]) * RATE), 2), np.int16), 0, False
-    for part, start_s, end_s in pieces(video, span_s):
+    for part, start_s, end_s in parts_of(video, *span_s):
         last = first + round((end_s - start_s) * RATE)
         with suppress(VideoError):  # it has no sound
             _hear(part, start_s, sound[first:last])

@@ -1,0 +1,14 @@
+"""What leaves the kit, and what comes back: passages of videos in the files of other programs.
+
+passages  `Passage`, the row of the one table that every format writes and reads
+timecode  seconds as frames of a file, by the file's own frame times; drop-frame timecode
+tables    CSV, JSON, Camtrap-DP
+cues      WebVTT
+editing   EDL, OpenTimelineIO, LosslessCut
+coding    ELAN, BORIS, Label Studio
+formats   `FORMATS`, the table of formats by what a file's name ends in; `write` and `read`
+clips     parts of a video as films with sound
+
+Files come from anywhere: each reader is bounded, expands no entity, and raises InputError with one
+sentence. Nothing here knows of results, rows or pages.
+"""

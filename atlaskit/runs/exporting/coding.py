@@ -1,0 +1,460 @@
+"""What coders of behaviour and annotators open: ELAN, BORIS and Label Studio.
+
+ELAN's annotations lie on tiers on which they do not overlap, so overlapping passages of one kind
+take several. BORIS's states start and stop. Label Studio counts frames from 1. The forms are
+written and read here: a file from elsewhere can have any content, so XML with a document type is
+refused, and nothing is nested or long without a bound.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
+
+from atlaskit.caching.keys import read_json
+from atlaskit.errors import InputError
+from atlaskit.runs.exporting.passages import KINDS, Passage, as_kind, clean, videos_of
+from atlaskit.runs.exporting.tables import Event, paired
+from atlaskit.runs.exporting.timecode import clock_of
+from atlaskit.video.video import Video
+
+Videos = Mapping[str, Video]
+"""The videos that are known, by name."""
+ASIDE = ("label", "confidence", "question")
+"""What ELAN's tiers below a tier of passages hold."""
+XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
+
+
+def lanes(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
+    """Yield each passage with a lane, from 0, in which it overlaps no other."""
+    ends = list[float]()
+    for passage in sorted(passages, key=lambda each: (each.start_s, each.end_s)):
+        lane = next((lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s), len(ends))
+        end_s = max(passage.end_s, passage.start_s + 1e-3)
+        if lane == len(ends):
+            ends.append(end_s)
+        else:
+            ends[lane] = end_s
+        yield lane, passage
+
+
+def numbered(name: str, lane: int) -> str:
+    """Return a name, with a number from the second lane on."""
+    return f"{name} {lane + 1}" if lane else name
+
+
+def path_of(video: Video | None) -> Path | None:
+    """Return the file of a video, if it is one file."""
+    return getattr(video, "path", None)
+
+
+# --- ELAN
+
+
+def write_eaf(passages: Sequence[Passage], videos: Videos) -> bytes:
+    """Return passages as an ELAN document: tiers by kind, and below them label and confidence."""
+    attributes = {
+        "AUTHOR": "atlaskit",
+        "DATE": datetime.now(UTC).isoformat(timespec="seconds"),
+        "FORMAT": "3.0",
+        "VERSION": "3.0",
+        f"{XSI}noNamespaceSchemaLocation": "http://www.mpi.nl/tools/elan/EAFv3.0.xsd",
+    }
+    root = ElementTree.Element("ANNOTATION_DOCUMENT", attributes)
+    header = ElementTree.SubElement(root, "HEADER", MEDIA_FILE="", TIME_UNITS="milliseconds")
+    for name in filter(None, videos_of(passages)):
+        path = path_of(videos.get(name))
+        media = {"MEDIA_URL": path.absolute().as_uri()} if path is not None else {"MEDIA_URL": name}
+        media["MIME_TYPE"] = mimetypes.guess_type(path or name)[0] or "unknown"
+        media["RELATIVE_MEDIA_URL"] = f"./{path.name if path is not None else name}"
+        ElementTree.SubElement(header, "MEDIA_DESCRIPTOR", media)
+    order = ElementTree.SubElement(root, "TIME_ORDER")
+    count = 0
+    for kind in KINDS:
+        of_lane = dict[int, list[Passage]]()
+        for lane, passage in lanes(each for each in passages if each.kind == kind):
+            of_lane.setdefault(lane, []).append(passage)
+        for lane, group in sorted(of_lane.items()):
+            count = _add_tier(root, order, numbered(kind, lane), group, count)
+    for name, constraint in (("passages", None), ("aside", "Symbolic_Association")):
+        linguistic = {"LINGUISTIC_TYPE_ID": name, "TIME_ALIGNABLE": str(constraint is None).lower()}
+        linguistic |= {"GRAPHIC_REFERENCES": "false", **({"CONSTRAINTS": constraint} if constraint else {})}
+        ElementTree.SubElement(root, "LINGUISTIC_TYPE", linguistic)
+    told = "1-1 association with a parent annotation"
+    ElementTree.SubElement(root, "CONSTRAINT", STEREOTYPE="Symbolic_Association", DESCRIPTION=told)
+    ElementTree.indent(root)
+    written: bytes = ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _add_tier(
+    root: ElementTree.Element, order: ElementTree.Element, name: str, passages: Sequence[Passage], count: int
+) -> int:
+    """Add a tier with its passages, and those below it; return the number of annotations so far."""
+    tier = ElementTree.SubElement(root, "TIER", TIER_ID=name, LINGUISTIC_TYPE_REF="passages")
+    below = dict[str, ElementTree.Element]()
+    for passage in passages:
+        count += 1
+        parent, slots = f"a{count}", [f"ts{2 * count - 1}", f"ts{2 * count}"]
+        start_ms = round(passage.start_s * 1000)
+        for slot, time_ms in zip(slots, (start_ms, max(start_ms + 1, round(passage.end_s * 1000))), strict=True):
+            ElementTree.SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(time_ms))
+        ids = {"ANNOTATION_ID": parent, "TIME_SLOT_REF1": slots[0], "TIME_SLOT_REF2": slots[1]}
+        _annotate(tier, "ALIGNABLE_ANNOTATION", ids, passage.text)
+        for field in ASIDE:
+            value = getattr(passage, field)
+            if value in (None, ""):
+                continue
+            if field not in below:
+                own = {"TIER_ID": f"{name} {field}", "PARENT_REF": name, "LINGUISTIC_TYPE_REF": "aside"}
+                below[field] = ElementTree.Element("TIER", own)
+            count += 1
+            ids = {"ANNOTATION_ID": f"a{count}", "ANNOTATION_REF": parent}
+            _annotate(below[field], "REF_ANNOTATION", ids, value if isinstance(value, str) else repr(value))
+    root.extend(below.values())
+    return count
+
+
+def _annotate(tier: ElementTree.Element, tag: str, ids: dict[str, str], text: str) -> None:
+    annotation = ElementTree.SubElement(ElementTree.SubElement(tier, "ANNOTATION"), tag, ids)
+    ElementTree.SubElement(annotation, "ANNOTATION_VALUE").text = text
+
+
+def read_eaf(text: str) -> list[Passage]:
+    """Return the annotations of an ELAN document.
+
+    A tier of another program's is the label of its annotations. Annotations that refer to others
+    take their times; of those that subdivide one, all take the whole of it. Time slots without a
+    time lie evenly between those around them, as ELAN shows them.
+
+    Raises:
+        InputError: The text is no ELAN document, or declares a document type, whose entities could
+            grow without a bound.
+    """
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        raise InputError("it declares a document type, which no ELAN file needs; save it without.")
+    try:
+        root = ElementTree.fromstring(re.sub(r"^\s*<\?xml[^>]*\?>", "", text))
+    except ElementTree.ParseError as error:
+        raise InputError(f"it is not valid XML ({error}).") from error
+    if root.tag != "ANNOTATION_DOCUMENT":
+        raise InputError("it is no ELAN document.")
+    media = root.find("HEADER/MEDIA_DESCRIPTOR")
+    attributes = {} if media is None else media.attrib
+    video = unquote(urlsplit(attributes.get("MEDIA_URL", ""))[2]).replace("\\", "/").rpartition("/")[2]
+    origin_s = _milliseconds(attributes.get("TIME_ORIGIN")) or 0.0
+    times_s = _slots(root)
+    spans, asides, found = dict[str, tuple[float, float]](), dict[str, dict[str, str]](), []
+    waiting = list[tuple[str, str, str, str]]()  # identifier, what it refers to, tier, text
+    for tier in root.findall("TIER"):
+        name = tier.get("TIER_ID", "")
+        for annotation in tier.findall("ANNOTATION/*"):
+            value = annotation.findtext("ANNOTATION_VALUE") or ""
+            identifier = annotation.get("ANNOTATION_ID", "")
+            if annotation.tag == "REF_ANNOTATION":
+                waiting.append((identifier, annotation.get("ANNOTATION_REF", ""), name, value))
+                continue
+            slots = [times_s.get(annotation.get(f"TIME_SLOT_REF{number}", "")) for number in (1, 2)]
+            match slots:
+                case [float(start_s), float(end_s)]:
+                    spans[identifier] = start_s + origin_s, max(start_s, end_s) + origin_s
+                    found.append((identifier, name, value))
+    own = re.compile(rf"({'|'.join(KINDS)})(?: \d+)?(?: ({'|'.join(ASIDE)}))?")
+    refers = {identifier: to for identifier, to, _, _ in waiting}
+    for identifier, to, name, value in waiting:
+        match = own.fullmatch(name)
+        if match and match[2]:
+            asides.setdefault(to, {})[match[2]] = value
+            continue
+        steps = 0
+        while to in refers and steps < len(KINDS) * 10:
+            to, steps = refers[to], steps + 1
+        if to in spans:
+            spans[identifier] = spans[to]
+            found.append((identifier, name, value))
+    return [
+        _annotated(spans[identifier], name, value, own, asides.get(identifier, {}), video)
+        for identifier, name, value in found
+    ]
+
+
+def _annotated(
+    span_s: tuple[float, float], tier: str, value: str, own: re.Pattern[str], aside: dict[str, str], video: str
+) -> Passage:
+    match = own.fullmatch(tier)
+    if match is None:
+        return Passage(*span_s, clean(value), label=tier, video=video)
+    try:
+        confidence = float(aside["confidence"]) if "confidence" in aside else None
+    except ValueError:
+        confidence = None
+    return Passage(
+        *span_s,
+        clean(value),
+        kind=as_kind(match[1]),
+        label=aside.get("label", ""),
+        confidence=confidence,
+        question=aside.get("question", ""),
+        video=video,
+    )
+
+
+def _milliseconds(text: str | None) -> float | None:
+    """Return the seconds of a text of milliseconds; None if it is none."""
+    return int(text) / 1000 if text is not None and re.fullmatch(r"-?\d{1,12}", text, re.ASCII) else None
+
+
+def _slots(root: ElementTree.Element) -> dict[str, float]:
+    """Return the second of each time slot."""
+    slots = [(each.get("TIME_SLOT_ID", ""), _milliseconds(each.get("TIME_VALUE"))) for each in root.iter("TIME_SLOT")]
+    times_s, open_, last_s = dict[str, float](), list[str](), 0.0
+    for name, time_s in slots:
+        if time_s is None:
+            open_.append(name)
+            continue
+        for number, each in enumerate(open_, start=1):
+            times_s[each] = last_s + (time_s - last_s) * number / (len(open_) + 1)
+        open_.clear()
+        times_s[name] = last_s = time_s
+    return times_s
+
+
+# --- BORIS
+
+
+def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
+    """Return passages as a project of BORIS: one observation a video, one behaviour a label.
+
+    A behaviour is the label of a passage, or its kind in parentheses; the subject is the kind.
+    """
+    codes = dict[str, bool]()
+    subjects, observations = dict[str, None](), dict[str, Any]()
+    for name in videos_of(passages):
+        events = list[list[Any]]()
+        groups = dict[tuple[str, str], list[Passage]]()
+        for passage in passages:
+            if passage.video == name:
+                code = passage.label or f"({passage.kind})"
+                groups.setdefault((code, passage.kind), []).append(passage)
+        for (code, kind), group in groups.items():
+            for lane, passage in lanes(group):
+                subject = numbered(kind, lane)
+                subjects[subject] = None
+                is_state = passage.start_s < passage.end_s
+                codes[code] = codes.get(code, False) or is_state
+                events.append([passage.start_s, subject, code, "", passage.text, "NA"])
+                events.append([passage.end_s, subject, code, "", "", "NA"])
+        observations[name or "observation"] = _observation(name, events, passages, videos)
+    for observation in observations.values():  # a behaviour without any length is a point
+        kept = list[list[Any]]()
+        for number, event in enumerate(observation["events"]):
+            if codes[event[2]] or number % 2 == 0:
+                kept.append(event)
+        observation["events"] = kept
+    behaviours = {
+        str(number): {
+            **{"type": "State event" if is_state else "Point event", "key": "", "code": code, "description": ""},
+            **{"color": "", "category": "", "modifiers": {}, "excluded": "", "coding map": ""},
+        }
+        for number, (code, is_state) in enumerate(codes.items())
+    }
+    project = {
+        "time_format": "hh:mm:ss",
+        "project_date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+        "project_name": "atlaskit",
+        "project_description": "",
+        "project_format_version": "7.0",
+        "subjects_conf": {
+            str(number): {"key": "", "name": name, "description": ""} for number, name in enumerate(subjects)
+        },
+        "behaviors_conf": behaviours,
+        "observations": observations,
+        "behavioral_categories": [],
+        "independent_variables": {},
+        "coding_map": {},
+        "behaviors_coding_map": [],
+        "converters": {},
+    }
+    return (json.dumps(project, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _observation(name: str, events: list[list[Any]], passages: Sequence[Passage], videos: Videos) -> dict[str, Any]:
+    video = videos.get(name)
+    path = path_of(video)
+    file = str(path.absolute()) if path is not None else name
+    fps = video.fps if video is not None else next((each.fps for each in passages if each.video == name), None)
+    last_s = max((event[0] for event in events), default=0.0)
+    return {
+        "file": {"1": [file] if file else [], **{str(player): [] for player in range(2, 9)}},
+        "type": "MEDIA",
+        "date": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+        "description": "",
+        "time offset": 0.0,
+        "events": events,
+        "observation time interval": [0, 0],
+        "independent_variables": {},
+        "visualize_spectrogram": False,
+        "visualize_waveform": False,
+        "media_creation_date_as_offset": False,
+        "media_scan_sampling_duration": 0,
+        "image_display_duration": 1,
+        "close_behaviors_between_videos": False,
+        "media_info": {
+            "length": {file: video.duration_s if video is not None else last_s},
+            "fps": {file: fps or 25.0},
+            "hasVideo": {file: True},
+            "hasAudio": {file: False},
+            "offset": {"1": 0.0},
+        },
+    }
+
+
+def read_boris(text: str) -> list[Passage]:
+    """Return the events of a project of BORIS: its states from start to stop, its points.
+
+    Raises:
+        InputError: The text is no project.
+    """
+    project = _value(text)
+    observations = project.get("observations") if isinstance(project, dict) else None
+    if not isinstance(observations, dict):
+        raise InputError("it is no project of BORIS.")
+    behaviours = project.get("behaviors_conf")
+    states = {
+        str(each.get("code"))
+        for each in (behaviours.values() if isinstance(behaviours, dict) else ())
+        if isinstance(each, dict) and "state" in str(each.get("type")).lower()
+    }
+    passages = list[Passage]()
+    for observation in observations.values():
+        if not isinstance(observation, dict):
+            raise InputError("an observation is no object.")
+        video, offset_s = _medium(observation), observation.get("time offset")
+        offset_s = offset_s if isinstance(offset_s, int | float) and abs(offset_s) < 1e7 else 0.0
+        events = list[Event]()
+        for event in observation.get("events") or []:
+            match event:
+                case [int() | float() as time_s, str(subject), str(code), _, str(comment), *_]:
+                    at_s = max(0.0, time_s - offset_s)
+                    events.append(Event(at_s, code, subject, comment, video, code in states))
+                case _:
+                    raise InputError(f"an event has time, subject, code, modifier and comment; got {event!r:.80}.")
+        passages += paired(events)
+    return passages
+
+
+def _medium(observation: dict[str, Any]) -> str:
+    """Return the name of an observation's file; empty if there are several, or none."""
+    files = observation.get("file")
+    names = files.get("1") if isinstance(files, dict) else None
+    if not isinstance(names, list) or len(names) != 1:
+        return ""
+    return str(names[0]).replace("\\", "/").rpartition("/")[2]
+
+
+# --- Label Studio
+
+
+def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
+    """Return passages as tasks that Label Studio imports, one a video, for `TimelineLabels`.
+
+    What a model found is a prediction; notes and truths are an annotation. Frames count from 1.
+    """
+    tasks = list[dict[str, Any]]()
+    for name in videos_of(passages):
+        own = [each for each in passages if each.video == name]
+        video = videos.get(name)
+        clock = clock_of(video, own[0].fps)
+        path = path_of(video)
+        results = [
+            (each.kind in ("answer", "evidence"), _region(number, each, clock)) for number, each in enumerate(own)
+        ]
+        predicted = [region for is_model, region in results if is_model]
+        annotated = [region for is_model, region in results if not is_model]
+        data = {"video": str(path.absolute()) if path is not None else name, "fps": float(clock.rate)}
+        task: dict[str, Any] = {"data": data}
+        task |= {"predictions": [{"model_version": "atlaskit", "result": predicted}]} if predicted else {}
+        task |= {"annotations": [{"result": annotated}]} if annotated else {}
+        tasks.append(task)
+    return (json.dumps(tasks, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
+    first, after = clock.span(passage.start_s, passage.end_s)
+    meta = {"text": [passage.text], "atlaskit": passage.to_json() | {"range": [first, after]}}
+    region = {
+        "id": f"atlaskit-{number}",
+        "from_name": "timeline",
+        "to_name": "video",
+        "type": "timelinelabels",
+        "value": {"ranges": [{"start": first + 1, "end": after}], "timelinelabels": [passage.label or passage.kind]},
+        "meta": meta,
+    }
+    return region | ({} if passage.confidence is None else {"score": passage.confidence})
+
+
+def read_label_studio(tasks: Sequence[Any], video: Video | None, fps: float | None) -> list[Passage]:
+    """Return the regions of a timeline in what Label Studio exported, or what it imports.
+
+    Args:
+        tasks: The value of the JSON.
+        video: The video that it is about, whose frames it counts.
+        fps: Frames per second, where the tasks do not tell them; Label Studio's own default is 24.
+
+    Raises:
+        InputError: It is of another form, or the rate is not known.
+    """
+    passages = list[Passage]()
+    for task in tasks:
+        if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
+            raise InputError("a task of Label Studio has data.")
+        data = task["data"]
+        told = data.get("fps", fps)
+        told = told if isinstance(told, int | float) and 0 < told < 1e5 else fps
+        source = str(data.get("video") or "").replace("\\", "/").rpartition("/")[2]
+        for group in (*_list(task, "annotations"), *_list(task, "predictions")):
+            for region in _list(group, "result"):
+                match region:
+                    case {"value": {"ranges": [*ranges], "timelinelabels": [*labels]}}:
+                        clock = clock_of(None if video is None else video.locate(0.0)[0], told)
+                        passages += _regions(region, ranges, str(labels[0]) if labels else "", clock, source)
+    return passages
+
+
+def _regions(region: dict[str, Any], ranges: Sequence[Any], label: str, clock: Any, video: str) -> Iterator[Passage]:
+    meta = region.get("meta") if isinstance(region.get("meta"), dict) else {}
+    assert isinstance(meta, dict)
+    texts = meta.get("text")
+    text = "\n".join(map(str, texts)) if isinstance(texts, list) else str(texts or "")
+    for each in ranges:
+        match each:
+            case {"start": int() as first, "end": int() as last} if 1 <= first < 1e9 and last < 1e9:
+                start_s, end_s = clock.seconds(first - 1), clock.seconds(max(first, last))
+                ours = meta.get("atlaskit")
+                if isinstance(ours, dict):
+                    moved = {} if ours.get("range") == [first - 1, last] else {"start_s": start_s, "end_s": end_s}
+                    yield Passage.from_json({**ours, **moved})
+                    continue
+                yield Passage(start_s, end_s, text, label=label, video=video, fps=float(clock.rate))
+            case _:
+                raise InputError(f"a range has a first and a last frame, from 1 on; got {each!r:.80}.")
+
+
+def _list(value: object, name: str) -> list[Any]:
+    """Return the list of a name in an object; an empty one if there is none."""
+    found = value.get(name) if isinstance(value, dict) else None
+    return found if isinstance(found, list) else []
+
+
+def _value(text: str) -> Any:
+    try:
+        return read_json(text)
+    except ValueError as error:
+        raise InputError(f"it is no JSON ({error}).") from error

@@ -1,0 +1,414 @@
+"""What film editors open: EDL (CMX 3600), OpenTimelineIO, and the projects of LosslessCut.
+
+EDL and OpenTimelineIO count frames, on the clock of each file (`timecode`); a stretch that lies in
+several files of a playlist is an event of each. Neither library is needed: the forms are plain
+text and plain JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from atlaskit import limits
+from atlaskit.caching.keys import read_json
+from atlaskit.errors import InputError
+from atlaskit.runs.exporting.passages import Passage, as_kind, clean, one_line, videos_of
+from atlaskit.runs.exporting.timecode import FrameClock, clock_of, rate_of
+from atlaskit.video.video import Video
+
+EDL_START_S = 3_600
+"""When the edit of an EDL begins: tapes do at an hour."""
+COLOURS = {"answer": "GREEN", "evidence": "YELLOW", "truth": "MAGENTA", "note": "CYAN"}
+"""The colour of a passage's marker, by its kind."""
+KIND_OF = {colour: kind for kind, colour in COLOURS.items()}
+SHORTEST_S = 1 / 48_000
+"""Least length of a piece, so that rounding makes none of nothing."""
+MOST = 1e6
+"""Most frames per second in a file of another program."""
+Videos = Mapping[str, Video]
+"""The videos that are known, by name."""
+
+
+class Piece(NamedTuple):
+    """The part of a passage that lies in one file, on the clock of that file."""
+
+    passage: Passage
+    name: str
+    path: Path | None
+    clock: FrameClock
+    start_s: float
+    end_s: float
+    first: int
+    after: int
+
+
+def parts_of(video: Video, start_s: float, end_s: float) -> Iterator[tuple[Video, float, float]]:
+    """Yield the files that an interval lies in, each with start and end in its own seconds."""
+    end_s = max(start_s + SHORTEST_S, end_s)
+    while start_s < min(end_s, video.duration_s):
+        part, local_s = video.locate(start_s)
+        length_s = max(SHORTEST_S, min(end_s - start_s, part.duration_s - local_s))
+        yield part, local_s, local_s + length_s
+        start_s += length_s
+
+
+def pieces_of(passages: Sequence[Passage], videos: Videos) -> Iterator[Piece]:
+    """Yield the pieces of all passages that are about a stretch, in order."""
+    for passage in passages:
+        if passage.is_whole:
+            continue
+        video = videos.get(passage.video)
+        if video is None:
+            clock = clock_of(None, passage.fps)
+            span = clock.span(passage.start_s, passage.end_s)
+            yield Piece(passage, passage.video, None, clock, passage.start_s, passage.end_s, *span)
+            continue
+        for part, start_s, end_s in parts_of(video, passage.start_s, passage.end_s):
+            clock = clock_of(part, None)
+            name, path = one_line(part.name), getattr(part, "path", None)
+            yield Piece(passage, name, path, clock, start_s, end_s, *clock.span(start_s, end_s))
+
+
+# --- EDL
+
+
+def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
+    """Return passages as an EDL: one event after another, each with a marker and its text."""
+    pieces = list(pieces_of(passages, videos))
+    if not pieces:
+        raise InputError("An EDL holds stretches, and there is none among what is exported.")
+    record = pieces[0].clock
+    at = EDL_START_S * round(record.rate)
+    if record.drops:
+        at = record.tick("01:00:00;00")
+    title = one_line(", ".join(filter(None, videos_of(passages))), 60) or "atlaskit"
+    lines = [f"TITLE: {title}", f"FCM: {'DROP FRAME' if record.drops else 'NON-DROP FRAME'}"]
+    for number, piece in enumerate(pieces, start=1):
+        clock = piece.clock
+        count = max(1, round((piece.after - piece.first) / clock.rate * record.rate))
+        times = [clock.timecode(piece.first), clock.timecode(piece.after)]
+        times += [record.timecode(at), record.timecode(at + count)]
+        passage = piece.passage
+        lines.append(f"{number:03}  AX       AA/V  C        {' '.join(times)}")
+        lines.append(f"* FROM CLIP NAME: {piece.name}")
+        lines.append(f"* FRAME RATE: {clock.rate}")
+        place = times[2].replace(";", ":")  # readers of markers know no other sign
+        lines.append(f"* LOC: {place} {COLOURS[passage.kind]:7} {passage.label}".rstrip())
+        if passage.text:
+            lines += [f"* COMMENT: {line}" for line in passage.text.split("\n")]
+        at += count
+    return "\n".join([*lines, ""]).encode()
+
+
+_TIMECODE = r"\d{1,3}[:;]\d\d[:;]\d\d[:;.,]\d{2,4}"
+_EVENT = re.compile(rf"\d{{1,6}}\s+\S+\s.{{1,60}}?\s({_TIMECODE})\s+({_TIMECODE})\s+{_TIMECODE}\s+{_TIMECODE}\s*")
+_REMARK = re.compile(r"\*\s{0,20}([A-Z][A-Z ]{0,40}?)\s{0,20}: ?(.*)", re.DOTALL)
+
+
+def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]:
+    """Return the events of an EDL, by their places in the source.
+
+    Args:
+        text: The file.
+        video: The video that it is about, whose frames it counts.
+        fps: Frames per second; an EDL of another program does not tell them.
+
+    Raises:
+        InputError: The text is no EDL, or the rate is not known.
+    """
+    blocks, is_dropping = list[tuple[re.Match[str], bool, list[tuple[str, str]]]](), False
+    for row in text.split("\n"):
+        if row.upper().startswith("FCM:"):
+            is_dropping = "NON" not in row.upper()
+        elif match := _EVENT.fullmatch(row):
+            blocks.append((match, is_dropping, []))
+        elif blocks and (remark := _REMARK.fullmatch(row)):
+            blocks[-1][2].append((remark[1], remark[2]))
+    if not blocks:
+        raise InputError("it has no event, a line with a number and four timecodes.")
+    return [_event(match[1], match[2], is_dropping, remarks, video, fps) for match, is_dropping, remarks in blocks]
+
+
+def _event(
+    start: str, end: str, is_dropping: bool, remarks: list[tuple[str, str]], video: Video | None, fps: float | None
+) -> Passage:
+    told = dict(reversed(remarks))
+    clock = _clock(told.get("FRAME RATE", ""), is_dropping, video, fps)
+    try:
+        first, after = (clock.tick(each, is_dropping or ";" in each) for each in (start, end))
+    except ValueError as error:
+        raise InputError(f"{error}.") from error
+    colour, _, label = told.get("LOC", "").partition(" ")[2].strip().partition(" ")
+    comments = [value for name, value in remarks if name in ("COMMENT", "COMMENTS")]
+    start_s = clock.seconds(first)
+    return Passage(
+        start_s,
+        max(start_s, clock.seconds(after)),
+        "\n".join(comments),
+        kind=as_kind(KIND_OF.get(colour)),
+        label=label.strip(),
+        video=told.get("FROM CLIP NAME", ""),
+        fps=float(clock.rate),
+    )
+
+
+def _clock(told: str, is_dropping: bool, video: Video | None, fps: float | None) -> FrameClock:
+    """Return the clock of an event: of the video, or by what is told, or by the drop-frame mode."""
+    match = re.fullmatch(r"(\d{1,7})(?:/(\d{1,5}))?|(\d{1,4}\.\d{1,6})", told.strip())
+    rate = None
+    if match is not None:
+        rate = float(match[3]) if match[3] else int(match[1]) / max(1, int(match[2] or 1))
+    if video is not None:
+        clock = clock_of(video.locate(0.0)[0], None)
+        if rate is None or abs(float(clock.rate) - rate) < 1e-3:
+            return clock
+    rate = rate or fps
+    if not rate and is_dropping:
+        rate = 30_000 / 1001
+    if not rate:
+        raise InputError("an EDL does not tell its frame rate: pass fps=, or the video.")
+    return clock_of(None, rate)
+
+
+# --- OpenTimelineIO
+
+
+def write_otio(passages: Sequence[Passage], videos: Videos) -> bytes:
+    """Return passages as an OpenTimelineIO timeline: one clip after another, each with a marker."""
+    clips = [_clip(piece) for piece in pieces_of(passages, videos)]
+    if not clips:
+        raise InputError("A timeline holds stretches, and there is none among what is exported.")
+    track = {"OTIO_SCHEMA": "Track.1", "name": "atlaskit", "kind": "Video", "children": clips}
+    timeline = {
+        "OTIO_SCHEMA": "Timeline.1",
+        "name": one_line(", ".join(filter(None, videos_of(passages))), 60) or "atlaskit",
+        "tracks": {"OTIO_SCHEMA": "Stack.1", "name": "tracks", "children": [track]},
+    }
+    return (json.dumps(timeline, ensure_ascii=False, indent=1) + "\n").encode()
+
+
+def _clip(piece: Piece) -> dict[str, Any]:
+    passage = piece.passage
+    range_ = _range(piece.first, piece.after - piece.first, piece.clock.rate)
+    marker = {
+        "OTIO_SCHEMA": "Marker.2",
+        "name": passage.label,
+        "color": COLOURS[passage.kind],
+        "comment": passage.text,
+        "marked_range": range_,
+    }
+    url = piece.path.absolute().as_uri() if piece.path is not None else piece.name
+    told = {**passage.to_json(), "start_s": piece.start_s, "end_s": piece.end_s, "video": piece.name}
+    if piece.start_s != passage.start_s:  # in a part of a playlist
+        told.pop("at_s", None)
+    return {
+        "OTIO_SCHEMA": "Clip.1",
+        "name": passage.words.split("\n")[0][:200] or piece.name,
+        "source_range": range_,
+        "media_reference": {"OTIO_SCHEMA": "ExternalReference.1", "name": piece.name, "target_url": url},
+        "markers": [marker],
+        "metadata": {"atlaskit": told | {"range": [piece.first, piece.after]}},
+    }
+
+
+def _range(first: int, count: int, rate: Fraction) -> dict[str, Any]:
+    start, duration = (
+        {"OTIO_SCHEMA": "RationalTime.1", "value": float(value), "rate": float(rate)} for value in (first, count)
+    )
+    return {"OTIO_SCHEMA": "TimeRange.1", "start_time": start, "duration": duration}
+
+
+def read_otio(text: str) -> list[Passage]:
+    """Return the clips of an OpenTimelineIO file, and the markers on clips of other programs.
+
+    A clip that was moved or trimmed since it was exported is where it is now.
+
+    Raises:
+        InputError: The text is no timeline.
+    """
+    root = _object(text)
+    if not str(root.get("OTIO_SCHEMA", "")).startswith(("Timeline.", "Stack.", "Track.", "SerializableCollection.")):
+        raise InputError("it is no OpenTimelineIO timeline.")
+    passages, waiting = list[Passage](), [root]
+    while waiting:
+        item = waiting.pop()
+        if str(item.get("OTIO_SCHEMA", "")).startswith("Clip."):
+            passages += _clip_passages(item)
+            continue
+        children = item.get("children") if isinstance(item.get("children"), list) else []
+        inner = [each for each in (item.get("tracks"), *(children or [])) if isinstance(each, dict)]
+        waiting += reversed(inner)
+    return passages
+
+
+def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
+    references = clip.get("media_references")
+    active = clip.get("active_media_reference_key", "DEFAULT_MEDIA")
+    reference = references.get(active) if isinstance(references, dict) else clip.get("media_reference")
+    reference = reference if isinstance(reference, dict) else {}
+    span = _span(clip.get("source_range")) or _span(reference.get("available_range"))
+    if span is None:
+        return
+    name = str(reference.get("name") or "") or unquote(urlsplit(str(reference.get("target_url") or ""))[2])
+    video = name.replace("\\", "/").rpartition("/")[2]
+    metadata = clip.get("metadata")
+    ours = metadata.get("atlaskit") if isinstance(metadata, dict) else None
+    fps = span[2] if 0 < span[2] <= 100_000 else None
+    if isinstance(ours, dict):
+        ticks = [round(time_s * span[2]) for time_s in span[:2]]
+        moved = {} if ours.get("range") == ticks else {"start_s": span[0], "end_s": span[1]}
+        yield Passage.from_json({**ours, **moved})
+        return
+    yield Passage(span[0], span[1], str(clip.get("name") or ""), video=video, fps=fps)
+    for marker in clip.get("markers") or []:
+        marked = _span(marker.get("marked_range")) if isinstance(marker, dict) else None
+        if marked is not None:
+            text, label = str(marker.get("comment") or ""), str(marker.get("name") or "")
+            yield Passage(marked[0], marked[1], text, label=label, video=video, fps=fps)
+
+
+def _span(value: object) -> tuple[float, float, float] | None:
+    """Return start and end in seconds and the rate of a time range; None if it is none."""
+    match value:
+        case {
+            "start_time": {"value": int() | float() as first, "rate": int() | float() as rate},
+            "duration": {"value": int() | float() as count, "rate": int() | float() as of_count},
+        } if 0 < rate < MOST and 0 < of_count < MOST and 0 <= first < MOST * MOST and 0 <= count < MOST * MOST:
+            start_s = _exact(first, rate)
+            return start_s, start_s + _exact(count, of_count), float(rate)
+    return None
+
+
+def _exact(value: float, rate: float) -> float:
+    """Return the seconds of so many frames; a rate of 29.97 is 30000/1001."""
+    nearest = rate_of(rate)
+    return value / float(nearest if abs(float(nearest) - rate) < 1e-2 else rate)
+
+
+def _object(text: str) -> dict[str, Any]:
+    """Return the object of a JSON text; raise InputError if it is none."""
+    try:
+        value = read_json(text)
+    except ValueError as error:
+        raise InputError(f"it is no JSON ({error}).") from error
+    if not isinstance(value, dict):
+        raise InputError("it is no JSON object.")
+    return value
+
+
+# --- LosslessCut
+
+
+def write_llc(passages: Sequence[Passage], videos: Videos) -> bytes:
+    """Return passages as a project of LosslessCut, which lies beside the file that it cuts."""
+    segments = []
+    for passage in passages:
+        if passage.is_whole:
+            continue
+        name = passage.text or passage.label
+        fields = ("kind", "label", "question")
+        tags = {field: getattr(passage, field) for field in fields if getattr(passage, field)}
+        tags |= {} if passage.text == name else {"text": passage.text}
+        tags |= {} if passage.confidence is None else {"confidence": repr(passage.confidence)}
+        end = {} if passage.start_s == passage.end_s else {"end": passage.end_s}
+        segments.append({"start": passage.start_s, **end, "name": name, "tags": tags})
+    names = videos_of(passages)
+    path = getattr(videos.get(names[0]) if names else None, "path", None)
+    media = path.name if path is not None else (names[0] if names else "")
+    project = {"version": 2, **({"mediaFileName": media} if media else {}), "cutSegments": segments}
+    return (json.dumps(project, ensure_ascii=False, indent=2) + "\n").encode()
+
+
+def read_llc(text: str, duration_s: float | None) -> list[Passage]:
+    """Return the segments of a project of LosslessCut, which is written in JSON5.
+
+    Args:
+        text: The file.
+        duration_s: Length of the video: a segment of an old project without an end lasts until it.
+
+    Raises:
+        InputError: The text is no project.
+    """
+    project = _object(as_json(text))
+    segments = project.get("cutSegments")
+    if not isinstance(segments, list):
+        raise InputError("it has no list cutSegments.")
+    video, is_old, passages = str(project.get("mediaFileName") or ""), project.get("version") == 1, []
+    for segment in segments:
+        if not isinstance(segment, dict):
+            raise InputError("a segment is no object.")
+        start_s = segment.get("start") or 0.0
+        last_s = duration_s if is_old and duration_s is not None else start_s
+        end_s = segment.get("end")
+        tags = segment.get("tags") if isinstance(segment.get("tags"), dict) else {}
+        assert isinstance(tags, dict)
+        kind, name = str(tags.get("kind", "note")), str(segment.get("name") or "")
+        try:
+            confidence = float(str(tags["confidence"])) if "confidence" in tags else None
+        except ValueError:
+            confidence = None
+        passages.append(
+            Passage(
+                start_s,
+                last_s if end_s is None else end_s,
+                clean(str(tags.get("text", name))),
+                kind=as_kind(kind),
+                label=str(tags.get("label", "")),
+                confidence=confidence,
+                question=str(tags.get("question", "")),
+                video=video,
+            )
+        )
+    return passages
+
+
+_JSON5 = re.compile(
+    r"""(?P<double>"(?:[^"\\]|\\.)*")|(?P<single>'(?:[^'\\]|\\.)*')|(?P<comment>//[^\n]*|/\*.*?\*/)"""
+    r"""|(?P<number>[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)|(?P<word>[A-Za-z_$][\w$]*)|(?P<sign>[{}\[\]:,])"""
+    r"""|(?P<blank>\s+)""",
+    re.DOTALL,
+)
+_ESCAPE = re.compile(r"\\(u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|\n|.)", re.DOTALL)
+_PLAIN = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0", "\n": ""}
+
+
+def as_json(text: str) -> str:
+    """Return a text in JSON5 as JSON: names without quotes, single quotes, comments, last commas.
+
+    Raises:
+        InputError: It is no JSON5.
+    """
+    parts, place, tokens = list[str](), 0, 0
+    while place < len(text):
+        tokens += 1
+        match = _JSON5.match(text, place)
+        if match is None:
+            raise InputError(f"it is no JSON5: {text[place : place + 20]!r} was not expected.")
+        place, token = match.end(), match[0]
+        match match.lastgroup:
+            case "double" | "single":
+                parts.append(json.dumps(_ESCAPE.sub(_unescaped, token[1:-1])))
+            case "word":
+                parts.append(token if token in ("true", "false", "null") else json.dumps(token))
+            case "number":
+                parts.append(repr(float(token)) if not re.fullmatch(r"-?(?:0|[1-9]\d*)", token) else token)
+            case "sign":
+                if token in "}]" and parts and parts[-1] == ",":
+                    parts.pop()
+                parts.append(token)
+        if tokens > limits.PARTS:
+            raise InputError(f"it has more than {limits.PARTS:,} parts.")
+    return "".join(parts)
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    escape = match[1]
+    if escape[0] in "ux" and len(escape) > 1:
+        return chr(int(escape[1:], 16))
+    return _PLAIN.get(escape, escape)

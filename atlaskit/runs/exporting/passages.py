@@ -1,0 +1,181 @@
+"""`Passage`: a stretch of a video and what is said of it: the row of every export.
+
+A result, the rows of an evaluation and the explorer's notes become passages, each format writes
+passages, and each reader returns them. This module knows nothing of runs and of formats.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Literal, TypeGuard, get_args
+
+from atlaskit import limits
+from atlaskit.environment.grid import interval
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError, printable
+
+PassageKind = Literal["answer", "evidence", "truth", "note"]
+"""A run's answer, a frame that supports it, what is known to be true, or a person's note."""
+KINDS: tuple[PassageKind, ...] = get_args(PassageKind)
+LAST_S = 1e7
+"""The last second of all: 115 days."""
+MOST = 100_000
+"""Most passages of a file."""
+LABEL_CHARS = 200
+"""Most characters of a label, and of a video's name."""
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2028\u2029]")
+"""What no XML holds, or what ends a line in some programs and not in others."""
+_LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
+
+
+def clean(text: str) -> str:
+    """Return a text that every format can hold: line ends are `\\n`, other controls are U+FFFD."""
+    return _CONTROL.sub("\ufffd", _LINE_END.sub("\n", text))
+
+
+def one_line(text: str, most: int = LABEL_CHARS) -> str:
+    """Return a text as one line of at most so many characters."""
+    return " ".join(clean(text).split())[:most].rstrip()
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A stretch `[start_s, end_s)` of a video, and what is said of it.
+
+    A passage that ends where it starts is a moment. Line ends of the text become `\\n`, and control
+    characters U+FFFD; a label and a name are one line.
+
+    Raises:
+        InputError: The times are no stretch, the kind is unknown, or the confidence is not in
+            [0, 1].
+
+    Examples:
+        >>> ak.Passage(12.5, 14.0, "a red fox", label="fox").kind
+        'note'
+    """
+
+    start_s: float
+    end_s: float
+    text: str = ""
+    kind: PassageKind = "note"
+    label: str = ""
+    """A word or two: the letter of an evidence frame, the tag of a note, the code of a coder."""
+    confidence: float | None = None
+    """How sure the model was, in [0, 1]; None if nobody said."""
+    question: str = ""
+    """The question that was asked; empty for a note."""
+    video: str = ""
+    """The name of the video."""
+    fps: float | None = None
+    """Frames per second of the video, for the formats that count frames."""
+    at_s: float | None = None
+    """The second of the frame that was seen, for evidence."""
+    is_whole: bool = False
+    """Whether it is about all that was searched, and no stretch of it was found: an answer in
+    words. Formats for film editors leave it out."""
+
+    def __post_init__(self) -> None:
+        for name in ("start_s", "end_s"):
+            object.__setattr__(self, name, _seconds(name, getattr(self, name)))
+        if self.end_s < self.start_s:
+            raise InputError(f"A passage ends where it starts or later; got {self.start_s} to {self.end_s} s.")
+        if self.kind not in KINDS:
+            raise InputError(f"The kind of a passage is one of {', '.join(KINDS)}; got {self.kind!r:.80}.")
+        if self.confidence is not None and not (_is_number(self.confidence) and 0 <= self.confidence <= 1):
+            raise InputError(f"A confidence lies in [0, 1]; got {self.confidence!r:.80}.")
+        if self.fps is not None and not (_is_number(self.fps) and 0 < self.fps <= 100_000):
+            raise InputError(f"fps is a positive number; got {self.fps!r:.80}.")
+        if self.at_s is not None:
+            object.__setattr__(self, "at_s", _seconds("at_s", self.at_s))
+        for name in ("text", "label", "question", "video"):
+            value = getattr(self, name)
+            if not isinstance(value, str):
+                raise InputError(f"The {name} of a passage is a text; got {value!r:.80}.")
+            cleaned = one_line(value) if name in ("label", "video") else clean(value[: limits.ROW_TEXT])
+            object.__setattr__(self, name, cleaned)
+
+    def __repr__(self) -> str:
+        label = f" {printable(self.label, 40)}" if self.label else ""
+        where = "all" if self.is_whole else interval(self.start_s, self.end_s)
+        return f"<{self.kind}{label}, {where}: {printable(self.text, 80)!r}>"
+
+    @property
+    def words(self) -> str:
+        """Label and text as one text: "goal: the second one"."""
+        return ": ".join(filter(None, (self.label, self.text)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the fields that differ from their defaults, as values that JSON can hold."""
+        told = {"start_s": self.start_s, "end_s": self.end_s, "text": self.text, "kind": self.kind}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name not in told and value is not each.default and value != "":
+                told[each.name] = value
+        return told
+
+    @classmethod
+    def from_json(cls, value: object) -> Passage:
+        """Return the passage that `to_json` wrote; fields that are not known are left out.
+
+        Raises:
+            InputError: A field is missing, or breaks a rule.
+        """
+        if not isinstance(value, dict) or not {"start_s", "end_s"} <= value.keys():
+            raise InputError(f"A passage has start_s and end_s; got {value!r:.120}.")
+        names = {each.name for each in fields(cls)}
+        return cls(**{name: given for name, given in value.items() if name in names})
+
+
+def question_of(passages: Iterable[Passage], text: str, *, label: str | None = None) -> Question:
+    """Return a question of kind "when" whose true answer is where the passages lie.
+
+    So events that people coded in another program become the truth beside a run, or a dataset.
+
+    Args:
+        passages: What `read_passages` returned.
+        text: The question.
+        label: Take only the passages with this label, whatever its case; None for all.
+
+    Raises:
+        InputError: No passage with a length has the label.
+
+    Examples:
+        >>> seen = [ak.Passage(60, 80, label="fox"), ak.Passage(90, 95, label="owl")]
+        >>> ak.question_of(seen, "When is a fox in the picture?", label="Fox").answer
+        ((60.0, 80.0),)
+    """
+    passages = list(passages)
+    wanted = None if label is None else one_line(label).casefold()
+    spans = sorted(
+        (each.start_s, each.end_s)
+        for each in passages
+        if each.start_s < each.end_s and not each.is_whole and wanted in (None, each.label.casefold())
+    )
+    if not spans:
+        had = ", ".join(sorted({each.label for each in passages if each.label})[:10]) or "none"
+        raise InputError(f"No passage of some length has the label {label!r}; the labels are: {had}.")
+    return Question(text, kind="when", answer=tuple(dict.fromkeys(spans)), several=True)
+
+
+def as_kind(name: object) -> PassageKind:
+    """Return the kind of a name; a note for any other value."""
+    return next((kind for kind in KINDS if kind == name), "note")
+
+
+def videos_of(passages: Sequence[Passage]) -> list[str]:
+    """Return the names of the videos that some passages are about, in order."""
+    return list(dict.fromkeys(each.video for each in passages))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    """Tell whether a value from anywhere is a finite number; an integer of any size is compared."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
+
+
+def _seconds(name: str, value: object) -> float:
+    if not _is_number(value) or not 0 <= value <= LAST_S:
+        raise InputError(f"{name} is a number of seconds from 0 to {LAST_S:,.0f}; got {value!r:.80}.")
+    return float(value)

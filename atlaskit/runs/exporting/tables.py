@@ -1,0 +1,438 @@
+"""CSV and JSON with every field of a passage, Camtrap-DP's observations.csv, and CSV of others.
+
+A CSV is opened in spreadsheets, and its texts come from anywhere: one that a spreadsheet would
+compute as a formula gets an apostrophe before it, which the reader takes away again.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Any, NamedTuple
+
+from atlaskit import limits
+from atlaskit.caching.keys import canonical_json, read_json
+from atlaskit.environment.grid import stamp
+from atlaskit.errors import InputError
+from atlaskit.runs.exporting.passages import KINDS, LABEL_CHARS, MOST, Passage, PassageKind, as_kind, clean
+from atlaskit.video.subtitles.clock import parse_time
+
+FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
+"""A text that begins with one of these can be a formula to a spreadsheet."""
+PASSAGES_VERSION = 1
+COLUMNS = (
+    *("from", "to", "start_s", "end_s", "kind", "label", "text", "confidence", "at_s", "question"),
+    *("video", "fps", "about"),
+)
+"""The columns of a CSV of passages; `from` and `to` are clock times for people."""
+HEADER_ROWS = 60
+"""Rows in which the names of the columns are searched: BORIS writes facts above them."""
+
+
+def as_cell(text: str) -> str:
+    """Return a text that no spreadsheet takes for a formula; `from_cell` returns the text."""
+    return f"'{text}" if _is_risky(text) else text
+
+
+def from_cell(text: str) -> str:
+    """Return the text that `as_cell` returned a cell for."""
+    return text[1:] if text.startswith("'") and _is_risky(text[1:]) else text
+
+
+def _is_risky(text: str) -> bool:
+    """Tell whether a text could be a formula, or the cell of one."""
+    return text.lstrip(" '").startswith(FORMULA_SIGNS)
+
+
+def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ",") -> bytes:
+    """Return rows as CSV for spreadsheets: UTF-8 with a byte order mark, quoted where needed.
+
+    Texts that could be formulas get an apostrophe; numbers are unchanged, and None is empty.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, delimiter=delimiter, lineterminator="\n")
+    writer.writerow([as_cell(name) for name in columns])
+    for row in rows:
+        writer.writerow([as_cell(value) if isinstance(value, str) else value for value in row])
+    return buffer.getvalue().encode("utf-8-sig", "replace")
+
+
+def write_csv(passages: Sequence[Passage], delimiter: str = ",") -> bytes:
+    """Return passages as CSV."""
+    return csv_text(COLUMNS, map(_row, passages), delimiter)
+
+
+def _row(passage: Passage) -> list[object]:
+    return [
+        *(stamp(passage.start_s), stamp(passage.end_s), passage.start_s, passage.end_s, passage.kind),
+        *(passage.label, passage.text, passage.confidence, passage.at_s, passage.question),
+        *(passage.video, passage.fps, "all" if passage.is_whole else ""),
+    ]
+
+
+def write_json(passages: Sequence[Passage]) -> bytes:
+    """Return passages as JSON, one a line."""
+    rows = ",\n".join(canonical_json(each.to_json()) for each in passages)
+    return f'{{"atlaskit_passages": {PASSAGES_VERSION}, "passages": [\n{rows}\n]}}\n'.encode()
+
+
+def read_passages_json(value: Any) -> list[Passage]:
+    """Return the passages of JSON that `write_json` wrote.
+
+    Raises:
+        InputError: It is of another version, or a passage breaks a rule.
+    """
+    if value.get("atlaskit_passages") != PASSAGES_VERSION or not isinstance(value.get("passages"), list):
+        raise InputError(f"these are no passages of version {PASSAGES_VERSION}.")
+    if len(value["passages"]) > MOST:
+        raise InputError(f"it holds more than {MOST:,} passages.")
+    return [Passage.from_json(each) for each in value["passages"]]
+
+
+class Columns(NamedTuple):
+    """Which column of a CSV holds what: its position, or None."""
+
+    start: int | None
+    end: int | None
+    duration: int | None
+    time: int | None
+    status: int | None
+    text: int | None
+    label: int | None
+    kind: int | None
+    confidence: int | None
+    at: int | None
+    question: int | None
+    video: int | None
+    fps: int | None
+    about: int | None
+    subject: int | None
+
+
+NAMES: dict[str, tuple[str, ...]] = {
+    "start": (
+        *("start_s", "start (s)", "begin time - ss.msec", "begin time - msec", "start time", "start_time", "start"),
+        *("begin time", "begin time - hh:mm:ss.ms", "begin", "onset", "from", "in"),
+    ),
+    "end": (
+        *("end_s", "stop (s)", "end time - ss.msec", "end time - msec", "end time", "end_time", "end", "stop"),
+        *("end time - hh:mm:ss.ms", "offset", "to", "out"),
+    ),
+    "duration": ("duration (s)", "duration - ss.msec", "duration_s", "duration"),
+    "time": ("time", "time (s)", "time_s"),
+    "status": ("behavior type", "status", "type"),
+    "text": ("text", "comment", "comment start", "annotation", "description", "note", "notes", "transcript", "name"),
+    "label": ("label", "tag", "behavior", "behaviour", "code", "event", "class", "category", "tier", "species"),
+    "kind": ("kind",),
+    "confidence": ("confidence", "score", "probability"),
+    "at": ("at_s",),
+    "question": ("question",),
+    "video": ("video", "media file name", "media file", "media", "file name", "filename", "file"),
+    "fps": ("fps", "fps (frame/s)"),
+    "about": ("about",),
+    "subject": ("subject",),
+}
+"""The names that columns have, in the order in which they are looked for, in small letters."""
+
+
+def read_csv(text: str) -> list[Passage]:
+    """Return the passages of a CSV: that of `write_csv`, of BORIS, of ELAN, or one with times.
+
+    Columns are found by their names (`NAMES`); they are parted by commas, semicolons or tabs. A
+    time is a number of seconds or a clock time. Rows of BORIS that START and STOP are joined; a row
+    without an end is a moment.
+
+    Raises:
+        InputError: No row names a start, or a time cannot be read.
+    """
+    for delimiter in ",\t;":
+        for number, row in enumerate(_rows(text, delimiter, HEADER_ROWS)):
+            columns = _columns(row)
+            if columns.start is not None or (columns.time is not None and columns.label is not None):
+                body = [each for each in _rows(text, delimiter)[number + 1 :] if any(map(str.strip, each))]
+                if columns.start is None:
+                    return _joined(body, columns)
+                in_ms = row[columns.start].strip().lower().endswith("- msec")
+                return [_passage(each, columns, 1e-3 if in_ms else 1.0) for each in body]
+    raise InputError("no row names a column for the start: call it start_s, start, begin, onset or from.")
+
+
+def _rows(text: str, delimiter: str = ",", most: int = MOST) -> list[list[str]]:
+    """Return the first rows of a CSV; raise InputError if it has more than MOST."""
+    if any(line.count(delimiter) > limits.COMMAS for line in text.split("\n")):
+        raise InputError(f"a line has more than {limits.COMMAS:,} columns.")
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+        rows = list(islice(reader, most))
+        if most == MOST and next(reader, None) is not None:
+            raise InputError(f"it has more than {most:,} rows.")
+    except csv.Error as error:
+        raise InputError(f"it is no CSV ({error}).") from error
+    return rows
+
+
+def _columns(row: Sequence[str]) -> Columns:
+    names = [cell.strip().lower().lstrip("\ufeff") for cell in row]
+    found = {}
+    for field, known in NAMES.items():
+        found[field] = next((names.index(name) for name in known if name in names), None)
+    return Columns(**found)
+
+
+def _cell(row: Sequence[str], column: int | None) -> str:
+    return from_cell(row[column]) if column is not None and column < len(row) else ""
+
+
+def _time(text: str, unit_s: float = 1.0) -> float | None:
+    """Return the seconds that a cell tells, None for an empty one."""
+    text = text.strip()
+    if text.lower() in ("", "na", "nan", "none"):
+        return None
+    try:
+        return float(text) * unit_s
+    except ValueError:
+        pass
+    seconds = parse_time(text)
+    seconds = parse_time(text.replace(",", ".")) if seconds is None else seconds
+    if seconds is None:
+        raise InputError(f"{text!r:.60} is not a time.")
+    return seconds
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _share(text: str) -> float | None:
+    value = _number(text)
+    return value if value is not None and 0 <= value <= 1 else None
+
+
+def _passage(row: Sequence[str], columns: Columns, unit_s: float) -> Passage:
+    start_s, end_s = _time(_cell(row, columns.start), unit_s), _time(_cell(row, columns.end), unit_s)
+    if start_s is None:
+        raise InputError(f"a row has no start: {', '.join(row)[:80]}")
+    if end_s is None:
+        end_s = start_s + (_time(_cell(row, columns.duration)) or 0.0)
+    kind = _cell(row, columns.kind)
+    fps = _number(_cell(row, columns.fps))
+    return Passage(
+        start_s,
+        end_s,
+        _cell(row, columns.text),
+        kind=as_kind(kind),
+        label=_cell(row, columns.label),
+        confidence=_share(_cell(row, columns.confidence)),
+        question=_cell(row, columns.question),
+        video=_cell(row, columns.video),
+        fps=fps if fps is not None and fps > 0 else None,
+        at_s=_time(_cell(row, columns.at)),
+        is_whole=_cell(row, columns.about) == "all",
+    )
+
+
+def _joined(rows: Iterable[Sequence[str]], columns: Columns) -> list[Passage]:
+    """Return the passages of rows that each tell a moment: BORIS's START, STOP and POINT."""
+    events = []
+    for row in rows:
+        time_s = _time(_cell(row, columns.time))
+        if time_s is not None:
+            events.append(
+                Event(
+                    time_s,
+                    _cell(row, columns.label),
+                    _cell(row, columns.subject),
+                    _cell(row, columns.text),
+                    _cell(row, columns.video),
+                    _cell(row, columns.status).strip().upper() in ("START", "STOP", "STATE"),
+                )
+            )
+    return paired(events)
+
+
+class Event(NamedTuple):
+    """A moment that a person coded; those of states come in pairs."""
+
+    time_s: float
+    code: str
+    subject: str
+    comment: str
+    video: str
+    is_state: bool
+
+
+def paired(events: Iterable[Event]) -> list[Passage]:
+    """Return events as passages: the first of a state starts it, the second one stops it.
+
+    A state that is never stopped is a moment.
+    """
+    passages, open_ = list[Passage](), dict[tuple[str, str, str], Event]()
+    for event in events:
+        key = event.code, event.subject, event.video
+        started = open_.pop(key, None) if event.is_state else None
+        if event.is_state and started is None:
+            open_[key] = event
+        else:
+            first = started or event
+            passages.append(_coded(first, event.time_s))
+    passages += [_coded(event, event.time_s) for event in open_.values()]
+    return sorted(passages, key=lambda each: (each.video, each.start_s))
+
+
+def _coded(first: Event, end_s: float) -> Passage:
+    kind, label = kind_and_label(first.code, first.subject)
+    return Passage(
+        min(first.time_s, end_s), max(first.time_s, end_s), first.comment, kind=kind, label=label, video=first.video
+    )  # fmt: skip
+
+
+def kind_and_label(code: str, subject: str) -> tuple[PassageKind, str]:
+    """Return the kind and the label of a coded event; another program's events are notes."""
+    name = re.sub(r" \d+$", "", subject)
+    if name not in KINDS:
+        return "note", code
+    return as_kind(name), "" if code == f"({name})" else code
+
+
+# --- Camtrap-DP
+
+OBSERVATION = (
+    *("observationID", "deploymentID", "mediaID", "eventID", "eventStart", "eventEnd", "observationLevel"),
+    *("observationType", "cameraSetupType", "scientificName", "count", "lifeStage", "sex", "behavior"),
+    *("individualID", "individualPositionRadius", "individualPositionAngle", "individualSpeed", "bboxX", "bboxY"),
+    *("bboxWidth", "bboxHeight", "classificationMethod", "classifiedBy", "classificationTimestamp"),
+    *("classificationProbability", "observationTags", "observationComments"),
+)
+"""The columns of observations.csv in Camtrap-DP 1.0, in order."""
+SECONDS_TAG = "seconds"
+"""The tag that keeps the exact seconds of a video: the standard's times are whole seconds."""
+
+
+def write_observations(passages: Sequence[Passage], recorded_at: Callable[[str], datetime]) -> bytes:
+    """Return passages as the observations.csv of a camera trap data package.
+
+    Each is an observation of the level "media" and of the type "unclassified": a person, or a
+    classifier, says which species it is. The video's name is deployment and medium.
+
+    Args:
+        passages: What was found.
+        recorded_at: Returns when the recording of a video began, with its time zone.
+    """
+    rows = []
+    for number, passage in enumerate(passages, start=1):
+        start = recorded_at(passage.video)
+        times = [(start + timedelta(seconds=s)).isoformat(timespec="seconds") for s in (passage.start_s, passage.end_s)]
+        is_model = passage.kind in ("answer", "evidence")
+        tags = {
+            SECONDS_TAG: f"{passage.start_s!r}/{passage.end_s!r}",
+            "kind": passage.kind,
+            "label": passage.label,
+            "question": passage.question,
+        }
+        filled = {
+            "observationID": str(number),
+            "deploymentID": passage.video or "video",
+            "mediaID": passage.video or "video",
+            "eventStart": times[0],
+            "eventEnd": times[1],
+            "observationLevel": "media",
+            "observationType": "unclassified",
+            "classificationMethod": "machine" if is_model else "human",
+            "classifiedBy": "atlaskit" if is_model else "",
+            "classificationProbability": passage.confidence,
+            "observationTags": " | ".join(f"{name}:{_escaped(value)}" for name, value in tags.items() if value),
+            "observationComments": passage.text,
+        }
+        rows.append([filled.get(name) for name in OBSERVATION])
+    return csv_text(OBSERVATION, rows)
+
+
+def read_observations(text: str, recorded_at: Callable[[str], datetime]) -> list[Passage]:
+    """Return the passages of an observations.csv.
+
+    Args:
+        text: The file.
+        recorded_at: Returns when the recording of a video began; asked only for observations
+            without the tag that `write_observations` adds.
+
+    Raises:
+        InputError: A column is missing, or a time cannot be read.
+    """
+    header, *body = _rows(text) or [[]]
+    place = {name.strip().lstrip("\ufeff"): index for index, name in enumerate(header)}
+    if not {"eventStart", "eventEnd"} <= place.keys():
+        raise InputError("an observations.csv has the columns eventStart and eventEnd.")
+
+    def cell(row: Sequence[str], name: str) -> str:
+        return _cell(row, place.get(name))
+
+    passages = []
+    for row in filter(any, body):
+        tags = _tags(cell(row, "observationTags"))
+        video = cell(row, "mediaID") or cell(row, "deploymentID")
+        start_s, end_s = _seconds_of(row, cell, tags, video, recorded_at)
+        is_ours = SECONDS_TAG in tags
+        kind = tags.get("kind", "note")
+        species = cell(row, "scientificName") or cell(row, "observationType")
+        passages.append(
+            Passage(
+                start_s,
+                max(start_s, end_s),
+                cell(row, "observationComments"),
+                kind=as_kind(kind),
+                label=tags.get("label", "") if is_ours else species,
+                confidence=_share(cell(row, "classificationProbability")),
+                question=tags.get("question", ""),
+                video="" if is_ours and video == "video" else video,
+            )
+        )
+    return passages
+
+
+def _seconds_of(
+    row: Sequence[str],
+    cell: Callable[[Sequence[str], str], str],
+    tags: Mapping[str, str],
+    video: str,
+    recorded_at: Callable[[str], datetime],
+) -> tuple[float, float]:
+    """Return the seconds of an observation in its video."""
+    told = [_number(part) for part in tags.get(SECONDS_TAG, "").split("/")]
+    match told:
+        case [float(start_s), float(end_s)]:
+            return start_s, end_s
+    try:
+        start, end = (datetime.fromisoformat(cell(row, name).strip()) for name in ("eventStart", "eventEnd"))
+        began = recorded_at(video)
+        return max(0.0, (start - began).total_seconds()), max(0.0, (end - began).total_seconds())
+    except (TypeError, ValueError) as error:
+        raise (
+            error
+            if isinstance(error, InputError)
+            else InputError(f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone.")
+        ) from error
+
+
+def _escaped(text: str) -> str:
+    """Return a text without what parts tags, as a JSON text escapes it."""
+    quoted = json.dumps(text, ensure_ascii=False)[1:-1]
+    return re.sub(r"[|:]|^ | $", lambda match: f"\\u{ord(match[0]):04x}", quoted)
+
+
+def _tags(text: str) -> dict[str, str]:
+    tags = {}
+    for part in text[: 4 * LABEL_CHARS + limits.ROW_TEXT].split("|"):
+        name, _, value = part.strip(" ").partition(":")
+        try:
+            tags[name.strip()] = clean(str(read_json(f'"{value}"')))
+        except ValueError:
+            tags[name.strip()] = value
+    return tags

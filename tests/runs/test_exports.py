@@ -1,0 +1,155 @@
+"""Results, rows and notes leave the kit in one file, with clips, from Python and from the shell."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import av
+import pandas as pd
+import pytest
+from support.exporting import of_rate
+from support.media import make_video
+from support.stand_ins import Flat
+
+import atlaskit as ak
+from atlaskit.__main__ import main
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError
+from atlaskit.evaluation import tables
+from atlaskit.runs.exporting.passages import Passage
+from atlaskit.runs.result import Result
+from atlaskit.video.opening import open_video
+from atlaskit.viz.widgets import GridExplorer
+from atlasworld import Oracle, World
+
+
+def when(result: Result, prediction: object, **more: object) -> Result:
+    question = Question("When is it there?", kind="when", several=True, **more)  # type: ignore[arg-type]
+    return replace(result, question=question, prediction=prediction)  # type: ignore[arg-type]
+
+
+def test_a_result_is_answer_evidence_and_truth(answered: Result) -> None:
+    found = answered.passages
+    kinds = [each.kind for each in found]
+    assert kinds.count("answer") == 1 and kinds.count("evidence") == len(answered.evidence) > 0 and "truth" in kinds
+    assert (
+        found[0].is_whole and found[0].text == answered.answer_in_words and found[0].question == answered.question.text
+    )
+    evidence = [each for each in found if each.kind == "evidence"]
+    for passage, item in zip(evidence, answered.evidence, strict=True):
+        assert (passage.start_s, passage.end_s, passage.at_s) == (item.start_s, item.end_s, item.timestamp_s)
+        assert (passage.label, passage.text, passage.confidence) == (item.label, item.description, item.confidence)
+
+
+def test_intervals_are_passages_and_nothing_is_told_in_words(answered: Result) -> None:
+    two = when(answered, ((1.0, 2.0), (5.0, 6.5)), answer=((1.0, 3.0),))
+    spans = [(each.kind, each.start_s, each.end_s) for each in two.passages if each.kind != "evidence"]
+    assert spans == [("answer", 1.0, 2.0), ("answer", 5.0, 6.5), ("truth", 1.0, 3.0)]
+    absent = when(answered, ())
+    (told,) = [each for each in absent.passages if each.kind == "answer"]
+    assert told.is_whole and (told.start_s, told.end_s) == absent.within
+    assert told.text.startswith(absent.answer_in_words) and str(absent.coverage) in told.text
+    assert not [each for each in replace(absent, prediction=None).passages if each.kind == "answer"]
+
+
+@pytest.mark.parametrize(
+    "name", ["a.csv", "a.json", "a.vtt", "a.edl", "a.otio", "a.llc", "a.eaf", "a.boris", "a.label-studio.json"]
+)
+def test_a_result_is_read_again(answered: Result, tmp_path: Path, name: str) -> None:
+    result = when(answered, ((1.0, 2.0),))
+    result.export(tmp_path / name)
+    video = result.sheet.video
+    read = ak.read_passages(tmp_path / name, video=video)
+    assert len(read) == len(result.passages)
+    for kind in ("answer", "evidence"):
+        told, known = (
+            [(each.start_s, each.end_s) for each in group if each.kind == kind] for group in (read, result.passages)
+        )
+        for found_s, true_s in zip(sorted(told), sorted(known), strict=True):
+            assert found_s == pytest.approx(true_s, abs=1 / video.fps)
+    assert not [*tmp_path.glob("*.part")]
+
+
+def test_rows_and_results_of_many_videos_are_one_file(world: World, answered: Result, tmp_path: Path) -> None:
+    rows = ak.evaluate(
+        world.cases()[:2], vlm=Oracle, search=ak.Search(cell=32), cache=Cache(None), traces=tmp_path, progress=False
+    )
+    other = of_rate("25")
+    noted = Passage(1, 2, "seen", video=other.name, fps=25.0)
+    ak.export([rows, answered, [noted]], tmp_path / "all.csv")
+    found = ak.read_passages(tmp_path / "all.csv")
+    assert {each.video for each in found} == {world.cases()[0].video, answered.sheet.video.name, other.name}
+    assert {each.question for each in found} >= {*rows["question"], answered.question.text}
+    answers = [each for each in found if each.kind == "answer" and each.label == "video-rlm"]
+    assert [each.text for each in answers] == [*rows["answer"]] and all(each.is_whole for each in answers)
+    assert sum(each.kind == "evidence" for each in found) == rows["evidence"].sum() + len(answered.evidence)
+    grounded = rows.assign(prediction=pd.Series([((1.0, 2.0), (3.0, 4.0)), (5.0, 6.0)], dtype=object), trace="")
+    ak.export(grounded, tmp_path / "when.json")
+    spans = [(each.start_s, each.end_s) for each in ak.read_passages(tmp_path / "when.json") if each.kind == "answer"]
+    assert spans == [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
+    with pytest.raises(InputError, match="they have the columns video, question and prediction"):
+        ak.export(pd.DataFrame({"a": [1]}), tmp_path / "x.csv")
+    with pytest.raises(InputError, match="Export a Result, passages"):
+        ak.export("result.json", tmp_path / "x.csv")  # type: ignore[arg-type]
+    tables.save(rows, tmp_path / "rows.csv")
+    assert (
+        main(["export", str(tmp_path / "rows.csv"), "--out", str(tmp_path / "cli.csv"), "--cache", str(tmp_path)]) == 0
+    )
+    assert [each.text for each in ak.read_passages(tmp_path / "cli.csv") if each.kind == "answer"] == [*rows["answer"]]
+
+
+def test_clips_are_cut_right_to_a_frame(tmp_path: Path) -> None:
+    video = open_video(make_video(tmp_path / "film.mp4", frames=150, sound_s=6.0))
+    stretches = [
+        Passage(1.0, 3.5, 'a fox / "it"', "evidence", label="A", video=video.name),
+        Passage(5.5, 5.5, video=video.name),
+    ]
+    whole = Passage(0, 6, "no", "answer", is_whole=True, video=video.name)
+    ak.export([*stretches, whole], tmp_path / "cut.edl", videos=video, clips=tmp_path / "clips", cache=Cache(None))
+    first, second = sorted((tmp_path / "clips").iterdir())
+    assert first.name == "001 evidence A a fox it 1.000.mp4" and second.name.startswith("002 note")
+    with av.open(str(first)) as film:
+        assert film.streams.video[0].frames == pytest.approx(2.5 * 25, abs=1) and film.streams.audio
+    with pytest.raises(InputError, match="Clips are cut from the video"):
+        ak.export(stretches, tmp_path / "cut.csv", clips=tmp_path / "none")
+
+
+def test_the_shell_exports_results_notes_and_files(
+    answered: Result, in_tmp: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answered.save("result.json")
+    film = make_video(in_tmp / "film.mp4", frames=50)
+    (in_tmp / "coded.csv").write_text("start,end,label\n0.2,1.2,fox\n")
+    place = ["--cache", "kept"]
+    GridExplorer(open_video(film), cache=Cache("kept")).open_notes("coded.csv")
+    assert main(["export", "result.json", "--out", "answer.csv", *place]) == 0
+    told = ak.read_passages("answer.csv")
+    evidence = sorted(item.description for item in answered.evidence)
+    assert sorted(each.text for each in told if each.kind == "evidence") == evidence
+    assert told[0].text == answered.answer and told[0].is_whole
+    assert main(["export", "--notes", "film.mp4", "--out", "notes.eaf", *place]) == 0
+    assert [(each.label, each.start_s) for each in ak.read_passages("notes.eaf")] == [("fox", 0.2)]
+    assert main(["export", "coded.csv", "--out", "coded.edl", *place]) == 2
+    assert "pass fps=, or the video" in capsys.readouterr().err, "the file names no video"
+    assert main(["export", "coded.csv", "--video", "film.mp4", "--out", "coded.edl", "--clips", "cut", *place]) == 0
+    assert "00:00:00:05 00:00:01:05" in Path("coded.edl").read_text() and len([*Path("cut").iterdir()]) == 1
+    assert main(["export", "--out", "x.csv", *place]) == 2 and "Name what to export" in capsys.readouterr().err
+    ask = ["ask", "film.mp4", "What?", *place]
+    assert main([*ask, "--clips", "cut"]) == 2 and "name its file too" in capsys.readouterr().err
+    assert main([*ask, "--export", "observations.csv"]) == 2 and "pass recorded_at" in capsys.readouterr().err
+
+
+def test_the_question_of_what_others_coded_is_scored(tmp_path: Path) -> None:
+    ak.export([Passage(60, 80, label="fox"), Passage(90, 95, label="owl")], tmp_path / "coded.boris")
+    question = ak.question_of(ak.read_passages(tmp_path / "coded.boris"), "When is a fox there?", label="fox")
+    assert question.score(((60.0, 80.0),)) == 1.0 and question.score(((70.0, 80.0),)) == 0.5
+
+
+def test_notes_leave_the_explorer_in_python(tmp_path: Path) -> None:
+    explorer = GridExplorer(Flat(), k=4, cell=32, cache=Cache(None))
+    with pytest.raises(InputError, match="There is nothing to export"):
+        explorer.export_notes(tmp_path / "notes.edl")
+    with pytest.raises(InputError, match="cannot be read"):
+        explorer.open_notes(tmp_path / "none.csv")
