@@ -51,7 +51,7 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
     out = books.parent / "figures"
     runs = run_all(books, out, scale="smoke", given={"workers": 7}, replay=True)
     output = capfd.readouterr().out
-    assert "worlds 2 True" in output and "nano 7" in output and "nano True" in output, "nano is asked, and replayed"
+    assert "worlds 2 True" in output and "x 7" in output and "x True" in output, "the model that they name is asked"
     assert [run.name for run in runs] == ["01_a", "02_b", "03_c"]
     assert [bool(run.failure) for run in runs] == [False, True, False]
     assert re.match(r"02_b.ipynb failed in cell \d: IndexError", runs[1].failure)
