@@ -74,13 +74,18 @@ def test_a_result_is_read_again(answered: Result, tmp_path: Path, name: str) -> 
 
 def test_rows_and_results_of_many_videos_are_one_file(world: World, answered: Result, tmp_path: Path) -> None:
     rows = ak.evaluate(
-        world.cases()[:2], vlm=Oracle, search=ak.Search(cell=32), cache=Cache(None), traces=tmp_path, progress=False
+        world.cases(drawn=True)[:2],
+        vlm=Oracle,
+        search=ak.Search(cell=32),
+        cache=Cache(None),
+        traces=tmp_path,
+        progress=False,
     )
     other = of_rate("25")
     noted = Passage(1, 2, "seen", video=other.name, fps=25.0)
     ak.export([rows, answered, [noted]], tmp_path / "all.csv")
     found = ak.read_passages(tmp_path / "all.csv")
-    assert {each.video for each in found} == {world.cases()[0].video, answered.sheet.video.name, other.name}
+    assert {each.video for each in found} == {world.cases(drawn=True)[0].video, answered.sheet.video.name, other.name}
     assert {each.question for each in found} >= {*rows["question"], answered.question.text}
     answers = [each for each in found if each.kind == "answer" and each.label == "video-rlm"]
     assert [each.text for each in answers] == [*rows["answer"]] and all(each.is_whole for each in answers)

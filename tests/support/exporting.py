@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 from hypothesis import strategies as st
@@ -92,6 +93,7 @@ class Paced(Flat):
         return self.times_s
 
 
+@cache
 def of_rate(rate: str) -> Paced:
     """Return a video of a rate; "variable" has 24 frames in one second, and 60 in the next."""
     if rate != VARIABLE:

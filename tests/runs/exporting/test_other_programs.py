@@ -7,10 +7,11 @@ import warnings
 from pathlib import Path
 
 import pytest
+from support.bounded import check_takes, repeated
 from support.exporting import LONG_WORDS, RATES, VARIABLE, of_rate
 
 from atlaskit.errors import InputError
-from atlaskit.runs.exporting.formats import FORMATS, read, write
+from atlaskit.runs.exporting.formats import FORMATS, format_of, parse, read, write
 from atlaskit.runs.exporting.passages import Passage, question_of
 from atlaskit.video.subtitles import read_subtitles
 
@@ -274,3 +275,26 @@ def test_a_damaged_export_gets_a_sentence(tmp_path: Path, form: object) -> None:
                     read(path)
                 except InputError as error:
                     assert str(error).startswith(path.name)
+
+
+HUGE = 10_000_000
+LONG_FILES = {
+    "x.csv": ("start,end\n", "1,2\n"),
+    "columns.csv": ("start,", "x,"),
+    "x.json": ('{"atlaskit_passages":1,"passages":[', '{"start_s":1,"end_s":2},'),
+    "x.vtt": ("WEBVTT\n", "00:00:01.000 --> 00:00:02.000\na\n\n"),
+    "x.edl": ("* A", " A"),
+    "x.llc": ("", "/**/"),
+    "x.eaf": ("", "<a>"),
+    "x.boris": ('{"observations":{"a":{"events":[', '[1,"","a","",""],'),
+    "observations.csv": ("eventStart,eventEnd\n", "2020-05-30T02:57:37Z,2020-05-30T02:57:44Z\n"),
+}
+"""Files of ten megabytes: how they begin, and what they repeat."""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", LONG_FILES)
+def test_a_long_file_is_read_or_refused_in_seconds(name: str) -> None:
+    start, piece = LONG_FILES[name]
+    data = (start + repeated(piece, HUGE)).encode()
+    check_takes(4.0, lambda: parse(data, format_of(name), name, fps=25.0, recorded_at="2026-06-01T21:00:00+02:00"))

@@ -54,7 +54,7 @@ def ordered(found: list[Passage] | tuple[Passage, ...], form: str) -> list[Passa
 
 
 @pytest.mark.parametrize("form", [each.name for each in FORMATS])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(found=st.lists(passages(), min_size=1, max_size=4))
 def test_any_passage_is_read_as_it_was(form: str, found: list[Passage]) -> None:
     read = again(found, form, None)
@@ -74,7 +74,7 @@ def test_any_passage_is_read_as_it_was(form: str, found: list[Passage]) -> None:
 
 @pytest.mark.parametrize("rate", [*RATES, VARIABLE])
 @pytest.mark.parametrize("form", sorted(COUNTING))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(start_s=st.floats(0, DURATION_S - 10), length_s=st.floats(1e-3, 5))
 def test_times_are_right_to_a_frame(form: str, rate: str, start_s: float, length_s: float) -> None:
     """Also without the exact seconds that some formats keep beside their frames."""
