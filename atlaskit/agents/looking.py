@@ -135,9 +135,15 @@ class Looking:
         stop = self.explore()
         if self.verdict is None or ((self.search.votes or 1) > 1 and not isinstance(self.verdict.answer, AbsentAnswer)):
             self.decide(stop)
-        pad, zones = self.scratchpad, self.dead_zones
-        sheet = self.atlas.sheet(pad, most=len(pad))
-        return self.run.end(stop, self.verdict, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet)
+        pad = self.scratchpad
+        return self.run.end(
+            stop,
+            self.verdict,
+            rounds=self.rounds,
+            evidence=pad,
+            dead_zones=self.dead_zones,
+            sheet=self.atlas.sheet(pad, most=len(pad)),
+        )
 
     def explore(self) -> Stop:
         """Look in rounds until something ends the search; return what did."""
@@ -173,7 +179,8 @@ class Looking:
 
         If the call fails, the question itself is the search task, and all is gone through.
         """
-        root, question = self.root_sheet(), self.run.question
+        root = self.root_sheet()
+        question = self.run.question
         for event in self.survey.record(question.text, self.atlas.root):
             self.run.log(event)
         hints = self.survey.told(question.text, root.view.grid, [cell.index for cell in root.view.cells])
@@ -206,7 +213,8 @@ class Looking:
     def next_sheets(self) -> list[Grid]:
         """Return the stretches to show in this round, and take them from what was asked for."""
         most = self.room * len(self.run.meter.allot([LOOK_CALLS] * self.workers))
-        grids, waiting = list[Grid](), list[Wish]()
+        grids = list[Grid]()
+        waiting = list[Wish]()
         for wish in self.wishes:
             if len(grids) >= most:
                 waiting.append(wish)
@@ -250,8 +258,8 @@ class Looking:
         They go from the start, or from the end if the last such moment settles the answer. If the
         budget cannot pay for all of them, the step is the one that it can pay for.
         """
-        parts = self.unseen(self.grain_s)
-        unseen_s, left = sum(b - a for a, b in parts), self.run.meter.calls_left()
+        unseen_s = sum(b - a for a, b in self.unseen(self.grain_s))
+        left = self.run.meter.calls_left()
         step_s = self.grain_s
         if left is not None:
             affordable = max(1, left - 2 * LOOK_CALLS) * self.room
@@ -272,7 +280,8 @@ class Looking:
         groups = [grids[at : at + self.room] for at in range(0, len(grids), self.room)]
         allotments = self.run.meter.allot([LOOK_CALLS] * len(groups))
         groups = groups[: len(allotments)]
-        known, waiting_s = self.known(), tuple(wish[:2] for wish in self.wishes)
+        known = self.known()
+        waiting_s = tuple(wish[:2] for wish in self.wishes)
         shown_s = [tuple((grid.start_s, grid.end_s) for grid in group) for group in groups]
         told = [
             replace(known, coming_s=sum([each for each in shown_s if each is not own], ()) + waiting_s)
@@ -381,7 +390,8 @@ class Looking:
 
     def report(self, grid: Grid, worker: int, found: Sequence[Evidence]) -> None:
         """Record what came of one stretch: its evidence, and what it rules out."""
-        start_s, end_s, before = grid.start_s, grid.end_s, set(self.scratchpad)
+        start_s, end_s = grid.start_s, grid.end_s
+        before = set(self.scratchpad)
         self.scratchpad = self.scratchpad.add(found)
         self.seen = self.seen.add(start_s, end_s, grid.resolution_s)
         is_searched = not self.seen.unseen(start_s, end_s, self.grain_s)
@@ -425,7 +435,9 @@ class Looking:
         Args:
             over: Why the search is over, so that an answer is wanted in any case.
         """
-        root, pad, meter = self.root_sheet(), self.scratchpad, self.run.meter
+        root = self.root_sheet()
+        pad = self.scratchpad
+        meter = self.run.meter
         sheet = self.atlas.sheet(pad)
         call = VerdictCall(
             question=self.run.question,
@@ -501,7 +513,8 @@ class Looking:
 
     def decide(self, stop: Stop) -> None:
         """Ask for the answer in any case: the search is over, or several votes are wanted."""
-        run, votes = self.run, self.search.votes or 1
+        run = self.run
+        votes = self.search.votes or 1
         if votes > 1:
             root = None if len(self.scratchpad) else self.root_sheet()
             self.verdict = self.master.decide(

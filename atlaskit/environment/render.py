@@ -36,7 +36,7 @@ from atlaskit.errors import FrameError
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.readers import LETTERBOX
-from atlaskit.video.shots import shots_of
+from atlaskit.video.shots import Shots, shots_of
 from atlaskit.video.video import Sampling, Video
 
 VIEW = Kind("view", 2, lambda _, value: is_jpeg(value), is_image=True)
@@ -143,17 +143,24 @@ class View(LazyImage):
         return Transient(entry) if is_other else entry
 
     @cached_property
+    def _shots(self) -> Shots | None:
+        """The shots of the video; None with another sampling, or where they cannot be found."""
+        if self.look.sampling != "shots":
+            return None
+        try:
+            return shots_of(self.video, self.cache)
+        except FrameError:  # decoding the frames of the cells reports the error
+            return None
+
+    @cached_property
     def hidden_cuts(self) -> dict[int, tuple[float, ...]]:
         """Times in seconds of the cuts that each cell hides beside the shot that it shows.
 
         Cells without any are left out, and dead ones. With another sampling than "shots" it is
         empty: nothing is known of cuts then.
         """
-        if self.look.sampling != "shots":
-            return {}
-        try:
-            shots = shots_of(self.video, self.cache)
-        except FrameError:  # decoding the frames of the cells reports the error
+        shots = self._shots
+        if shots is None:
             return {}
         hidden = dict[int, tuple[float, ...]]()
         for cell, moment_s in zip(self.cells, self.moments, strict=True):
@@ -168,11 +175,8 @@ class View(LazyImage):
 
         Only those between two cuts are known, and only with the sampling "shots".
         """
-        if self.look.sampling != "shots":
-            return {}
-        try:
-            shots = shots_of(self.video, self.cache)
-        except FrameError:  # decoding the frames of the cells reports the error
+        shots = self._shots
+        if shots is None:
             return {}
         short = dict[int, tuple[float, float]]()
         for cell, moment_s in zip(self.cells, self.moments, strict=True):
