@@ -24,10 +24,14 @@ from atlaskit.models.protocol import ParametricSchema, among
 
 P = ParamSpec("P")
 
-LONGEST_BRIEF = 800
-"""Characters of a note or a description, of which one reply may hold many."""
 LONGEST_TEXT = 3000
 """Characters of free text in a reply; the rest is cut, so that a long text costs no second call."""
+LONGEST_THOUGHT = 1600
+"""Characters of the reasoning of a reply that holds much else."""
+LONGEST_NOTE = 700
+"""Characters of the note on a look, or of what to look for."""
+LONGEST_LINE = 300
+"""Characters of a description, of which one reply may hold many."""
 MOST_ITEMS = 8
 """Items in one list of cells, evidence or labels to erase."""
 MOST_CITED = 64
@@ -45,14 +49,16 @@ MOST_ANSWERED = 16
 MOST_COUNTED = 10_000
 """The largest answer to a count question."""
 
-Text = Annotated[
-    str, BeforeValidator(lambda v: v[:LONGEST_TEXT] if isinstance(v, str) else v), Field(max_length=LONGEST_TEXT)
-]
+
+def cut_at(longest: int) -> BeforeValidator:
+    """Return what cuts a text after so many characters before it is validated."""
+    return BeforeValidator(lambda text: text[:longest] if isinstance(text, str) else text)
 
 
-Brief = Annotated[
-    str, BeforeValidator(lambda v: v[:LONGEST_BRIEF] if isinstance(v, str) else v), Field(max_length=LONGEST_BRIEF)
-]
+Text = Annotated[str, cut_at(LONGEST_TEXT), Field(max_length=LONGEST_TEXT)]
+Thought = Annotated[str, cut_at(LONGEST_THOUGHT), Field(max_length=LONGEST_THOUGHT)]
+Note = Annotated[str, cut_at(LONGEST_NOTE), Field(max_length=LONGEST_NOTE)]
+Line = Annotated[str, cut_at(LONGEST_LINE), Field(max_length=LONGEST_LINE)]
 
 
 def not_blank(text: str) -> str:
@@ -254,7 +260,7 @@ def _answer_fields(
 
 @cached_shape
 def _kept_shape() -> type[BaseModel]:
-    return reply_model("KeptCell", cell=among("cells"), description=Brief, confidence=Confidence)
+    return reply_model("KeptCell", cell=among("cells"), description=Line, confidence=Confidence)
 
 
 def stretches(duration_s: float, most: int) -> Any:
@@ -277,8 +283,8 @@ def plan_schema(duration_s: float, cells: tuple[int, ...]) -> ParametricSchema:
 def _plan_shape(duration_s: float) -> type[BaseModel]:
     return reply_model(
         "PlanAnswer",
-        reasoning=Text,
-        search_task=Text,
+        reasoning=Thought,
+        search_task=Note,
         settled_by=Literal["one", "first", "last", "all"],
         lasts_s=Annotated[float, Field(ge=0, le=duration_s)],
         keep=several(_kept_shape(), 0, MOST_KEPT),
@@ -295,7 +301,7 @@ def look_schema(duration_s: float, cells: tuple[int, ...]) -> ParametricSchema:
 def _look_shape(duration_s: float) -> type[BaseModel]:
     return reply_model(
         "LookAnswer",
-        note=Brief,
+        note=Note,
         keep=several(_kept_shape(), 0, MOST_KEPT),
         look=stretches(duration_s, MOST_STRETCHES),
     )
@@ -343,7 +349,7 @@ def _verdict_shape(
     erase = {"erase": several(among("frames"), 0, MOST_ITEMS)} if can_erase else {}
     absent = reply_model("NotThere", action=Literal["not_there"], sure=Confidence)
     conclusions = [answer, *([absent] if can_be_absent else []), *([on] if can_look else [])]
-    return reply_model("VerdictAnswer", reasoning=Text, **erase, conclusion=Union[tuple(conclusions)])
+    return reply_model("VerdictAnswer", reasoning=Thought, **erase, conclusion=Union[tuple(conclusions)])
 
 
 def has_a_span(answer: Any) -> Any:

@@ -84,7 +84,7 @@ def request(
         system: What the model is and what it sees.
         parts: What it is shown, told and asked; empty ones are left out.
     """
-    tokens = 4096 if step in ("review", "decision") else 2048
+    tokens = 4096 if step in ("plan", "look", "review", "decision") else 2048
     messages = brief(system, *(part for part in parts if part), form_text(schema))
     return Request(role, step, messages, schema, facts, tokens)
 
@@ -138,7 +138,8 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
             count = f" {least} in all" if least == node.get("maxItems", 0) > 1 else ""
             return f"[{_form(node['items'], known, name)}, …{count}]"
         case "string":
-            return '"<text>"'
+            longest = node.get("maxLength", LONGEST_TEXT)
+            return '"<text>"' if longest == LONGEST_TEXT else f'"<text of at most {longest} characters>"'
         case "boolean":
             return "true|false"
     return "<0 to 1>" if node.get("maximum") == 1 else "<seconds>" if name.endswith("_s") else "<whole number>"

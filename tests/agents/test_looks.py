@@ -1,5 +1,6 @@
 """The search by looks, with a double that behaves like a model that sees, and with nonsense."""
 
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -19,7 +20,7 @@ from atlaskit.environment.question import ABSENT, Question, Span
 from atlaskit.errors import InputError
 from atlaskit.models.errors import BadReply, Refused
 from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import Request, Usage
+from atlaskit.models.protocol import Request, Usage, json_schema
 from atlaskit.runs.result import Result
 from atlasworld import World
 
@@ -214,3 +215,40 @@ def test_a_model_of_fixed_prompts_cannot_search_by_looks(world: World) -> None:
     model.preset = Preset(words=lambda call: call.request())
     with pytest.raises(InputError, match="was taught"):
         ak.ask(world.drawn, WHEN, vlm=model, search=ak.Search(traversal="looks"), cache=ak.Cache(None))
+
+
+def longest(node: Any, kinds: dict[str, Any]) -> int:
+    """Return the characters of the longest value that fits a JSON Schema."""
+    if "$ref" in node:
+        return longest(kinds[node["$ref"].rpartition("/")[2]], kinds)
+    if "anyOf" in node:
+        return max(longest(each, kinds) for each in node["anyOf"])
+    if "enum" in node or "const" in node:
+        values = node.get("enum", [node.get("const")])
+        return max(len(json.dumps(value)) for value in values)
+    match node["type"]:
+        case "object":
+            return sum(len(name) + 6 + longest(each, kinds) for name, each in node["properties"].items()) + 2
+        case "array":
+            return int(node["maxItems"]) * (longest(node["items"], kinds) + 2) + 2
+        case "string":
+            return int(node["maxLength"]) + 2
+    return len("12345.678")
+
+
+@pytest.mark.parametrize("kind", ["choice", "when", "count"])
+def test_the_longest_reply_fits_the_tokens_that_it_may_have(world: World, kind: str) -> None:
+    """At two characters a token: English has four, Chinese one or two, and few replies are full."""
+    choices = {"choices": ("a", "b", "c", "d")} if kind == "choice" else {}
+    requests = list[Request]()
+
+    class Listener(Babbler):
+        def complete(self, request: Request, **control: Any) -> Any:
+            requests.append(request)
+            return super().complete(request, **control)
+
+    looks(world, Listener(3), Question("What is it?", kind=kind, **choices), budget=ak.Budget(calls=8))
+    assert {request.step for request in requests} >= {"plan", "look", "review"}
+    for request in requests:
+        schema = json_schema(request.schema)
+        assert longest(schema, schema.get("$defs", {})) < 2 * request.max_tokens

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from atlaskit.agents.schemas import (
+    LONGEST_NOTE,
     MOST_STRETCHES,
     look_schema,
     plan_schema,
@@ -93,8 +94,6 @@ SETTLED = {
 }
 MOST_NOTES = 48
 """Notes that a prompt holds, the newest; those of looks that kept something go before others."""
-LONGEST_NOTE = 700
-"""Characters of a note in prompts."""
 MOST_SEEN = 24
 """Stretches that a prompt lists as seen or unseen."""
 
