@@ -6,7 +6,7 @@ import argparse
 import math
 
 from atlaskit.errors import InputError, printable
-from atlaskit.video.subtitles.clock import checked_time
+from atlaskit.video.subtitles.text import checked_time
 
 
 def count(text: str) -> int:

@@ -15,8 +15,7 @@ from atlaskit.video.readers import Pixels
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_decoder
 from atlaskit.video.readers.container import aspect_of, is_transient
 from atlaskit.video.readers.picture import PictureScaler
-from atlaskit.video.readers.sources import PacketSource
-from atlaskit.video.readers.steps import PacketId, Step, StepPlan, packet_id
+from atlaskit.video.readers.sources import PacketId, PacketSource, Step, StepPlan, packet_id
 
 SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
 """Codecs whose packets tell whether other frames refer to them: some need not be decoded."""

@@ -1,5 +1,6 @@
 """The default reader: exact frames through PyAV, each packet decoded at most once.
 
+`open_source` opens a file in place if its container is believed, else by the index that it gets.
 A request is sorted and cut into groups of times that share a group of pictures (GOP). Each group is
 one job: its packets are read under a lock, then decoded by a decoder of its own, in parallel with
 other jobs, since decoding releases the GIL. On the way to a frame, frames that no other frame
@@ -18,11 +19,56 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from atlaskit.errors import FrameError, VideoError
+from atlaskit.video.names import file_fingerprint
 from atlaskit.video.readers import CORES, Packets, Pixels
-from atlaskit.video.readers.container import DECODE_ERRORS
+from atlaskit.video.readers.container import DECODE_ERRORS, Distrust, open_container
 from atlaskit.video.readers.decoder import DecodeError, Decoder
-from atlaskit.video.readers.opening import open_source
-from atlaskit.video.readers.steps import StepPlan
+from atlaskit.video.readers.index import MadeSource, folder_of_indexes, read_index
+from atlaskit.video.readers.making import make_index
+from atlaskit.video.readers.sources import PacketSource, StepPlan
+from atlaskit.video.readers.trusted import TrustedSource, check_account, check_clock, check_keyframe, head_of, is_live
+
+
+def open_source(path: Path, indexes: Path) -> PacketSource:
+    """Open the video stream of a file.
+
+    Args:
+        path: The file.
+        indexes: Folder of the indexes that were made, and of the names of files that need none
+            although they were recorded live. It is created when it is needed.
+
+    Raises:
+        VideoError: The file is not a video that can be read, or its index cannot be stored.
+    """
+    container, stream = open_container(path)
+    try:
+        verdict = indexes / f"{file_fingerprint(path)}.orderly" if is_live(container, path) else None
+        if verdict and not verdict.exists():
+            check_clock(container, stream)
+            with suppress(VideoError, OSError):  # without it, the file is read again the next time
+                folder_of_indexes(indexes)
+                verdict.touch()
+            container.close()
+            container, stream = open_container(path, is_known=True)
+        head = head_of(container, stream)
+        check_account(container, stream, path, head)
+        source = TrustedSource(path, container, stream, head)
+        check_keyframe(container, stream, source.origin + int(source.end / source.tick / 2))
+        return source
+    except Distrust as distrust:
+        why = str(distrust)
+    container.close()
+    target = folder_of_indexes(indexes) / f"{file_fingerprint(path)}.packets"
+    index = read_index(target)
+    if index is None:
+        container, stream = open_container(path, is_known=True)
+        with container:
+            make_index(container, stream, path, why, target)
+        index = read_index(target)
+    if index is None:
+        raise VideoError(f"The index {target} of {path} cannot be read again: is the disk whole?")
+    return MadeSource(path, index)
+
 
 ASSUMED_GOP_S = 2.0
 """In a file without an index, times this near to each other are taken to share a GOP."""

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlaskit.errors import AtlasError, SubtitleError, reason
-from atlaskit.video.encoding import encoding_of
-from atlaskit.video.languages import same_language
-from atlaskit.video.media import open_media
 from atlaskit.video.subtitles.files import track_of
-from atlaskit.video.subtitles.markup import plain_ass_text, plain_text
+from atlaskit.video.subtitles.text import encoding_of, plain_ass_text, plain_text
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite
-from atlaskit.video.tracks import Track, tracks_of
+from atlaskit.video.tracks import Track, open_media, same_language, tracks_of
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -79,7 +76,7 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
     """Open a video file for its subtitles; raise SubtitleError for what goes wrong meanwhile."""
     import av  # here, so that `import atlaskit` stays light
 
-    from atlaskit.video.readers.faults import what_it_is
+    from atlaskit.video.readers.container import what_it_is
 
     try:
         with open_media(path, {}) as container:

@@ -20,8 +20,8 @@ from support.pictures import LYING, QUICK, coded, corners, encode, joined, with_
 
 import atlaskit as ak
 from atlaskit.video.readers import LETTERBOX
-from atlaskit.video.readers.elements import crop_of
-from atlaskit.video.readers.orientation import UPRIGHT, turned_by
+from atlaskit.video.readers.headers import crop_of
+from atlaskit.video.readers.picture import UPRIGHT, turned_by
 
 WIDTH, HEIGHT = LYING
 MATRICES = {

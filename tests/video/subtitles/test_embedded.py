@@ -16,11 +16,10 @@ from support.media import make_video, numbered_frame
 from support.subtitle_files import ASS_HEADER, damage, is_valid, texts_of
 
 from atlaskit.errors import InputError, SubtitleError
-from atlaskit.video.languages import same_language
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, read_embedded
 from atlaskit.video.subtitles.embedded import _candidates
-from atlaskit.video.tracks import Track
+from atlaskit.video.tracks import Track, same_language
 
 SPOKEN = [(0.5, 1.5, "{\\i1}Hello{\\i0}\\NWörld"), (1.5, 2.0, "Second"), (2.2, 2.8, "三")]
 

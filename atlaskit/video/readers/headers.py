@@ -1,13 +1,14 @@
-"""Finds elements in a Matroska or WebM file by their headers (RFC 8794, RFC 9559).
+"""What the headers of files tell that FFmpeg does not: boxes of MP4 and MOV, elements of Matroska.
 
-They tell what FFmpeg does not: whether the file is whole and has cues, where bytes of it are lost,
-and what is cropped.
+* Boxes (ISO 14496-12): several sample descriptions, encryption, fragments, the clean aperture.
+* Elements (RFC 8794, RFC 9559): whether a file is whole and has cues, where bytes of it are lost,
+  and what is cropped.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,83 @@ from typing import Any, BinaryIO, NamedTuple
 
 from av.packet import Packet
 
-from atlaskit.video.readers.container import Distrust
+CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
+DEEPEST_NESTING, MOST_BOXES = 6, 4096
+
+
+class Box(NamedTuple):
+    """A box: its kind, and where its content lies in the file."""
+
+    kind: bytes
+    start: int
+    end: int
+
+
+def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]:
+    """Yield the boxes between two positions, and those in CONTAINER_BOXES."""
+    for _ in range(MOST_BOXES):
+        if start + 8 > end:
+            return
+        file.seek(start)
+        size, kind = struct.unpack(">I4s", file.read(8))
+        header = 8
+        if size == 1:
+            (size,), header = struct.unpack(">Q", file.read(8)), 16
+        size = end - start if size == 0 else size
+        if size < header:
+            return
+        box = Box(kind, start + header, min(start + size, end))
+        yield box
+        if kind in CONTAINER_BOXES and depth < DEEPEST_NESTING:
+            yield from boxes(file, box.start, box.end, depth + 1)
+        start += size
+
+
+def has_several_descriptions(path: Path) -> bool:
+    """Tell whether a track of an MP4 or MOV file has several sample descriptions.
+
+    Its samples then need several decoders.
+    """
+    return _has(path, lambda file, box: box.kind == b"stsd" and _big_endian(file, box.start + 4) > 1)
+
+
+def is_encrypted_mp4(path: Path) -> bool:
+    """Tell whether the samples of an MP4 are encrypted (`encv`, ISO 23001-7; `drmi` of iTunes)."""
+    return _has(path, lambda file, box: box.kind == b"stsd" and _four(file, box.start + 12) in (b"encv", b"drmi"))
+
+
+def is_fragmented(path: Path) -> bool:
+    """Tell whether an MP4 or MOV file consists of fragments, each with times of its own."""
+    return _has(path, lambda _, box: box.kind == b"moof")
+
+
+def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
+    """Yield the boxes of the track whose header, a box `tkhd` (ISO 14496-12, 8.3.2), has an id."""
+    is_track = False
+    for box in boxes(file, 0, file.seek(0, 2)):
+        if box.kind == b"tkhd":
+            file.seek(box.start)
+            is_track = _big_endian(file, box.start + (20 if file.read(1) == b"\x01" else 12)) == number
+        elif is_track:
+            yield box
+
+
+def _has(path: Path, is_wanted: Callable[[BinaryIO, Box], bool]) -> bool:
+    """Tell whether a file has such a box; False if that cannot be read."""
+    with suppress(OSError, struct.error), path.open("rb") as file:
+        return any(is_wanted(file, box) for box in boxes(file, 0, path.stat().st_size))
+    return False
+
+
+def _big_endian(file: BinaryIO, at: int) -> int:
+    return int.from_bytes(_four(file, at), "big")
+
+
+def _four(file: BinaryIO, at: int) -> bytes:
+    file.seek(at)
+    (found,) = struct.unpack("4s", file.read(4))
+    return bytes(found)
+
 
 HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
 TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
@@ -29,23 +106,23 @@ BLOCK_HEADER = 4
 """Bytes of a block before its frame."""
 
 
-def check_elements(path: Path) -> None:
-    """Raise Distrust unless a Matroska file is a single one, whole, and has cues."""
+def fault_of_elements(path: Path) -> str | None:
+    """Return what a Matroska file lacks: it is not a single one, not whole, or has no cues."""
     with suppress(OSError, struct.error), path.open("rb") as file:
         outer = list(islice(_within(file, 0, file.seek(0, 2)), 3))
         if [element.kind for element in outer] == [HEADER, SEGMENT, HEADER]:
-            raise Distrust("consists of several files")
+            return "consists of several files"
         for segment in outer[1:2]:
             if not segment.is_whole:
-                raise Distrust("is cut off")
+                return "is cut off"
             for child in _within(file, segment.start, segment.end):
                 file.seek(child.start)
                 head = file.read(min(SEEK_HEAD_BYTES, child.end - child.start)) if child.kind == SEEK_HEAD else b""
                 if child.kind == CUES or CUES.to_bytes(4) in head:
-                    return
+                    return None
                 if child.kind == CLUSTER:
                     break
-    raise Distrust("has no index")
+    return "has no index"
 
 
 def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
