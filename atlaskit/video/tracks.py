@@ -142,6 +142,12 @@ def _text(tag: str) -> str:
 
 TEXT_CODECS = {"subrip", "srt", "webvtt", "text", "mov_text", "ass", "ssa"}
 """FFmpeg's names of the codecs of subtitles that can be read."""
+OTHER_CODECS = {
+    **{"dvdsub": "images, VobSub", "pgssub": "images, PGS", "dvbsub": "images, DVB", "xsub": "images, DivX"},
+    **{"cc_dec": "closed captions, CEA-608", "c608": "closed captions, CEA-608", "c708": "closed captions, CEA-708"},
+    **{"stpp": "TTML in MP4", "wvtt": "WebVTT in MP4", "libzvbi_teletextdec": "teletext"},
+}
+"""What codecs of subtitles are that cannot be read, by FFmpeg's names or by those in MP4."""
 ASIDE = ("comment", "lyrics", "karaoke", "descriptions", "visual_impaired")
 """FFmpeg's marks of tracks that are taken only if they are asked for, or are the only ones."""
 PARTIAL = re.compile(
@@ -161,7 +167,7 @@ class Track(NamedTuple):
     """As the file gives it, such as "eng"; "" if it does not."""
     title: str
     codec: str
-    """FFmpeg's name of the codec; "unknown" for one that it cannot decode."""
+    """FFmpeg's name of the codec; that in an MP4 for one that it cannot decode, else "unknown"."""
     is_default: bool
     is_forced: bool
     """Whether it only translates signs or foreign words."""
@@ -172,6 +178,11 @@ class Track(NamedTuple):
     def is_text(self) -> bool:
         """Whether it holds subtitles that can be read; those of images cannot."""
         return self.codec in TEXT_CODECS
+
+    @property
+    def kind(self) -> str:
+        """What its codec is, in words."""
+        return OTHER_CODECS.get(self.codec, f"in the codec {self.codec}")
 
     @property
     def is_partial(self) -> bool:

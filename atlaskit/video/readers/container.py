@@ -26,7 +26,7 @@ from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
 from atlaskit.video.readers.codecs import CODEC_SETTINGS, Codec
-from atlaskit.video.readers.headers import boxes, is_encrypted_mp4
+from atlaskit.video.readers.headers import boxes, has_own_colours, is_encrypted_mp4
 from atlaskit.video.tracks import open_media, tags_of
 
 HEAD_BYTES = 1 << 20
@@ -219,7 +219,13 @@ def open_container(
         container = _open(path, OPTIONS | LONG_PROBE)
     if not is_known and is_encrypted(path, container_kind(container)):
         raise VideoError(f"{path} {ENCRYPTED}.")
-    return container, _video_stream(container, path)
+    stream = _video_stream(container, path)
+    if not is_known and has_own_colours(path, container_kind(container), stream.id, stream.index):
+        raise VideoError(
+            f"{path} is in a profile of Dolby Vision whose colours only its players show: convert it to HDR10 or SDR "
+            "first (for instance with FFmpeg's filter libplacebo)."
+        )
+    return container, stream
 
 
 def _open(path: Path, options: dict[str, str]) -> InputContainer:

@@ -146,27 +146,34 @@ def measured_end(container: InputContainer, stream: VideoStream, path: Path, ori
         return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
     promise, start = promised(container, stream, origin), Fraction(container.start_time or 0, 1_000_000)
     # Frames are shown in another order than they are stored in.
-    near = max(Fraction(2), LONGEST_REORDER * frame_length(stream))
-    begin = promise.longest + max(start, Fraction(0)) - near
-    if begin <= origin:  # in MPEG-TS, a seek to the start lands too late
-        container, stream = open_container(path, is_known=True)
-    else:
-        with suppress(*DECODE_ERRORS):
-            container.seek(int(begin / tick), stream=stream, backward=True)
-    ends = _last_ends(container, stream)
+    near, begin, count = 2, origin + 1, 0
+    while count < LONGEST_REORDER and begin > origin:
+        begin = promise.longest + max(start, Fraction(0)) - near
+        if begin > origin:
+            with suppress(*DECODE_ERRORS):
+                container.seek(int(begin / tick), stream=stream, backward=True)
+        else:  # in MPEG-TS, a seek to the start lands too late
+            container, stream = open_container(path, is_known=True)
+        ends, count = _last_ends(container, stream)
+        near *= 4
     if stream not in ends or promise.is_broken(max(ends.values())):
         raise Distrust("is cut off")
     return max(ends.values()), int(ends[stream] / tick)
 
 
-def _last_ends(container: InputContainer, stream: VideoStream) -> dict[Stream, Fraction]:
-    """Return the end of each stream in seconds by the packets that follow, up to damage."""
+def _last_ends(container: InputContainer, stream: VideoStream) -> tuple[dict[Stream, Fraction], int]:
+    """Return the end of each stream in seconds by the packets that follow, up to damage.
+
+    And how many of these hold pictures.
+    """
+    count = 0
     ends, begins = dict[Stream, Fraction](), dict[Stream, Fraction]()
     with suppress(*DECODE_ERRORS):
         for packet in container.demux():
             if packet.pts is None or packet.time_base is None or packet.is_corrupt or packet.is_discard:
                 continue
             is_video = packet.stream is stream
+            count += is_video
             if not is_video and packet.stream.type not in ("audio", "subtitle"):
                 continue  # a cover, or data
             length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
@@ -177,4 +184,4 @@ def _last_ends(container: InputContainer, stream: VideoStream) -> dict[Stream, F
         declared = declared_end(container, each)
         # Of pictures at uneven times, FFmpeg declares too early an end; players show the last ones.
         ends[each] = ends[each] if declared is None or begin >= declared else min(ends[each], declared)
-    return ends
+    return ends, count

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
 from functools import lru_cache
@@ -26,12 +26,22 @@ from PIL import Image
 
 from atlaskit.video.readers import LETTERBOX, Pixels, letterboxed
 from atlaskit.video.readers.codecs import LARGEST_FRAME_PX, VideoPacket
-from atlaskit.video.readers.colour import BT709, matrix_of, to_sdr
+from atlaskit.video.readers.colour import (
+    BT709,
+    FULL,
+    LIMITED,
+    YCGCO,
+    from_limited,
+    from_ycgco,
+    matrix_of,
+    to_sdr,
+)
 from atlaskit.video.readers.container import DECODE_ERRORS
-from atlaskit.video.readers.headers import boxes, boxes_of_track, crop_of
+from atlaskit.video.readers.headers import boxes_of_track, crop_of
 
-SAMPLE_ENTRY = 8 + 8 + 78
-"""Bytes of a sample description and of its first, visual entry before the boxes in it."""
+SAME_SHAPE = 0.02
+"""Shapes that differ by less are the same: players and encoders round them."""
+OPAQUE = 255
 
 
 class Orientation(NamedTuple):
@@ -91,14 +101,12 @@ def orientation_of(path: Path, kind: str, stream: VideoStream, packets: Iterable
     context = stream.codec_context
     coded, found, crop = (context.width, context.height), UPRIGHT, (0, 0, 0, 0)
     context.thread_count, context.options = 1, {"max_pixels": str(LARGEST_FRAME_PX)}
-    for packet in packets:
-        with suppress(*DECODE_ERRORS):
-            if frames := context.decode(packet):
-                if (data := cast("Any", frames[0].side_data.get("DISPLAYMATRIX"))) is not None:
-                    a, b, _, c, d, *_ = struct.unpack("9i", bytes(data))
-                    found = turned_by(a, b, c, d)
-                break
     with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
+        for packet in packets:
+            with suppress(*DECODE_ERRORS):
+                if frames := context.decode(packet):
+                    found = _turn_of(frames[0], file if kind == "mov" else None, stream.id)
+                    break
         if kind == "mov":
             crop = _aperture(file, stream.id, coded)
         elif kind == "matroska":
@@ -107,24 +115,35 @@ def orientation_of(path: Path, kind: str, stream: VideoStream, packets: Iterable
     return found._replace(crop=crop) if min(width, height, *(side + 1 for side in crop)) > 0 else found
 
 
+def _turn_of(frame: VideoFrame, file: BinaryIO | None, number: int) -> Orientation:
+    """Return how a frame is turned, by its own data.
+
+    By the header of a movie's track, if PyAV cannot return any because some is of a kind that it
+    does not know, such as EXIF.
+    """
+    matrix: Sequence[int] = ()
+    try:
+        data = frame.side_data.get("DISPLAYMATRIX")
+        matrix = struct.unpack("9i", bytes(cast("Any", data))) if data is not None else ()
+    except ValueError:
+        header = next(boxes_of_track(file, number), None) if file else None
+        if file and header:  # it ends with the matrix, the width and the height
+            file.seek(header.end - 44)
+            matrix = struct.unpack(">9i", file.read(36))
+    return turned_by(matrix[0], matrix[1], matrix[3], matrix[4]) if matrix else UPRIGHT
+
+
 def _aperture(file: BinaryIO, number: int, coded: tuple[int, int]) -> tuple[int, int, int, int]:
     """Return the crop of a track's clean aperture (ISO 14496-12, 12.1.4)."""
     for box in boxes_of_track(file, number):
-        if box.kind == b"stsd":
-            for part in boxes(file, box.start + SAMPLE_ENTRY, box.end):
-                if part.kind == b"clap":
-                    file.seek(part.start)
-                    values = struct.unpack(">IIIIiIiI", file.read(32))
-                    sides = [Fraction(*values[at : at + 2]) for at in range(0, 8, 2)]
-                    first = [(coded[axis] - sides[axis]) / 2 + sides[axis + 2] for axis in (0, 1)]
-                    left, top = math.floor(first[0]), math.floor(first[1])
-                    return left, top, coded[0] - left - int(sides[0]), coded[1] - top - int(sides[1])
+        if box.kind == b"clap":
+            file.seek(box.start)
+            values = struct.unpack(">IIIIiIiI", file.read(32))
+            sides = [Fraction(*values[at : at + 2]) for at in range(0, 8, 2)]
+            first = [(coded[axis] - sides[axis]) / 2 + sides[axis + 2] for axis in (0, 1)]
+            left, top = math.floor(first[0]), math.floor(first[1])
+            return left, top, coded[0] - left - int(sides[0]), coded[1] - top - int(sides[1])
     return 0, 0, 0, 0
-
-
-SAME_SHAPE = 0.02
-"""Shapes that differ by less are the same: players and encoders round them."""
-OPAQUE = 255
 
 
 def shown_size(coded: tuple[int, int], aspect: Fraction | None, orientation: Orientation) -> tuple[int, int]:
@@ -208,10 +227,24 @@ class PictureScaler:
         return self._scaled(self._opaque(frame), size, "rgb24")
 
     def _scaled(self, frame: VideoFrame, size: tuple[int, int], pixel_format: str) -> np.ndarray:
+        if frame.colorspace == YCGCO and pixel_format == "rgb24" and not frame.format.is_rgb:
+            planes = self._scaler.reformat(
+                frame,
+                *size,
+                "yuv444p",
+                BT709,
+                dst_colorspace=BT709,
+                src_color_range=frame.color_range or LIMITED,
+                dst_color_range=FULL,
+                interpolation="AREA",
+            )
+            return from_ycgco(np.asarray(planes.to_ndarray(), np.uint8))
         scaled = self._scaler.reformat(
             frame, *size, pixel_format, matrix_of(frame), dst_colorspace=BT709, interpolation="AREA"
         )
-        return np.asarray(scaled.to_ndarray())
+        pixels = np.asarray(scaled.to_ndarray())
+        is_grey = frame.format.name.startswith("gray")
+        return from_limited(pixels) if is_grey and frame.color_range == LIMITED else pixels
 
     def _opaque(self, frame: VideoFrame) -> VideoFrame:
         """Return a frame without transparency: what is not opaque shows LETTERBOX behind it."""

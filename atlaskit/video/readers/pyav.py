@@ -22,7 +22,7 @@ from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.names import file_fingerprint
 from atlaskit.video.readers import CORES, Packets, Pixels
 from atlaskit.video.readers.container import DECODE_ERRORS, Distrust, open_container
-from atlaskit.video.readers.decoder import DecodeError, Decoder
+from atlaskit.video.readers.decoder import TRANSPARENT, DecodeError, Decoder
 from atlaskit.video.readers.index import MadeSource, folder_of_indexes, read_index
 from atlaskit.video.readers.making import make_index
 from atlaskit.video.readers.sources import PacketSource, StepPlan
@@ -253,7 +253,7 @@ class PyAVReader:
         return found
 
     def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | DecodeError:
-        """Decode one frame; if that fails, try once more from one keyframe earlier.
+        """Decode one frame; if that fails, from one keyframe earlier, then without transparency.
 
         After some keyframes, the first frames are not whole yet.
         """
@@ -264,6 +264,9 @@ class PyAVReader:
         if failure.is_lasting:
             with suppress(DecodeError):
                 return self._decode([tick], size, threads=1, is_earlier=True)[tick]
+        if failure.is_lasting and self._source.codec.name in TRANSPARENT:
+            with suppress(DecodeError):
+                return self._decode([tick], size, threads=1, is_opaque=True)[tick]
         return failure
 
     def _decode(
@@ -274,6 +277,7 @@ class PyAVReader:
         threads: int,
         is_sequence: bool = False,
         is_earlier: bool = False,
+        is_opaque: bool = False,
     ) -> dict[int, Pixels]:
         """Return the frame of each tick; raise DecodeError if anything goes wrong on the way."""
         decoder = None
@@ -281,7 +285,8 @@ class PyAVReader:
             with _decoding:
                 with self._lock:
                     self._open()
-                    decoder = self._decoder_for(wanted[0], threads, is_sequence)
+                    decoder = self._paused_near(wanted[0]) if is_sequence else None
+                    decoder = decoder or Decoder(self._source, threads, is_opaque=is_opaque)
                     plan = StepPlan(wanted, decoder.position)
                     decoder.start(plan, size)
                     chunks = self._source.steps(plan, tail=TAIL_PACKETS * is_sequence, is_earlier=is_earlier)
@@ -307,12 +312,10 @@ class PyAVReader:
                     self.frames_decoded += decoder.take_frame_count()
         return {tick: found[pts] for tick, pts in pts_of.items()}
 
-    def _decoder_for(self, tick: int, threads: int, is_sequence: bool) -> Decoder:
-        """Return the decoder that is paused shortly before a tick, or a new one."""
+    def _paused_near(self, tick: int) -> Decoder | None:
+        """Take the decoder that is paused shortly before a tick; None if there is none."""
         paused, self._paused = self._paused, None
-        if is_sequence and paused and self._are_near(paused.last_tick, tick):
-            return paused
-        return Decoder(self._source, threads)
+        return paused if paused and self._are_near(paused.last_tick, tick) else None
 
     def _frame_error(self, failure: DecodeError | None, time_s: float) -> FrameError:
         failure = failure or DecodeError(f"the file ends after {self.readable_s:.3f} s")

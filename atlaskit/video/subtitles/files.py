@@ -78,6 +78,8 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
 )
 """How a text begins that is certainly of a format, whatever its suffix."""
+PICTURES = re.compile(rb"PG.{8}[\x14-\x17\x80]|\0\0\x01\xba|# VobSub index", re.DOTALL)
+"""How files of subtitles begin that are pictures."""
 SIGN_CHARS = 10_000
 """Characters in which it shows."""
 
@@ -167,7 +169,13 @@ def read_subtitles(
     suffix = path.suffix.lower()
     check_finite("starts_at_s", starts_at_s)
     check_duration(duration_s)
-    text = _decode(path, _read_bytes(path))
+    data = _read_bytes(path)
+    if PICTURES.match(data):
+        raise SubtitleError(
+            f"{path} holds pictures of text (VobSub or PGS), which cannot be read: turn it into SRT first, with a "
+            "program that recognizes letters."
+        )
+    text = _decode(path, data)
     found = format_of(suffix, text)
     if found is None:
         raise SubtitleError(f"{path} is not a subtitle file of a known format: give one of {', '.join(FORMATS)}.")

@@ -26,6 +26,8 @@ _LIKE_TIMING = re.compile(r"\s*-?\d{1,6}\s?[:;.,h]?[\w\s:;.,]{0,30}?(?:-{1,3}|[�
 _WIDE = str.maketrans("：，．", ":,.")
 _BLOCK = re.compile(r"(?:NOTE|WEBVTT)(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.ASCII)
 """The first row of a block of a WebVTT file that is no text."""
+WRAP_S = (1 << 33) / 90_000
+"""Seconds after which the clock of a transport stream starts anew."""
 _FEWEST_DIGITS, _MOST_LETTERS = 4, 3
 """How a row of damaged times differs from a sentence with an arrow."""
 
@@ -61,7 +63,8 @@ def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> 
     placed: list[SourceLine] = []
     for line, cue in zip(lines, cues, strict=True):
         header = headers[bisect_right(headers, cue.row) - 1]
-        shift_s = _shift_s(rows[header : header + 4]) - _shift_s(rows[:4])
+        # The clock that the segments count on starts anew every 26.5 hours.
+        shift_s = math.remainder(_shift_s(rows[header : header + 4]) - _shift_s(rows[:4]), WRAP_S)
         start_s, end_s = line.start_s + shift_s, None if line.end_s is None else line.end_s + shift_s
         for number in range(len(placed) - 1, max(-1, len(placed) - 9), -1):
             before = placed[number]

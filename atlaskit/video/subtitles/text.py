@@ -132,10 +132,15 @@ def plain_text(text: str) -> str:
 
 
 def plain_ass_text(text: str) -> str:
-    r"""Return the text of an ASS event without markup and drawings (`{\p1}m 0 0 l 9 0{\p0}`)."""
+    r"""Return the text of an ASS event without markup and drawings (`{\p1}m 0 0 l 9 0{\p0}`).
+
+    A brace after a backslash is a letter.
+    """
     text = text[: limits.LINE]
     if "{" in text or "\\" in text:
+        text = text.replace("\0", "").replace("\1", "").replace(r"\{", "\0").replace(r"\}", "\1")
         text = re.sub(r"\\[Nnh]", " ", _BRACES.sub("", _DRAWING.sub("", text)))
+        text = text.replace("\0", "{").replace("\1", "}")
     return collapsed(text)
 
 
