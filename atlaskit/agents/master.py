@@ -175,8 +175,10 @@ class Master:
                 labels were given and erased, so that no label is given twice.
         """
         for cell in read(DecisionReply, decision.answer).cited:
+            if isinstance(cell, str):
+                continue  # a label whose evidence was erased
             try:
-                state = atlas.act(state, AddToScratchpad((Claim(int(cell), "cited from the root grid"),)))
+                state = atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
             except IllegalAction:
                 continue  # the grid itself shows that the cell is dead or unreadable
         view, found = ViewRecord.of(atlas.observe(state)), state.scratchpad.items

@@ -76,7 +76,7 @@ VERDICT = (
     "Judge the evidence. {trust} Erase labels whose frame has nothing to do with the question. Then conclude. answer: "
     "if the evidence shows it; if it depends on several moments, only once nothing that matters is unseen; sure is the "
     "chance that it is right. look: otherwise; name up to {most} stretches in seconds to see next, best first. With "
-    "none ([]) what is unseen is gone through in order of time."
+    "none ([]) what is unseen is gone through in order of time; if all was seen, all is, in steps half as long."
 )
 NOT_THERE = (
     "not_there: if what is asked for is nowhere in what is searched; that is an answer like any other, and counts once "
