@@ -16,13 +16,13 @@ from atlaskit import __version__
 from atlaskit.cli.ask import add_ask_command
 from atlaskit.cli.cache import add_cache_commands
 from atlaskit.cli.evaluate import add_evaluate_command
-from atlaskit.cli.experiments import add_experiments_command, add_run_command
 from atlaskit.cli.explore import add_explore_command
 from atlaskit.cli.export import add_export_command
-from atlaskit.cli.mcp.command import add_mcp_command
+from atlaskit.cli.mcp import add_mcp_command
 from atlaskit.cli.model import joined_words
 from atlaskit.cli.outputs import check_outputs
 from atlaskit.cli.paper import add_paper_command
+from atlaskit.cli.run import add_run_command
 from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.tables import add_tables_commands
 from atlaskit.cli.transcribe import add_transcribe_command
@@ -30,16 +30,18 @@ from atlaskit.cli.view import add_view_commands
 from atlaskit.errors import AtlasError
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (
-    *(add_ask_command, add_evaluate_command, add_tables_commands, add_explore_command, add_export_command),
-    *(
-        add_transcribe_command,
-        add_view_commands,
-        add_serve_command,
-        add_mcp_command,
-        add_cache_commands,
-        add_experiments_command,
-    ),
-    *(add_run_command, add_paper_command),
+    add_ask_command,
+    add_evaluate_command,
+    add_tables_commands,
+    add_explore_command,
+    add_export_command,
+    add_transcribe_command,
+    add_view_commands,
+    add_serve_command,
+    add_mcp_command,
+    add_cache_commands,
+    add_run_command,
+    add_paper_command,
 )
 """What adds each command, in the order of --help."""
 

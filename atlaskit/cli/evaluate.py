@@ -1,4 +1,7 @@
-"""`atlaskit evaluate`: run a method on a benchmark and write the table of results."""
+"""`atlaskit evaluate`: run a method on a benchmark and write the table of results.
+
+`--like CARD` repeats an evaluation as the card of its table says.
+"""
 
 from __future__ import annotations
 
@@ -8,33 +11,41 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import guests
-from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.case import MakesModel
+from atlaskit.agents.settings import Search
+from atlaskit.benchmarks.case import Benchmark, MakesModel
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import read_json
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.like import Like, command_of
-from atlaskit.cli.model import add_model_options, asking, named_model
-from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
-from atlaskit.cli.outputs import TABLES, add_output
-from atlaskit.cli.search import add_search_options, changes_of, search_of
+from atlaskit.cli.model import (
+    add_budget_options,
+    add_model_options,
+    add_money_options,
+    add_search_options,
+    asking,
+    budget_of,
+    changes_of,
+    goes_on,
+    named_model,
+    search_of,
+)
+from atlaskit.cli.outputs import TABLES, add_output, count, positive
 from atlaskit.cli.tables import rows_of
-from atlaskit.cli.words import count, positive
-from atlaskit.errors import InputError, printable
+from atlaskit.errors import InputError, printable, reason
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
+from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES
-from atlaskit.evaluation.parts import SHARD, failed, shard, with_retried
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
-from atlaskit.evaluation.spending import Spending
+from atlaskit.evaluation.tables import SHARD, failed, shard, with_retried
 from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
@@ -203,8 +214,8 @@ def _write(
         found = {name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)}
     tables.save(table, out)
     if (table["failure"] != "").all() and table["prediction"].isna().all():
-        for reason, number in table["failure"].value_counts().items():
-            print(f"{number} failed: {printable(str(reason))}", file=sys.stderr)
+        for why, number in table["failure"].value_counts().items():
+            print(f"{number} failed: {printable(str(why))}", file=sys.stderr)
         print(f"atlaskit: no question was answered; the rows are in {out}.", file=sys.stderr)
         return 1
     _print(found, cases)
@@ -248,8 +259,8 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
         if cases.dataset in metrics.METRICS:
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
-        for reason, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
-            print(f"{number} with a failed call: {printable(str(reason))}")
+        for why, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
+            print(f"{number} with a failed call: {printable(str(why))}")
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
@@ -321,3 +332,40 @@ def literal(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
+
+
+KEPT = (
+    *("benchmark", "root", "where", "no_subtitles", "load", "hours", "seed", "first", "skip_bad"),
+    *("method", "settings", "prices", "model", "dialect", "max_tokens", "thinking", "extra_body"),
+    *("oracle", "confuse", "calls", "tokens", "usd", "seconds", "search", *(each.name for each in fields(Search))),
+)
+"""The options that move a score: what a card keeps of the command."""
+
+
+def command_of(options: argparse.Namespace) -> dict[str, Any]:
+    """Return the options of a command that a card keeps, as JSON values."""
+    given = {name: value for name in KEPT if (value := getattr(options, name, None)) not in (None, [], False)}
+    return {name: str(value.absolute()) if isinstance(value, Path) else value for name, value in given.items()}
+
+
+class Like(argparse.Action):
+    """Takes options from a card; those that stand on the line win, before it or after it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Path | str | Sequence[Any] | None,
+        option_string: str | None = None,
+    ) -> None:
+        """Set the options that a card keeps."""
+        try:
+            command = read_json(Path(str(values)).read_bytes())["command"]
+            kept = {name: command[name] for name in KEPT if name in command}
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            parser.error(f"--like {values} is no card of `evaluate` ({reason(error)}): name a rows.csv.json")
+        lists = [each.name for each in fields(Search) if isinstance(each.default, tuple)]
+        namespace.like = kept  # argparse sets the dataset, where it is left out, to None after this
+        for name, value in kept.items():
+            if not hasattr(namespace, name) or getattr(namespace, name) == parser.get_default(name):
+                setattr(namespace, name, Path(value) if name == "root" else tuple(value) if name in lists else value)

@@ -8,14 +8,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.cli.outputs import TABLES, add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.card import differences
-from atlaskit.evaluation.parts import merged, replaced
+from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.runner import EvaluationStopped
-from atlaskit.evaluation.spending import Spending
+from atlaskit.evaluation.tables import merged, replaced
 
 if TYPE_CHECKING:
     import pandas as pd
