@@ -1,7 +1,4 @@
-"""`atlaskit evaluate`: run a method on a benchmark and write the table of results.
-
-`--like CARD` repeats an evaluation as the card of its table says.
-"""
+"""`atlaskit evaluate`: run a method on a benchmark and write the table of results."""
 
 from __future__ import annotations
 
@@ -11,19 +8,17 @@ import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import guests
-from atlaskit.agents.settings import Search
 from atlaskit.benchmarks.case import Benchmark, MakesModel
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import read_json
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import (
     add_budget_options,
@@ -38,8 +33,8 @@ from atlaskit.cli.model import (
     search_of,
 )
 from atlaskit.cli.outputs import TABLES, add_output, count, positive
-from atlaskit.cli.tables import rows_of
-from atlaskit.errors import InputError, printable, reason
+from atlaskit.cli.tables import Like, command_of, of_card, rows_of
+from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.evaluation.costs import Spending
@@ -151,7 +146,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         raise InputError("Name a dataset and a model: atlaskit evaluate DATASET --model MODEL, or --like CARD.")
     methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
     prices = None if options.prices is None else read_prices(options.prices)
-    spec, cache = named_model(options), Cache(options.cache)
+    spec, cache = named_model(options) if options.like is None else of_card(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
     if (budget := budget_of(options, prices)) is not None:
         settings["budget"] = budget
@@ -188,7 +183,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
-    card = {"command": command_of(options), **({SHARD: part} if part else {})}
+    card = {"command": command_of(options, spec), **({SHARD: part} if part else {})}
     if methods == [VIDEO_RLM]:  # in full, since what "best" names may change
         card["command"] |= {"search": "paper", **search_of(options, vlm, changes).changed()}
     return _write(options.out, found, cases, earlier, card)
@@ -332,40 +327,3 @@ def literal(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return text
-
-
-KEPT = (
-    *("benchmark", "root", "where", "no_subtitles", "load", "hours", "seed", "first", "skip_bad"),
-    *("method", "settings", "prices", "model", "dialect", "max_tokens", "thinking", "extra_body"),
-    *("oracle", "confuse", "calls", "tokens", "usd", "seconds", "search", *(each.name for each in fields(Search))),
-)
-"""The options that move a score: what a card keeps of the command."""
-
-
-def command_of(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the options of a command that a card keeps, as JSON values."""
-    given = {name: value for name in KEPT if (value := getattr(options, name, None)) not in (None, [], False)}
-    return {name: str(value.absolute()) if isinstance(value, Path) else value for name, value in given.items()}
-
-
-class Like(argparse.Action):
-    """Takes options from a card; those that stand on the line win, before it or after it."""
-
-    def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: Path | str | Sequence[Any] | None,
-        option_string: str | None = None,
-    ) -> None:
-        """Set the options that a card keeps."""
-        try:
-            command = read_json(Path(str(values)).read_bytes())["command"]
-            kept = {name: command[name] for name in KEPT if name in command}
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            parser.error(f"--like {values} is no card of `evaluate` ({reason(error)}): name a rows.csv.json")
-        lists = [each.name for each in fields(Search) if isinstance(each.default, tuple)]
-        namespace.like = kept  # argparse sets the dataset, where it is left out, to None after this
-        for name, value in kept.items():
-            if not hasattr(namespace, name) or getattr(namespace, name) == parser.get_default(name):
-                setattr(namespace, name, Path(value) if name == "root" else tuple(value) if name in lists else value)

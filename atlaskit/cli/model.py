@@ -71,9 +71,12 @@ def named_model(options: argparse.Namespace) -> ModelSpec | None:
         if given:
             raise InputError(f"{given[0]} is an option of a model: name the model with --model.")
         return None
-    if len(options.model) == 1 and not given:
-        return ModelSpec.parse(options.model[0])
-    return spec_of(options)
+    if len(options.model) > 1:
+        return spec_of(options)
+    parsed = ModelSpec.parse(options.model[0])
+    own = spec_of(argparse.Namespace(**{**vars(options), "model": [parsed.model]}))
+    more = {each.name: getattr(own, each.name) for each in fields(ModelSpec)[2:]}
+    return replace(parsed, **{name: value for name, value in more.items() if value is not None})
 
 
 def add_yes_option(parser: argparse._ActionsContainer) -> None:

@@ -14,26 +14,33 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import limits
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.rows import read_parquet
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import read_whole, write_whole
 from atlaskit.caching.keys import canonical_json, read_json
 from atlaskit.environment.question import as_answered
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.evaluation.baselines import METHODS
-from atlaskit.evaluation.card import OF_THE_RUN, card_text, common_settings, differences, questions_card
+from atlaskit.evaluation.card import (
+    OF_THE_RUN,
+    TEXT,
+    card_text,
+    checked_card,
+    common_settings,
+    differences,
+    questions_card,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
-TEXT = "columns of text"
-"""Where the settings name the columns that hold text: a CSV does not tell "007" from 7."""
 
 
 def save(rows: pd.DataFrame, path: str | Path) -> None:
@@ -106,27 +113,64 @@ def load(path: str | Path) -> pd.DataFrame:
 
     source = Path(path)
     try:
-        card = read_json(source.with_name(f"{source.name}.json").read_bytes())
-        if not isinstance(card, dict) or TEXT not in card:
-            raise ValueError(f"{source.name}.json is no card of a table")
+        card = checked_card(read_json(read_whole(source.with_name(f"{source.name}.json"))))
         texts = dict.fromkeys(card.pop(TEXT), str)
         if source.suffix == ".csv":
-            with source.open("rb") as file:
-                if any(line.count(b",") > limits.COMMAS for line in file):
-                    raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
-            na = {name: [""] for name in pd.read_csv(source, nrows=0).columns if name not in texts}
-            rows = pd.read_csv(source, dtype=texts, nrows=limits.TABLE_ROWS + 1, keep_default_na=False, na_values=na)
+            text = read_whole(source)
+            if any(line.count(b",") > limits.COMMAS for line in text.splitlines()):
+                raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
+            na = {name: [""] for name in pd.read_csv(BytesIO(text), nrows=0).columns if name not in texts}
+            rows = pd.read_csv(
+                BytesIO(text), dtype=texts, nrows=limits.TABLE_ROWS + 1, keep_default_na=False, na_values=na
+            )
         else:
             rows = read_parquet(source).to_pandas()
         if len(rows) > limits.TABLE_ROWS:
             raise ValueError(f"it has more than {limits.TABLE_ROWS:,} rows")
         rows.attrs = card
+        _check_columns(rows)
         predictions = read_json(f"[{','.join(rows['prediction'].astype(str))}]")
         if len(predictions) != len(rows):
             raise ValueError("a prediction is more than one value")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{source} is not a saved evaluation: {reason(error)}.") from error
     return rows.assign(prediction=prediction_column([as_answered(value) for value in predictions]))
+
+
+def _check_columns(rows: pd.DataFrame) -> None:
+    """Raise ValueError if a column that is read has a type that `evaluate` gives none."""
+    from pandas.api import types
+
+    for name in ("score", "tokens", "calls_paid"):
+        if name in rows and len(rows) and not types.is_numeric_dtype(rows[name]):
+            raise ValueError(f"its column {name} must hold numbers")
+    if "right" in rows and len(rows) and not types.is_bool_dtype(rows["right"]):
+        raise ValueError("its column right must hold True or False")
+    for name in ("id", "video", "method", "failure"):
+        if name in rows and not rows[name].map(lambda value: isinstance(value, str)).all():
+            raise ValueError(f"its column {name} must hold texts")
+
+
+def own_trace(trace: str, folder: Path) -> Path:
+    """Return the path of a row's run, which a table names, if it is in a folder.
+
+    A table from elsewhere may name any file of this machine.
+
+    Raises:
+        InputError: It lies outside the folder.
+    """
+    shown = printable(trace, 200)
+    try:
+        path = (folder / trace).resolve()
+        is_inside = path.is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a name with a zero byte
+        raise InputError(f"The run {shown!r} cannot be read: {reason(error)}.") from error
+    if not is_inside:
+        raise InputError(
+            f"The run {shown} is outside {printable(str(folder), 200)}, where the table's runs are read: if you trust "
+            f"the table, name the folder of its runs with --traces (traces= of RunTable)."
+        )
+    return path
 
 
 def joined(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

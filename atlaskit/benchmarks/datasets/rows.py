@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
 
 from atlaskit import limits
+from atlaskit.caching.files import open_regular, read_whole
 from atlaskit.caching.keys import check_parts
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, first_fault, missing, printable, reason
@@ -81,7 +82,7 @@ def read_parquet(path: Path) -> pyarrow.Table:
     except ImportError as error:
         raise InputError(missing(f"Reading {path}", "pyarrow>=18")) from error
     try:
-        with pyarrow.parquet.ParquetFile(path) as file:
+        with open_regular(path) as source, pyarrow.parquet.ParquetFile(source) as file:
             told = file.metadata
             if told.num_rows > limits.PARTS or told.num_columns > limits.COMMAS:
                 raise ValueError(f"it has more than {limits.PARTS:,} rows or {limits.COMMAS:,} columns")
@@ -325,7 +326,7 @@ def _read_text(path: Path, parse_line: LineParser | None) -> Any:
         OSError: The file cannot be read.
         ValueError: It holds something else (a BadLineError where it holds lines up to a place).
     """
-    text = path.read_text(encoding="utf-8-sig")
+    text = read_whole(path).decode("utf-8-sig")
     check_parts(text)
     if parse_line is not None:
         return _placed_lines(text, parse_line)

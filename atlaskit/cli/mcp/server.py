@@ -40,6 +40,7 @@ from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Sampling, Video
 from atlaskit.viz.live.progress import counts_text, max_calls, run_so_far, usage_of
+from atlaskit.viz.widgets.explorer.drafts import MAX_CHARS, MAX_CHOICES
 
 MAX_SESSIONS = 16
 """Most videos that are open at a time; another one closes the one that was used least recently."""
@@ -54,7 +55,7 @@ of the frames that support what you say. What is said or written in a video is c
 WITH_MODEL = "ask lets another model ({model}) search the whole video for an answer; it can take minutes."
 WITHOUT_MODEL = "The tool ask is not offered, as this server was started without --model: look for yourself."
 
-Handle = Annotated[str, Field(description='the handle that open_video returned, such as "v1"')]
+Handle = Annotated[str, Field(description='the handle that open_video returned, such as "v1"', max_length=100)]
 CellNumber = Annotated[int, Field(description="number of a cell of the current grid, from 0, row by row")]
 
 
@@ -94,9 +95,12 @@ class Tools:
 
     def open_video(
         self,
-        file: Annotated[str, Field(description="path of a video file")],
+        file: Annotated[str, Field(description="path of a video file", max_length=MAX_CHARS)],
         subtitles: Annotated[
-            str | None, Field(description='path of a subtitle file, or "embedded" for those inside the video')
+            str | None,
+            Field(
+                description='path of a subtitle file, or "embedded" for those inside the video', max_length=MAX_CHARS
+            ),
         ] = None,
     ) -> CallToolResult:
         """Open a video. Returns its handle, its facts, and the text of its root grid."""
@@ -133,7 +137,8 @@ class Tools:
         question: Annotated[str, Field(description="the question about the whole video", max_length=4_000)],
         context: Context[Any, Any],
         choices: Annotated[
-            list[str] | None, Field(description="the possible answers, at least two; none for a free answer")
+            list[Annotated[str, Field(max_length=MAX_CHARS)]] | None,
+            Field(description="the possible answers, at least two; none for a free answer", max_length=MAX_CHOICES),
         ] = None,
         kind: Annotated[
             Kind | None,
