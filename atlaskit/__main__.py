@@ -16,30 +16,32 @@ from atlaskit import __version__
 from atlaskit.cli.ask import add_ask_command
 from atlaskit.cli.cache import add_cache_commands
 from atlaskit.cli.evaluate import add_evaluate_command
-from atlaskit.cli.experiments import add_experiments_command, add_run_command
 from atlaskit.cli.explore import add_explore_command
 from atlaskit.cli.export import add_export_command
-from atlaskit.cli.mcp.command import add_mcp_command
+from atlaskit.cli.mcp import add_mcp_command
 from atlaskit.cli.model import joined_words
 from atlaskit.cli.outputs import check_outputs
 from atlaskit.cli.paper import add_paper_command
+from atlaskit.cli.run import add_run_command
 from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.tables import add_tables_commands
 from atlaskit.cli.transcribe import add_transcribe_command
 from atlaskit.cli.view import add_view_commands
-from atlaskit.errors import AtlasError
+from atlaskit.errors import AtlasError, printable
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (
-    *(add_ask_command, add_evaluate_command, add_tables_commands, add_explore_command, add_export_command),
-    *(
-        add_transcribe_command,
-        add_view_commands,
-        add_serve_command,
-        add_mcp_command,
-        add_cache_commands,
-        add_experiments_command,
-    ),
-    *(add_run_command, add_paper_command),
+    add_ask_command,
+    add_evaluate_command,
+    add_tables_commands,
+    add_explore_command,
+    add_export_command,
+    add_transcribe_command,
+    add_view_commands,
+    add_serve_command,
+    add_mcp_command,
+    add_cache_commands,
+    add_run_command,
+    add_paper_command,
 )
 """What adds each command, in the order of --help."""
 
@@ -57,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         check_outputs(options)
         return run(options)
     except AtlasError as error:
-        print(f"atlaskit: {error}", file=sys.stderr)
+        print(f"atlaskit: {_shown(error)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("atlaskit: interrupted; replies are cached, so the same command continues from there.", file=sys.stderr)
@@ -66,7 +68,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _print_warning(message: Warning | str, *where: object, **more: object) -> None:
     """Print a warning on one line, without its location in the code."""
-    print(f"atlaskit: {message}", file=sys.stderr)
+    print(f"atlaskit: {_shown(message)}", file=sys.stderr)
+
+
+def _shown(message: object) -> str:
+    """Return a message as a terminal only displays it: names of files in it are a stranger's."""
+    return "\n".join(map(printable, str(message).splitlines()))
 
 
 class _Parser(argparse.ArgumentParser):
@@ -77,7 +84,7 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Print what is wrong with the arguments, and exit with status 2."""
-        self.exit(2, f"atlaskit: {message.rstrip('.')}; see {self.prog} --help\n")
+        self.exit(2, f"atlaskit: {_shown(message.rstrip('.'))}; see {self.prog} --help\n")
 
 
 def _parser() -> argparse.ArgumentParser:

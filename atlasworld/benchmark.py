@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.case import Case
-from atlaskit.benchmarks.lengths import standard_and_long
+from atlaskit.benchmarks.case import Benchmark, Case
+from atlaskit.benchmarks.tenhour import standard_and_long
 from atlaskit.errors import check_positive, check_whole
 from atlasworld.ranges import seeds as seeds_of
 from atlasworld.worlds import world

@@ -70,6 +70,8 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     browse = commands.add_parser("browse", help=BROWSE, epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
     browse.add_argument("rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet")
+    told = "folder of the table's runs (default: the table's own folder, and no other)"
+    browse.add_argument("--traces", type=Path, metavar="FOLDER", help=told)
     add_cache_option(browse)
     for each in (parser, browse):
         each.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default 0: any that is free)")
@@ -78,7 +80,9 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
 
 def _browse(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
-    return _serve(lambda: RunTable(options.rows, cache=cache), "runtable", options.rows.name, options)
+    return _serve(
+        lambda: RunTable(options.rows, cache=cache, traces=options.traces), "runtable", options.rows.name, options
+    )
 
 
 def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, options: argparse.Namespace) -> int:

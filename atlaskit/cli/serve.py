@@ -6,7 +6,7 @@ import argparse
 import shlex
 
 from atlaskit.cli.model import add_yes_option, asking, model_names
-from atlaskit.cli.words import count, positive
+from atlaskit.cli.outputs import count, positive
 from atlaskit.errors import InputError, printable
 from atlaskit.models.serving.flags import Copies
 from atlaskit.models.serving.hardware import gpu_gib

@@ -10,8 +10,8 @@ from typing import Any, get_args
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
 from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.model import add_setting
 from atlaskit.cli.outputs import IMAGES, add_output
-from atlaskit.cli.search import add_setting
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.environment.actions import Expand
 from atlaskit.environment.atlas import Atlas

@@ -1,19 +1,25 @@
-"""Means with confidence intervals, by a bootstrap that resamples whole clusters.
+"""Means with confidence intervals, and the groups of a table's rows that have one each.
 
 Questions about one video are correlated, so a cluster, not a question, is the unit that is
-resampled. Knows nothing of tables.
+resampled.
+
+* `interval`, `interval_of_group_means`: the mean of values, by a bootstrap of whole clusters.
+* `groups`, `check_columns`: the rows of an evaluation's table, by the values of some columns.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 DRAWS = 4000
 """Number of bootstrap resamples."""
@@ -179,3 +185,24 @@ def bootstrap_bounds(
     tail = stats.norm.cdf(-math.sqrt(cluster_count / (cluster_count - 1)) * t)
     low, high = np.quantile(statistic(taken), [tail, 1 - tail])
     return float(low), float(high)
+
+
+SHARES = ("score", "right")
+"""Columns whose values are from 0 to 1."""
+
+
+def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
+    """Raise InputError if a table lacks one of the columns."""
+    missing = [name for name in names if name not in rows.columns]
+    if missing:
+        raise InputError(f"The table lacks the column {missing[0]!r}; it has {', '.join(map(str, rows.columns))}.")
+
+
+def groups(
+    rows: pd.DataFrame, by: str | Sequence[str] | None, columns: Sequence[str]
+) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield the values of `by` and the rows of each group; without `by`, one group of all rows."""
+    names = [] if by is None else [by] if isinstance(by, str) else list(by)
+    check_columns(rows, [*names, *columns])
+    for key, group in rows.groupby(names, sort=True) if names else [((), rows)]:
+        yield dict(zip(names, key, strict=True)), group

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.environment.question import Question, as_answered, spans_of
 from atlaskit.errors import InputError, reason
@@ -143,7 +144,7 @@ def saved_passages(path: str | os.PathLike[str], video: Video | None = None) -> 
         InputError: The file cannot be read, or its result is damaged.
     """
     try:
-        saved = read_json(Path(path).read_bytes())
+        saved = read_json(read_whole(os.fspath(path)))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {reason(error)}.") from error
     except ValueError:  # another format

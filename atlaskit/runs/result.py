@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import read_whole, write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.grid import clock, interval
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, label_of
@@ -415,7 +415,7 @@ def trace_of(run: Run) -> Trace:
     if isinstance(run, Result):
         return run.trace
     try:
-        first_line = Path(run).read_bytes().split(b"\n", 1)[0]
+        first_line = read_whole(run).split(b"\n", 1)[0]
     except (OSError, ValueError) as error:
         raise InputError(f"{run} cannot be read: {reason(error)}.") from error
     header = parse_line(str(run), first_line)

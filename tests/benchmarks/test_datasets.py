@@ -29,7 +29,7 @@ from support.datasets import (
 from support.model_doubles import Babbler, Overruled
 
 import atlaskit as ak
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.metrics import official

@@ -16,9 +16,9 @@ from support.datasets import INTERVAL, LAYOUTS, ConstantModel
 
 import atlaskit as ak
 from atlaskit.__main__ import main
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
-from atlaskit.benchmarks.lengths import standard_and_long
+from atlaskit.benchmarks.tenhour import standard_and_long
 from atlaskit.cli import evaluate as evaluate_command
 from atlaskit.errors import InputError
 from atlaskit.evaluation.metrics import METRICS

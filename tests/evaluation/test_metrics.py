@@ -9,8 +9,7 @@ import pandas as pd
 import pytest
 
 import atlaskit as ak
-from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError
 from atlaskit.evaluation.intervals import interval, interval_of_group_means

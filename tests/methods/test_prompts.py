@@ -15,7 +15,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Look
 from atlaskit.methods.baselines import CaptionCall, FramesCall
-from atlaskit.methods.calls import Call, DecisionCall, TextCall
+from atlaskit.methods.run import Call, DecisionCall, TextCall
 from atlaskit.models.protocol import json_schema
 from atlaskit.video.subtitles import Line
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation.metrics.choices import CHOICES
 from atlaskit.evaluation.metrics.grounding import GROUNDING

@@ -10,7 +10,7 @@ import numpy as np
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError
-from atlaskit.evaluation.grouping import check_columns
+from atlaskit.evaluation.intervals import check_columns
 from atlaskit.viz.palette import TRUTH, beside_truth
 from atlaskit.viz.plots.lanes import Lane, draw_lanes
 from atlaskit.viz.plots.series import interval_over

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit.benchmarks.published import Published
 from atlaskit.errors import InputError
-from atlaskit.evaluation.grouping import check_columns
+from atlaskit.evaluation.intervals import check_columns
 from atlaskit.viz.palette import INK, MUTED, REFERENCE_LINE
 from atlaskit.viz.plots.series import COLUMN_LABELS, count_decades, method_look, short_count
 from atlaskit.viz.plots.style import BESIDE, sample, set_note, styled_axes

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING
 
 from atlaskit.errors import InputError
-from atlaskit.evaluation.grouping import check_columns
+from atlaskit.evaluation.intervals import check_columns
 from atlaskit.evaluation.statistics import accuracy, exponent
 from atlaskit.viz.palette import INK
 from atlaskit.viz.plots.series import (

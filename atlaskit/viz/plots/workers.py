@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from atlaskit.evaluation.speedups import amdahl, speedup
+from atlaskit.evaluation.scaling import amdahl, speedup
 from atlaskit.viz.plots.series import count_decades, interval_note, interval_over, who_answered, with_series
 from atlaskit.viz.plots.style import label_ends, sample, set_note, styled_axes
 

@@ -82,6 +82,7 @@ class RunTable(PageOwner):
         cases: Iterable[Case] = (),
         *,
         cache: Cache | None = None,
+        traces: str | Path | None = None,
     ) -> None:
         """Prepare a table.
 
@@ -91,6 +92,8 @@ class RunTable(PageOwner):
             cases: The evaluated cases, whose videos the images are drawn from. Without them, images
                 are read from the cache.
             cache: Where images are cached; by default the cache that was opened last.
+            traces: The folder whose runs a file of rows may name; by default the one that it lies
+                in, since a table from elsewhere could name any file.
 
         Raises:
             InputError: The rows are not those of an evaluation, or the file cannot be read.
@@ -100,6 +103,7 @@ class RunTable(PageOwner):
         self._cases = {(case.video, case.question.id): case for case in cases}
         self._channel = Channel(self._open_run, self.send)
         self._means_jobs = Debouncer("means")
+        self._traces = None if self._path is None else Path(traces or self._path.parent)
         if self._path is not None:
             self._written = tables.newest(self._path)
             rows = tables.load(self._written[0])
@@ -210,7 +214,7 @@ class RunTable(PageOwner):
             )
         path = self.rows["trace"][number]
         if isinstance(path, str) and path:
-            return path
+            return path if self._traces is None else str(tables.own_trace(path, self._traces))
         failure = plain_text(self.rows["failure"][number], 300) if "failure" in self.rows.columns else ""
         raise InputError(f"Row {number} has no trace, because its run failed: {failure or 'no reason was recorded.'}")
 

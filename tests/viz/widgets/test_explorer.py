@@ -22,7 +22,7 @@ from support.widget_pages import FakePage
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
-from atlaskit.cli.words import seconds_of
+from atlaskit.cli.outputs import seconds_of
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad

@@ -17,7 +17,9 @@ from typing import Any, Literal
 
 from PIL import Image
 
+from atlaskit import limits
 from atlaskit.caching.cache import Cache, cache_in_use
+from atlaskit.caching.files import read_whole
 from atlaskit.environment.grid import clock
 from atlaskit.environment.image import WIDEST_PX, LazyImage, to_jpeg
 from atlaskit.environment.question import Span
@@ -180,7 +182,7 @@ class GridExplorer(PageOwner):
             InputError: It cannot be read, or holds nothing about a part of this video.
         """
         try:
-            data = Path(path).read_bytes()
+            data = read_whole(os.fspath(path), limits.TEXT_FILE)
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {reason(error)}.") from error
         self._notes.open(data, Path(path).name)
