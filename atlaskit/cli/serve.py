@@ -8,12 +8,11 @@ import shlex
 from atlaskit.cli.model import add_yes_option, asking, model_names
 from atlaskit.cli.words import count, positive
 from atlaskit.errors import InputError, printable
+from atlaskit.models.names import resolve_model
 from atlaskit.models.serving.flags import Copies
-from atlaskit.models.serving.hardware import gpu_gib
-from atlaskit.models.serving.kept import all_kept
-from atlaskit.models.serving.plan import plan
+from atlaskit.models.serving.plan import gpu_gib, plan
+from atlaskit.models.serving.process import all_kept
 from atlaskit.models.serving.server import USUAL_PORT, serve
-from atlaskit.models.serving.weights import resolve_model
 from atlaskit.models.spec import EXAMPLE
 
 PAPER = 'atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --vllm="--max-model-len 131072"'

@@ -12,8 +12,8 @@ from typing import Any, Unpack, cast
 
 from atlaskit.benchmarks.case import MakesModel
 from atlaskit.errors import InputError
-from atlaskit.models.named import as_model
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
+from atlaskit.models.serving.server import as_model
 
 
 @dataclass

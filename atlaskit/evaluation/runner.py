@@ -28,9 +28,9 @@ from atlaskit.evaluation.spending import Spending
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
 from atlaskit.models.client import VLM
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model, computes, now_s
+from atlaskit.models.serving.server import as_model, copies_for
 from atlaskit.runs.result import Result
 
 if TYPE_CHECKING:

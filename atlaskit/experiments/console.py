@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import TracebackType
 from typing import Any, TextIO
 
-from atlaskit.models.serving.progress import HEARTBEAT_S, Progress
+from atlaskit.models.serving.lock import HEARTBEAT_S, Progress
 
 POLL_S = 0.5
 HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)

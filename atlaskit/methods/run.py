@@ -22,9 +22,8 @@ from atlaskit.environment.tiles import Fit, Look
 from atlaskit.errors import check_whole
 from atlaskit.methods.calls import Call, TextCall
 from atlaskit.models.embedding import Embedder
-from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.presets import cell_for, preset_of
-from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Model, Reply
+from atlaskit.models.names import cell_for, preset_of
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Model, ModelError, Reply, Unreachable
 from atlaskit.runs.events import Decision, Failure, Turn, paid
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo

@@ -27,11 +27,9 @@ from atlaskit.models import (
     speech,
 )
 from atlaskit.models.client import VLM
-from atlaskit.models.dialect import HOSTED
-from atlaskit.models.errors import ModelError
+from atlaskit.models.dialect import HOSTED, Payload
 from atlaskit.models.http import HttpFailure, parsed
-from atlaskit.models.payload import Payload
-from atlaskit.models.protocol import Message, Request
+from atlaskit.models.protocol import Message, ModelError, Request
 
 MOST_S, MOST_BYTES = 4.0, 200_000_000
 """What no input of HUGE bytes may take: two seconds here, twice that elsewhere."""

@@ -25,14 +25,21 @@ from atlaskit.agents.schemas import TaskAnswer
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import BadReply
 from atlaskit.models.http import Endpoint
-from atlaskit.models.presets import FAMILIES, family_of
-from atlaskit.models.protocol import CallControl, Message, ModelWrapper, ParametricSchema, Reply, Request, json_schema
+from atlaskit.models.names import FAMILIES, family_of, has_linear_attention
+from atlaskit.models.protocol import (
+    BadReply,
+    CallControl,
+    Message,
+    ModelWrapper,
+    ParametricSchema,
+    Reply,
+    Request,
+    json_schema,
+)
 from atlaskit.models.serving import install
 from atlaskit.models.serving.plan import config_of, sizes_of
 from atlaskit.models.serving.server import _servers, serve
-from atlaskit.models.serving.weights import has_linear_attention
 from atlasworld import World
 
 pytestmark = pytest.mark.server

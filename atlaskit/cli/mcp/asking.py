@@ -17,8 +17,7 @@ from atlaskit.cli.mcp.session import Sight, bounded_jpeg
 from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question
 from atlaskit.errors import AtlasError, printable
-from atlaskit.models.protocol import Model
-from atlaskit.models.stopping import StoppableModel, Stopped
+from atlaskit.models.protocol import Model, StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video

@@ -27,8 +27,8 @@ from atlaskit.environment.actions import Direction, Investigate
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Kind, as_question
 from atlaskit.errors import AtlasError, InputError, printable, reason
-from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model
+from atlaskit.models.serving.server import as_model
 from atlaskit.models.spec import ModelSpec
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Sampling

@@ -16,11 +16,10 @@ from support.servers import model_folder
 from atlaskit.__main__ import main
 from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError
-from atlaskit.models.presets import preset_for
+from atlaskit.models.names import preset_for, served_name
 from atlaskit.models.serving.plan import GRIDS, WORDS, Sizes, _planned, best_of_cards, plan, published, sizes_of
 from atlaskit.models.serving.process import failure_reason
 from atlaskit.models.serving.server import serve
-from atlaskit.models.serving.weights import served_name
 from atlasworld.nano.model import PRESET, WEIGHTS
 
 
