@@ -7,6 +7,7 @@ import shlex
 
 from atlaskit.cli.model import add_yes_option, asking, model_names
 from atlaskit.cli.words import count, positive
+from atlaskit.environment.tiles import sheet_size
 from atlaskit.errors import InputError, printable
 from atlaskit.models.names import resolve_model
 from atlaskit.models.serving.flags import Copies
@@ -76,7 +77,7 @@ def _serve(options: argparse.Namespace) -> int:
             f"atlaskit serve needs a model, such as {EXAMPLE}; or --stop, to stop the servers that are kept."
         )
     if options.plan is not None:
-        print(plan(options.model, options.plan or gpu_gib()))
+        print(plan(options.model, options.plan or gpu_gib(), sheet_size))
         return 0
     try:
         arguments = shlex.split(options.vllm)

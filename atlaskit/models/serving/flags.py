@@ -93,7 +93,7 @@ class ServerFlags:
             most = sequences(model, plan.kv_cache_gib(int(self.data_parallel)) * 2**30)
         else:
             memory = self.tensor_parallel * (USED * plan.gpu_gib() * 2**30 - OVERHEAD)
-            most = sequences(model, memory, 1 if "fp8" in self.arguments else 2)
+            most = sequences(model, memory, weights=0.5 if "fp8" in self.arguments else 1.0)
         return min(in_flight, most or in_flight)
 
     def command(
