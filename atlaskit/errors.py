@@ -9,11 +9,11 @@
     ├── CacheError            a cache directory or a recording cannot be used
     │   ├── Unrecorded        a replay needs a reply that is not in the cache
     │   └── Forked            a forked process uses a cache of its parent [caching.folder]
-    ├── ServerError           a model server cannot be started, or died [models.errors]
-    ├── ModelError            a model call failed, retries included [models.errors]
-    │   ├── Unreachable       nothing answers at the endpoint [models.errors]
-    │   ├── Refused           the endpoint rejects the request [models.errors]
-    │   └── BadReply          the reply does not fit the schema [models.errors]
+    ├── ServerError           a model server cannot be started, or died [models.protocol]
+    ├── ModelError            a model call failed, retries included [models.protocol]
+    │   ├── Unreachable       nothing answers at the endpoint [models.protocol]
+    │   ├── Refused           the endpoint rejects the request [models.protocol]
+    │   └── BadReply          the reply does not fit the schema [models.protocol]
     ├── EvaluationStopped     the model refuses all questions alike [evaluation.runner]
     └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 

@@ -2,7 +2,7 @@
 
 | group | what an entry point leads to |
 |---|---|
-| `atlaskit.models` | a `models.presets.Shipped`: `ak.serve` and `vlm=` take its name |
+| `atlaskit.models` | a `models.names.Shipped`: `ak.serve` and `vlm=` take its name |
 | `atlaskit.benchmarks` | a function that returns a `Benchmark` for `atlaskit evaluate` |
 | `atlaskit.oracles` | `oracle(world, miss, confuse)`: the `Model` that knows a case's world |
 | `atlaskit.worlds` | a `gym.tasks.MakesWorlds`: what `atlaskit.gym` draws |

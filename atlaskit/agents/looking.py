@@ -36,8 +36,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, Seen
 from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
-from atlaskit.models.errors import ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, ModelError, Refused, Reply, Usage
 from atlaskit.runs import events
 from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord, paid
 from atlaskit.runs.result import Result

@@ -24,8 +24,7 @@ from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.scoring import intervals_iou
 from atlaskit.errors import IllegalAction
-from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import Reply
+from atlaskit.models.protocol import ModelError, Reply, Unreachable
 from atlaskit.runs.events import (
     Call,
     Cite,

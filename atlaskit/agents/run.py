@@ -23,10 +23,9 @@ from atlaskit.environment.render import Sheet
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.cached import Cached, CallLog
-from atlaskit.models.errors import ModelError
-from atlaskit.models.named import as_model
-from atlaskit.models.presets import preset_of
-from atlaskit.models.protocol import Model, Reply, Request, Usage, now_s
+from atlaskit.models.names import preset_of
+from atlaskit.models.protocol import Model, ModelError, Reply, Request, Usage, now_s
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.events import Event, Start, Stop
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace, save_manifest

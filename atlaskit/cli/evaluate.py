@@ -41,9 +41,9 @@ from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
 from atlaskit.evaluation.tables import SHARD, failed, shard, with_retried
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
+from atlaskit.models.serving.server import as_model, copies_for
 from atlaskit.models.spec import ModelSpec
 
 if TYPE_CHECKING:

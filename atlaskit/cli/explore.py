@@ -17,8 +17,8 @@ from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
 from atlaskit.cli.view import add_grid_options
 from atlaskit.errors import InputError, missing
-from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.replay import atlas_of, memory
 from atlaskit.runs.result import trace_of
 from atlaskit.video.opening import open_video

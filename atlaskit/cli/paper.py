@@ -32,9 +32,9 @@ from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
 from atlaskit.experiments.runner import run_all
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.models.serving.server import as_model, copies_for
 
 if TYPE_CHECKING:
     import pandas as pd

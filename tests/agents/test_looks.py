@@ -18,9 +18,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import ABSENT, Question, Span
 from atlaskit.errors import InputError
-from atlaskit.models.errors import BadReply, Refused
-from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import Request, Usage, json_schema
+from atlaskit.models.names import Preset
+from atlaskit.models.protocol import BadReply, Refused, Request, Usage, json_schema
 from atlaskit.runs.result import Result
 from atlasworld import World
 

@@ -23,8 +23,7 @@ from atlaskit.errors import InputError, ModelWarning
 from atlaskit.models.attempts import Slots
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import now_s
+from atlaskit.models.protocol import ModelError, now_s
 
 KEY = "sk-proj/A1b2+C3d4_e5f6=x"
 

@@ -16,14 +16,12 @@ from support.stand_ins import request
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import ModelWarning
-from atlaskit.models.adapting import adapted, room_left
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import read_completion
-from atlaskit.models.dialect import HOSTED, dialect_named
-from atlaskit.models.errors import ModelError, Refused
+from atlaskit.models.dialect import HOSTED, Payload, adapted, dialect_named, room_left
 from atlaskit.models.http import HttpFailure, failure_of
-from atlaskit.models.payload import Payload
+from atlaskit.models.protocol import ModelError, Refused
 from atlaskit.models.refusals import explain, words_of
 
 FIELDS = ("temperature", "seed", "response_format", "reasoning_effort")

@@ -35,9 +35,8 @@ from atlaskit.errors import InputError
 from atlaskit.models.chat import engines_in, read_metrics
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import completion_in
-from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.presets import Preset, preset_for
-from atlaskit.models.protocol import Usage, now_s
+from atlaskit.models.names import Preset, preset_for
+from atlaskit.models.protocol import BadReply, ModelError, Unreachable, Usage, now_s
 from atlasworld import World
 from atlasworld.nano.model import PRESET
 

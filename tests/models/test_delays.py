@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from atlaskit.models.delays import delay
+from atlaskit.models.refusals import delay
 
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 UNTIL = NOW + timedelta(seconds=500)
@@ -21,7 +21,7 @@ DATE = format_datetime(UNTIL, usegmt=True)
 
 @pytest.fixture(autouse=True)
 def _now(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("atlaskit.models.delays.time", SimpleNamespace(time=NOW.timestamp))
+    monkeypatch.setattr("atlaskit.models.refusals.time", SimpleNamespace(time=NOW.timestamp))
 
 
 HEADERS: list[tuple[dict[str, str], float | None]] = [

@@ -40,8 +40,7 @@ from support.stand_ins import request
 from atlaskit.errors import ModelWarning
 from atlaskit.models.attempts import MOST_WAITED_S, slots_of
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import Usage, now_s
+from atlaskit.models.protocol import ModelError, Unreachable, Usage, now_s
 from atlaskit.models.refusals import explain
 
 

@@ -31,10 +31,9 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Kind, Question, as_question
 from atlaskit.errors import AtlasError, InputError, printable, reason
-from atlaskit.models.named import as_model
-from atlaskit.models.protocol import Model
+from atlaskit.models.protocol import Model, StoppableModel, Stopped
+from atlaskit.models.serving.server import as_model
 from atlaskit.models.spec import ModelSpec
-from atlaskit.models.stopping import StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video

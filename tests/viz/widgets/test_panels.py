@@ -15,8 +15,7 @@ from support.widget_pages import FakePage
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
-from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import CallControl, Reply, Request, Usage
+from atlaskit.models.protocol import CallControl, ModelError, Reply, Request, Usage
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video
 from atlaskit.viz.live import thread

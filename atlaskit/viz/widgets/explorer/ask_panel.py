@@ -17,8 +17,7 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, reason
-from atlaskit.models.protocol import Model, now_s
-from atlaskit.models.stopping import Stopped
+from atlaskit.models.protocol import Model, Stopped, now_s
 from atlaskit.runs.narrate import agent, summary
 from atlaskit.runs.result import Result
 from atlaskit.viz.html.markup import plain_text

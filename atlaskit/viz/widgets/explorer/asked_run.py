@@ -7,9 +7,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from atlaskit.caching.cache import Cache
-from atlaskit.models.named import as_model
-from atlaskit.models.protocol import Model, now_s
-from atlaskit.models.stopping import StoppableModel, Stopped
+from atlaskit.models.protocol import Model, StoppableModel, Stopped, now_s
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
