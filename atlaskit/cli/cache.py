@@ -8,8 +8,8 @@ from datetime import datetime
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.folder import VARIABLE, default_place, is_cache
 from atlaskit.caching.keys import KINDS, is_outdated
-from atlaskit.caching.place import VARIABLE, default_place, is_cache
 from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.runs.archive import export, import_

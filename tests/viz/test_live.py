@@ -12,14 +12,12 @@ import pytest
 from support.model_doubles import Babbler, Flaky, Looking
 from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, run
 
-from atlaskit.agents.run import Run
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.viz import html
-from atlaskit.viz.live import notebook, thread
-from atlaskit.viz.live.thread import DrawingThread
+from atlaskit.viz import html, live
+from atlaskit.viz.live import DrawingThread
 from atlaskit.viz.walk.source import RunSource
 
 
@@ -47,9 +45,9 @@ class RecordingSurface:
 
 def draw_on(surface: RecordingSurface, monkeypatch: pytest.MonkeyPatch, first_s: float = 0.0) -> None:
     """Make runs with `show=True` draw on a surface, without pauses."""
-    monkeypatch.setattr(Run, "open_display", lambda *given: DrawingThread(surface, *given))
-    monkeypatch.setattr(thread, "FIRST_S", first_s)
-    monkeypatch.setattr(thread, "INTERVAL_S", 0.0)
+    monkeypatch.setattr("atlaskit.agents.run.open_display", lambda *given: DrawingThread(surface, *given))
+    monkeypatch.setattr(live, "FIRST_S", first_s)
+    monkeypatch.setattr(live, "INTERVAL_S", 0.0)
 
 
 def test_show_does_not_change_the_result(
@@ -79,7 +77,7 @@ def test_an_error_in_drawing_does_not_change_the_run(
     plain, surface = random_run(Cache(tmp_path / "a")), RecordingSurface()
     draw_on(surface, monkeypatch)
     if fails_at == "open_display":
-        monkeypatch.setattr(Run, "open_display", fail)
+        monkeypatch.setattr("atlaskit.agents.run.open_display", fail)
     else:
         monkeypatch.setattr(RecordingSurface if fails_at == "draw" else DrawingThread, fails_at, fail)
     model = Flaky(Looking(Babbler(3)), 0.1, 3, MASTER_AND_WORKER)
@@ -95,7 +93,7 @@ def test_an_error_in_drawing_does_not_change_the_run(
 def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     surface = RecordingSurface(release=threading.Event())
     draw_on(surface, monkeypatch)
-    monkeypatch.setattr(thread, "FINISHED_WAIT_S", 0.01)
+    monkeypatch.setattr(live, "FINISHED_WAIT_S", 0.01)
     model = Babbler(3)
     answer = model.complete
     monkeypatch.setattr(model, "complete", lambda *a, **k: (surface.is_drawing.wait(30), answer(*a, **k))[1])
@@ -114,8 +112,8 @@ def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
         def update(self, data: dict[str, str], raw: bool) -> None:
             published.append(data)
 
-    monkeypatch.setattr(notebook, "display", lambda data, **_: (published.append(data), Handle())[1])
-    monkeypatch.setattr(Run, "open_display", lambda *given: DrawingThread(notebook.NotebookOutput(), *given))
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: (published.append(data), Handle())[1])
+    monkeypatch.setattr("atlaskit.agents.run.open_display", lambda *given: DrawingThread(live.NotebookOutput(), *given))
 
     def stop(event: Event) -> None:
         if event.kind == "report":

@@ -22,7 +22,7 @@ from atlaskit.models.stopping import StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
-from atlaskit.viz.live.progress import counts_text, max_calls, run_so_far, usage_of
+from atlaskit.viz.live import counts_text, max_calls, run_so_far, usage_of
 
 PROGRESS_S = 0.5
 """Seconds between two reports of progress."""

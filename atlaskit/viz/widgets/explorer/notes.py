@@ -24,9 +24,8 @@ from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.widgets.explorer.drafts import checked_span, is_time
-from atlaskit.viz.widgets.explorer.files import file_name
-from atlaskit.viz.widgets.explorer.lanes import lane
+from atlaskit.viz.widgets.explorer.asking import checked_span, is_time
+from atlaskit.viz.widgets.explorer.describe import file_name, lane
 
 TEXT_CHARS, MOST_NOTES = 10_000, 10_000
 """Most characters of a text, and most notes of a video: the page lists all of them."""
