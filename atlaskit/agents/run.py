@@ -14,11 +14,11 @@ from typing import Any, Protocol, Self
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.prompts import Call
-from atlaskit.agents.schemas import AbsentAnswer
+from atlaskit.agents.replies import DecisionReply, read
 from atlaskit.agents.settings import caution
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.question import ABSENT, Answered, Kind, Question, Span, as_question
+from atlaskit.environment.question import ABSENT, Answered, Kind, Question, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import printable, reason
@@ -208,7 +208,7 @@ class Run:
         live = sum((call.usage for call in calls if call.live), Usage())
         self.result = Result(
             question=self.question,
-            prediction=None if decision is None else prediction(self.question, decision.answer),
+            prediction=None if decision is None else prediction(self.question, read(DecisionReply, decision.answer)),
             reasoning="" if decision is None else decision.answer.reasoning,
             evidence=evidence,
             dead_zones=dead_zones,
@@ -243,24 +243,19 @@ def open_display(video: Video, cache: Cache) -> RunDisplay:
     return display
 
 
-def prediction(question: Question, decision: Any) -> Answered:
+def prediction(question: Question, decision: DecisionReply) -> Answered:
     """Return what a decision predicts: a choice's index, interval(s), a number or words.
 
     The ends of an interval are sorted, because no schema can force a model to give the start first.
     Several intervals are in order of time, and one where they overlap or touch.
     """
-    if isinstance(decision, AbsentAnswer):
+    if decision.absent:
         return ABSENT
     if question.several:
-        return merged(map(_ordered, decision.intervals))
+        return merged(interval.span for interval in decision.intervals)
     if question.kind == "when":
-        return _ordered(decision)
-    return decision.answer.strip() if isinstance(decision.answer, str) else int(decision.answer)
-
-
-def _ordered(interval: Any) -> Span:
-    """Return the interval of a reply, its earlier end first."""
-    return min(interval.start_s, interval.end_s), max(interval.start_s, interval.end_s)
+        return decision.interval.span
+    return decision.answer.strip() if isinstance(decision.answer, str) else decision.answer
 
 
 def request_for(model: Model, call: Call) -> Request:
