@@ -27,7 +27,7 @@ from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.tables import add_tables_commands
 from atlaskit.cli.transcribe import add_transcribe_command
 from atlaskit.cli.view import add_view_commands
-from atlaskit.errors import AtlasError
+from atlaskit.errors import AtlasError, Interrupted
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (
     *(add_ask_command, add_evaluate_command, add_tables_commands, add_explore_command, add_export_command),
@@ -59,6 +59,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AtlasError as error:
         print(f"atlaskit: {error}", file=sys.stderr)
         return 2
+    except Interrupted as interrupt:
+        print(f"atlaskit: {interrupt}", file=sys.stderr)
+        return 130
     except KeyboardInterrupt:
         print("atlaskit: interrupted; replies are cached, so the same command continues from there.", file=sys.stderr)
         return 130

@@ -21,7 +21,7 @@ from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import ABSENT, Answered, Kind, Question, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.scoring import merged
-from atlaskit.errors import printable, reason
+from atlaskit.errors import Interrupted, printable, reason
 from atlaskit.guests import DISPLAYS, load, registered
 from atlaskit.models.cached import Cached, CallLog
 from atlaskit.models.errors import ModelError
@@ -168,9 +168,13 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if (display := self._display) is not None:
             self._draw(lambda: display.on_end(self.result))
+        if kind is KeyboardInterrupt:
+            kept = sum(not call.failure for call in self.model.calls)
+            replies = "1 reply is" if kept == 1 else f"{kept:,} replies are"
+            raise Interrupted(f"stopped; {replies} kept, run it again to go on") from None
 
     def _draw(self, action: Callable[[], None]) -> None:
         """Run an action that must not fail the run; report its first error on stderr."""

@@ -13,8 +13,9 @@ cell, the notebook would show the result a second time.) In a terminal, one line
 progress and disappears at the end; the result is not printed.
 
 The threads of the search only put events into a queue. The pause between two drawings grows with
-the time that one takes, so that drawing takes at most a fifth of the time. A run that ends at once,
-because the cache answers it, is drawn only once.
+the time that one takes, up to a second, so that the display is never far behind. What may take
+long, the root grid of a notebook, is drawn aside. A run that ends at once, because the cache
+answers it, is drawn only once.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ import threading
 import time
 from collections.abc import Iterable
 from contextvars import copy_context
+from functools import partial
 from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
@@ -109,8 +111,8 @@ def counts_text(run: RunSource) -> str:
 
 FIRST_S, INTERVAL_S = 0.25, 0.4
 """Seconds before the first drawing, and between two drawings at least."""
-MAX_SHARE = 0.2
-"""Largest share of the time that drawing takes."""
+MAX_SHARE, MAX_WAIT_S = 0.2, 1.0
+"""Share of the time that drawing takes, unless the pause would be longer than so many seconds."""
 FINISHED_WAIT_S, FAILED_WAIT_S = 5.0, 0.5
 """Longest wait for a drawing in progress, after a run that finished and after one that failed."""
 
@@ -183,7 +185,8 @@ class DrawingThread:
                 started_s = time.monotonic()
                 if self._take_events() or self._is_timed:
                     self._surface.draw(self._run)
-                wait_s = max(INTERVAL_S, (time.monotonic() - started_s) / MAX_SHARE)
+                took_s = time.monotonic() - started_s
+                wait_s = max(INTERVAL_S, min(took_s / MAX_SHARE, MAX_WAIT_S))
         except Exception as error:  # `on_end` raises it at the end of the run
             self._error = error
 
@@ -236,23 +239,46 @@ COLUMNS = ("event", "kind", "round", "worker", "summary", "tokens")
 
 
 class NotebookOutput:
-    """A `Surface` that draws one run as the output of a notebook cell."""
+    """A `Surface` that draws one run as the output of a notebook cell.
+
+    The root grid may take seconds, as its frames may have to be decoded: a thread draws it, and the
+    text stands beside the grid that was drawn last.
+    """
 
     def __init__(self) -> None:
         self._handle: Any = None
-        self._is_final, self._lock = False, threading.Lock()
+        self._is_final = False
+        self._lock = threading.Lock()
+        self._run: RunSource | None = None
+        self._root = Html("")
+        self._drawn: object = None  # the dead zones of the root grid that is drawn, or being drawn
+        self._aside: threading.Thread | None = None
 
     def draw(self, run: RunSource) -> None:
         """Show the run so far."""
-        self._publish(_page(run), counts_text(run))
+        self._run = run
+        self._publish(_page(run, self._root), counts_text(run))
+        zones = run.memory.dead_zones.intervals
+        is_drawing = self._aside is not None and self._aside.is_alive()
+        # Before the first call there is nothing to mark, and a run from the cache may end at once.
+        if not is_drawing and zones != self._drawn and usage_of(run).calls:
+            self._drawn = zones
+            drawing = partial(copy_context().run, self._draw_root, run)  # the context knows the cell
+            self._aside = threading.Thread(target=drawing, daemon=True, name="drawing-root")
+            self._aside.start()
 
     def finish(self, run: RunSource, result: Result | None) -> None:
         """Show the result as notebooks show it; without one, the last state of the run."""
         if result is not None:
             self._publish(html.html(result), str(result), is_final=True)
         elif len(run.trace):
-            note = paragraph("The run was stopped before it had a result.")
-            self._publish(card(_page(run), note), f"{counts_text(run)}; stopped", is_final=True)
+            self._publish(_page(run, _root(run)), f"{counts_text(run)}; stopped", is_final=True)
+
+    def _draw_root(self, run: RunSource) -> None:
+        """Draw the root grid of a run, and show it with the newest text."""
+        self._root = _root(run)
+        newest = self._run or run
+        self._publish(_page(newest, self._root), counts_text(newest))
 
     def _publish(self, html: str, text: str, is_final: bool = False) -> None:
         from IPython.display import display  # which only notebooks need
@@ -267,13 +293,12 @@ class NotebookOutput:
                 self._handle.update(data, raw=True)
 
 
-def _page(run: RunSource) -> Html:
+def _page(run: RunSource, root: Html) -> Html:
     latest = list(enumerate(run.trace))[-MAX_LATEST:]
     return card(
         title("", "" if run.question is None else run.question.text),
         paragraph(counts_text(run)),
-        # Before the first call, frames may have to be decoded; the text does not wait for them.
-        guarded("The root grid", lambda: _root(run)) if usage_of(run).calls else "",
+        root,
         evidence_table(run.evidence) if len(run.evidence) else "",
         table("Latest steps", COLUMNS, (event_row(index, event) for index, event in latest)),
     )
@@ -281,9 +306,13 @@ def _page(run: RunSource) -> Html:
 
 def _root(run: RunSource) -> Html:
     """Return the root grid with the cells black that are ruled out by now."""
-    assert run.video is not None
-    atlas = atlas_of(run.trace, run.video, run.cache)
-    return view(atlas.view(atlas.start(dead_zones=run.memory.dead_zones)), SMALL_WIDTH_PX)
+
+    def drawn() -> Html:
+        assert run.video is not None
+        atlas = atlas_of(run.trace, run.video, run.cache)
+        return view(atlas.view(atlas.start(dead_zones=run.memory.dead_zones)), SMALL_WIDTH_PX)
+
+    return guarded("The root grid", drawn)
 
 
 def event_row(index: int, event: Event) -> tuple[object, ...]:

@@ -131,8 +131,15 @@ class NoteFile:
         left = self._old.read_bytes()
         mark = hashlib.sha256(left).hexdigest()
         self._read()
-        if mark not in self._taken:
-            self._append(added=[_note(each) for each in read_json(left)], mark=mark)
+        if mark in self._taken:
+            return
+        try:
+            notes = [_note(each) for each in read_json(left)]
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"The notes in {self._old} cannot be read: {reason(error)}. Move the file away."
+            ) from error
+        self._append(added=notes, mark=mark)
 
     def _append(self, *, added: Iterable[Note], removed: Iterable[Note] = (), mark: str = "") -> None:
         folder = self.path.parent
@@ -166,9 +173,9 @@ class NoteFile:
             size = os.lseek(file, 0, os.SEEK_END)
             if size == 0:
                 lines = [self._about, *lines]
-            elif os.pread(file, 1, size - 1) != b"\n":
-                lines = ["", *lines]  # a line that was broken off ends here
-            data = "".join(f"{line and json.dumps(line, ensure_ascii=False)}\n" for line in lines).encode()
+            data = _as_lines(lines)
+            if size and os.pread(file, 1, size - 1) != b"\n":
+                data = b"\n" + data  # a line that was broken off ends here
             try:
                 written = 0
                 while written < len(data):
@@ -184,7 +191,7 @@ class NoteFile:
         """Leave out what was removed."""
         taken = [{"taken_over": mark} for mark in sorted(self._taken)]
         lines = [self._about, *map(_json, sorted(self._notes)), *taken]
-        write_whole(self.path, "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines))
+        write_whole(self.path, _as_lines(lines))
 
     def _read(self) -> None:
         """Read what was appended since the last time; all of it if the file is another one."""
@@ -221,6 +228,10 @@ class NoteFile:
                     self.strange += 1
         except (ValueError, TypeError):
             self.strange += 1
+
+
+def _as_lines(values: Iterable[dict[str, Any]]) -> bytes:
+    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values).encode("utf-8", "replace")
 
 
 def _json(note: Note) -> dict[str, Any]:
@@ -279,10 +290,8 @@ class NotesPanel:
         except (InputError, ValueError) as error:
             problem = plain_text(reason(error), 600)
         if not problem and self.file.strange:
-            problem = plain_text(
-                f"{counted(self.file.strange, 'line')} of {self.file.path} cannot be read as a note, and stays there.",
-                600,
-            )
+            lines = counted(self.file.strange, "line")
+            problem = plain_text(f"{lines} of {self.file.path} cannot be read as a note, and stays there.", 600)
         self._send({"panel": "notes", "is": "problem", "words": problem})
         return True
 
@@ -296,11 +305,9 @@ class NotesPanel:
         if before is None or len(added) + len(removed) > MOST_CHANGES:
             self._send({**about, "is": "all", "notes": [self._told(note) for note in sorted(now)]})
         else:
-            changes = {
-                name: [self._told(note) for note in sorted(notes)]
-                for name, notes in (("added", added), ("removed", removed))
-            }
-            self._send({**about, "is": "change", **changes})
+            new = [self._told(note) for note in sorted(added)]
+            gone = [self._told(note) for note in sorted(removed)]
+            self._send({**about, "is": "change", "added": new, "removed": gone})
 
     def _told(self, note: Note) -> Note:
         """Return a note as the page shows it."""
