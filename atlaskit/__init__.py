@@ -6,7 +6,6 @@ The names here are a notebook's whole vocabulary. Importing them does no I/O and
 from atlaskit import benchmarks
 from atlaskit.agents import scouts, strategies
 from atlaskit.agents.budget import Budget
-from atlaskit.agents.run import Run
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
 from atlaskit.agents.speech import transcribe
@@ -41,13 +40,11 @@ from atlaskit.runs.exports import export
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video
-from atlaskit.viz import html, live, plots, walk, widgets
+from atlaskit.viz import html, plots, walk, widgets
 
 __version__ = "0.1.0"
 
 html.attach()  # objects display themselves in notebooks
-Run.open_display = live.open_display  # `ask(show=True)` draws a run while it happens
-widgets.attach(ask)  # the page of `GridExplorer(vlm=…)` asks questions
 
 __all__ = [
     "ASR",

@@ -27,7 +27,7 @@ from atlaskit.cli.serve import add_serve_command
 from atlaskit.cli.tables import add_tables_commands
 from atlaskit.cli.transcribe import add_transcribe_command
 from atlaskit.cli.view import add_view_commands
-from atlaskit.errors import AtlasError, printable
+from atlaskit.errors import AtlasError, Interrupted, printable
 
 COMMANDS: tuple[Callable[[Any], None], ...] = (
     add_ask_command,
@@ -61,6 +61,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except AtlasError as error:
         print(f"atlaskit: {_shown(error)}", file=sys.stderr)
         return 2
+    except Interrupted as interrupt:
+        print(f"atlaskit: {interrupt}", file=sys.stderr)
+        return 130
     except KeyboardInterrupt:
         print("atlaskit: interrupted; replies are cached, so the same command continues from there.", file=sys.stderr)
         return 130

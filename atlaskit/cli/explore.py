@@ -12,7 +12,7 @@ from threading import Thread
 from typing import Any
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.place import default_place
+from atlaskit.caching.folder import default_place
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
 from atlaskit.cli.view import add_grid_options
@@ -88,7 +88,7 @@ def _browse(options: argparse.Namespace) -> int:
 def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, options: argparse.Namespace) -> int:
     """Serve a page until Ctrl-C; it gets a new widget whenever it is loaded."""
     try:
-        from atlaskit.viz.standalone.server import serve
+        from atlaskit.viz.widgets.standalone import serve
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("tornado"):
             raise

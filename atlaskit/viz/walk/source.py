@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from atlaskit.caching.cache import Cache, cache_in_use
+from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import ABSENT, Answered, Question, Span
 from atlaskit.environment.scoring import merged
@@ -131,7 +131,7 @@ def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = N
         run: The run.
         video: The video (or its file) that images are drawn from; None takes that of a result.
         cache: The cache that images are read from and written to; None takes that of a result, and
-            otherwise the cache that was opened last.
+            otherwise that of the video, or the default one.
 
     Raises:
         InputError: `run` is of another type, or the file holds no run.
@@ -144,7 +144,7 @@ def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = N
             f"A run must be a Result, a Trace, or the path of a file that one was saved to; got {type(run).__name__}."
         )
     trace = trace_of(run)
-    return RunSource(trace, trace, video, cache or cache_in_use())
+    return RunSource(trace, trace, video, cache or (default_cache() if video is None else video.cache))
 
 
 def _prediction(question: Question | None, trace: Trace) -> Answered | None:

@@ -7,12 +7,15 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from support.asking import ask
 from support.media import SIZE, frame_number, make_video
@@ -33,6 +36,7 @@ from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer, bridge
+from atlaskit.viz.widgets.explorer.describe import MARKS, lane
 from atlasworld import Oracle, World
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
@@ -346,3 +350,21 @@ def test_no_message_of_a_page_harms_anything(world: World, shared_cache: Cache, 
         assert replies[-1]["is"] == "trouble" and replies[-1]["words"].startswith("This cannot be shown: ")
     assert all(reply.get("is") != "picture" or reply["place"]["path"] == [5] for reply in replies), "the location stays"
     assert page.ask(want="here")[0]["place"]["path"] == [5]
+
+
+DURATION_S = 36_000.0
+SECONDS = st.floats(0, DURATION_S, allow_nan=False)
+
+
+@given(st.lists(st.tuples(SECONDS, SECONDS).map(lambda pair: (min(pair), max(pair))), max_size=30))
+def test_a_lane_has_the_parts_that_spans_overlap_and_no_others(spans_s: list[tuple[float, float]]) -> None:
+    parts = lane(spans_s, DURATION_S)
+    assert all(end < start for (_, end), (start, _) in pairwise(parts))
+    wide, near = [(start / DURATION_S, end / DURATION_S) for start, end in spans_s], 1 / MARKS + 1e-9
+    for start, end in wide:
+        middle = (start + end) / 2
+        assert any(low - 1e-9 <= middle <= high + 1e-9 for low, high in parts)
+    for low, high in parts:
+        assert 0 <= low < high <= 1
+        for tick in range(round(low * MARKS), round(high * MARKS)):
+            assert any(start - near < (tick + 0.5) / MARKS < end + near for start, end in wide)

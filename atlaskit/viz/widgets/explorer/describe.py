@@ -1,22 +1,31 @@
-"""`describe` and `Marks`: what the explorer's page shows beside the image of a location, as plain
-JSON.
+"""What the explorer's page shows beside the image of a location, as plain JSON, and its files.
+
+describe, Marks                         cells, breadcrumbs, ruler, and what a run knows of them
+lane                                    where lines or notes lie, for a lane of the ruler
+png_of, file_name, unreadable_note      what is shown as a file
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Cell, Grid, clock, stamp
+from atlaskit.environment.grid import Cell, Grid, clock, listed, stamp
+from atlaskit.environment.image import note_in
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.render import View
+from atlaskit.environment.render import View, with_look
 from atlaskit.runs.narrate import span_text
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.html.reprs.images import view_caption
+from atlaskit.viz.html.reprs import view_caption
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_number
 
 MAX_SUBTITLE_CHARS = 240
@@ -130,3 +139,56 @@ def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
 
 def _shares(span: Sequence[float], duration_s: float) -> list[float]:
     return [min(1.0, max(0.0, time_s / duration_s)) for time_s in span]
+
+
+MARKS = 400
+"""Equal parts of the video that a lane tells apart: more would share pixels."""
+
+
+def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[float]]:
+    """Return the parts of a video that some intervals overlap, as shares of its duration, in order.
+
+    Args:
+        spans_s: Start and end of each interval in seconds, in any order.
+        duration_s: Length of the video in seconds.
+    """
+    spans = np.array(list(spans_s), float).reshape(-1, 2) / duration_s * MARKS
+    first = np.clip(spans[:, 0].astype(int), 0, MARKS - 1)
+    last = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
+    steps = np.bincount(first, minlength=MARKS + 1) - np.bincount(last, minlength=MARKS + 1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], np.cumsum(steps) > 0])))  # the last step ends all intervals
+    return [[int(start) / MARKS, int(end) / MARKS] for start, end in edges.reshape(-1, 2)]
+
+
+MAX_NAME = 60
+"""Characters of the video's name in that of a file."""
+
+
+def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
+    """Return what is shown as PNG bytes, and a file name.
+
+    A frame is decoded again, since its cached image is a JPEG: the PNG has the very pixels.
+
+    Raises:
+        FrameError: The frame cannot be decoded.
+    """
+    if isinstance(shown.picture, View):  # a file has no page around it that tells the times
+        return with_look(shown.picture, labels="time").png(), file_name(atlas.video, shown.span_s, "png")
+    assert shown.time_s is not None
+    part, local_s = atlas.video.locate(shown.time_s)
+    buffer = io.BytesIO()
+    part.frame(local_s).save(buffer, "PNG")
+    return buffer.getvalue(), file_name(atlas.video, (shown.time_s,), "png")
+
+
+def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
+    """Return a name for a file about a video, with a word or with times in seconds."""
+    stem = re.sub(r"[^\w.-]+", "-", video.name.rsplit(".", 1)[0], flags=re.ASCII).strip("-.")[:MAX_NAME]
+    words = about if isinstance(about, str) else " to ".join(stamp(time_s).replace(":", "-") for time_s in about)
+    return f"{stem or 'video'} {words}.{suffix}"
+
+
+def unreadable_note(jpeg: bytes) -> str:
+    """Return a sentence that names the cells that could not be decoded; empty if all could."""
+    cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
+    return f"Cells that cannot be decoded are hatched: {listed(cells)}." if isinstance(cells, list) and cells else ""

@@ -18,7 +18,7 @@ from typing import Any, Literal
 from PIL import Image
 
 from atlaskit import limits
-from atlaskit.caching.cache import Cache, cache_in_use
+from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import read_whole
 from atlaskit.environment.grid import clock
 from atlaskit.environment.image import WIDEST_PX, LazyImage, to_jpeg
@@ -38,17 +38,13 @@ from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.clock import checked_time
 from atlaskit.video.video import Sampling
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, Html, card, guarded, paragraph, plain_text, untrusted
-from atlaskit.viz.html.reprs.images import lazy_image
-from atlaskit.viz.widgets.bridge import PageOwner
-from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
-from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
-from atlaskit.viz.widgets.explorer.describe import Marks, describe
-from atlaskit.viz.widgets.explorer.drafts import checked_span
-from atlaskit.viz.widgets.explorer.files import file_name, png_of, unreadable_note
-from atlaskit.viz.widgets.explorer.lanes import lane
+from atlaskit.viz.html.reprs import lazy_image
+from atlaskit.viz.widgets.bridge import Debouncer, IsLatest, PageOwner
+from atlaskit.viz.widgets.explorer.asking import AskPanel, checked_span
+from atlaskit.viz.widgets.explorer.describe import Marks, describe, file_name, lane, png_of, unreadable_note
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_at, make_atlas, moved, show
 from atlaskit.viz.widgets.explorer.notes import Note, NotesPanel
-from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
+from atlaskit.viz.widgets.explorer.searching import SearchPanel
 
 MAX_CHARS = 600
 """Characters of a message that says what failed."""
@@ -121,14 +117,15 @@ class GridExplorer(PageOwner):
             fit: How a frame is fitted into its cell, as in `Atlas`; "native" by default.
             sampling: Which frame represents a cell, as in `Atlas`. By default it is a keyframe, if
                 the cell has one, because keyframes are many times faster to decode.
-            cache: Where images are cached; by default the cache that was opened last.
+            cache: Where images are cached; by default that of the video.
 
         Raises:
             InputError: A setting is out of its range, or the result is of another video.
         """
         options = {"k": k, "cell": cell, "max_depth": max_depth, "fit": fit, "sampling": sampling}
         given = {name: value for name, value in options.items() if value is not None}
-        self.atlas = make_atlas(as_video(video, cache), result, given, cache or cache_in_use())
+        opened = as_video(video, cache)
+        self.atlas = make_atlas(opened, result, given, cache or opened.cache)
         self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
         self.vlm, self.results = vlm, [] if result is None else [result]
         self.command: tuple[str, list[str]] | None = None

@@ -31,7 +31,8 @@ class NotesPanel {
       tag.focus();
     });
     this.box.addEventListener("toggle", () => { if (this.box.open && !this.isFilled) this.open(); });
-    this.receive({ panel: "notes", notes: [], lane: [], problem: "" });
+    this.rows = new Map(); // by the note as JSON
+    this.receive({ panel: "notes", is: "all", notes: [], lane: [], count: 0 });
     this.send({ want: "here" });
   }
 
@@ -72,24 +73,43 @@ class NotesPanel {
 
   receive(message) {
     if (message.panel !== "notes") return false;
-    const { notes, lane, problem } = message;
-    this.problem.textContent = problem;
-    if (problem) return true;
+    if (message.is === "problem") {
+      this.problem.textContent = message.words;
+      return true;
+    }
+    const { count, lane } = message;
     if (this.isAdding) this.fields.tag.value = this.fields.text.value = "";
     this.isAdding = false;
-    this.count.textContent = notes.length ? `${notes.length} note${notes.length === 1 ? "" : "s"}` : "No notes yet.";
-    this.exports.hidden = !notes.length;
-    this.list.replaceChildren(...notes.map((note) => this.row(note)));
+    this.count.textContent = count ? `${count.toLocaleString("en")} note${count === 1 ? "" : "s"}` : "No notes yet.";
+    this.exports.hidden = !count;
+    this.change(message);
     this.hasLane ||= lane.length > 0; // a lane that was never needed is not shown
     if (this.hasLane) this.explorer.ruler.setLane("notes", lane, this.count.textContent);
     return true;
+  }
+
+  // Keeps the rows in order of time: all of them, or what has changed.
+  change({ is, notes = [], added = [], removed = [] }) {
+    if (is === "all") {
+      this.rows = new Map(notes.map((note) => [JSON.stringify(note), this.row(note)]));
+      this.list.replaceChildren(...this.rows.values());
+    }
+    for (const note of removed) {
+      this.rows.get(JSON.stringify(note))?.remove();
+      this.rows.delete(JSON.stringify(note));
+    }
+    for (const note of added) {
+      const row = this.row(note);
+      this.rows.set(JSON.stringify(note), row);
+      this.list.insertBefore(row, [...this.list.children].find((each) => Number(each.dataset.from) > note[0]) ?? null);
+    }
   }
 
   row(note) {
     const [start, end, tag, text] = note, times = [start, end].map(clockText).join("–");
     const act = (label, onClick) => button(label, { "aria-label": `${label} ${times} ${tag}` }, onClick);
     const clip = (form, words) => this.explorer.order({ want: "clip", form, span_s: [start, end] }, words);
-    return element("li", {}, button(times, {}, (event) => this.explorer.showTime(start, event)), " ",
+    return element("li", { "data-from": start }, button(times, {}, (event) => this.explorer.showTime(start, event)), " ",
       element("b", {}, tag), " ", element("bdi", {}, text), " ", act("play", () => clip("webm", "Making a clip…")),
       " ", act("save clip", () => clip("mp4", "Making a film…")), " ",
       act("remove", () => this.send({ want: "remove", note })));

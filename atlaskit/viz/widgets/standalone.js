@@ -35,7 +35,7 @@ class Model {
   }
 }
 
-// The message and the buffers of a frame; `server.py` packs them.
+// The message and the buffers of a frame; `standalone.py` packs them.
 function unpacked(data) {
   const length = new DataView(data).getUint32(0);
   const { message, sizes } = JSON.parse(new TextDecoder().decode(new Uint8Array(data, 4, length)));

@@ -1,9 +1,10 @@
-"""`serve`: serves a widget's page on loopback to whoever has its address, which holds a token.
+"""`serve`: a widget's page alone in a browser, without a notebook: `atlaskit explore`, `browse`.
 
-The page has the scripts and styles of the widget. Each tab that opens it gets a widget of its own,
-connected by a WebSocket in place of a notebook's kernel. Only this machine is served
-(127.0.0.1), only under its own name, so that no other site can point its name here, and only to a
-browser that has been given the token once; it then has a cookie.
+It is served on loopback to whoever has its address, which holds a token. The page has the scripts
+and styles of the widget. Each tab that opens it gets a widget of its own, connected by a WebSocket
+in place of a notebook's kernel. Only this machine is served (127.0.0.1), only under its own name,
+so that no other site can point its name here, and only to a browser that has been given the token
+once; it then has a cookie.
 """
 
 from __future__ import annotations
@@ -88,11 +89,11 @@ async def _serve(make: Make, name: str, title: str, port: int, on_ready: Callabl
 
 def _application(make: Make, name: str, title: str, token: str, port: int) -> Application:
     script, style = bridge.page(name)
-    page = Template(_read("page.html")).substitute(title=html.escape(plain_text(title, 200)))
+    page = Template(_read("standalone.html")).substitute(title=html.escape(plain_text(title, 200)))
     files = {
         "/": (page, "text/html"),
         "/page.js": (script, "text/javascript"),
-        "/start.js": (_read("start.js"), "text/javascript"),
+        "/start.js": (_read("standalone.js"), "text/javascript"),
         "/page.css": (style, "text/css"),
     }
     settings = {

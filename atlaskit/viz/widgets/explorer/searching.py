@@ -16,8 +16,8 @@ from atlaskit.models.embedding import Embedder, embed
 from atlaskit.video.subtitles import Line
 from atlaskit.video.subtitles.finding import FoundLine, find_words
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
-from atlaskit.viz.widgets.explorer.lanes import lane
+from atlaskit.viz.widgets.bridge import Debouncer, IsLatest
+from atlaskit.viz.widgets.explorer.describe import lane
 
 MAX_QUERY_CHARS = 200
 MAX_HITS = 200
