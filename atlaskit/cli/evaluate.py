@@ -64,7 +64,6 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     """Add the `evaluate` subcommand to the parser."""
     parser = commands.add_parser(
         "evaluate",
-        help="run a method on a benchmark and write the table of results",
         description="If it is interrupted, run the same command again: it continues from the cached replies.",
         epilog=EXAMPLES,
     )

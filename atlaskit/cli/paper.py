@@ -58,7 +58,6 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `paper` subcommand to the parser."""
     parser = commands.add_parser(
         "paper",
-        help="re-run the paper's tables and figures on LongVideoBench or Video-MME",
         description="Uniform sampling, then the search with the paper's settings, on the long videos and on ten hours. "
         "If it is interrupted, run the same command again.",
         epilog=EXAMPLES,

@@ -38,7 +38,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `view` and `frame` subcommands to the parser."""
     view_parser = commands.add_parser(
         "view",
-        help="write a view (the contact sheet of a grid) to an image file",
         epilog=VIEW_EXAMPLES,
     )
     view_parser.set_defaults(run=_view)
@@ -57,7 +56,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
     frame_parser = commands.add_parser(
         "frame",
-        help="write the frame shown at a time to an image file",
         epilog=FRAME_EXAMPLES,
     )
     frame_parser.set_defaults(run=_frame)
