@@ -20,7 +20,7 @@ from atlaskit.environment.render import Still
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.opening import open_video
-from atlaskit.video.subtitles.clock import checked_time
+from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import SAMPLINGS
 
 VIDEO_HELP = "a video file: its path, or a file:// URL"

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from atlaskit.errors import FrameError, InputError
-from atlaskit.video.fingerprint import playlist_fingerprint
+from atlaskit.video.names import playlist_fingerprint
 from atlaskit.video.readers import TIME_STEP_S, Pixels, letterboxed
 from atlaskit.video.shots import Marks
 from atlaskit.video.subtitles import Subtitles
