@@ -146,7 +146,7 @@ RULES = (
         "{images}"),
     Rule("thinking", HELD, "enable thinking must be set to false",
         "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so", True),
-    Rule("stream", HELD, "only supports? stream|stream mode|stream.{0,20}must be (set to )?true",
+    Rule("stream", HELD, r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
         "it answers in streams alone: --dialect hosted,stream=true"),
     Rule("secure", HELD, r"https? request (was sent )?to (an? )?https (server|port)",
         "it speaks TLS: pass its address with https://", True),
