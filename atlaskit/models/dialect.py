@@ -30,7 +30,7 @@ from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.names import NO_THINKING, Family, entries
 from atlaskit.models.protocol import Image, Message, Request, json_schema
-from atlaskit.models.refusals import GROUPED, HELD
+from atlaskit.models.refusals import GROUPED, HELD, plain
 
 THOUGHT_TOKENS = 16_384
 """Room for a thought beside the answer, where a model thinks and no limit was set."""
@@ -444,36 +444,24 @@ def _image(image: Image, dialect: Dialect, named: Collection[str]) -> dict[str, 
     return {**part, "uuid": key} if dialect.image_names else part
 
 
-REFUSAL = re.compile(
-    r"(un|not |isn't |n't )support|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|no such"
-    r"|(un|not )(available|accept|recogni|implement|enabled)|not (be )?(permitted|allowed)|invalid"
-    r"|deprecated|fail(ed|s|ure)?|too (many|complex|large|deep)|cannot|can't"
-    r"|only the default|must (not )?be|does not (accept|allow)|incompatible|exceeds",
-    re.IGNORECASE,
+SCHEMA_NAMES = re.compile(
+    r"\b(response format|schema|structured outputs?|guided|guidance|grammar|constrain\w*|repetitions"
+    r"|json (object|mode))\b"
 )
-SYNONYMS = {
-    "response_format": re.compile(
-        r"\b(response.?format|(json.?)?schema|structured.?outputs?|guided|grammar|constrained|repetitions)\b",
-        re.IGNORECASE,
-    ),
-    "structured_outputs": re.compile(r"\b(structured.?outputs?|grammar|guidance)\b", re.IGNORECASE),
-}
-"""What errors call a field, beside its name."""
+"""What errors call the fields that tell the schema, beside their names."""
 LENGTHS = ("max_tokens", "max_completion_tokens")
-LENGTH = re.compile(r"max\w{0,20}[ _]?tokens|(output|completion|generated|new)[ _]tokens", re.IGNORECASE)
+LENGTH = re.compile(r"max (\w{1,20} )?tokens|(output|completion|generated|new) tokens")
 """What errors call the length of an answer."""
 NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
 """A number that stands alone, not as a part of a name such as gpt-4-0613."""
-CONTEXT = re.compile(r"(?:context|max_model_len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})", re.IGNORECASE)
+CONTEXT = re.compile(r"(?:context|max model len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})")
 PROMPT = re.compile(
     r"(\d{1,12}) (?:tokens? )?(?:input|in the (?:messages|input)|of text input|prompt|from the input)"
     r"|(?:has|passed|contains|requested) (?:at least )?(\d{1,12}) (?:input|prompt)"
-    r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})",
-    re.IGNORECASE,
+    r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})"
 )
 SUM = re.compile(r"(\d{1,12}) \+ \d{1,12} > (\d{1,12})")
 """Anthropic's: "exceed context limit: 188240 + 21333 > 200000"."""
-WORD = re.compile(r"\w+")
 FEWEST_TOKENS = 256
 """A limit on an answer below this leaves no room for one."""
 
@@ -508,14 +496,15 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
     if not words or CONTEXT.search(words):
         return None
     # Which number is the limit, errors tell in any words. The largest below what was sent is tried.
-    numbers = [int(number) - bool(exclusive) for number, exclusive in NUMBER.findall(words)]
+    numbers = [
+        int(number) - bool(exclusive)
+        for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words))
+    ]
     fewer = [number for number in numbers if FEWEST_TOKENS <= number < sent.limit and number != failure.status]
     if LENGTH.search(words) and fewer:
         return replace(dialect, most_tokens=max(fewer))
-    if not REFUSAL.search(words):
-        return None
     other = LENGTHS[1 - LENGTHS.index(dialect.length)] if dialect.length in LENGTHS else ""
-    if _names(words, dialect.length) and other and (_names(words, other) or "extra" in words.lower()):
+    if _names(words, dialect.length) and other and (_names(words, other) or "extra" in words):
         return replace(dialect, length=other)
     refused = tuple(name for name in sent.optional if _names(words, name))
     return replace(dialect, omits=(*dialect.omits, *refused)) if refused else None
@@ -525,9 +514,10 @@ def _words(failure: HttpFailure) -> str:
     """Return the words of an error that may name what is wrong with a request, as plain text."""
     if failure.status not in HELD or failure.explanation.kind not in ("", "too long", "stream", "refused"):
         return ""
-    return GROUPED.sub("", failure.explanation.words).replace("`", "").replace('"', "")
+    return plain(failure.explanation.words)
 
 
 def _names(words: str, field: str) -> bool:
-    synonyms = SYNONYMS.get(field)
-    return bool(synonyms and synonyms.search(words)) or field.lower() in WORD.findall(words.lower())
+    """Return whether an error's plain words name a field of a body."""
+    is_schema = field in SCHEMA_FIELDS and SCHEMA_NAMES.search(words) is not None
+    return is_schema or re.search(rf"\b{plain(field)}\b", words) is not None
