@@ -19,10 +19,11 @@ from atlaskit.cli.view import add_grid_options
 from atlaskit.errors import InputError, missing
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model
-from atlaskit.runs.replay import atlas_of, memory
+from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import trace_of
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
+from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets import GridExplorer, RunTable
 from atlaskit.viz.widgets.explorer.describe import Marks
 
@@ -127,7 +128,7 @@ def _explorer(video: Video, cache: Cache, options: argparse.Namespace, vlm: Mode
     if options.result is not None:
         trace = trace_of(options.result)
         explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
-        explorer.marks = Marks(*memory(trace))
+        explorer.marks = Marks.of(open_run(trace, video, cache))
     return explorer
 
 

@@ -18,6 +18,7 @@ from atlaskit.environment.question import ABSENT, Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
+from atlaskit.runs.coverage import Coverage, coverage_of
 from atlaskit.runs.events import Decision, Plan, Report, Start, Step, Stop
 from atlaskit.runs.result import Result, in_words, searched, trace_of, verdict
 from atlaskit.runs.trace import Trace
@@ -117,6 +118,11 @@ class RunSource:
         """The interval of the root grid in seconds; None if neither video nor regions tell it."""
         span_s = self.video.duration_s if self.video is not None else _root_span_s(self.trace, self.k)
         return None if span_s is None else searched(self.settings, span_s)
+
+    @cached_property
+    def coverage(self) -> Coverage | None:
+        """How finely each part was seen; None where the interval that was searched is not known."""
+        return None if self.within is None else coverage_of(self.trace, self.within, dict(self.settings))
 
     @property
     def scope(self) -> str:

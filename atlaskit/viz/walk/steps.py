@@ -16,7 +16,6 @@ from typing import Any
 
 from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence
-from atlaskit.runs.coverage import coverage_of
 from atlaskit.runs.events import (
     Assign,
     Call,
@@ -258,8 +257,8 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
     notes = [plain_text(f"Images are missing: {found.problem}", 600)] if found.problem else []
     if "caution" in run.settings:
         notes.insert(0, plain_text(str(run.settings["caution"]), 600))
-    if run.within is not None and run.trace.of(Plan):
-        notes.append(f"Seen: {coverage_of(run.trace, run.within, dict(run.settings))}.")
+    if run.coverage is not None and run.trace.of(Plan):
+        notes.append(f"Seen: {run.coverage}.")
     if omitted:
         notes.append(f"The last {omitted:,} events are not shown.")
     if run.answer is not None and not run.evidence:

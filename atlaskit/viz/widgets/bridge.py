@@ -32,7 +32,7 @@ Send = Callable[..., None]
 
 STATIC_CLASS = "atlaskit-still"
 """CSS class of the static picture, by which the page below finds it."""
-_EXPLORER = ("ruler", "cells", "help", "tools", "search_panel", "notes_panel", "ask_panel", "explorer")
+_EXPLORER = ("ruler", "cells", "search_panel", "notes_panel", "ask_panel", "explorer")
 PARTS = {"explorer": tuple(f"explorer/{part}" for part in _EXPLORER)}
 """The files of a page that has several; each uses those before it."""
 _FOLDER = Path(__file__).parent

@@ -6,6 +6,7 @@ const STOPPED = "atlaskit has stopped. Start it again in the terminal, and open 
 // What a widget's page uses of a notebook's model.
 class Model {
   constructor(address) {
+    this.isPage = true; // the widget has the window, and the address, for itself
     this.handlers = { "msg:custom": new Set(), comm_live_update: new Set() };
     this.waiting = []; // messages until the connection is open
     this.socket = new WebSocket(address);
@@ -68,7 +69,7 @@ function focusStage() {
   requestAnimationFrame(focusStage); // in the frame in which the stage appears, so that no key is lost
 }
 
-history.replaceState(null, "", location.pathname); // the token is a cookie by now
+history.replaceState(null, "", location.pathname + location.hash); // the token is a cookie by now
 const model = new Model(`ws://${location.host}/socket`);
 // Until the first picture, the widget shows nothing, not even what went wrong.
 model.on("msg:custom", ({ is, words }) => {

@@ -343,14 +343,15 @@ class AskPanel:
         """Mark what a run has found, and tell the page; called when the run has changed."""
         if run.is_over and run.result is not None:
             self._explorer.results.append(run.result)
-            self._mark(Marks(run.result.evidence, run.result.dead_zones))
+            self._mark(Marks(run.result.evidence, run.result.dead_zones, run.result.coverage))
         else:
-            self._mark(Marks(run.so_far.evidence, run.so_far.memory.dead_zones))
+            self._mark(Marks.of(run.so_far))
         self._send_state()
 
     def _mark(self, marks: Marks) -> None:
         """Redraw the explorer's marks if they are others than before."""
-        marked = [(item.label, item.timestamp_s) for item in marks.evidence], marks.dead_zones.intervals
+        seen = marks.coverage and marks.coverage.seen
+        marked = [(item.label, item.timestamp_s) for item in marks.evidence], marks.dead_zones.intervals, seen
         if marked != self._marked:
             self._marked, self._explorer.marks = marked, marks
             self._explorer.refresh()

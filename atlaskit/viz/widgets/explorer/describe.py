@@ -8,6 +8,7 @@ png_of, file_name, unreadable_note      what is shown as a file
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -22,10 +23,12 @@ from atlaskit.environment.grid import Cell, Grid, clock, listed, stamp
 from atlaskit.environment.image import note_in
 from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.render import View, with_look
+from atlaskit.runs.coverage import Coverage
 from atlaskit.runs.narrate import span_text
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.html.reprs import view_caption
+from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_number
 
 MAX_SUBTITLE_CHARS = 240
@@ -36,10 +39,16 @@ MAX_MARKS = 400
 
 @dataclass(frozen=True)
 class Marks:
-    """What a run knows of a video, to mark it on cells: its evidence and its dead zones."""
+    """What a run knows of a video, to mark it on cells: evidence, dead zones, what was seen."""
 
     evidence: Scratchpad = Scratchpad()
     dead_zones: DeadZones = DeadZones()
+    coverage: Coverage | None = None
+
+    @classmethod
+    def of(cls, run: RunSource) -> Marks:
+        """Return what a run knows, also one that goes on."""
+        return cls(run.evidence, run.memory.dead_zones, run.coverage)
 
     def of_cell(self, cell: Cell) -> dict[str, Any]:
         """Return the labels of the evidence in a cell, and the share of the cell in dead zones."""
@@ -65,6 +74,7 @@ def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
         "resolution": f"Δt {grid.resolution_s:,.3g} s",
         "size": list(picture.size),
         "k": grid.k if isinstance(picture, View) else 0,
+        "looks": {"k": atlas.k, "pick": atlas.sampling},
         "cells": _cells(atlas, shown, marks),
         "about": about,
         "span_s": list(shown.span_s),
@@ -89,10 +99,12 @@ def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
     if not isinstance(picture, View):
         return []
     legal = set(shown.observation.legal["expand"]) if shown.location.look == "grid" else set()
-    return [
-        {**_cell(atlas, cell, marks), "at": stamp(time_s), "time_s": time_s, "opens": cell.index in legal}
-        for cell, time_s in zip(picture.cells, picture.moments, strict=True)
-    ]
+    hidden = picture.hidden_cuts
+    cells = []
+    for cell, time_s in zip(picture.cells, picture.moments, strict=True):
+        own = {"at": stamp(time_s), "time_s": time_s, "opens": cell.index in legal}
+        cells.append({**_cell(atlas, cell, marks), **own, "cuts": len(hidden.get(cell.index, ()))})
+    return cells
 
 
 def _cell(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
@@ -134,7 +146,21 @@ def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
         "words": f"{words} of {clock(duration_s)}",
         "dead": [_shares(zone, duration_s) for zone in marks.dead_zones.intervals[:MAX_MARKS]],
         "found": [[item.timestamp_s / duration_s, plain_text(item.label, 8)] for item in evidence],
+        "seen": None if marks.coverage is None else _seen(marks.coverage, duration_s),
     }
+
+
+def _seen(coverage: Coverage, duration_s: float) -> dict[str, Any]:
+    """Return how finely each part was seen: as shares with a shade, the finest 1, and in words."""
+    parts = coverage.seen.parts[:MAX_MARKS]
+    steps_s = [step_s for _, _, step_s in parts if step_s > 0]
+    finest, spread = math.log(min(steps_s, default=1.0)), len(set(steps_s)) > 1
+    most = math.log(max(steps_s, default=1.0)) - finest
+    spans = []
+    for start_s, end_s, step_s in parts:
+        shade = 1 - 0.7 * (math.log(step_s) - finest) / most if spread and step_s > 0 else 1
+        spans.append([*_shares((start_s, end_s), duration_s), round(shade, 2)])
+    return {"spans": spans, "words": plain_text(f"Seen: {coverage}.", 400)}
 
 
 def _shares(span: Sequence[float], duration_s: float) -> list[float]:
