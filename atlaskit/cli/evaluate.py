@@ -34,6 +34,7 @@ from atlaskit.cli.model import (
 )
 from atlaskit.cli.outputs import TABLES, add_output, count, positive
 from atlaskit.cli.tables import Like, command_of, of_card, rows_of
+from atlaskit.environment.question import ABSENT
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
@@ -250,7 +251,7 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
             print(f"\n{name}")
         for by in ("category", None):
             print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
-        if cases.dataset in metrics.METRICS:
+        if cases.dataset in metrics.METRICS or any(case.question.answer == ABSENT for case in cases):
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
         for why, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
@@ -270,7 +271,8 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
         official = metrics.official(table, cases)
     except InputError as error:
         return f"{cases.dataset}'s own metric is left out: {error}"
-    return f"{cases.dataset}'s own metric:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
+    title = f"{cases.dataset}'s own metric" if cases.dataset in metrics.METRICS else "Rejection"
+    return f"{title}:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
 
 
 def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def estimate(rows: pd.DataFrame, questions: int, videos: int, *, parallel: int, level: float = 0.95) -> pd.DataFrame:
     """Return what an evaluation of so many questions and videos will take, with intervals.
 
-    What is prepared once a video counts once a video. Intervals are a bootstrap over the videos of
-    the questions that were asked. Hours follow from the seconds of the questions whose calls were
+    What is prepared once a video counts once a video. Intervals are clustered by the videos of the
+    questions that were asked. Hours follow from the seconds of the questions whose calls were
     all paid for; they are missing where the cache answered all.
 
     Args:
@@ -56,7 +56,7 @@ def estimate(rows: pd.DataFrame, questions: int, videos: int, *, parallel: int, 
 
 
 def _row(amount: str, needed: pd.Series, videos: pd.Series, questions: int, level: float) -> dict[str, Any]:
-    mean, low, high = interval(needed.to_numpy(float), videos.tolist(), level=level)
+    mean, low, high = interval(needed.to_numpy(float), videos.tolist(), are_shares=False, level=level)
     scaled = {"in all": mean * questions, "low": low * questions, "high": high * questions}
     return {"amount": amount, "a question": mean, **scaled}
 
