@@ -43,12 +43,13 @@ def main(film: str) -> None:
         figure.paste(part, (left, top))
         if opened is not None:
             row, column = divmod(opened, K)
-            cell = (part.width / K, part.height / K)
-            box = (left + column * cell[0], top + row * cell[1], left + (column + 1) * cell[0], top + (row + 1) * cell[1])
-            pen.rectangle(box, outline=ACCENT, width=5)
-            middle = (box[1] + box[3]) / 2
+            cell_width = part.width / K
+            cell_height = part.height / K
+            x = left + column * cell_width
+            y = top + row * cell_height
+            pen.rectangle((x, y, x + cell_width, y + cell_height), outline=ACCENT, width=5)
             edge = left + part.width
-            pen.line((edge + 8, middle, edge + GAP_PX - 8, height / 2), fill=ACCENT, width=5)
+            pen.line((edge + 8, y + cell_height / 2, edge + GAP_PX - 8, height / 2), fill=ACCENT, width=5)
         left += part.width + GAP_PX
     figure.save("docs/film.jpg", quality=82, optimize=True)
 
