@@ -251,7 +251,7 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
         if len(found) > 1:
             print(f"\n{name}")
         for by in ("category", None):
-            print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
+            print(statistics.accuracy(table, by).to_string(index=False, na_rep="", float_format="{:.3f}".format))
         if cases.dataset in metrics.METRICS or any(case.question.answer == ABSENT for case in cases):
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
@@ -260,7 +260,7 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
-        print(statistics.comparison(found, to).T.to_string(header=False, float_format="{:,.4g}".format))
+        print(statistics.comparison(found, to).T.to_string(header=False, na_rep="", float_format="{:,.4g}".format))
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:
@@ -273,7 +273,7 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
     except InputError as error:
         return f"{cases.dataset}'s own metric is left out: {error}"
     title = f"{cases.dataset}'s own metric" if cases.dataset in metrics.METRICS else "Rejection"
-    return f"{title}:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
+    return f"{title}:\n{official.to_string(index=False, na_rep='', float_format='{:.3f}'.format)}"
 
 
 def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:
