@@ -53,8 +53,8 @@ OF_MODEL = ("dialect", "max_tokens", "thinking", "extra_body")
 LISTS = tuple(each.name for each in fields(Search) if isinstance(each.default, tuple))
 """The settings of a search that are several."""
 NO_SETTINGS = ("command ", "settings ", "run ", "columns of text")
-"""Parts of a card that `compare` leaves out: the run, and what was typed, which the settings in full
-tell."""
+"""Parts of a card that `compare` leaves out: the run, and what was typed (the settings in full tell
+it)."""
 IN_FULL = "settings in full "
 MOST_CHARS = 60
 """Most characters of a setting's value that a comparison shows."""
