@@ -32,7 +32,7 @@ from atlaskit.cli.tables import command_of, rows_of
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics, tables
 from atlaskit.evaluation.baselines import METHODS
-from atlaskit.evaluation.costs import Spending
+from atlaskit.evaluation.costs import Spending, cost_of
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
 from atlaskit.evaluation.tables import SHARD, failed, shard, with_retried
 from atlaskit.experiments.runner import run_all
@@ -174,14 +174,18 @@ class _Table:
         ours = ours.assign(source="this run", failed=[_failures(rows) for rows in self.found.values()])
         theirs = pd.DataFrame([vars(each) for each in published(cast(Split, self.split))]).drop(columns="split")
         shown = ["system", "questions", "score", "low", "high", "difference", "difference_low", "difference_high", "p"]
-        cost = [name for name in ("tokens", "calls", "usd") if name in ours]
-        whole = pd.concat([ours, theirs], ignore_index=True)[[*shown, *cost, "failed", "subtitles", "source"]]
+        whole = pd.concat([ours, theirs], ignore_index=True)[[*shown, "tokens", "failed", "subtitles", "source"]]
         whole.to_csv(self.home.with_suffix(".csv"), index=False)
         print(
             f"\n{self.name}, {self.split}: {self.home}.csv, and {self.home}-*.csv, the rows of each system with cards."
         )
         print(f"Differences are those to {to}, question by question.")
         print(whole.to_string(index=False, na_rep="", float_format="{:,.3g}".format))
+        costs = pd.DataFrame([{"system": name, **cost_of(rows)} for name, rows in self.found.items()])
+        path = self.home.with_name(f"{self.home.name}-costs.csv")
+        costs.to_csv(path, index=False)
+        print(f"\nWhat a question costs, with its share of what is paid once a video: {path}")
+        print(costs.set_index("system").T.to_string(na_rep="", float_format="{:,.4g}".format))
 
 
 def _paper(options: argparse.Namespace) -> int:
