@@ -143,6 +143,6 @@ $(VENV)/policy: nano/requirements.txt $(VENV)/notebook
 $(RL)/test: pyproject.toml $(VENV)/test
 	@bash tools/venv "$(BIN)/python" "$(RL)"
 	@NEWEST=1 $(RL)/bin/python tools/install test-rl
-	@$(RL)/bin/python -c "import sys, pathlib; from atlaskit.models.serving import install, progress; \
-		install.add_image_processing(pathlib.Path(sys.prefix), progress.Progress('adding image processors'))"
+	@$(RL)/bin/python -c "import sys, pathlib; from atlaskit.models.serving import install, lock; \
+		install.add_image_processing(pathlib.Path(sys.prefix), lock.Progress('adding image processors'))"
 	@touch $@

@@ -36,9 +36,8 @@ from atlaskit.evaluation import baselines
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.methods.baselines import FramesCall
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
-from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.server import as_model, copies_for, serve
 from atlaskit.runs.result import Result
 from atlasworld import World
 from atlasworld.generator import LONGEST_S

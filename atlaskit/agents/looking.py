@@ -36,8 +36,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, Seen
 from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
-from atlaskit.models.errors import ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, ModelError, Refused, Reply, Usage
 from atlaskit.runs import events
 from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord, paid
 from atlaskit.runs.result import Result
@@ -48,6 +47,8 @@ LOOK_CALLS = 2
 """Attempts of one look: a reply that does not fit its form is corrected once."""
 LASTS_S = 4.0
 """Seconds for which what is looked for is thought to last where the plan does not say."""
+MOST_CLOSER = 2
+"""Times that all is gone through again at half the step, if a review wants to look on."""
 MOST_FAILURES = 2
 """Looks at one stretch that may fail before it is left out."""
 
@@ -113,6 +114,8 @@ class Looking:
     settled_by: Literal["one", "first", "last", "all"] = "all"
     grain_s: float = LASTS_S
     """The step at which all is gone through."""
+    closer: int = 0
+    """How often that step was halved."""
     rounds: int = 0
     verdict: Reply | None = None
     """The reply that answers the question."""
@@ -470,6 +473,8 @@ class Looking:
             self.wishes = ()  # a find makes pointless what was asked for before it
         if conclusion.action == "look":
             self.ask_for(conclusion.look, "review")
+            if not self.wishes and not self.unseen(self.grain_s):
+                self.look_closer()
         self.master.record(
             events.Review,
             outcome,
@@ -530,6 +535,16 @@ class Looking:
         elif not run.is_hopeless and run.meter.can_decide():
             whys = {"explored": "all that was asked for was seen.", "rounds": "its rounds are used up."}
             self.review(over=whys.get(stop, "its budget is used up."))
+
+    def look_closer(self) -> None:
+        """Halve the step of the search, so that all is gone through again, more finely.
+
+        That is what is left to do where all was seen, and the evidence still does not suffice:
+        what lasts shorter than was thought, or what was overlooked. It is done a few times at most.
+        """
+        if self.closer < MOST_CLOSER:
+            self.closer += 1
+            self.grain_s = max(self.grain_s / 2, self.atlas.finest_s)
 
     def ask_for(self, stretches: Iterable[Interval], by: Source) -> None:
         """Add stretches that a reply names to what is to be seen, in its order."""

@@ -43,9 +43,8 @@ from atlaskit.agents.worker import Task, Visit, Worker
 from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
 from atlaskit.environment.question import Span
-from atlaskit.models.errors import ModelError
-from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import Reply
+from atlaskit.models.names import Preset
+from atlaskit.models.protocol import ModelError, Reply
 from atlaskit.runs import events
 from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord
 from atlaskit.runs.result import Result

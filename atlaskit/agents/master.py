@@ -24,8 +24,7 @@ from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.scoring import intervals_iou
 from atlaskit.errors import IllegalAction
-from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import Reply
+from atlaskit.models.protocol import ModelError, Reply, Unreachable
 from atlaskit.runs.events import (
     Call,
     Cite,
@@ -175,8 +174,10 @@ class Master:
                 labels were given and erased, so that no label is given twice.
         """
         for cell in read(DecisionReply, decision.answer).cited:
+            if isinstance(cell, str):
+                continue  # a label whose evidence was erased
             try:
-                state = atlas.act(state, AddToScratchpad((Claim(int(cell), "cited from the root grid"),)))
+                state = atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
             except IllegalAction:
                 continue  # the grid itself shows that the cell is dead or unreadable
         view, found = ViewRecord.of(atlas.observe(state)), state.scratchpad.items

@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Protocol, Self
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.prompts import Call
@@ -21,12 +21,12 @@ from atlaskit.environment.memory import DeadZones, Scratchpad
 from atlaskit.environment.question import ABSENT, Answered, Kind, Question, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.scoring import merged
-from atlaskit.errors import InputError, printable, reason
+from atlaskit.errors import Interrupted, printable, reason
+from atlaskit.guests import DISPLAYS, load, registered
 from atlaskit.models.cached import Cached, CallLog
-from atlaskit.models.errors import ModelError
-from atlaskit.models.named import as_model
-from atlaskit.models.presets import preset_of
-from atlaskit.models.protocol import Model, Reply, Request, Usage, now_s
+from atlaskit.models.names import preset_of
+from atlaskit.models.protocol import Model, ModelError, Reply, Request, Usage, now_s
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.events import Event, Start, Stop
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace, save_manifest
@@ -57,10 +57,6 @@ class Run:
         refusal: The last failure after which every call must fail; None if there was none.
         result: What `end` returned; None before.
     """
-
-    open_display: ClassVar[Callable[[Video, Cache], RunDisplay] | None] = None
-    """Returns a display for a run on a video; what it renders is stored in the cache. A package
-    above sets it: a run knows nothing of notebooks and terminals."""
 
     def __init__(
         self,
@@ -101,8 +97,6 @@ class Run:
         self._display: RunDisplay | None = None
         self._on_event, self._has_warned = on_event, False
         if show:
-            if (open_display := Run.open_display) is None:
-                raise InputError("show=True needs a display, and none is registered; import atlaskit as a whole.")
             self._draw(lambda: setattr(self, "_display", open_display(self.video, store)))
         self.meter = Meter(budget or Budget())  # its clock starts here: opening the video is no part of the run
         self.frames_before = self.video.frames_decoded
@@ -173,9 +167,13 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if (display := self._display) is not None:
             self._draw(lambda: display.on_end(self.result))
+        if kind is KeyboardInterrupt:
+            kept = sum(not call.failure for call in self.model.calls)
+            replies = "1 reply is" if kept == 1 else f"{kept:,} replies are"
+            raise Interrupted(f"stopped; {replies} kept, run it again to go on") from None
 
     def _draw(self, action: Callable[[], None]) -> None:
         """Run an action that must not fail the run; report its first error on stderr."""
@@ -234,6 +232,18 @@ class Run:
         )
         save_manifest(self.result.trace, self.cache)
         return self.result
+
+
+def open_display(video: Video, cache: Cache) -> RunDisplay:
+    """Return a display for a run on a video; what it renders is stored in the cache.
+
+    It is found by its entry point: a run knows nothing of notebooks and terminals.
+
+    Raises:
+        InputError: None is registered, or it cannot be imported.
+    """
+    display: RunDisplay = load(DISPLAYS, next(iter(registered(DISPLAYS)), "live"))(video, cache)
+    return display
 
 
 def prediction(question: Question, decision: DecisionReply) -> Answered:

@@ -31,7 +31,7 @@ LONGEST_THOUGHT = 1600
 """Characters of the reasoning of a reply that holds much else."""
 LONGEST_NOTE = 700
 """Characters of the note on a look, or of what to look for."""
-LONGEST_LINE = 300
+LONGEST_LINE = 240
 """Characters of a description, of which one reply may hold many."""
 MOST_ITEMS = 8
 """Items in one list of cells, evidence or labels to erase."""

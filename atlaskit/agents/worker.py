@@ -25,8 +25,7 @@ from atlaskit.environment.mdp import Traversal
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
-from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, BadReply, ModelError, Refused, Reply, Usage
 from atlaskit.runs.events import ActionRecord, Event, Failure, ShownRecord, Step, ViewRecord, paid
 
 MAX_FAILURES_IN_A_ROW = 2

@@ -27,8 +27,8 @@ from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import VIDEO_HELP, write_image
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
-from atlaskit.models.named import LOCAL_SERVER, as_model
 from atlaskit.models.prices import read_prices
+from atlaskit.models.serving.server import LOCAL_SERVER, as_model
 from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
@@ -50,7 +50,6 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     """Add the `ask` subcommand to the parser."""
     parser = commands.add_parser(
         "ask",
-        help="ask a question about a video",
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_ask)

@@ -42,9 +42,9 @@ from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
 from atlaskit.evaluation.tables import SHARD, failed, shard, with_retried
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
+from atlaskit.models.serving.server import as_model, copies_for
 from atlaskit.models.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -65,7 +65,6 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     """Add the `evaluate` subcommand to the parser."""
     parser = commands.add_parser(
         "evaluate",
-        help="run a method on a benchmark and write the table of results",
         description="If it is interrupted, run the same command again: it continues from the cached replies.",
         epilog=EXAMPLES,
     )

@@ -25,7 +25,7 @@ from atlaskit.evaluation.costs import estimate
 from atlaskit.guests import MODELS, registered
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model
-from atlaskit.models.serving.kept import stop_command
+from atlaskit.models.serving.process import stop_command
 from atlaskit.models.serving.server import Server
 from atlaskit.models.spec import OPTIONS, ModelSpec, add_client_options, is_address, spec_of
 

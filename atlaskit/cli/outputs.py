@@ -16,7 +16,7 @@ from typing import Any
 
 from atlaskit.caching.files import check_writable
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.video.subtitles.clock import checked_time
+from atlaskit.video.subtitles.text import checked_time
 
 
 def count(text: str) -> int:

@@ -36,9 +36,9 @@ from atlaskit.evaluation.costs import Spending, cost_of
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
 from atlaskit.evaluation.tables import SHARD, failed, shard, with_retried
 from atlaskit.experiments.runner import run_all
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.models.serving.server import as_model, copies_for
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -67,7 +67,6 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `paper` subcommand to the parser."""
     parser = commands.add_parser(
         "paper",
-        help="re-run the paper's tables and figures on LongVideoBench or Video-MME",
         description="Uniform sampling, captions, and the search with the paper's settings, on the long videos and on\n"
         "ten hours. If it is interrupted, run the same command again.",
         epilog=EXAMPLES,

@@ -64,7 +64,6 @@ def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     """Add the `merge` and `compare` subcommands to the parser."""
     merge = commands.add_parser(
         "merge",
-        help="join the tables of the shards of an evaluation",
         epilog=MERGE_EXAMPLES,
     )
     merge.set_defaults(run=_merge)
@@ -72,7 +71,6 @@ def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
     add_output(merge, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help="table to write")
     compare = commands.add_parser(
         "compare",
-        help="say how two tables of `evaluate` were made differently, and compare their scores",
         epilog=COMPARE_EXAMPLES,
     )
     compare.set_defaults(run=_compare)

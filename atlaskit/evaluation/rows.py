@@ -18,9 +18,19 @@ from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError
 from atlaskit.evaluation.costs import Spending, TotalReached
-from atlaskit.models.errors import ModelError, ServerError, Unreachable
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, Usage, now_s
+from atlaskit.models.protocol import (
+    CallControl,
+    Model,
+    ModelError,
+    ModelWrapper,
+    Reply,
+    Request,
+    ServerError,
+    Unreachable,
+    Usage,
+    now_s,
+)
 from atlaskit.runs.result import Result, choices_in_words, in_words
 
 COUNTS = (

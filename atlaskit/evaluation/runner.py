@@ -29,9 +29,9 @@ from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threa
 from atlaskit.evaluation.rows import ASIDE, Aside, case_row, failure_row
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.models.client import VLM
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model, computes, now_s
+from atlaskit.models.serving.server import as_model, copies_for
 from atlaskit.runs.result import Result
 
 if TYPE_CHECKING:

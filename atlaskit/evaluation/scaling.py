@@ -38,9 +38,9 @@ from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.evaluation.runner import check_cases, check_settings, json_settings
 from atlaskit.evaluation.statistics import accuracy
 from atlaskit.models.cached import Call
-from atlaskit.models.named import as_model
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, now_s
-from atlaskit.models.serving.hardware import cpuinfo
+from atlaskit.models.serving.plan import cpuinfo
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.trace import save_timings_manifest
 from atlaskit.video.video import Video
 

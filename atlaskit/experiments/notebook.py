@@ -24,7 +24,7 @@ from types import TracebackType
 from typing import Any, TextIO
 
 from atlaskit.errors import AtlasError, InputError
-from atlaskit.models.serving.progress import HEARTBEAT_S, Progress
+from atlaskit.models.serving.lock import HEARTBEAT_S, Progress
 
 CELL_TIMEOUT_S = 3600
 BAR_SIZE = {"TQDM_NCOLS": "100", "TQDM_NROWS": "20"}

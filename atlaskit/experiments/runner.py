@@ -21,7 +21,7 @@ from atlaskit.experiments.page import NotebookRun
 from atlaskit.experiments.report import record_run, write_index
 from atlaskit.guests import MODELS, registered
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import ModelError
 from atlaskit.models.serving.server import serve
 from atlaskit.models.spec import ModelSpec, is_address
 

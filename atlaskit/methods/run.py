@@ -28,9 +28,18 @@ from atlaskit.environment.render import Frame, View
 from atlaskit.environment.tiles import Fit, Look
 from atlaskit.errors import check_whole
 from atlaskit.models.embedding import Embedder
-from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.presets import cell_for, preset_of
-from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Image, Model, ParametricSchema, Reply, Request, Role
+from atlaskit.models.names import cell_for, preset_of
+from atlaskit.models.protocol import (
+    CHARACTERS_A_TOKEN,
+    Image,
+    Model,
+    ModelError,
+    ParametricSchema,
+    Reply,
+    Request,
+    Role,
+    Unreachable,
+)
 from atlaskit.runs.events import Decision, Failure, Turn, paid
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo

@@ -20,13 +20,30 @@ from atlaskit.models.answers import NoAnswer, find_answer
 from atlaskit.models.attempts import CallState
 from atlaskit.models.chat import ChatLine, metrics_url, read_metrics
 from atlaskit.models.completion import Completion, estimated_usage
-from atlaskit.models.dialect import HOSTED, Dialect, check_thinking, dialect_named
-from atlaskit.models.errors import BadReply, ModelError, Refused
+from atlaskit.models.dialect import (
+    HOSTED,
+    Dialect,
+    Payload,
+    build_payload,
+    check_thinking,
+    checked_extra_body,
+    dialect_named,
+    merged,
+    sampling_parameters,
+)
 from atlaskit.models.http import HttpFailure
-from atlaskit.models.identity import is_generic, is_same_model
-from atlaskit.models.payload import Payload, build_payload, checked_extra_body, merged, sampling_parameters
-from atlaskit.models.presets import family_of, preset_named
-from atlaskit.models.protocol import CallControl, Message, Reply, Request, Usage, is_out_of_bounds
+from atlaskit.models.names import family_of, is_generic, is_same_model, preset_named
+from atlaskit.models.protocol import (
+    BadReply,
+    CallControl,
+    Message,
+    ModelError,
+    Refused,
+    Reply,
+    Request,
+    Usage,
+    is_out_of_bounds,
+)
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
 """What replies depend on beside the model, by default."""

@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from atlaskit.errors import InputError, check_positive, check_whole, printable
-from atlaskit.models.dialect import DIALECTS, dialect_named
+from atlaskit.models.dialect import DIALECTS, checked_extra_body, dialect_named
 from atlaskit.models.http import SECRET_NAMES
-from atlaskit.models.payload import checked_extra_body
 
 EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
 """A name of a model, where a message needs one."""

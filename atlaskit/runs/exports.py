@@ -60,7 +60,7 @@ def export(
             only Camtrap-DP has dates.
         clips: A folder in which to cut each stretch as a film with its sound (MP4, at most two
             minutes around its middle); it is created.
-        cache: Where clips are cached; by default the cache that was opened last.
+        cache: Where clips are cached; by default that of the video.
 
     Raises:
         InputError: There is nothing to export, the format cannot hold it, the file cannot be

@@ -326,7 +326,7 @@ class Result:
             form: The name of the format, whatever the file is called.
             recorded_at: When the recording of the video began; only Camtrap-DP has dates.
             clips: A folder in which to cut each stretch as a film with its sound.
-            cache: Where clips are cached; by default the cache that was opened last.
+            cache: Where clips are cached; by default that of the video.
 
         Raises:
             InputError: There is nothing to export, the format cannot hold it, or the file cannot be

@@ -19,7 +19,7 @@ from atlaskit.environment.render import Still
 from atlaskit.errors import InputError, ModelWarning
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.client import VLM
-from atlaskit.models.presets import Preset, preset_named
+from atlaskit.models.names import Preset, preset_named
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlasworld import Oracle, World

@@ -14,7 +14,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.long]
 SETUP = f"""
 import sys, threading; sys.path.insert(0, {str(TESTS)!r})
 import atlaskit as ak
-from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import ModelError
 from atlaskit.models.protocol import Usage
 from atlaskit.video.subtitles import Line, Subtitles
 from support.model_doubles import ATTACK, Spiteful

@@ -23,8 +23,8 @@ import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import declared_in, run_notebook
 from atlaskit.experiments.runner import SCALES
+from atlaskit.models.names import served_name
 from atlaskit.models.serving.server import serve
-from atlaskit.models.serving.weights import served_name
 from atlasworld.nano.model import WEIGHTS
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -16,9 +16,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.cached import PER_VIDEO_STEPS, Call
-from atlaskit.models.errors import Refused, Unreachable
-from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.models.names import Preset
+from atlaskit.models.protocol import MOST_IMAGES, Refused, Unreachable
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video

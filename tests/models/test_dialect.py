@@ -19,11 +19,19 @@ from atlaskit.environment.render import View, view
 from atlaskit.errors import InputError
 from atlaskit.models.cached import reply_key
 from atlaskit.models.client import VLM
-from atlaskit.models.dialect import DIALECTS, HOSTED, OPENAI, PLAIN, VLLM, Dialect, dialect_of
-from atlaskit.models.errors import ModelError
-from atlaskit.models.payload import build_payload, sampling_parameters
-from atlaskit.models.presets import preset_for
-from atlaskit.models.protocol import Message, Request
+from atlaskit.models.dialect import (
+    DIALECTS,
+    HOSTED,
+    OPENAI,
+    PLAIN,
+    VLLM,
+    Dialect,
+    build_payload,
+    dialect_of,
+    sampling_parameters,
+)
+from atlaskit.models.names import preset_for
+from atlaskit.models.protocol import Message, ModelError, Request
 from atlasworld import World
 
 ANSWER = '{"thought":"t","cell":3}'

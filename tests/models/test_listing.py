@@ -17,8 +17,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import ModelWarning, Unrecorded
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import ModelError
-from atlaskit.models.identity import chat_models, first_chat_model, is_generic, is_same_model
+from atlaskit.models.names import chat_models, first_chat_model, is_generic, is_same_model
+from atlaskit.models.protocol import ModelError
 
 WORDS = str.split
 

@@ -31,16 +31,15 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Kind, Question, as_question
 from atlaskit.errors import AtlasError, InputError, printable, reason
-from atlaskit.models.named import as_model
-from atlaskit.models.protocol import Model
+from atlaskit.models.protocol import Model, StoppableModel, Stopped
+from atlaskit.models.serving.server import as_model
 from atlaskit.models.spec import ModelSpec
-from atlaskit.models.stopping import StoppableModel, Stopped
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Sampling, Video
-from atlaskit.viz.live.progress import counts_text, max_calls, run_so_far, usage_of
-from atlaskit.viz.widgets.explorer.drafts import MAX_CHARS, MAX_CHOICES
+from atlaskit.viz.live import counts_text, max_calls, run_so_far, usage_of
+from atlaskit.viz.widgets.explorer.asking import MAX_CHOICES, QUESTION_CHARS
 
 MAX_SESSIONS = 16
 """Most videos that are open at a time; another one closes the one that was used least recently."""
@@ -95,11 +94,12 @@ class Tools:
 
     def open_video(
         self,
-        file: Annotated[str, Field(description="path of a video file", max_length=MAX_CHARS)],
+        file: Annotated[str, Field(description="path of a video file", max_length=QUESTION_CHARS)],
         subtitles: Annotated[
             str | None,
             Field(
-                description='path of a subtitle file, or "embedded" for those inside the video', max_length=MAX_CHARS
+                description='path of a subtitle file, or "embedded" for those inside the video',
+                max_length=QUESTION_CHARS,
             ),
         ] = None,
     ) -> CallToolResult:
@@ -137,7 +137,7 @@ class Tools:
         question: Annotated[str, Field(description="the question about the whole video", max_length=4_000)],
         context: Context[Any, Any],
         choices: Annotated[
-            list[Annotated[str, Field(max_length=MAX_CHARS)]] | None,
+            list[Annotated[str, Field(max_length=QUESTION_CHARS)]] | None,
             Field(description="the possible answers, at least two; none for a free answer", max_length=MAX_CHOICES),
         ] = None,
         kind: Annotated[

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 from atlaskit.errors import InputError
 from atlaskit.evaluation.intervals import SHARES, check_columns, interval
 from atlaskit.evaluation.tables import METHOD_ORDER
-from atlaskit.viz.palette import categorical
-from atlaskit.viz.plots.style import MARKERS
+from atlaskit.viz.plots.style import MARKERS, categorical
 
 if TYPE_CHECKING:
     import pandas as pd
