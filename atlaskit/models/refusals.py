@@ -138,6 +138,9 @@ RULES = (
         IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
         (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
         "{cell}"),
+    Rule("no videos", HELD, r"""
+        trust request mm|MOST 0.{0,20}\bvideo|\bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
+        "start vLLM with --limit-mm-per-prompt '{{\"image\":16,\"video\":1}}' --trust-request-mm-kwargs", True),
     Rule("one image", HELD, r"""
         MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE|one image (per|at a time)
         (multiple|more than (1|one)) images""",
