@@ -42,7 +42,7 @@ TABLES = (("table-1", "long"), ("table-2", "10hr"))
 """The paper's tables, and which questions: on the videos alone, or among ten hours of others."""
 FIGURES = ("03", "04", "05", "06", "08")
 """The notebooks of the paper's Figures 3a, 3b, 4 and 1, and of its error analysis."""
-UNIFORM, VIDEO_RLM = "uniform", "video-rlm"
+UNIFORM, VIDEO_RLM, NATIVE = "uniform", "video-rlm", "native"
 FRAMES = 160
 EXAMPLES = """examples:
   atlaskit paper data/LongVideoBench --model Qwen/Qwen3-VL-8B-Instruct --first 30 --estimate 3"""
@@ -63,6 +63,8 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     told = "folder for tables and figures (default figures/paper)"
     add_output(parser, "--out", default=Path("figures/paper"), metavar="FOLDER", help=told)
     parser.add_argument("--first", type=count, metavar="N", help="ask the first N questions")
+    told = "add a row for native video (a server that takes videos: docs/evaluation.md)"
+    parser.add_argument("--native", action="store_true", help=told)
     parser.add_argument("--hours", type=positive, default=10.0, help="hours of Table 2's videos (default 10)")
     parser.add_argument("--seed", type=int, default=0, help="seed of the positions in ten hours (default 0)")
     parser.add_argument("--parallel", type=count, default=4, help="questions in flight at once (default 4)")
@@ -140,6 +142,8 @@ def _table(
         UNIFORM: partial(evaluate, method=UNIFORM, **{**how, **sampling}),
         VIDEO_RLM: partial(evaluate, method=VIDEO_RLM, **{**how, "search": PAPER}),
     }
+    if options.native:
+        ask[NATIVE] = partial(evaluate, method=NATIVE, **how)
     if options.estimate is not None and not goes_on(options, ask, cases, spending.limits if spending else None):
         return False
     home = options.out / f"{table}-{split}"

@@ -157,7 +157,7 @@ def _check_tokens(result: Result, clip: Footage) -> None:
     counted = result.calls[-1].image_tokens if result.calls else 0
     if 0 < counted < clip.tokens:
         warnings.warn(
-            f"The server counted {counted:,} tokens for frames of {clip.tokens:,}: it makes them smaller, so lower tokens.",
+            f"The server counted {counted:,} tokens for frames of {clip.tokens:,}: it made them smaller. Lower tokens.",
             ModelWarning,
             stacklevel=3,
         )

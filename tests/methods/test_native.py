@@ -77,7 +77,7 @@ def test_frames_keep_to_the_rate_the_cap_and_the_budget(tiny: World) -> None:
 
 def test_a_server_that_makes_frames_smaller_is_told(loop: Loop, tiny: World, cache: Cache) -> None:
     """The stand-in counts 40 tokens of images, whatever it gets."""
-    with pytest.warns(ModelWarning, match="counted 40 tokens for frames of 480"):
+    with pytest.warns(ModelWarning, match="counted 40 tokens for frames of 480: it made"):
         sent(loop, tiny, cache, "vllm", frames=16, size=320)
 
 
