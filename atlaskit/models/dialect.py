@@ -80,8 +80,6 @@ class Dialect:
     None: those of the model's family."""
     image_names: bool = False
     """Whether an image may carry a `uuid` and later be sent as that uuid alone (vLLM)."""
-    videos: bool = False
-    """Whether frames may be sent as a video, with their times (vLLM: `data:video/jpeg`)."""
     counters: bool = False
     """Whether the server publishes its cache counters at /metrics (vLLM)."""
     ranks: int = 1
@@ -124,7 +122,7 @@ OPTIONAL = frozenset({
 })  # fmt: skip
 """The fields that words may set."""
 _DIALECT = TypeAdapter(Dialect)
-VLLM = Dialect("vllm", seed=True, image_names=True, videos=True, counters=True, repeats=None)
+VLLM = Dialect("vllm", seed=True, image_names=True, counters=True, repeats=None)
 OPENAI = Dialect(
     "openai", schema="strict", seed=True, length="max_completion_tokens", no_thinking={"reasoning_effort": "minimal"}
 )
@@ -324,7 +322,7 @@ def build_payload(
     limit = min(max_tokens or request.max_tokens, dialect.most_tokens or math.inf)
     body: dict[str, Any] = {"model": model, dialect.length: limit, **sent}
     body |= {"stream": True, "stream_options": {"include_usage": True}} if dialect.stream else {}
-    if clips and dialect.videos:
+    if clips and dialect.counters:  # vLLM, which alone has counters
         body["media_io_kwargs"] = {"video": _video_facts(clips[0])}
         body["mm_processor_kwargs"] = {"size": {"shortest_edge": 1024, "longest_edge": max(4096, clips[0].pixels)}}
     body["messages"] = [_message(message, dialect, named) for message in messages]
@@ -445,7 +443,7 @@ def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> lis
     if not isinstance(part, Clip):
         return [_image(part, dialect, named)]
     frames = [base64.b64encode(frame).decode() for frame in part.jpegs()]
-    if dialect.videos:
+    if dialect.counters:
         return [{"type": "video_url", "video_url": {"url": f"data:video/jpeg;base64,{','.join(frames)}"}}]
     shown = list[dict[str, Any]]()
     for time_s, frame in zip(part.times_s, frames, strict=True):
