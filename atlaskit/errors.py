@@ -19,7 +19,7 @@
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.
 Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning, SpeechWarning,
-ModelWarning, CacheWarning.
+ModelWarning, CacheWarning. A run that a person interrupts raises Interrupted, a KeyboardInterrupt.
 
 A message states the rule, the value received, and what to do, in one or two sentences.
 """
@@ -83,6 +83,14 @@ class CacheError(AtlasError):
 
 class Unrecorded(CacheError):
     """A replay needs a reply that is not in the cache."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A person has interrupted a run; the message says what is kept of it."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return all that a notebook shows of it: where the run stood is of no use to a person."""
+        return [str(self)]
 
 
 class DamagedVideo(UserWarning):

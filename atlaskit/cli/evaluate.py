@@ -14,27 +14,34 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import guests
-from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.case import MakesModel
+from atlaskit.benchmarks.case import Benchmark, MakesModel
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.like import Like, command_of
-from atlaskit.cli.model import add_model_options, asking, named_model
-from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
-from atlaskit.cli.outputs import TABLES, add_output
-from atlaskit.cli.search import add_search_options, changes_of, search_of
-from atlaskit.cli.tables import rows_of
-from atlaskit.cli.words import count, positive
+from atlaskit.cli.model import (
+    add_budget_options,
+    add_model_options,
+    add_money_options,
+    add_search_options,
+    asking,
+    budget_of,
+    changes_of,
+    goes_on,
+    named_model,
+    search_of,
+)
+from atlaskit.cli.outputs import TABLES, add_output, count, positive
+from atlaskit.cli.tables import Like, command_of, of_card, rows_of
+from atlaskit.environment.question import ABSENT
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
+from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES
-from atlaskit.evaluation.parts import SHARD, failed, shard, with_retried
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
-from atlaskit.evaluation.spending import Spending
+from atlaskit.evaluation.tables import SHARD, failed, shard, with_retried
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model, copies_for
@@ -58,7 +65,6 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     """Add the `evaluate` subcommand to the parser."""
     parser = commands.add_parser(
         "evaluate",
-        help="run a method on a benchmark and write the table of results",
         description="If it is interrupted, run the same command again: it continues from the cached replies.",
         epilog=EXAMPLES,
     )
@@ -140,7 +146,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         raise InputError("Name a dataset and a model: atlaskit evaluate DATASET --model MODEL, or --like CARD.")
     methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
     prices = None if options.prices is None else read_prices(options.prices)
-    spec, cache = named_model(options), Cache(options.cache)
+    spec, cache = named_model(options) if options.like is None else of_card(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
     if (budget := budget_of(options, prices)) is not None:
         settings["budget"] = budget
@@ -177,7 +183,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
-    card = {"command": command_of(options), **({SHARD: part} if part else {})}
+    card = {"command": command_of(options, spec), **({SHARD: part} if part else {})}
     if methods == [VIDEO_RLM]:  # in full, since what "best" names may change
         card["command"] |= {"search": "paper", **search_of(options, vlm, changes).changed()}
     return _write(options.out, found, cases, earlier, card)
@@ -203,8 +209,8 @@ def _write(
         found = {name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)}
     tables.save(table, out)
     if (table["failure"] != "").all() and table["prediction"].isna().all():
-        for reason, number in table["failure"].value_counts().items():
-            print(f"{number} failed: {printable(str(reason))}", file=sys.stderr)
+        for why, number in table["failure"].value_counts().items():
+            print(f"{number} failed: {printable(str(why))}", file=sys.stderr)
         print(f"atlaskit: no question was answered; the rows are in {out}.", file=sys.stderr)
         return 1
     _print(found, cases)
@@ -245,11 +251,11 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
             print(f"\n{name}")
         for by in ("category", None):
             print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
-        if cases.dataset in metrics.METRICS:
+        if cases.dataset in metrics.METRICS or any(case.question.answer == ABSENT for case in cases):
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
-        for reason, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
-            print(f"{number} with a failed call: {printable(str(reason))}")
+        for why, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
+            print(f"{number} with a failed call: {printable(str(why))}")
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
@@ -265,7 +271,8 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
         official = metrics.official(table, cases)
     except InputError as error:
         return f"{cases.dataset}'s own metric is left out: {error}"
-    return f"{cases.dataset}'s own metric:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
+    title = f"{cases.dataset}'s own metric" if cases.dataset in metrics.METRICS else "Rejection"
+    return f"{title}:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
 
 
 def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:

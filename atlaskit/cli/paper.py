@@ -10,21 +10,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.settings import PAPER
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.benchmarks.published import published
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.model import add_model_options, asking, named_model
-from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
-from atlaskit.cli.outputs import add_output
+from atlaskit.cli.model import (
+    add_budget_options,
+    add_model_options,
+    add_money_options,
+    asking,
+    budget_of,
+    goes_on,
+    named_model,
+)
+from atlaskit.cli.outputs import add_output, count, positive
 from atlaskit.cli.tables import rows_of
-from atlaskit.cli.words import count, positive
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics, tables
+from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
-from atlaskit.evaluation.spending import Spending
 from atlaskit.experiments.runner import run_all
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import MOST_IMAGES
@@ -52,7 +58,6 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `paper` subcommand to the parser."""
     parser = commands.add_parser(
         "paper",
-        help="re-run the paper's tables and figures on LongVideoBench or Video-MME",
         description="Uniform sampling, then the search with the paper's settings, on the long videos and on ten hours. "
         "If it is interrupted, run the same command again.",
         epilog=EXAMPLES,

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Unpack
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError
-from atlaskit.evaluation.spending import Spending, TotalReached
+from atlaskit.evaluation.costs import Spending, TotalReached
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import (
     CallControl,

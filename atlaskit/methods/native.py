@@ -18,8 +18,7 @@ from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.image import to_jpeg, unreadable_tile
 from atlaskit.environment.tiles import TILE, Look, read_tiles
 from atlaskit.errors import InputError, ModelWarning, check_positive, check_whole
-from atlaskit.methods.calls import DecisionCall, speech
-from atlaskit.methods.run import MethodRun, method
+from atlaskit.methods.run import DecisionCall, MethodRun, method, speech
 from atlaskit.models.names import Family, family_of, preset_of
 from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result

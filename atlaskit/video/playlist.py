@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from atlaskit.errors import FrameError, InputError
-from atlaskit.video.fingerprint import playlist_fingerprint
+from atlaskit.video.names import playlist_fingerprint
 from atlaskit.video.readers import TIME_STEP_S, Pixels, letterboxed
 from atlaskit.video.shots import Marks
 from atlaskit.video.subtitles import Subtitles
@@ -56,6 +56,7 @@ class Playlist(Video):
             )
             subtitles = Subtitles.merged(list(shifted))
         self.subtitles = subtitles
+        self._cache = self.parts[0]._cache
 
     @property
     def frames_decoded(self) -> int:

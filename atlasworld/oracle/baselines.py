@@ -9,9 +9,9 @@ from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.methods.baselines import CaptionCall, FramesCall
-from atlaskit.methods.calls import EvidenceCall, TextCall
 from atlaskit.methods.native import NativeCall
 from atlaskit.methods.records import ClipCall, StillCall
+from atlaskit.methods.run import EvidenceCall, TextCall
 from atlasworld.oracle.perception import Perception, Replies, decision_reply, describe
 from atlasworld.timeline import WorldEvent
 

@@ -14,7 +14,7 @@ import atlaskit as ak
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import BEST, PAPER, resolve_search
 from atlaskit.caching.cache import Cache
-from atlaskit.cli.search import SETTINGS, add_search_options, changes_of, search_of
+from atlaskit.cli.model import SETTINGS, add_search_options, changes_of, search_of
 from atlaskit.environment.render import Still
 from atlaskit.errors import InputError, ModelWarning
 from atlaskit.evaluation.baselines import METHODS

@@ -15,8 +15,8 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Look
 from atlaskit.methods.baselines import CaptionCall, FramesCall
-from atlaskit.methods.calls import Call, DecisionCall, TextCall
 from atlaskit.methods.native import Footage, NativeCall
+from atlaskit.methods.run import Call, DecisionCall, TextCall
 from atlaskit.models.names import family_of
 from atlaskit.models.protocol import json_schema
 from atlaskit.video.subtitles import Line

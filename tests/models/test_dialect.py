@@ -160,7 +160,7 @@ def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: V
 
 @pytest.mark.parametrize("name", [None, "loop"])
 def test_a_client_that_knows_only_the_address_finds_the_engines(loop: Loop, name: str | None) -> None:
-    """As in a notebook that `atlaskit experiments` runs. Requests without images are spread too."""
+    """As in a notebook that `atlaskit run` runs. Requests without images are spread too."""
     loop.counters = "".join(f'vllm:prompt_tokens_total{{engine="{n}",model_name="loop"}} 0.0\n' for n in range(3))
     vlm = VLM(loop.url, name)
     assert vlm.dialect == replace(VLLM, ranks=3)

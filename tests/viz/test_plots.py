@@ -34,9 +34,9 @@ from atlaskit.evaluation import statistics
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.runs.result import Result
 from atlaskit.viz import plots
-from atlaskit.viz.palette import beside_truth
 from atlaskit.viz.plots import runs
-from atlaskit.viz.plots.fronts import front
+from atlaskit.viz.plots.costs import front
+from atlaskit.viz.plots.style import beside_truth
 from atlasworld import Oracle, World
 
 matplotlib.use("Agg")

@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.errors import InputError
-from atlaskit.evaluation.grouping import SHARES, check_columns
-from atlaskit.evaluation.intervals import interval
+from atlaskit.evaluation.intervals import SHARES, check_columns, interval
 from atlaskit.evaluation.tables import METHOD_ORDER
-from atlaskit.viz.palette import categorical
-from atlaskit.viz.plots.style import MARKERS
+from atlaskit.viz.plots.style import MARKERS, categorical
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,0 +1,310 @@
+"""What the headers of files tell that FFmpeg does not: boxes of MP4 and MOV, elements of Matroska.
+
+* Boxes (ISO 14496-12): several sample descriptions, encryption, fragments, the clean aperture.
+* Elements (RFC 8794, RFC 9559): whether a file is whole and has cues, where bytes of it are lost,
+  and what is cropped.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO, NamedTuple
+
+from av.packet import Packet
+
+CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
+DEEPEST_NESTING, MOST_BOXES = 6, 4096
+SAMPLE_ENTRY = 8 + 8 + 78
+"""Bytes of a sample description and of its first, visual entry before the boxes in it."""
+DOLBY = {b"dvcC", b"dvvC", b"dvwC"}
+"""Boxes of MP4 that tell of Dolby Vision, and names of the same in Matroska."""
+OWN_COLOURS = {5, 10}
+"""Profiles of Dolby Vision whose pictures may be in colours of its own (IPTPQc2)."""
+
+
+class Box(NamedTuple):
+    """A box: its kind, and where its content lies in the file."""
+
+    kind: bytes
+    start: int
+    end: int
+
+
+def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]:
+    """Yield the boxes between two positions, and those in CONTAINER_BOXES."""
+    for _ in range(MOST_BOXES):
+        if start + 8 > end:
+            return
+        file.seek(start)
+        size, kind = struct.unpack(">I4s", file.read(8))
+        header = 8
+        if size == 1:
+            (size,), header = struct.unpack(">Q", file.read(8)), 16
+        size = end - start if size == 0 else size
+        if size < header:
+            return
+        box = Box(kind, start + header, min(start + size, end))
+        yield box
+        if kind in CONTAINER_BOXES and depth < DEEPEST_NESTING:
+            yield from boxes(file, box.start, box.end, depth + 1)
+        start += size
+
+
+def has_several_descriptions(path: Path) -> bool:
+    """Tell whether a track of an MP4 or MOV file has several sample descriptions.
+
+    Its samples then need several decoders.
+    """
+    return _has(path, lambda file, box: box.kind == b"stsd" and _big_endian(file, box.start + 4) > 1)
+
+
+def is_encrypted_mp4(path: Path) -> bool:
+    """Tell whether the samples of an MP4 are encrypted (`encv`, ISO 23001-7; `drmi` of iTunes)."""
+    return _has(path, lambda file, box: box.kind == b"stsd" and _four(file, box.start + 12) in (b"encv", b"drmi"))
+
+
+def codec_of_track(path: Path, number: int) -> str | None:
+    """Return the four letters by which an MP4 names the codec of a track; None if it does not."""
+    with suppress(OSError, struct.error, UnicodeDecodeError), path.open("rb") as file:
+        for box in boxes_of_track(file, number):
+            if box.kind == b"stsd":
+                return _four(file, box.start + 12).decode("ascii")
+    return None
+
+
+def is_fragmented(path: Path) -> bool:
+    """Tell whether an MP4 or MOV file consists of fragments, each with times of its own."""
+    return _has(path, lambda _, box: box.kind == b"moof")
+
+
+def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
+    """Yield the header, a box `tkhd` (ISO 14496-12, 8.3.2), of the track with an id, and its boxes.
+
+    The boxes in its first sample description, which is that of pictures, follow that of all.
+    """
+    is_track = False
+    for box in boxes(file, 0, file.seek(0, 2)):
+        if box.kind == b"tkhd":
+            file.seek(box.start)
+            is_track = _big_endian(file, box.start + (20 if file.read(1) == b"\x01" else 12)) == number
+        if is_track:
+            yield box
+        if is_track and box.kind == b"stsd":
+            yield from boxes(file, box.start + SAMPLE_ENTRY, box.end)
+
+
+def _has(path: Path, is_wanted: Callable[[BinaryIO, Box], bool]) -> bool:
+    """Tell whether a file has such a box; False if that cannot be read."""
+    with suppress(OSError, struct.error), path.open("rb") as file:
+        return any(is_wanted(file, box) for box in boxes(file, 0, path.stat().st_size))
+    return False
+
+
+def _big_endian(file: BinaryIO, at: int) -> int:
+    return int.from_bytes(_four(file, at), "big")
+
+
+def _four(file: BinaryIO, at: int) -> bytes:
+    file.seek(at)
+    (found,) = struct.unpack("4s", file.read(4))
+    return bytes(found)
+
+
+HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
+TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
+CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
+TRACK_TYPE, TRACK_CODEC, ADDITIONS, ADDED_TYPE, ADDED_DATA = 0x83, 0x86, 0x41E4, 0x41E7, 0x41ED
+READ_TYPES = {1, 2, 0x11, 0x21}
+"""Types of tracks that FFmpeg numbers: pictures, sound, subtitles and metadata, but no buttons."""
+CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
+MOST_ELEMENTS, SEEK_HEAD_BYTES = 1 << 16, 1 << 12
+BETWEEN_BLOCKS_BYTES = 96
+"""Bytes that a file may have between two packets; its own headers take about 20. If there are more,
+they must be whole elements."""
+BLOCK_HEADER = 4
+"""Bytes of a block before its frame."""
+
+
+def fault_of_elements(path: Path) -> str | None:
+    """Return what a Matroska file lacks: it is not a single one, not whole, or has no cues."""
+    with suppress(OSError, struct.error), path.open("rb") as file:
+        outer = list(islice(_within(file, 0, file.seek(0, 2)), 3))
+        if [element.kind for element in outer] == [HEADER, SEGMENT, HEADER]:
+            return "consists of several files"
+        for segment in outer[1:2]:
+            if not segment.is_whole:
+                return "is cut off"
+            for child in _within(file, segment.start, segment.end):
+                file.seek(child.start)
+                head = file.read(min(SEEK_HEAD_BYTES, child.end - child.start)) if child.kind == SEEK_HEAD else b""
+                if child.kind == CUES or CUES.to_bytes(4) in head:
+                    return None
+                if child.kind == CLUSTER:
+                    break
+    return "has no index"
+
+
+def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
+    """Return when the last block of the track at `index` ends, in ticks, by the headers of blocks.
+
+    Args:
+        path: The file.
+        start: The byte of a cluster; blocks are looked at from there on.
+        index: The track.
+        frame_ticks: Length of a block that does not give its own.
+
+    Raises:
+        OSError, struct.error, ValueError: The file cannot be read, or is damaged.
+    """
+    base, ends, is_own = 0, list[int](), False
+    with path.open("rb") as file:
+        size, wanted = file.seek(0, 2), _value(file, _fields(file, index), TRACK_NUMBER)
+        while start < size:
+            (element,) = islice(_within(file, start, size), 1)
+            start = element.start if element.kind in (CLUSTER, GROUP) else element.end
+            file.seek(element.start)
+            if element.kind == CLUSTER_TIME:
+                base = _unsigned(file, element)
+            elif element.kind in (BLOCK, SIMPLE_BLOCK):
+                is_own = _number(file)[0] == wanted
+                ends += [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
+            elif element.kind == BLOCK_LENGTH and is_own:
+                ends[-1] += _unsigned(file, element) - frame_ticks
+            elif element.kind == SEGMENT or not element.is_whole:
+                raise struct.error("a file that is cut off")
+    return max(ends)
+
+
+def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
+    """Tell whether pictures are in Dolby Vision with colours that no other screen shows.
+
+    Args:
+        path: The file.
+        kind: Family of its format: "mov", "matroska", …
+        number: The id of its track.
+        index: The place of the track.
+    """
+    with suppress(OSError, struct.error), path.open("rb") as file:
+        start = 0
+        if kind == "mov":
+            start = next((box.start for box in boxes_of_track(file, number) if box.kind in DOLBY), 0)
+        elif kind == "matroska":
+            added = _fields(file, index, ADDITIONS)
+            is_dolby = _value(file, added, ADDED_TYPE).to_bytes(8)[-4:] in DOLBY
+            start = added[ADDED_DATA].start if is_dolby and ADDED_DATA in added else 0
+        if start:  # of two bytes of version, a profile in seven bits, …, and what others can show
+            file.seek(start)
+            head = file.read(5)
+            return len(head) == 5 and head[2] >> 1 in OWN_COLOURS and head[4] >> 4 == 0
+    return False
+
+
+class Holes:
+    """Finds where bytes of a file belong to no packet and no whole element: packets are lost."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._end = self._block = -1
+
+    def is_before(self, packet: Packet[Any]) -> bool:
+        """Tell whether packets are lost between the packet of the last call and the next one."""
+        if packet.pos is None or not packet.size:
+            return False
+        end, block = self._end, self._block
+        # The frames of one block ("lacing") all have the block's position.
+        self._end, self._block = (end if packet.pos == block else packet.pos) + packet.size, packet.pos
+        if end < 0 or packet.pos - end <= BETWEEN_BLOCKS_BYTES:
+            return False
+        with self._path.open("rb") as file:
+            return not are_elements(file, end + BLOCK_HEADER, packet.pos)
+
+
+def are_elements(file: BinaryIO, start: int, end: int) -> bool:
+    """Tell whether only whole elements, and headers of those around, lie between two bytes."""
+    size = file.seek(0, 2)
+    try:
+        while start < end:
+            (element,) = islice(_within(file, start, size), 1)
+            is_around = element.kind in (CLUSTER, GROUP) or element.end > end
+            start = element.start if is_around else element.end
+    except (struct.error, ValueError):
+        return False
+    return start == end
+
+
+class _Element(NamedTuple):
+    kind: int
+    start: int
+    end: int
+    is_whole: bool = True
+
+
+def crop_of(file: BinaryIO, index: int) -> tuple[int, int, int, int]:
+    """Return the pixels of the track at `index` that are not shown, left, top, right and bottom.
+
+    Raises:
+        OSError: The file cannot be read.
+        struct.error: The header is damaged or cut off.
+    """
+    video = _fields(file, index, VIDEO)
+    left, top, right, bottom = (_value(file, video, kind) for kind in CROPS)
+    return left, top, right, bottom
+
+
+def _fields(file: BinaryIO, index: int, *inside: int) -> dict[int, _Element]:
+    """Return the fields of the track at `index`, or of an element in it, by their kinds."""
+    around: Iterable[_Element] = [_Element(HEADER, 0, file.seek(0, 2))]
+    for kind in (SEGMENT, TRACKS, TRACK_ENTRY):
+        around = _inside(file, around, kind)
+    around = islice((entry for entry in around if _is_read(file, entry)), index, index + 1)
+    for kind in inside:
+        around = _inside(file, around, kind)
+    return {field.kind: field for each in around for field in _within(file, each.start, each.end)}
+
+
+def _is_read(file: BinaryIO, entry: _Element) -> bool:
+    fields = {field.kind: field for field in _within(file, entry.start, entry.end)}
+    return TRACK_CODEC in fields and _value(file, fields, TRACK_TYPE) in READ_TYPES
+
+
+def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:
+    return _unsigned(file, fields[kind]) if kind in fields else 0
+
+
+def _inside(file: BinaryIO, around: Iterable[_Element], kind: int) -> Iterator[_Element]:
+    """Yield the elements of a kind right inside others."""
+    return (child for each in around for child in _within(file, each.start, each.end) if child.kind == kind)
+
+
+def _within(file: BinaryIO, start: int, end: int) -> Iterator[_Element]:
+    """Yield the elements between two positions."""
+    for _ in range(MOST_ELEMENTS):
+        if start + 2 > end:
+            return
+        file.seek(start)
+        kind, _ = _number(file, keeps_marker=True)
+        size, is_unknown = _number(file)
+        content = file.tell()
+        start = end if is_unknown else content + size
+        yield _Element(kind, content, min(start, end), is_unknown or start <= end)
+
+
+def _number(file: BinaryIO, keeps_marker: bool = False) -> tuple[int, bool]:
+    """Return a number of variable length, and whether all its bits are set: an unknown size."""
+    (first,) = struct.unpack("B", file.read(1))
+    length = 9 - first.bit_length()
+    rest = file.read(length - 1)
+    if length > 8 or len(rest) < length - 1:
+        raise struct.error("a damaged number")
+    marker = 1 << (8 - length)
+    number = int.from_bytes(bytes([first if keeps_marker else first - marker]) + rest, "big")
+    return number, number == (1 << 7 * length) - 1
+
+
+def _unsigned(file: BinaryIO, element: _Element) -> int:
+    file.seek(element.start)
+    return int.from_bytes(file.read(min(8, element.end - element.start)), "big")
