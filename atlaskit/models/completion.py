@@ -346,7 +346,7 @@ def _usage(counts: Mapping[str, Any]) -> Usage:
         calls=1,
         prompt_tokens=prompt,
         cached_tokens=min(prompt, cached),
-        image_tokens=min(prompt, _count(images, "image", "image_tokens")),
+        image_tokens=min(prompt, _count(images, "image", "image_tokens") + _count(images, "video", "video_tokens")),
         completion_tokens=completion,
         reasoning_tokens=thought,
     )
