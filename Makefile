@@ -37,7 +37,7 @@ help: ## List the targets
 
 demo: $(VENV)/notebook ## Run the quickstart notebook on nano, served by vLLM; MODEL=oracle needs no vLLM
 	@$(TIMED) "quickstart notebook" $(BIN)/atlaskit run notebooks/01_quickstart.ipynb --out figures \
-		$(if $(MODEL),-p model "$(or $(filter nano,$(MODEL)),$(realpath $(MODEL)),$(MODEL))")
+		$(if $(MODEL),--model "$(or $(filter nano,$(MODEL)),$(realpath $(MODEL)),$(MODEL))")
 	@echo "Open $(CURDIR)/figures/01_quickstart.html"
 
 test: $(VENV)/test ## Run the short tests, on up to four cores; JOBS=1 for one process
@@ -74,8 +74,8 @@ lint: $(VENV)/test ## Check style, types, page scripts, imports between packages
 
 experiments: $(VENV)/notebook ## Run all notebooks headless: SCALE=smoke|small|full ONLY=03,08 MODEL=oracle SEEDS=selection DATA=folder WORKERS=8 REPLAY=1
 	@$(if $(REPLAYS),$(BIN)/atlaskit cache --cache cache import recordings/*.jsonl.xz)
-	@$(TIMED) "all notebooks" $(BIN)/atlaskit experiments --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
-		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),--seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),--workers "$(WORKERS)") $(if $(REPLAYS),--replay)
+	@$(TIMED) "all notebooks" $(BIN)/atlaskit run --scale "$(SCALE)" $(if $(ONLY),--only "$(ONLY)") \
+		$(if $(MODEL),--model "$(MODEL)") $(if $(SEEDS),-p seeds "$(SEEDS)") $(if $(DATA),--data "$(DATA)") $(if $(WORKERS),-p workers "$(WORKERS)") $(if $(REPLAYS),--replay)
 
 paper: $(VENV)/notebook ## Re-run the paper's tables and figures on a dataset: DATA=folder MODEL=Qwen/Qwen3-VL-8B-Instruct FIRST=30 ARGS="--total-tokens 2000000"
 	@$(if $(and $(DATA),$(MODEL)),,echo "Name a dataset's folder and a model: make paper DATA=data/LongVideoBench MODEL=Qwen/Qwen3-VL-8B-Instruct" >&2; exit 2)
@@ -143,6 +143,6 @@ $(VENV)/policy: nano/requirements.txt $(VENV)/notebook
 $(RL)/test: pyproject.toml $(VENV)/test
 	@bash tools/venv "$(BIN)/python" "$(RL)"
 	@NEWEST=1 $(RL)/bin/python tools/install test-rl
-	@$(RL)/bin/python -c "import sys, pathlib; from atlaskit.models.serving import install, progress; \
-		install.add_image_processing(pathlib.Path(sys.prefix), progress.Progress('adding image processors'))"
+	@$(RL)/bin/python -c "import sys, pathlib; from atlaskit.models.serving import install, lock; \
+		install.add_image_processing(pathlib.Path(sys.prefix), lock.Progress('adding image processors'))"
 	@touch $@

@@ -9,17 +9,17 @@
     ├── CacheError            a cache directory or a recording cannot be used
     │   ├── Unrecorded        a replay needs a reply that is not in the cache
     │   └── Forked            a forked process uses a cache of its parent [caching.folder]
-    ├── ServerError           a model server cannot be started, or died [models.errors]
-    ├── ModelError            a model call failed, retries included [models.errors]
-    │   ├── Unreachable       nothing answers at the endpoint [models.errors]
-    │   ├── Refused           the endpoint rejects the request [models.errors]
-    │   └── BadReply          the reply does not fit the schema [models.errors]
+    ├── ServerError           a model server cannot be started, or died [models.protocol]
+    ├── ModelError            a model call failed, retries included [models.protocol]
+    │   ├── Unreachable       nothing answers at the endpoint [models.protocol]
+    │   ├── Refused           the endpoint rejects the request [models.protocol]
+    │   └── BadReply          the reply does not fit the schema [models.protocol]
     ├── EvaluationStopped     the model refuses all questions alike [evaluation.runner]
     └── NotebookError         a notebook fails when it runs headless [experiments.notebook]
 
 A class is defined in this module unless the tree names another module of atlaskit in brackets.
 Conditions that allow atlaskit to go on are warnings: DamagedVideo, SubtitleWarning, SpeechWarning,
-ModelWarning, CacheWarning.
+ModelWarning, CacheWarning. A run that a person interrupts raises Interrupted, a KeyboardInterrupt.
 
 A message states the rule, the value received, and what to do, in one or two sentences.
 """
@@ -83,6 +83,14 @@ class CacheError(AtlasError):
 
 class Unrecorded(CacheError):
     """A replay needs a reply that is not in the cache."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """A person has interrupted a run; the message says what is kept of it."""
+
+    def _render_traceback_(self) -> list[str]:
+        """Return all that a notebook shows of it: where the run stood is of no use to a person."""
+        return [str(self)]
 
 
 class DamagedVideo(UserWarning):

@@ -2,10 +2,11 @@
 
 | group | what an entry point leads to |
 |---|---|
-| `atlaskit.models` | a `models.presets.Shipped`: `ak.serve` and `vlm=` take its name |
+| `atlaskit.models` | a `models.names.Shipped`: `ak.serve` and `vlm=` take its name |
 | `atlaskit.benchmarks` | a function that returns a `Benchmark` for `atlaskit evaluate` |
 | `atlaskit.oracles` | `oracle(world, miss, confuse)`: the `Model` that knows a case's world |
 | `atlaskit.worlds` | a `gym.tasks.MakesWorlds`: what `atlaskit.gym` draws |
+| `atlaskit.displays` | what draws `ask(show=True)`: the kit's own, `viz.live` |
 
 The oracle of a benchmark is registered by the benchmark's name; each that it makes is called
 "oracle:" and its world. "Add to the kit" in the documentation has an example.
@@ -26,6 +27,7 @@ MODELS = "atlaskit.models"
 BENCHMARKS = "atlaskit.benchmarks"
 ORACLES = "atlaskit.oracles"
 WORLDS = "atlaskit.worlds"
+DISPLAYS = "atlaskit.displays"
 
 
 @cache

@@ -44,6 +44,8 @@ PARTS, NESTING = 500_000, 32
 """Lists and objects in JSON, each of which takes up to 200 bytes of memory, and their levels.
 
 Ten hours have 20,000 lines, and an event of a run ten parts."""
+FILE = 128 << 20
+"""A file of a run, a table or its card: ten hours with ten thousand calls are 30 MB."""
 COMMAS, TABLE_ROWS = 10_000, 1_000_000
 """Commas of a line of a CSV, since a million columns take minutes, and its rows; counts."""
 UNPACKED, VALUES = 32 << 20, 2_000_000

@@ -26,6 +26,7 @@ from tqdm import tqdm
 import atlasworld as aw
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.prompts import DecisionCall, ProbeCall, ReviewCall, StepCall
+from atlaskit.agents.replies import StepReply, read
 from atlaskit.agents.schemas import to_action
 from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
@@ -35,9 +36,8 @@ from atlaskit.evaluation import baselines
 from atlaskit.evaluation.intervals import interval
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.methods.baselines import FramesCall
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request
-from atlaskit.models.serving.server import serve
+from atlaskit.models.serving.server import as_model, copies_for, serve
 from atlaskit.runs.result import Result
 from atlasworld import World
 from atlasworld.generator import LONGEST_S
@@ -104,7 +104,7 @@ def compare(request: Request, reply: Reply, teacher: Expert) -> Iterator[tuple[s
             if wanted := {ranked.cell for ranked in expected.top}:
                 yield "probe recall", len(wanted & {ranked.cell for ranked in answer.top}) / len(wanted)
         case StepCall():
-            action, expected_action = to_action(answer), to_action(expected)
+            action, expected_action = (to_action(read(StepReply, each).action) for each in (answer, expected))
             yield "same action type", float(type(action) is type(expected_action))
             yield "same action", float(_without_wording(action) == _without_wording(expected_action))
             if isinstance(action, AddToScratchpad):

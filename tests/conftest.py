@@ -78,6 +78,12 @@ def unmeasured() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def own_data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Notes lie in a folder of the test, also those of its processes."""
+    monkeypatch.setenv("ATLASKIT_DATA", str(tmp_path / "data"))
+
+
 @pytest.fixture
 def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")

@@ -22,8 +22,8 @@ from support.datasets import mlvu_row, write_json
 
 import atlaskit as ak
 from atlaskit import limits
-from atlaskit.benchmarks.datasets.lines import read_parquet
 from atlaskit.benchmarks.datasets.registry import DATASETS
+from atlaskit.benchmarks.datasets.rows import read_parquet
 from atlaskit.caching.keys import KINDS
 from atlaskit.errors import AtlasError, InputError
 from atlaskit.evaluation import tables
@@ -184,7 +184,7 @@ UNPACKING = """
 import resource, sys
 from pathlib import Path
 import pyarrow.parquet
-from atlaskit.benchmarks.datasets.lines import read_parquet
+from atlaskit.benchmarks.datasets.rows import read_parquet
 memory = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 before = memory()
 try:

@@ -29,8 +29,7 @@ from atlaskit.agents.run import Run
 from atlaskit.agents.schemas import Confidence, one_of, reply_model
 from atlaskit.agents.worker import Task, Worker
 from atlaskit.environment.memory import DeadZones
-from atlaskit.models.dialect import HOSTED, VLLM
-from atlaskit.models.payload import build_payload, sampling_parameters
+from atlaskit.models.dialect import HOSTED, VLLM, build_payload, sampling_parameters
 from atlaskit.models.protocol import CallControl, Message, Reply, Request, Transit, Usage
 from atlaskit.models.serving import install
 from atlasworld import World

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from atlaskit.viz.walk import assets
+from atlaskit.viz.walk.page import PAGE, script
 from atlaskit.viz.widgets import bridge
 
 ROOT = Path(__file__).parents[1]
@@ -45,8 +45,8 @@ class Finding:
 def page_scripts() -> dict[str, str]:
     """Return the script of each page, by the name of the page."""
     scripts = {name: bridge.page(name)[0] for name in ("explorer", "viewer", "runtable")}
-    alone = (ROOT / "atlaskit/viz/standalone/start.js").read_text(encoding="utf-8")  # imports the explorer's page
-    return {"walk": assets.script(*assets.PAGE), "standalone": alone, **scripts}
+    alone = (ROOT / "atlaskit/viz/widgets/standalone.js").read_text(encoding="utf-8")  # imports the explorer's page
+    return {"walk": script(*PAGE), "standalone": alone, **scripts}
 
 
 def script_files() -> dict[str, str]:

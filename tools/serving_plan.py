@@ -10,6 +10,7 @@ import re
 import sys
 from pathlib import Path
 
+from atlaskit.environment.tiles import sheet_size
 from atlaskit.errors import InputError
 from atlaskit.models.serving.plan import CARDS_GB, Plan, best_of_cards, plan, published
 
@@ -19,7 +20,7 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "models.md")
 
 def cards() -> str:
     """Return the largest model of each card, as rows of a table."""
-    rows = [f"| a GPU of {each.gb:g} GB | `{each.model}`{_how(each)} |" for each in best_of_cards()]
+    rows = [f"| a GPU of {each.gb:g} GB | `{each.model}`{_how(each)} |" for each in best_of_cards(sheet_size)]
     return "\n".join(["| hardware | model |", "|---|---|", *reversed(rows)])
 
 
@@ -39,7 +40,7 @@ def _how(each: Plan) -> str:
 
 def _fitting(name: str, gb: float) -> str:
     try:
-        found = plan(name, gb)
+        found = plan(name, gb, sheet_size)
     except InputError:
         return "–"
     return f"{found.conversations}{_how(found)}"

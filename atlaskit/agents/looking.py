@@ -22,9 +22,10 @@ from typing import Any, Literal, NamedTuple
 
 from atlaskit.agents.budget import Allotment
 from atlaskit.agents.loop import Stop
-from atlaskit.agents.master import Master, labels_to_erase
+from atlaskit.agents.master import Master
 from atlaskit.agents.prompts import LookCall, PlanCall, VerdictCall
 from atlaskit.agents.prompts.looks import Known, Note
+from atlaskit.agents.replies import Interval, KeptCell, LookReply, PlanReply, VerdictReply, read
 from atlaskit.agents.run import request_for
 from atlaskit.agents.schemas import AbsentAnswer, decision_schema
 from atlaskit.agents.scouts import Survey
@@ -35,8 +36,7 @@ from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, Seen
 from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
-from atlaskit.models.errors import ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, ModelError, Refused, Reply, Usage
 from atlaskit.runs import events
 from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord, paid
 from atlaskit.runs.result import Result
@@ -47,6 +47,8 @@ LOOK_CALLS = 2
 """Attempts of one look: a reply that does not fit its form is corrected once."""
 LASTS_S = 4.0
 """Seconds for which what is looked for is thought to last where the plan does not say."""
+MOST_CLOSER = 2
+"""Times that all is gone through again at half the step, if a review wants to look on."""
 MOST_FAILURES = 2
 """Looks at one stretch that may fail before it is left out."""
 
@@ -112,6 +114,8 @@ class Looking:
     settled_by: Literal["one", "first", "last", "all"] = "all"
     grain_s: float = LASTS_S
     """The step at which all is gone through."""
+    closer: int = 0
+    """How often that step was halved."""
     rounds: int = 0
     verdict: Reply | None = None
     """The reply that answers the question."""
@@ -190,7 +194,7 @@ class Looking:
         if isinstance(outcome, ModelError):
             self.master.record(events.Plan, outcome, {"view": ViewRecord.of(root)})
             return
-        answer = outcome.answer
+        answer = read(PlanReply, outcome.answer)
         (found,) = self.kept(answer.keep, [root])
         self.search_task = answer.search_task
         self.settled_by = answer.settled_by
@@ -329,7 +333,7 @@ class Looking:
             is_refused = isinstance(outcome, Refused)
             refusal = str(outcome) if outcome.is_final else ""
             return Look(tuple(grids), failure, is_silent=not is_refused, is_refused=is_refused, refusal=refusal)
-        answer = outcome.answer
+        answer = read(LookReply, outcome.answer)
         evidence = self.kept(answer.keep, sheets)
         event = events.Look(
             **place,
@@ -343,7 +347,7 @@ class Looking:
         self.run.emit(event)
         return Look(tuple(grids), event, evidence)
 
-    def kept(self, claims: Iterable[Any], sheets: Sequence[Observation]) -> tuple[tuple[Evidence, ...], ...]:
+    def kept(self, claims: Iterable[KeptCell], sheets: Sequence[Observation]) -> tuple[tuple[Evidence, ...], ...]:
         """Return the frames of each sheet that a reply keeps, without unreadable ones."""
         by_number = {each.view.first + cell.index: (each, cell.index) for each in sheets for cell in each.view.cells}
         found: dict[int, list[Evidence]] = {each.view.first: [] for each in sheets}
@@ -397,7 +401,8 @@ class Looking:
         is_searched = not self.seen.unseen(start_s, end_s, self.grain_s)
         dead_s = self.dead_zones.outside(start_s, end_s) if is_searched else ()
         zones = self.dead_zones.add_all(dead_s)
-        cells = [(item.start_s, item.end_s) for item in self.scratchpad]
+        near = [item for item in self.scratchpad if item.start_s < end_s and start_s < item.end_s]
+        cells = [(item.start_s, item.end_s) for item in near]  # those elsewhere were taken out before
         alive_s = tuple(cell for cell in cells if zones.within(*cell).intervals)
         self.dead_zones = zones.without_all(alive_s)
         report = events.Report(
@@ -456,8 +461,9 @@ class Looking:
         if isinstance(outcome, ModelError):
             self.master.record(events.Review, outcome, shown)
             return
-        answer, conclusion = outcome.answer, outcome.answer.conclusion
-        erased = tuple(labels_to_erase(answer)) if len(pad) else ()
+        answer = read(VerdictReply, outcome.answer)
+        conclusion = answer.conclusion
+        erased = tuple(answer.labels_to_erase) if len(pad) else ()
         self.scratchpad = pad.erase(erased)
         self.judged, self.unfollowed = self.matter, ()
         is_answer = conclusion.action != "look"
@@ -467,13 +473,15 @@ class Looking:
             self.wishes = ()  # a find makes pointless what was asked for before it
         if conclusion.action == "look":
             self.ask_for(conclusion.look, "review")
+            if not self.wishes and not self.unseen(self.grain_s):
+                self.look_closer()
         self.master.record(
             events.Review,
             outcome,
             shown,
             reasoning=answer.reasoning,
             choices=[],
-            conclusion=conclusion.model_dump(),
+            conclusion=conclusion.model_dump(mode="json", exclude_unset=True),
             sufficient=is_answer and not over,
             erased=erased,
             dead_s=(),
@@ -488,9 +496,11 @@ class Looking:
 
         An answer without evidence makes the cells of the root sheet that it cites evidence.
         """
-        question, conclusion = self.run.question, review.answer.conclusion
+        question = self.run.question
+        said = read(VerdictReply, review.answer)
+        conclusion = said.conclusion
         if conclusion.action == "not_there":
-            absent = replace(review, answer=AbsentAnswer(reasoning=review.answer.reasoning), usage=Usage())
+            absent = replace(review, answer=AbsentAnswer(reasoning=said.reasoning), usage=Usage())
             self.master.record(events.Decision, absent, shown, answer=absent.answer.model_dump())
             return absent
         schema = decision_schema(
@@ -500,8 +510,8 @@ class Looking:
             call.frames,
             has_several=question.several,
         )
-        fields = conclusion.model_dump(exclude={"action", "sure"})
-        answer = schema.model_validate({"reasoning": review.answer.reasoning, **fields})
+        fields = conclusion.model_dump(exclude={"action", "sure"}, exclude_unset=True)
+        answer = schema.model_validate({"reasoning": said.reasoning, **fields})
         decision = replace(review, answer=answer, usage=Usage())
         if (self.search.votes or 1) > 1:
             return decision  # the votes are the decision
@@ -526,7 +536,17 @@ class Looking:
             whys = {"explored": "all that was asked for was seen.", "rounds": "its rounds are used up."}
             self.review(over=whys.get(stop, "its budget is used up."))
 
-    def ask_for(self, stretches: Iterable[Any], by: Source) -> None:
+    def look_closer(self) -> None:
+        """Halve the step of the search, so that all is gone through again, more finely.
+
+        That is what is left to do where all was seen, and the evidence still does not suffice:
+        what lasts shorter than was thought, or what was overlooked. It is done a few times at most.
+        """
+        if self.closer < MOST_CLOSER:
+            self.closer += 1
+            self.grain_s = max(self.grain_s / 2, self.atlas.finest_s)
+
+    def ask_for(self, stretches: Iterable[Interval], by: Source) -> None:
         """Add stretches that a reply names to what is to be seen, in its order."""
         self.wishes += self.wished([(each.start_s, each.end_s) for each in stretches], by)
 

@@ -25,8 +25,9 @@ from functools import partial
 from typing import Literal, NamedTuple
 
 from atlaskit.agents.budget import Limit
-from atlaskit.agents.master import Master, follow, is_sufficient, labels_to_erase
+from atlaskit.agents.master import Master, follow
 from atlaskit.agents.prompts import ProbeCall, ReviewCall, TaskCall
+from atlaskit.agents.replies import ProbeReply, ReviewReply, TaskReply, read
 from atlaskit.agents.scouts import Survey
 from atlaskit.agents.settings import Search
 from atlaskit.agents.strategies import (
@@ -42,9 +43,8 @@ from atlaskit.agents.worker import Task, Visit, Worker
 from atlaskit.environment.atlas import Atlas, Observation
 from atlaskit.environment.memory import DeadZones, Scratchpad, gaps
 from atlaskit.environment.question import Span
-from atlaskit.models.errors import ModelError
-from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import Reply
+from atlaskit.models.names import Preset
+from atlaskit.models.protocol import ModelError, Reply
 from atlaskit.runs import events
 from atlaskit.runs.events import SheetRecord, UnfollowedRecord, ViewRecord
 from atlaskit.runs.result import Result
@@ -168,13 +168,17 @@ class Loop:
         is breadth-first. If the call fails, the question itself is the search task, and the search
         is depth-first. Then scouts say where to look first.
         """
-        question, strategy = self.run.question, resolve_strategy(self.search.traversal)
+        question = self.run.question
+        strategy = resolve_strategy(self.search.traversal)
         if strategy is None and question.kind == "summary":
             strategy = STRATEGIES["bfs"]
         outcome = self.master.ask(TaskCall(question, strategy is None))
-        self.search_task = question.text if isinstance(outcome, ModelError) else outcome.answer.search_task
+        task = TaskReply(search_task=question.text)
+        if isinstance(outcome, Reply):
+            task = read(TaskReply, outcome.answer)
+        self.search_task = task.search_task
         if strategy is None:
-            strategy = STRATEGIES["dfs" if isinstance(outcome, ModelError) else outcome.answer.traversal]
+            strategy = STRATEGIES[task.traversal]
         traversal = strategy_name(strategy)
         self.master.record(events.Task, outcome, {}, search_task=self.search_task, traversal=traversal)
         for event in self.survey.record(self.search_task, self.atlas.root):
@@ -196,12 +200,16 @@ class Loop:
 
     def rank(self, probe: Probe) -> bool:
         """Rank the frontier by the scores of a probe; return whether it was answered."""
-        outcome, frontier, scores, reasoning = probe.outcome, self.frontier, dict[int, float](), ""
+        outcome = probe.outcome
+        frontier = self.frontier
+        scores = dict[int, float]()
+        reasoning = ""
         if isinstance(outcome, Reply):
-            for ranked in outcome.answer.top:
+            answer = read(ProbeReply, outcome.answer)
+            reasoning = answer.reasoning
+            for ranked in answer.top:
                 scores.setdefault(ranked.cell, ranked.score)  # the first score of a cell named twice counts
             frontier.rank(scores, probe.offered)
-            reasoning = outcome.answer.reasoning
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(probe.offered, 0.0))
         self.master.record(
@@ -330,12 +338,13 @@ class Loop:
         if isinstance(outcome, ModelError):
             self.master.record(events.Review, outcome, shown)
             return
-        answer, erased = outcome.answer, labels_to_erase(outcome.answer)
-        self.is_sufficient = is_sufficient(answer)
+        review = read(ReviewReply, outcome.answer)
+        erased = review.labels_to_erase
+        self.is_sufficient = review.is_sufficient
         self.judged = tuple(label for label in sheet.scratchpad.labels if label not in erased)
         self.scratchpad = pad.erase(erased)
         dead_s = [span for visit in self.visits for span in self.rule_out(visit)] if erased else ()
-        queued, self.unfollowed = follow(answer, self.frontier, atlas.root, atlas.rules, self.workers)
+        queued, self.unfollowed = follow(review.conclusion, self.frontier, atlas.root, atlas.rules, self.workers)
         alive_s = [(g.start_s, g.end_s) for g in queued if self.dead_zones.within(g.start_s, g.end_s).intervals]
         self.dead_zones = self.dead_zones.without_all(alive_s)
         self.frontier.drop(self.dead_zones)
@@ -343,9 +352,9 @@ class Loop:
             events.Review,
             outcome,
             shown,
-            reasoning=answer.reasoning,
-            choices=[choice.model_dump() for choice in getattr(answer, "choices", ())],
-            conclusion=answer.conclusion.model_dump(),
+            reasoning=review.reasoning,
+            choices=[choice.model_dump(mode="json", exclude_unset=True) for choice in review.choices],
+            conclusion=review.conclusion.model_dump(mode="json", exclude_unset=True),
             sufficient=self.is_sufficient,
             erased=tuple(erased),
             dead_s=tuple(dead_s),

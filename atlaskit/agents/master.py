@@ -13,6 +13,7 @@ from typing import Any, Literal, Protocol
 
 from atlaskit.agents import prompts
 from atlaskit.agents.prompts import DecisionCall, GlanceCall
+from atlaskit.agents.replies import DecisionReply, ReviewConclusion, read
 from atlaskit.agents.run import Run, prediction, request_for
 from atlaskit.agents.strategies import Frontier
 from atlaskit.environment.actions import AddToScratchpad, Claim
@@ -23,8 +24,7 @@ from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.scoring import intervals_iou
 from atlaskit.errors import IllegalAction
-from atlaskit.models.errors import ModelError, Unreachable
-from atlaskit.models.protocol import Reply
+from atlaskit.models.protocol import ModelError, Reply, Unreachable
 from atlaskit.runs.events import (
     Call,
     Cite,
@@ -173,7 +173,9 @@ class Master:
             state: The state at the root, with the dead zones. Its empty scratchpad knows which
                 labels were given and erased, so that no label is given twice.
         """
-        for cell in cited_cells(decision.answer):
+        for cell in read(DecisionReply, decision.answer).cited:
+            if isinstance(cell, str):
+                continue  # a label whose evidence was erased
             try:
                 state = atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
             except IllegalAction:
@@ -187,28 +189,8 @@ def _answer(decision: Reply | ModelError) -> dict[str, Any]:
     return {"answer": decision.answer.model_dump()} if isinstance(decision, Reply) else {}
 
 
-def is_sufficient(review: Any) -> bool:
-    """Return whether a review declares the evidence sufficient, and its judgement supports that.
-
-    For a question with choices, exactly one choice must be judged proven, and the conclusion must
-    name evidence that supports it.
-    """
-    if review.conclusion.action != "final_decision":
-        return False
-    choices = getattr(review, "choices", ())
-    proven = {choice.choice: set(choice.supporting) for choice in choices if choice.sufficient}
-    return not choices or (len(proven) == 1 and not set(review.conclusion.supporting).isdisjoint(*proven.values()))
-
-
-def labels_to_erase(review: Any) -> list[str]:
-    """Return the labels that a review erases, but for those that it also uses as support."""
-    needed = {label for choice in getattr(review, "choices", ()) for label in choice.supporting}
-    needed |= set(getattr(review.conclusion, "supporting", ()))
-    return [label for label in dict.fromkeys(review.erase) if label not in needed]
-
-
 def follow(
-    review: Any, frontier: Frontier, root: Grid, rules: Rules, workers: int
+    review: ReviewConclusion, frontier: Frontier, root: Grid, rules: Rules, workers: int
 ) -> tuple[list[Grid], tuple[UnfollowedRecord, ...]]:
     """Queue what a review names to be searched next: root cells, and regions over intervals.
 
@@ -218,10 +200,11 @@ def follow(
     Returns:
         The regions below the root cells, and the intervals that cannot be followed.
     """
-    cells, queued, unfollowed = list[int](getattr(review.conclusion, "explore", ())), list[Grid](), list[Any]()
+    cells = list(review.explore)
+    queued = list[Grid]()
+    unfollowed = list[UnfollowedRecord]()
     waiting = {region.grid for region in frontier.open}
-    named = (sorted((each.start_s, each.end_s)) for each in getattr(review.conclusion, "intervals", ()))
-    for start_s, end_s in dict.fromkeys(map(tuple, named)):
+    for start_s, end_s in dict.fromkeys(interval.span for interval in review.intervals):
         a, b = max(start_s, root.start_s), min(end_s, root.end_s)
         is_inside = a <= b and a < root.end_s
         grids = unseen_over(root, a, b, rules.can_open, frontier.is_seen) if is_inside else ()
@@ -236,12 +219,6 @@ def follow(
     return queued, tuple(unfollowed)
 
 
-def cited_cells(decision: Any) -> list[int]:
-    """Return the root cells that a decision made from the root grid rests on, each once."""
-    weighed = [each for each in getattr(decision, "weighed", ()) if each.choice == decision.answer] or [decision]
-    return list(dict.fromkeys(cell for each in weighed for cell in getattr(each, "supporting", ())))
-
-
 def can_change(question: Question, decisions: Sequence[Reply | ModelError], votes: int) -> bool:
     """Return whether another of at most so many votes can change which decision wins.
 
@@ -254,7 +231,10 @@ def can_change(question: Question, decisions: Sequence[Reply | ModelError], vote
 
 def support(question: Question, decisions: Sequence[Reply | ModelError]) -> list[int]:
     """Return how many of some decisions agree with each; 0 for one that failed."""
-    given = [None if isinstance(each, ModelError) else prediction(question, each.answer) for each in decisions]
+    given = [
+        None if isinstance(each, ModelError) else prediction(question, read(DecisionReply, each.answer))
+        for each in decisions
+    ]
     return [
         0 if one is None else sum(other is not None and agree(question, one, other) for other in given) for one in given
     ]

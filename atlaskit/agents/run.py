@@ -10,23 +10,23 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, Protocol, Self
 
 from atlaskit.agents.budget import Budget, Meter, check_budget
 from atlaskit.agents.prompts import Call
-from atlaskit.agents.schemas import AbsentAnswer
+from atlaskit.agents.replies import DecisionReply, read
 from atlaskit.agents.settings import caution
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.question import ABSENT, Answered, Kind, Question, Span, as_question
+from atlaskit.environment.question import ABSENT, Answered, Kind, Question, as_question
 from atlaskit.environment.render import Sheet
 from atlaskit.environment.scoring import merged
-from atlaskit.errors import InputError, printable, reason
+from atlaskit.errors import Interrupted, printable, reason
+from atlaskit.guests import DISPLAYS, load, registered
 from atlaskit.models.cached import Cached, CallLog
-from atlaskit.models.errors import ModelError
-from atlaskit.models.named import as_model
-from atlaskit.models.presets import preset_of
-from atlaskit.models.protocol import Model, Reply, Request, Usage, now_s
+from atlaskit.models.names import preset_of
+from atlaskit.models.protocol import Model, ModelError, Reply, Request, Usage, now_s
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.events import Event, Start, Stop
 from atlaskit.runs.result import Result, Spent
 from atlaskit.runs.trace import Trace, save_manifest
@@ -57,10 +57,6 @@ class Run:
         refusal: The last failure after which every call must fail; None if there was none.
         result: What `end` returned; None before.
     """
-
-    open_display: ClassVar[Callable[[Video, Cache], RunDisplay] | None] = None
-    """Returns a display for a run on a video; what it renders is stored in the cache. A package
-    above sets it: a run knows nothing of notebooks and terminals."""
 
     def __init__(
         self,
@@ -101,8 +97,6 @@ class Run:
         self._display: RunDisplay | None = None
         self._on_event, self._has_warned = on_event, False
         if show:
-            if (open_display := Run.open_display) is None:
-                raise InputError("show=True needs a display, and none is registered; import atlaskit as a whole.")
             self._draw(lambda: setattr(self, "_display", open_display(self.video, store)))
         self.meter = Meter(budget or Budget())  # its clock starts here: opening the video is no part of the run
         self.frames_before = self.video.frames_decoded
@@ -173,9 +167,13 @@ class Run:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         if (display := self._display) is not None:
             self._draw(lambda: display.on_end(self.result))
+        if kind is KeyboardInterrupt:
+            kept = sum(not call.failure for call in self.model.calls)
+            replies = "1 reply is" if kept == 1 else f"{kept:,} replies are"
+            raise Interrupted(f"stopped; {replies} kept, run it again to go on") from None
 
     def _draw(self, action: Callable[[], None]) -> None:
         """Run an action that must not fail the run; report its first error on stderr."""
@@ -213,7 +211,7 @@ class Run:
         live = sum((call.usage for call in calls if call.live), Usage())
         self.result = Result(
             question=self.question,
-            prediction=None if decision is None else prediction(self.question, decision.answer),
+            prediction=None if decision is None else prediction(self.question, read(DecisionReply, decision.answer)),
             reasoning="" if decision is None else decision.answer.reasoning,
             evidence=evidence,
             dead_zones=dead_zones,
@@ -236,24 +234,31 @@ class Run:
         return self.result
 
 
-def prediction(question: Question, decision: Any) -> Answered:
+def open_display(video: Video, cache: Cache) -> RunDisplay:
+    """Return a display for a run on a video; what it renders is stored in the cache.
+
+    It is found by its entry point: a run knows nothing of notebooks and terminals.
+
+    Raises:
+        InputError: None is registered, or it cannot be imported.
+    """
+    display: RunDisplay = load(DISPLAYS, next(iter(registered(DISPLAYS)), "live"))(video, cache)
+    return display
+
+
+def prediction(question: Question, decision: DecisionReply) -> Answered:
     """Return what a decision predicts: a choice's index, interval(s), a number or words.
 
     The ends of an interval are sorted, because no schema can force a model to give the start first.
     Several intervals are in order of time, and one where they overlap or touch.
     """
-    if isinstance(decision, AbsentAnswer):
+    if decision.absent:
         return ABSENT
     if question.several:
-        return merged(map(_ordered, decision.intervals))
+        return merged(interval.span for interval in decision.intervals)
     if question.kind == "when":
-        return _ordered(decision)
-    return decision.answer.strip() if isinstance(decision.answer, str) else int(decision.answer)
-
-
-def _ordered(interval: Any) -> Span:
-    """Return the interval of a reply, its earlier end first."""
-    return min(interval.start_s, interval.end_s), max(interval.start_s, interval.end_s)
+        return decision.interval.span
+    return decision.answer.strip() if isinstance(decision.answer, str) else decision.answer
 
 
 def request_for(model: Model, call: Call) -> Request:

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, ParamSpec, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
 
+from atlaskit.agents.replies import ChosenAction
 from atlaskit.environment.actions import ACTIONS, Action, Claim, word_of
 from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.question import Kind, Question
@@ -30,7 +31,7 @@ LONGEST_THOUGHT = 1600
 """Characters of the reasoning of a reply that holds much else."""
 LONGEST_NOTE = 700
 """Characters of the note on a look, or of what to look for."""
-LONGEST_LINE = 300
+LONGEST_LINE = 240
 """Characters of a description, of which one reply may hold many."""
 MOST_ITEMS = 8
 """Items in one list of cells, evidence or labels to erase."""
@@ -144,17 +145,18 @@ def _step_shape(names: tuple[str, ...]) -> type[BaseModel]:
     return reply_model("StepAnswer", thought=Text, action=Union[tuple(variants)])
 
 
-def to_action(answer: Any) -> Action:
-    """Return the action that a validated answer to a step names."""
-    chosen = answer.action
-    named = getattr(chosen, "cells", None) or [getattr(chosen, "cell", None)]
-    if items := getattr(chosen, "items", ()):
-        named = [Claim(item.cell, item.description, item.confidence) for item in items]
-    return next(
-        kind.make(named)
-        for name, kind in ACTIONS.items()
-        if word_of(name) == chosen.action and all(getattr(chosen, field) == each for field, each in kind.given.items())
-    )
+def to_action(chosen: ChosenAction) -> Action:
+    """Return the action that a step takes."""
+    given = {"direction": chosen.direction} if chosen.direction else {}
+    kind = next(kind for name, kind in ACTIONS.items() if word_of(name) == chosen.action and kind.given == given)
+    match kind.takes:
+        case "cell":
+            return kind.make([chosen.cell])
+        case "cells":
+            return kind.make(chosen.cells)
+        case "claims":
+            return kind.make([Claim(item.cell, item.description, item.confidence) for item in chosen.items])
+    return kind.make()
 
 
 def review_schema(

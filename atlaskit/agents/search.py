@@ -17,9 +17,9 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Kind, Question, Span
 from atlaskit.errors import check_whole
-from atlaskit.models.named import as_model
-from atlaskit.models.presets import Preset, cell_for, preset_of
+from atlaskit.models.names import Preset, cell_for, preset_of
 from atlaskit.models.protocol import Model
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo

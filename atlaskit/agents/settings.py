@@ -19,7 +19,7 @@ from atlaskit.environment.grid import SUB_SECOND, Grid
 from atlaskit.environment.question import Question
 from atlaskit.environment.tiles import Fit, Look
 from atlaskit.errors import InputError, ModelWarning, check_whole, printable
-from atlaskit.models.presets import family_of, preset_for, preset_of
+from atlaskit.models.names import family_of, preset_for, preset_of
 from atlaskit.models.protocol import Model
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
 

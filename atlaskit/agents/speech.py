@@ -19,8 +19,7 @@ from tqdm import tqdm
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError, check_whole, printable
-from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import Usage
+from atlaskit.models.protocol import ModelError, Usage
 from atlaskit.models.speech import ASR, Segment, hear
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo, Playlist

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from atlaskit.agents.budget import Allotment, larger
 from atlaskit.agents.prompts import StepCall, Turn
+from atlaskit.agents.replies import StepReply, read
 from atlaskit.agents.run import Run, request_for
 from atlaskit.agents.schemas import to_action
 from atlaskit.agents.scouts import Survey
@@ -24,8 +25,7 @@ from atlaskit.environment.mdp import Traversal
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.errors import IllegalAction
-from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.protocol import MAX_ATTEMPTS, Reply, Usage
+from atlaskit.models.protocol import MAX_ATTEMPTS, BadReply, ModelError, Refused, Reply, Usage
 from atlaskit.runs.events import ActionRecord, Event, Failure, ShownRecord, Step, ViewRecord, paid
 
 MAX_FAILURES_IN_A_ROW = 2
@@ -217,15 +217,17 @@ class Worker:
 
         An illegal action changes nothing: it costs the step, and the model is told why.
         """
-        before, action, problem = self.observation, to_action(reply.answer), ""
+        before = self.observation
+        step = read(StepReply, reply.answer)
+        action = to_action(step.action)
+        problem = ""
         try:
             self.state = self.atlas.act(self.state, action)
         except IllegalAction as error:
             problem = str(error)
         after = self.observation = self.atlas.observe(self.state)
-        idle, thought = call.idle_left, reply.answer.thought
         is_new = after.view.grid not in {before.view.grid, *self.shown}
-        self.turns += (Turn(before, call.steps_left, reply.text, thought, action, problem, idle),)
+        self.turns += (Turn(before, call.steps_left, reply.text, step.thought, action, problem, call.idle_left),)
         if after.view.grid != before.view.grid:
             self.begin = len(self.turns)
         found = self.state.scratchpad.items[len(before.state.scratchpad) :]
@@ -241,7 +243,7 @@ class Worker:
             shown=None if problem else ShownRecord.of(after),
             found=found,
             marked=tuple(grid.path for grid in marked),
-            thought=thought,
+            thought=step.thought,
             hints=call.hints if call.begins else (),
             **paid(reply),
         )

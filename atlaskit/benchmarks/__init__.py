@@ -1,24 +1,17 @@
 """Questions about videos with known answers; one module per dataset."""
 
-from atlaskit.benchmarks.datasets.cgbench import cgbench
-from atlaskit.benchmarks.datasets.charades import charades
-from atlaskit.benchmarks.datasets.egoschema import egoschema
-from atlaskit.benchmarks.datasets.extremewhen import extremewhen
-from atlaskit.benchmarks.datasets.longtimescope import longtimescope
+from atlaskit.benchmarks.datasets.choices import egoschema, longtimescope, lvbench, mlvu
+from atlaskit.benchmarks.datasets.grounding import cgbench, charades, comet, extremewhen, qvhighlights, with_absent
 from atlaskit.benchmarks.datasets.longvideobench import longvideobench
-from atlaskit.benchmarks.datasets.lvbench import lvbench
-from atlaskit.benchmarks.datasets.mlvu import mlvu
-from atlaskit.benchmarks.datasets.qvhighlights import qvhighlights
 from atlaskit.benchmarks.datasets.rows import skip_bad
-from atlaskit.benchmarks.datasets.videomme import videomme
-from atlaskit.benchmarks.datasets.videomme_v2 import videomme_v2
-from atlaskit.benchmarks.lengths import standard_and_long
+from atlaskit.benchmarks.datasets.videomme import videomme, videomme_v2
 from atlaskit.benchmarks.published import published
-from atlaskit.benchmarks.tenhour import ten_hour
+from atlaskit.benchmarks.tenhour import standard_and_long, ten_hour
 
 __all__ = [
     "cgbench",
     "charades",
+    "comet",
     "egoschema",
     "extremewhen",
     "longtimescope",
@@ -32,6 +25,7 @@ __all__ = [
     "ten_hour",
     "videomme",
     "videomme_v2",
+    "with_absent",
 ]
 
 

@@ -1,10 +1,14 @@
-"""`Case`: one question, what opens its video, and the dataset's own columns."""
+"""Questions with their videos: what every dataset is loaded as.
+
+* `Case`: one question, what opens its video, and the dataset's own columns; `model_for` it.
+* `Benchmark`: a sequence of cases of one dataset that can be filtered (`where`).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, TypeAlias, cast
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeAlias, cast, overload
 
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
@@ -21,7 +25,7 @@ class Case:
 
     question: Question
     video: str
-    """Name of the video. A bootstrap resamples videos, since questions about one are dependent."""
+    """Name of the video. Intervals are clustered by it, since questions about one are dependent."""
     opened: Callable[[], Video] = field(repr=False, compare=False)
     """Opens the video; picklable, because evaluations may run in other processes."""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -51,3 +55,66 @@ def model_for(vlm: Model | MakesModel, case: Case) -> Model:
             f"pass a model."
         )
     return cast(MakesModel, vlm)(case.world)
+
+
+@dataclass(frozen=True)
+class Benchmark(Sequence[Case]):
+    """The cases of a dataset whose videos exist; indexing gives a case, slicing a benchmark."""
+
+    name: str
+    cases: tuple[Case, ...]
+    missing: tuple[str, ...] = ()
+    """Videos that have questions but no file, as the dataset names them."""
+    dataset: str = ""
+    """Name of the published dataset whose metric applies (`ak.metrics`); "" if there is none. A
+    part of a benchmark may have another name; its dataset is the same."""
+
+    def where(self, **facts: Any) -> Benchmark:
+        """Return the cases with the given facts.
+
+        Example: `where(duration_group=(900, 3600), category="S2O")`.
+
+        Args:
+            **facts: For each column, a value or a collection of accepted values. The columns are
+                the keys of `Case.facts`, and "category". A column of several values, such as the
+                types of a question, matches if one of them is accepted.
+
+        Raises:
+            InputError: No case has such a column, or no case matches.
+        """
+        columns = sorted({"category", *(name for case in self.cases for name in case.facts)})
+        unknown = [name for name in facts if name not in columns]
+        if unknown:
+            raise InputError(f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(columns)}.")
+        matching = tuple(case for case in self.cases if all(_matches(case, *fact) for fact in facts.items()))
+        if not matching:
+            raise InputError(f"No question of {self.name} matches {facts}.")
+        return replace(self, cases=matching)
+
+    @overload
+    def __getitem__(self, index: int) -> Case: ...
+    @overload
+    def __getitem__(self, index: slice) -> Benchmark: ...
+    def __getitem__(self, index: int | slice) -> Case | Benchmark:
+        if isinstance(index, slice):
+            return replace(self, cases=self.cases[index])
+        return self.cases[index]
+
+    def __len__(self) -> int:
+        return len(self.cases)
+
+    def __iter__(self) -> Iterator[Case]:
+        return iter(self.cases)
+
+    def __repr__(self) -> str:
+        videos = len({case.video for case in self.cases})
+        missing = f", {len(self.missing)} videos missing" if self.missing else ""
+        return f"<{self.name}: {len(self.cases)} questions about {videos} videos{missing}>"
+
+
+def _matches(case: Case, column: str, accepted: Any) -> bool:
+    value = case.question.category if column == "category" else case.facts.get(column)
+    values = value if isinstance(value, tuple) else (value,)
+    if isinstance(accepted, Collection) and not isinstance(accepted, str):
+        return value in accepted or any(each in accepted for each in values)
+    return any(bool(each == accepted) for each in values)

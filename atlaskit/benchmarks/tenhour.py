@@ -1,24 +1,30 @@
-"""`ten_hour`: puts the video of each case into ten hours of others (paper §4.1).
+"""Questions about videos of ten hours (paper §4.1).
 
-No file is copied. A variant is a playlist, so frames of its parts come from the cache if a run
-about the part alone has cached them.
+* `ten_hour`: puts the video of each case into ten hours of others. No file is copied: a variant
+  is a playlist, so frames of its parts come from the cache if a run about the part alone has
+  cached them.
+* `standard_and_long`: the dataset in a folder, whichever it is, as it is and at that length.
 """
 
 from __future__ import annotations
 
 import math
 import random
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
+from statistics import median
+from typing import Any
 
 from tqdm import tqdm
 
-from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.case import Benchmark, Case
+from atlaskit.benchmarks.datasets.registry import dataset_in
 from atlaskit.environment.question import Question, Span, spans_of
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 
@@ -49,10 +55,12 @@ def ten_hour(
     """Return the same questions, each about its video at a random place among other videos.
 
     As many whole videos as fit into `duration_s` are joined, in an order drawn from `seed` and the
-    question's id; they repeat if there are too few. A video that is longer than `duration_s` stays
-    alone. `positions_s` and the answer of a "when" question move with the video; LongVideoBench's
-    frame indices become positions. A question about "the video" (what comes first, how often) then
-    refers to the whole variant, as in the paper.
+    question's id; they repeat if there are too few. With the same `among`, a question's variant
+    does not depend on what else is asked. A video that is longer than `duration_s`, or beside which
+    no other fits, stays alone; a warning tells of the latter. `positions_s` and the answer of a
+    "when" question move with the video; LongVideoBench's frame indices become positions. A question
+    about "the video" (what comes first, how often) then refers to the whole variant, as in the
+    paper.
 
     `Case.video` still names the source, so that results of one question at several durations can be
     paired. The facts gain `duration_s`, `offset_s` (where the source starts) and `parts` (number of
@@ -78,7 +86,8 @@ def ten_hour(
         raise InputError("ten_hour needs at least one case; got none.")
     if not 0 < duration_s < math.inf:
         raise InputError(f"duration_s must be a positive number of seconds; got {duration_s!r:.40}.")
-    openers = {case.video: case.opened for case in [*own, *(among or ())]}
+    known = {case.video: case.opened for case in [*own, *(among or ())]}
+    openers = {name: known[name] for name in sorted(known)}  # an order that no subset of them changes
     videos = _open_all(openers, progress)
     lengths = {name: Fraction(video.duration_s) for name, video in videos.items()}
     moved = []
@@ -92,6 +101,13 @@ def ten_hour(
         facts = {**case.facts, "duration_s": total_s, "offset_s": offset_s, "parts": len(order)}
         question = _shift(_with_positions(case, videos[case.video]), offset_s)
         moved.append(Case(question, case.video, JoinedVideo(tuple(openers[name] for name in order)), facts))
+    short = {case.video for case in moved if case.facts["parts"] == 1 and case.facts["duration_s"] < duration_s}
+    if short:
+        warnings.warn(
+            f"{len(short)} videos stay alone, as no other one fits beside them: {printable(min(short), 60)} has "
+            f"{float(lengths[min(short)]) / 3600:.2g} h, not {duration_s / 3600:g}.",
+            stacklevel=2,
+        )
     dataset = cases.dataset if isinstance(cases, Benchmark) else ""
     return Benchmark(f"{len(own)} questions in {duration_s / 3600:g} h", tuple(moved), dataset=dataset)
 
@@ -133,3 +149,51 @@ def _shift(question: Question, offset_s: float) -> Question:
     spans = tuple(map(shift, spans_of(question.answer)))
     answer = question.answer if not spans else spans if question.several else spans[0]
     return replace(question, positions_s=tuple(map(shift, question.positions_s)), answer=answer)
+
+
+def standard_and_long(
+    root: str | Path,
+    *,
+    first: int | None = None,
+    where: Mapping[str, Any] | None = None,
+    subtitles: bool = True,
+    duration_s: float = TEN_HOURS_S,
+) -> Benchmark:
+    """Load the dataset in a folder; return each question about its video, and about a variant.
+
+    Questions without a published answer are left out, because they cannot be scored. The fact
+    `length` is "standard" or "long". The fact `duration_s` is the median duration of all standard
+    or all long videos, so that the results lie at two points of a duration axis.
+
+    Args:
+        root: Folder of the dataset.
+        first: Number of questions to take; all if None.
+        where: Values of columns that questions must have, as `Benchmark.where` takes them: the long
+            subset is {"duration_group": 3600} of LongVideoBench, {"duration": "long"} of Video-MME.
+        subtitles: Whether the videos get their subtitles.
+        duration_s: Longest duration of a long variant, in seconds.
+
+    Raises:
+        InputError: The folder holds the rows of no dataset that has a loader, or of several, or
+            its loader refuses it.
+
+    Examples:
+        >>> both = ak.benchmarks.standard_and_long("data/videomme", duration_s=600)
+        >>> [case.facts["length"] for case in both]
+        ['standard', 'standard', 'long', 'long']
+    """
+    home = Path(root)
+    dataset = dataset_in(home).load(home, subtitles=subtitles)
+    chosen = dataset.where(**where) if where else dataset
+    standard = [case for case in chosen if case.question.answer is not None][:first]
+    long = ten_hour(standard, among=dataset, duration_s=duration_s, progress=True)
+    videos = {case.video: case for case in standard}
+    standard_s = median(case.opened().duration_s for case in videos.values())
+    long_s = median(case.facts["duration_s"] for case in long)
+    cases = (*_labelled(standard, "standard", standard_s), *_labelled(long, "long", long_s))
+    return Benchmark(f"{dataset.name}, as it is and long", cases, dataset.missing)
+
+
+def _labelled(cases: Iterable[Case], length: str, duration_s: float) -> Iterator[Case]:
+    for case in cases:
+        yield replace(case, facts={**case.facts, "duration_s": duration_s, "length": length})

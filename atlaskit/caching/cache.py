@@ -16,19 +16,16 @@ import os
 import threading
 import time
 import warnings
-import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from atlaskit.caching.disk import Entry, Store
-from atlaskit.caching.folder import Forked
+from atlaskit.caching.disk import Entry, Store, Tampered
+from atlaskit.caching.folder import Forked, default_place
 from atlaskit.caching.keys import canonical_json, kind_of, read_json
 from atlaskit.caching.locks import KeyLocks, locks_in
-from atlaskit.caching.place import default_place
-from atlaskit.caching.rows import Tampered
 from atlaskit.errors import CacheWarning
 
 DIGEST_BYTES = 16
@@ -97,7 +94,6 @@ class Cache:
         """Digest (hexadecimal) of each key that was used; None except in a cache from `watched`."""
         self.is_refreshing = False
         """Whether runs ask a model anew and replace its replies: in a cache from `refreshing`."""
-        _opened_last[:] = [weakref.ref(self)]
 
     def watched(self) -> Cache:
         """Return the same cache in an object that records in `touched` what it reads and stores."""
@@ -323,17 +319,6 @@ class Cache:
     def _count(self, name: str, key: str) -> None:
         with _counts_lock:
             self._counts[name][kind_of(key)] += 1
-
-
-_opened_last: list[weakref.ref[Cache]] = []
-
-
-def cache_in_use() -> Cache:
-    """Return the cache that was opened last, or the default one if none is open.
-
-    Displays use it, so that looking at an object does not create a directory beside the user's.
-    """
-    return (_opened_last[0]() if _opened_last else None) or default_cache()
 
 
 def default_cache() -> Cache:

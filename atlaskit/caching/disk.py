@@ -1,5 +1,9 @@
-"""`Store`: the entries of a cache on disk; puts every failure of SQLite or the file system into one
-sentence.
+"""`Store`: the entries of a cache on disk, in one table of SQLite and in files beside it (`Rows`).
+
+diskcache stores rows in SQLite, and values of 32 kB and more in files beside the database, for many
+threads and processes of one host. This module is the only one that imports it. It refuses pickles
+before they are loaded (CVE-2025-69872), evicts nothing, and reads and deletes only files that
+diskcache itself names.
 
 It turns every failure of SQLite and the file system into one sentence, and detects a database that
 was deleted while in use. This module knows nothing of what the bytes mean.
@@ -8,16 +12,155 @@ was deleted while in use. This module knows nothing of what the bytes mean.
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
+import stat
+import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from atlaskit.caching.folder import check_not_forked, open_folder
-from atlaskit.caching.rows import DATABASE, Busy, Rows, Tampered, Unreadable, check_schema
-from atlaskit.errors import CacheError, reason
+import diskcache
+from diskcache.core import DBNAME, DEFAULT_SETTINGS, METADATA, MODE_BINARY, MODE_RAW
+
+from atlaskit.caching.folder import DATABASE, check_not_forked, open_folder
+from atlaskit.errors import CacheError, InputError, reason
+
+assert DBNAME == DATABASE, "diskcache names its database otherwise, so no cache would be found"
+Busy = diskcache.Timeout
+"""Raised when another program holds the database for too long, or it is read-only."""
+FILE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{2}/[0-9a-f]{28}\.val")
+"""Path of a value's file, relative to the folder."""
+FIND = "SELECT mode, filename, value FROM Cache WHERE key = ? AND raw = 1"
+SCHEMA = {
+    *(("table", name) for name in ("Settings", "Cache", "Lost")),
+    *(("trigger", f"Settings_{name}") for name in ("count_insert", "count_delete")),
+    *(("trigger", f"Settings_size_{name}") for name in ("insert", "update", "delete")),
+    *(("index", f"Cache_{name}") for name in ("key_raw", "expire_time", "store_time", "access_time")),
+    *(("index", f"sqlite_autoindex_{name}_1") for name in ("Settings", "Lost", "Cache")),
+}
+"""(type, name) of everything that a database of atlaskit may contain; earlier versions counted in
+the table Lost."""
+
+
+class Tampered(Exception):
+    """A row was not written by atlaskit, or has lost its file; its value was not loaded."""
+
+
+class Unreadable(Exception):
+    """A value's file exists but cannot be read this time."""
+
+
+class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
+    """A diskcache of text keys and bytes that evicts nothing."""
+
+    def __init__(self, folder: Path, *, is_shared: bool) -> None:
+        """Open or create the database.
+
+        Args:
+            folder: Folder of the database and the files.
+            is_shared: Whether the folder lies on a network file system, where neither a write-ahead
+                log nor memory mapping works.
+        """
+        self._read_lock = threading.Lock()
+        # Pass all settings: diskcache would take missing ones from the database.
+        settings = DEFAULT_SETTINGS | {"cull_limit": 0, "eviction_policy": "none"}
+        if is_shared:
+            settings |= {"sqlite_journal_mode": "delete", "sqlite_mmap_size": 0}
+        super().__init__(str(folder), disk=BytesDisk, **settings)
+        path = str(folder / DATABASE)
+        self._reader = sqlite3.connect(path, timeout=self._timeout, isolation_level=None, check_same_thread=False)
+        self.find("")  # SQLite opens the file at the first read, when it may already be deleted
+
+    def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
+        """Execute an SQL statement; return its rows."""
+        return list(self._sql(statement, values).fetchall())
+
+    def find(self, key: str) -> Any:
+        """Return the value of a key, None if its row or its file is missing.
+
+        All threads share one connection: each round of a search starts new threads, and diskcache's
+        `get` would open a connection for each.
+
+        Raises:
+            Tampered: The row was not written by atlaskit.
+            Unreadable: The file cannot be read this time.
+        """
+        with self._read_lock:
+            (row,) = self._reader.execute(FIND, (key,)).fetchall() or [None]
+        with suppress(FileNotFoundError):
+            return row and self._disk.fetch(*row, False)
+        return None
+
+
+class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no types
+    """diskcache's values, for text keys and bytes only: a pickle is refused before it is loaded."""
+
+    def put(self, key: object) -> tuple[str, bool]:
+        """Return the stored form of a key."""
+        if not isinstance(key, str):
+            raise InputError(f"A cache key must be text; got {type(key).__name__}.")
+        return key, True
+
+    def get(self, key: object, raw: bool) -> object:
+        """Return the key of its stored form."""
+        if not raw:
+            raise Tampered
+        return key
+
+    def store(self, value: object, read: bool, key: object = None) -> Any:
+        """Write a value; return the columns of its row."""
+        if not isinstance(value, bytes):
+            raise InputError(f"The cache stores bytes; got {type(value).__name__}.")
+        return super().store(value, read, key=key)
+
+    def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> Any:
+        """Return the value of a row."""
+        if mode not in (MODE_RAW, MODE_BINARY) or (filename is not None and not self._is_own(filename)):
+            raise Tampered
+        try:
+            return super().fetch(mode, filename, value, read)
+        except FileNotFoundError:
+            raise  # diskcache treats it as a missing entry
+        except OSError as error:
+            raise Unreadable(reason(error)) from error
+
+    def remove(self, file_path: str) -> None:
+        """Delete the file of a row, if it is diskcache's."""
+        if self._is_own(file_path):
+            super().remove(file_path)
+
+    def _is_own(self, filename: object) -> bool:
+        """Return whether a row names a file as diskcache does.
+
+        A tampered row could name any file of the machine.
+        """
+        if not isinstance(filename, str) or not FILE.fullmatch(filename.replace(os.sep, "/")):
+            return False
+        with suppress(OSError):
+            return stat.S_ISREG((Path(self._directory) / filename).lstat().st_mode)
+        return True  # the file does not exist
+
+
+def check_schema(database: Path) -> None:
+    """Raise an error if a database contains anything that atlaskit does not create.
+
+    SQLite runs triggers, and diskcache applies settings, before any row is read.
+
+    Raises:
+        CacheError: The database contains an unknown table, trigger, view, index or setting.
+    """
+    if not database.exists():
+        return
+    with closing(sqlite3.connect(database)) as connection:
+        present = set(connection.execute("SELECT type, name FROM sqlite_master"))
+        has_settings = ("table", "Settings") in present
+        settings = {name for (name,) in connection.execute("SELECT key FROM Settings")} if has_settings else set()
+    if not (present <= SCHEMA and settings <= DEFAULT_SETTINGS.keys() | METADATA.keys()):
+        raise CacheError(f"{database} is another program's, or was tampered with: name another directory.")
+
 
 ORPHAN_AGE_S = 3600.0
 """Age in seconds at which a file without a row is removed: the process that wrote it has died."""

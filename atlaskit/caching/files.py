@@ -1,4 +1,8 @@
-"""`write_whole`: writes a file whole or not at all; `check_writable`: whether it could."""
+"""Files that are read and written whole.
+
+* `write_whole`: writes a file whole or not at all; `check_writable`: whether it could.
+* `read_whole`: reads a regular file of a bounded size; `open_regular` opens one.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,44 @@ import errno
 import os
 import secrets
 import shutil
+import stat
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
+
+from atlaskit import limits
+
+
+def read_whole(path: str | Path, most: int = limits.FILE) -> bytes:
+    """Return the content of a regular file.
+
+    Args:
+        path: The file; a link is followed.
+        most: Bytes that it may have.
+
+    Raises:
+        OSError: It cannot be read, is a device or a pipe (which may have no end, or wait for ever),
+            or is larger.
+    """
+    with open_regular(path) as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise OSError(errno.EFBIG, f"it is larger than {most >> 20} MiB")
+    return data
+
+
+def open_regular(path: str | Path) -> BinaryIO:
+    """Open a regular file for reading; raise OSError, without waiting, for anything else."""
+    waits_not = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | waits_not)
+    except ValueError as error:  # a name with a zero byte
+        raise OSError(errno.EINVAL, "its name is no name of a file") from error
+    file = os.fdopen(descriptor, "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "it is no regular file")
+    return file
 
 
 def write_whole(path: str | Path, data: str | bytes) -> None:

@@ -1,9 +1,11 @@
-"""The private folder (mode 0700) that holds a host's entries, and the checks of owner, content and
-fork.
+"""Where a cache lies: `default_place` if nobody says where, and the private folder of its entries.
 
-A folder is refused if it belongs to another user or another program, or if the process was forked
-while it was open. Hosts that share a network file system get a folder each. This module knows
-nothing of databases.
+A notebook in notebooks/ and a command in the folder above it must use one cache, since a reply is
+paid once. So the cache belongs to a project, not to the folder that a process happens to start in.
+
+A folder of entries (mode 0700) is refused if it belongs to another user or another program, or if
+the process was forked while it was open. Hosts that share a network file system get a folder each.
+This module knows nothing of what a database holds.
 """
 
 from __future__ import annotations
@@ -12,9 +14,85 @@ import os
 import platform
 import re
 import warnings
+from itertools import takewhile
 from pathlib import Path
+from typing import NamedTuple
 
 from atlaskit.errors import CacheError, CacheWarning
+
+DATABASE = "cache.db"
+"""Name of the database file in a folder of entries."""
+BESIDE = ("streams", "notes")
+"""Folders beside the entries that this version or an earlier one filled: private too."""
+VARIABLE = "ATLASKIT_CACHE"
+NAME = "cache"
+ROOT_MARKS = ("pyproject.toml", ".git")
+"""A folder that holds one of these is the root of a project."""
+
+
+class Place(NamedTuple):
+    """The directory of the default cache, which need not exist, and why it is that one."""
+
+    directory: Path
+    why: str
+
+
+def default_place() -> Place:
+    """Return the directory of the environment variable, or that of the project, or `./cache`.
+
+    In a project it is the nearest cache that atlaskit made, in the current folder or one above it
+    up to the root of the project; if there is none, it is the one in the root. Elsewhere it is
+    `./cache`, unless atlaskit made one in a folder above it, below the home folder.
+    """
+    if named := os.environ.get(VARIABLE):
+        return Place(Path(named).expanduser().absolute(), f"the variable {VARIABLE} names it")
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was removed
+        return Place(Path(NAME), "it is in the current folder")
+    above = _searched(here)
+    root, mark = next(((at, mark) for at in above for mark in ROOT_MARKS if (at / mark).exists()), (None, ""))
+    is_at_home = (home := _home()) is not None and here.is_relative_to(home)
+    within = above[: above.index(root) + 1] if root else above if is_at_home else [here]
+    for folder in within:
+        if is_cache(folder / NAME):
+            return Place(folder / NAME, "it is the nearest that atlaskit made, in this folder or above")
+    if root:
+        return Place(root / NAME, f"it is in the root of this project, which has {mark}")
+    return Place(here / NAME, "it is in the current folder")
+
+
+def is_cache(directory: Path) -> bool:
+    """Return whether atlaskit has made a cache in a directory."""
+    try:
+        return any(directory.glob(f"entries*/{DATABASE}"))
+    except OSError:
+        return False
+
+
+def _searched(here: Path) -> list[Path]:
+    """Return the folders to look in: this one, and those above it as far as they are the user's.
+
+    The home folder is not among them: what is in it would hold for everything below it.
+    """
+    parents = takewhile(lambda folder: folder != _home() and _is_own(folder), here.parents)
+    return [here, *(parents if here != _home() else ())]
+
+
+def _home() -> Path | None:
+    try:
+        return Path.home()
+    except RuntimeError:  # a user without one
+        return None
+
+
+def _is_own(folder: Path) -> bool:
+    """Return whether a folder is the user's: another user could put anything into it."""
+    try:
+        return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
+    except OSError:
+        return False
+
 
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|wekafs|panfs|ocfs2|gfs2|vboxsf"
@@ -57,7 +135,9 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
         raise CacheError(f"{folder} is not atlaskit's: name another directory with Cache(directory).")
     is_new = not folder.exists()
     folder.mkdir(mode=0o700, exist_ok=True)
-    _make_private(folder, directory)
+    for each in (folder, *(directory / name for name in BESIDE)):
+        if each.is_dir() and not each.is_symlink():
+            _make_private(each, directory)
     if network and is_new:
         warnings.warn(
             f"{directory} is on a network file system ({network}), where hosts cannot share a database: this host "

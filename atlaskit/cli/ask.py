@@ -10,17 +10,25 @@ from atlaskit.agents.search import ask
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.export import add_export_options, check_export
-from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
-from atlaskit.cli.money import LIMITS, add_budget_options
-from atlaskit.cli.outputs import IMAGES, add_output
-from atlaskit.cli.search import add_search_options, changes_of, search_of
+from atlaskit.cli.model import (
+    LIMITS,
+    add_budget_options,
+    add_model_options,
+    add_search_options,
+    add_yes_option,
+    asking,
+    changes_of,
+    named_model,
+    search_of,
+    told_of_kept,
+)
+from atlaskit.cli.outputs import IMAGES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import VIDEO_HELP, write_image
-from atlaskit.cli.words import count, seconds_of
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
-from atlaskit.models.named import LOCAL_SERVER, as_model
 from atlaskit.models.prices import read_prices
+from atlaskit.models.serving.server import LOCAL_SERVER, as_model
 from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
@@ -42,7 +50,6 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     """Add the `ask` subcommand to the parser."""
     parser = commands.add_parser(
         "ask",
-        help="ask a question about a video",
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_ask)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.folder import VARIABLE, default_place, is_cache
 from atlaskit.caching.keys import KINDS, is_outdated
-from atlaskit.caching.place import VARIABLE, default_place, is_cache
 from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.runs.archive import export, import_
@@ -29,7 +30,6 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     """Add the `cache` subcommand and its actions to the parser."""
     cache_parser = commands.add_parser(
         "cache",
-        help="say where the cache is; inspect, verify and prune it; export runs and import recordings",
         description="Without an action: say which cache is used, why that one, and what it holds. Notebooks, scripts\n"
         f"and commands share one: the directory that the variable {VARIABLE} names, or else the nearest cache\n"
         "that atlaskit made, in the current folder or above it in the project, or else the one in the root of\n"
@@ -136,7 +136,25 @@ def _stats(options: argparse.Namespace) -> int:
     if copies := _copies(cache):
         megabytes = sum(size for _, size in copies) / MEGABYTE
         print(f"{COPIES:<10}{len(copies):>10}{megabytes:>10.2f}")
+    _tell_apart(cache)
     return 0
+
+
+def _tell_apart(cache: Cache) -> None:
+    """Say which entries cost calls, which are drawn again, and that notes are neither."""
+    from atlaskit.viz.widgets.explorer.notes import notes_folder  # loads the widgets
+
+    paid, drawn = Counter[str](), Counter[str]()
+    for name, row in cache.stats().items():
+        is_image = name in KINDS and KINDS[name].is_image
+        (drawn if is_image else paid).update({"entries": row["entries"], "bytes": row["bytes"]})
+    print(f"replies, and facts of videos: {_size(paid)}; without them, replies are paid for again")
+    print(f"frames and sheets: {_size(drawn)}; without them, they are drawn again from the video")
+    print(f"notes are no cache, and no command removes them: {printable(str(notes_folder()))}")
+
+
+def _size(total: Counter[str]) -> str:
+    return f"{total['entries']:,} entries, {total['bytes'] / MEGABYTE:,.2f} MB"
 
 
 def _verify(options: argparse.Namespace) -> int:

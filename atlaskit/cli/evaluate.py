@@ -14,30 +14,37 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import guests
-from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.case import MakesModel
+from atlaskit.benchmarks.case import Benchmark, MakesModel
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.like import Like, command_of
-from atlaskit.cli.model import add_model_options, asking, named_model
-from atlaskit.cli.money import add_budget_options, add_money_options, budget_of, goes_on
-from atlaskit.cli.outputs import TABLES, add_output
-from atlaskit.cli.search import add_search_options, changes_of, search_of
-from atlaskit.cli.tables import rows_of
-from atlaskit.cli.words import count, positive
+from atlaskit.cli.model import (
+    add_budget_options,
+    add_model_options,
+    add_money_options,
+    add_search_options,
+    asking,
+    budget_of,
+    changes_of,
+    goes_on,
+    named_model,
+    search_of,
+)
+from atlaskit.cli.outputs import TABLES, add_output, count, part_of, positive
+from atlaskit.cli.tables import Like, command_of, of_card, rows_of
+from atlaskit.environment.question import ABSENT
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
+from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES
-from atlaskit.evaluation.parts import SHARD, failed, shard, with_retried
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
-from atlaskit.evaluation.spending import Spending
-from atlaskit.models.named import as_model, copies_for
+from atlaskit.evaluation.tables import SHARD, failed, shard, with_retried
 from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
+from atlaskit.models.serving.server import as_model, copies_for
 from atlaskit.models.spec import ModelSpec
 
 if TYPE_CHECKING:
@@ -58,7 +65,6 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     """Add the `evaluate` subcommand to the parser."""
     parser = commands.add_parser(
         "evaluate",
-        help="run a method on a benchmark and write the table of results",
         description="If it is interrupted, run the same command again: it continues from the cached replies.",
         epilog=EXAMPLES,
     )
@@ -123,7 +129,8 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
 def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run; nothing here moves a score")
     add_money_options(run)
-    run.add_argument("--shard", metavar="I/N", help="ask part I of N; `atlaskit merge` joins their tables")
+    told = "ask part I of N; `atlaskit merge` joins their tables"
+    run.add_argument("--shard", type=part_of, metavar="I/N", help=told)
     told = "keep the rows of FILE, and ask only the questions that failed"
     run.add_argument("--rerun", choices=("failures",), help=told)
     run.add_argument("--parallel", type=count, default=4, help="questions in flight at once (default 4)")
@@ -140,7 +147,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         raise InputError("Name a dataset and a model: atlaskit evaluate DATASET --model MODEL, or --like CARD.")
     methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
     prices = None if options.prices is None else read_prices(options.prices)
-    spec, cache = named_model(options), Cache(options.cache)
+    spec, cache = named_model(options) if options.like is None else of_card(options), Cache(options.cache)
     settings = {name: literal(value) for name, value in options.settings}
     if (budget := budget_of(options, prices)) is not None:
         settings["budget"] = budget
@@ -152,7 +159,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     vlm: Model | MakesModel | ModelSpec = _oracle(options) if spec is None else spec
     cases, part = _cases(options), dict[str, Any]()
     if options.shard is not None:
-        cases, part = shard(cases, *_numbers(options.shard))
+        cases, part = shard(cases, *options.shard)
     if isinstance(vlm, ModelSpec):
         is_replay = settings.get("replay") is True
         opened = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
@@ -177,7 +184,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
-    card = {"command": command_of(options), **({SHARD: part} if part else {})}
+    card = {"command": command_of(options, spec), **({SHARD: part} if part else {})}
     if methods == [VIDEO_RLM]:  # in full, since what "best" names may change
         card["command"] |= {"search": "paper", **search_of(options, vlm, changes).changed()}
     return _write(options.out, found, cases, earlier, card)
@@ -203,8 +210,8 @@ def _write(
         found = {name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)}
     tables.save(table, out)
     if (table["failure"] != "").all() and table["prediction"].isna().all():
-        for reason, number in table["failure"].value_counts().items():
-            print(f"{number} failed: {printable(str(reason))}", file=sys.stderr)
+        for why, number in table["failure"].value_counts().items():
+            print(f"{number} failed: {printable(str(why))}", file=sys.stderr)
         print(f"atlaskit: no question was answered; the rows are in {out}.", file=sys.stderr)
         return 1
     _print(found, cases)
@@ -212,13 +219,6 @@ def _write(
     paid = f"{asked['calls_paid'].sum():.0f}" if "calls_paid" in asked else "no"
     print(f"{out}: {done}{of_several}, {paid} model calls paid now; how it was made: {out}.txt")
     return 0
-
-
-def _numbers(text: str) -> tuple[int, int]:
-    number, _, of = text.partition("/")
-    if not (number.isdecimal() and of.isdecimal()):
-        raise InputError(f"--shard must be such as 3/8, the third part of eight; got {printable(text, 40)}.")
-    return int(number), int(of)
 
 
 def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -244,16 +244,16 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
         if len(found) > 1:
             print(f"\n{name}")
         for by in ("category", None):
-            print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
-        if cases.dataset in metrics.METRICS:
+            print(statistics.accuracy(table, by).to_string(index=False, na_rep="", float_format="{:.3f}".format))
+        if cases.dataset in metrics.METRICS or any(case.question.answer == ABSENT for case in cases):
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
-        for reason, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
-            print(f"{number} with a failed call: {printable(str(reason))}")
+        for why, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
+            print(f"{number} with a failed call: {printable(str(why))}")
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
-        print(statistics.comparison(found, to).T.to_string(header=False, float_format="{:,.4g}".format))
+        print(statistics.comparison(found, to).T.to_string(header=False, na_rep="", float_format="{:,.4g}".format))
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:
@@ -265,7 +265,8 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
         official = metrics.official(table, cases)
     except InputError as error:
         return f"{cases.dataset}'s own metric is left out: {error}"
-    return f"{cases.dataset}'s own metric:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
+    title = f"{cases.dataset}'s own metric" if cases.dataset in metrics.METRICS else "Rejection"
+    return f"{title}:\n{official.to_string(index=False, na_rep='', float_format='{:.3f}'.format)}"
 
 
 def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:
@@ -292,7 +293,7 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     loading = _loading(load, options)
     with ExitStack() as stack:
         bad = stack.enter_context(skip_bad()) if options.skip_bad else []
-        found = load(**loading)
+        found = whole = load(**loading)
     for sentence in bad:
         print(f"left out: {sentence}", file=sys.stderr)
     if options.where:
@@ -302,7 +303,8 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     if options.first is not None:
         found = found[: options.first]
     if options.hours is not None:
-        found = ten_hour(found, seed=options.seed, duration_s=HOUR_S * options.hours, progress=True)
+        length_s = HOUR_S * options.hours
+        found = ten_hour(found, among=whole, seed=options.seed, duration_s=length_s, progress=True)
     return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import webbrowser
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,17 +13,18 @@ from threading import Thread
 from typing import Any
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.place import default_place
+from atlaskit.caching.folder import default_place
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
 from atlaskit.cli.view import add_grid_options
 from atlaskit.errors import InputError, missing
-from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model
-from atlaskit.runs.replay import atlas_of, memory
+from atlaskit.models.serving.server import as_model
+from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import trace_of
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
+from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets import GridExplorer, RunTable
 from atlaskit.viz.widgets.explorer.describe import Marks
 
@@ -36,7 +38,6 @@ EXAMPLES = """examples:
 The page is served to this machine only, and only at the printed address, which holds a secret. From
 another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is an
 explorer of its own. Ctrl-C ends it."""
-BROWSE = "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told --traces FOLDER"
 OWN_DEFAULTS = {"k": "8", "fit": "native", "sampling": "keyframe"}
 TOLD = {name: f"{value}; with --result, that of the run" for name, value in OWN_DEFAULTS.items()}
 
@@ -45,7 +46,6 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     """Add the `explore` subcommand to the parser."""
     parser = commands.add_parser(
         "explore",
-        help="explore a video in a browser: grids that open into finer ones, down to frames",
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_explore)
@@ -67,9 +67,11 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     add_grid_options(parser, TOLD)
     add_model_options(parser, "none: the page asks nothing, and writes the line that does")
     add_yes_option(parser)
-    browse = commands.add_parser("browse", help=BROWSE, epilog="examples:\n  atlaskit browse rows.csv")
+    browse = commands.add_parser("browse", epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
     browse.add_argument("rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet")
+    told = "folder of the table's runs (default: the table's own folder, and no other)"
+    browse.add_argument("--traces", type=Path, metavar="FOLDER", help=told)
     add_cache_option(browse)
     for each in (parser, browse):
         each.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default 0: any that is free)")
@@ -78,22 +80,25 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
 
 def _browse(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
-    return _serve(lambda: RunTable(options.rows, cache=cache), "runtable", options.rows.name, options)
+    return _serve(
+        lambda: RunTable(options.rows, cache=cache, traces=options.traces), "runtable", options.rows.name, options
+    )
 
 
 def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, options: argparse.Namespace) -> int:
     """Serve a page until Ctrl-C; it gets a new widget whenever it is loaded."""
     try:
-        from atlaskit.viz.standalone.server import serve
+        from atlaskit.viz.widgets.standalone import serve
     except ModuleNotFoundError as error:
         if not (error.name or "").startswith("tornado"):
             raise
         raise InputError(missing("A page in a browser", "tornado>=6.4")) from error
     make()  # a wrong file or setting is told here, not in the page
-    try:
-        serve(make, page, title, options.port, partial(_announce, options.no_browser))
-    except KeyboardInterrupt:
-        print("The server has stopped.")
+    with ExitStack() as until_stopped:
+        try:
+            serve(make, page, title, options.port, partial(_announce, options.no_browser, until_stopped))
+        except KeyboardInterrupt:
+            print("The server has stopped.")
     return 0
 
 
@@ -125,11 +130,16 @@ def _explorer(video: Video, cache: Cache, options: argparse.Namespace, vlm: Mode
     if options.result is not None:
         trace = trace_of(options.result)
         explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)
-        explorer.marks = Marks(*memory(trace))
+        explorer.marks = Marks.of(open_run(trace, video, cache))
     return explorer
 
 
-def _announce(is_quiet: bool, address: str) -> None:
+def _announce(is_quiet: bool, until_stopped: ExitStack, address: str) -> None:
     print(f"The page is at {address}\nCtrl-C ends it.", flush=True)
-    if not is_quiet:  # in a thread: a browser in the terminal would keep the server from answering it
-        Thread(target=webbrowser.open, args=[address], daemon=True).start()
+    if is_quiet:
+        return
+    from atlaskit.viz.widgets.standalone import private_page
+
+    page = until_stopped.enter_context(private_page(address))  # other users can read a browser's arguments
+    # In a thread: a browser in the terminal would keep the server from answering it.
+    Thread(target=webbrowser.open, args=[page], daemon=True).start()

@@ -31,7 +31,6 @@ def add_export_command(commands: argparse._SubParsersAction[argparse.ArgumentPar
     """Add the `export` subcommand to the parser."""
     parser = commands.add_parser(
         "export",
-        help="write results, rows of an evaluation and notes for film editors, coders and annotators",
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_export)
@@ -44,6 +43,8 @@ def add_export_command(commands: argparse._SubParsersAction[argparse.ArgumentPar
     parser.add_argument("--notes", metavar="VIDEO", action="append", default=[], help="the notes about a video")
     told = "a video that they are about, for formats that count frames or name files, and for clips"
     parser.add_argument("--video", metavar="VIDEO", action="append", default=[], help=told)
+    told = "folder of the runs that a table names (default: the table's own folder, and no other)"
+    parser.add_argument("--traces", type=Path, metavar="FOLDER", help=told)
     add_export_options(parser, "--out", "the file to write", required=True)
     add_cache_option(parser)
 
@@ -78,7 +79,7 @@ def _export(options: argparse.Namespace) -> int:
     only = videos[0] if len(options.video) == 1 else None
     found = list[Any]()
     for path in options.what:
-        found += _passages(path, only, options.recorded_at)
+        found += _passages(path, only, options.recorded_at, options.traces)
     for video in videos[len(options.video) :]:
         found += GridExplorer(video, cache=cache).passages
     if not found:
@@ -91,9 +92,13 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _passages(path: Path, video: Video | None, recorded_at: str | None) -> list[Any]:
+def _passages(path: Path, video: Video | None, recorded_at: str | None, traces: Path | None) -> list[Any]:
     """Return what a file holds: the passages of a result or of a file, or a table of `evaluate`."""
     if path.suffix.lower() in TABLES and path.with_name(f"{path.name}.json").exists():
-        return [tables.load(path)]
+        rows = tables.load(path)
+        for trace in rows.get("trace", ()):
+            if isinstance(trace, str) and trace:
+                tables.own_trace(trace, traces or path.parent)
+        return [rows]
     saved = saved_passages(path, video) if path.suffix.lower() == ".json" else None
     return [*(read(path, video=video, recorded_at=recorded_at) if saved is None else saved)]

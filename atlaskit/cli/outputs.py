@@ -1,4 +1,4 @@
-"""Options and arguments that name what a command writes; they are checked before it does anything.
+"""Words of a command line: numbers that are read, and names of what a command writes.
 
 A command that pays for model calls for an hour must not find at its end that the folder of its
 result does not exist. So each output is declared by `add_output`, and `main` checks all of them
@@ -8,6 +8,7 @@ before it runs the command.
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +16,42 @@ from typing import Any
 
 from atlaskit.caching.files import check_writable
 from atlaskit.errors import InputError, printable, reason
+from atlaskit.video.subtitles.text import checked_time
+
+
+def count(text: str) -> int:
+    """Return a word of the command line as a whole number from 1."""
+    if not (text.isdecimal() and int(text) > 0):
+        raise argparse.ArgumentTypeError(f"must be a whole number from 1; got {printable(text, 40)}")
+    return int(text)
+
+
+def positive(text: str) -> float:
+    """Return a word of the command line as a number above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number above 0; got {printable(text, 40)}")
+    return number
+
+
+def part_of(text: str) -> tuple[int, int]:
+    """Return a word of the command line such as 3/8, the third part of eight."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be such as 3/8, the third part of eight; got {printable(text, 40)}")
+    return int(number), int(of)
+
+
+def seconds_of(text: str) -> float:
+    """Return the seconds of a time as a person types it; for `argparse`."""
+    try:
+        return checked_time(text)
+    except InputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+
 
 IMAGES, TABLES = (".jpg", ".jpeg", ".png"), (".csv", ".parquet")
 

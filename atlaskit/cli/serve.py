@@ -6,14 +6,14 @@ import argparse
 import shlex
 
 from atlaskit.cli.model import add_yes_option, asking, model_names
-from atlaskit.cli.words import count, positive
+from atlaskit.cli.outputs import count, positive
+from atlaskit.environment.tiles import sheet_size
 from atlaskit.errors import InputError, printable
+from atlaskit.models.names import resolve_model
 from atlaskit.models.serving.flags import Copies
-from atlaskit.models.serving.hardware import gpu_gib
-from atlaskit.models.serving.kept import all_kept
-from atlaskit.models.serving.plan import plan
+from atlaskit.models.serving.plan import gpu_gib, plan
+from atlaskit.models.serving.process import all_kept
 from atlaskit.models.serving.server import USUAL_PORT, serve
-from atlaskit.models.serving.weights import resolve_model
 from atlaskit.models.spec import EXAMPLE
 
 PAPER = 'atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --vllm="--max-model-len 131072"'
@@ -24,7 +24,6 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `serve` subcommand to the parser."""
     parser = commands.add_parser(
         "serve",
-        help="serve a model with vLLM on this machine until Ctrl-C, or stop one that is kept",
         epilog=f"examples:\n  atlaskit serve Qwen/Qwen3-VL-8B-Instruct --port 8001\n\n"
         f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
     )
@@ -77,7 +76,7 @@ def _serve(options: argparse.Namespace) -> int:
             f"atlaskit serve needs a model, such as {EXAMPLE}; or --stop, to stop the servers that are kept."
         )
     if options.plan is not None:
-        print(plan(options.model, options.plan or gpu_gib()))
+        print(plan(options.model, options.plan or gpu_gib(), sheet_size))
         return 0
     try:
         arguments = shlex.split(options.vllm)

@@ -10,8 +10,8 @@ from typing import Any, get_args
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
 from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.model import add_setting
 from atlaskit.cli.outputs import IMAGES, add_output
-from atlaskit.cli.search import add_setting
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.environment.actions import Expand
 from atlaskit.environment.atlas import Atlas
@@ -38,7 +38,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `view` and `frame` subcommands to the parser."""
     view_parser = commands.add_parser(
         "view",
-        help="write a view (the contact sheet of a grid) to an image file",
         epilog=VIEW_EXAMPLES,
     )
     view_parser.set_defaults(run=_view)
@@ -57,7 +56,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
     frame_parser = commands.add_parser(
         "frame",
-        help="write the frame shown at a time to an image file",
         epilog=FRAME_EXAMPLES,
     )
     frame_parser.set_defaults(run=_frame)

@@ -133,6 +133,12 @@ class Look:
         return _shorter_side(self.cell, share, self.patch // math.gcd(columns, self.patch)), self.cell
 
 
+def sheet_size(k: int, cell: int, patch: int) -> tuple[int, int]:
+    """Return the (width, height) in pixels of a ruled sheet of k×k native cells of a 16:9 video."""
+    width, height = Look(cell, fit="native", patch=patch, ruled=True).cell_size((16, 9), k, k)
+    return k * width, k * height
+
+
 def read_tiles(
     video: Video, times_s: Sequence[float], size: tuple[int, int], fit: Fit, cache: Cache
 ) -> tuple[list[Image.Image | None], bool]:

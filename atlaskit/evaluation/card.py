@@ -18,15 +18,74 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.keys import canonical_json
+from atlaskit.errors import first_fault, printable
 
 HOME = Path(__file__).resolve().parents[1]
 PROMPTS = ("agents/prompts", "agents/verbalize.py", "agents/schemas.py", "methods")
 """Where the words stand that models get that were taught no others."""
 PACKAGES = ("atlaskit", "numpy", "pillow", "av", "pydantic", "vllm")
+TEXT = "columns of text"
+"""Where a card names the columns that hold text: a CSV does not tell "007" from 7."""
 OF_THE_RUN = "run"
 """The part of a card that differs between two runs of one evaluation."""
+
+
+class _Part(BaseModel):
+    """Which part of a benchmark a table is about, where it is one."""
+
+    model_config = ConfigDict(strict=True)
+
+    number: int = Field(ge=1)
+    of: int = Field(ge=1)
+    places: list[int]
+    whole: dict[str, Any]
+
+
+class _Run(BaseModel):
+    """What a card says of its run, as far as anything reads it."""
+
+    model_config = ConfigDict(strict=True)
+
+    prompts: str
+
+
+class _Card(BaseModel):
+    """A card, as far as anything reads it; what others add to theirs stays."""
+
+    model_config = ConfigDict(strict=True)
+
+    method: str = ""
+    models: list[str] = []
+    parameters: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
+    settings_in_full: dict[str, Any] = Field(default={}, alias="settings in full")
+    asked: dict[str, Any] = {}
+    asked_again: list[dict[str, Any]] = Field(default=[], alias="asked again")
+    command: dict[str, Any] = {}
+    shard: _Part | None = None
+    run: _Run | None = None
+    methods: dict[str, _Card] = {}
+    columns_of_text: list[str] = Field(default=[], alias="columns of text")
+
+
+def checked_card(card: Any) -> dict[str, Any]:
+    """Return a card that was read from a file, which may be somebody else's.
+
+    Raises:
+        ValueError: It is no card of a table, or one of its fields has a type that none has.
+    """
+    if not isinstance(card, dict) or TEXT not in card:
+        raise ValueError("its card is none of a table")
+    try:
+        _Card.model_validate(card)
+    except ValidationError as error:
+        field, fault = first_fault(error)
+        raise ValueError(f"its card's {printable(field, 80)}: {fault}") from error
+    return card
 
 
 def questions_card(cases: Sequence[Case]) -> dict[str, Any]:

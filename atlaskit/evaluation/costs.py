@@ -1,21 +1,138 @@
-"""What questions cost: for each of them, and once for all questions about a video.
+"""What questions cost: before, while and after they are asked.
 
-Calls that depend on a video alone, such as those that describe its clips, are paid with the first
-question about it. A mean over questions that holds them would depend on how many questions follow.
+* `estimate`: what a whole evaluation will take, from some of its questions.
+* `Spending`: what an evaluation has spent of its total limits, counted call by call.
+* `costs`: what each question took, and what was paid once for all questions about a video. Calls
+  that depend on a video alone, such as those that describe its clips, are paid with the first
+  question about it, so a mean over questions that holds them would depend on how many questions
+  follow.
 """
 
 from __future__ import annotations
 
+import threading
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from atlaskit.evaluation.grouping import groups
+from atlaskit.agents.budget import Budget
+from atlaskit.evaluation.intervals import groups, interval
+from atlaskit.models.protocol import Usage, now_s
 
 if TYPE_CHECKING:
     import pandas as pd
 
+
+def estimate(rows: pd.DataFrame, questions: int, videos: int, *, parallel: int, level: float = 0.95) -> pd.DataFrame:
+    """Return what an evaluation of so many questions and videos will take, with intervals.
+
+    What is prepared once a video counts once a video. Intervals are clustered by the videos of the
+    questions that were asked. Hours follow from the seconds of the questions whose calls were
+    all paid for; they are missing where the cache answered all.
+
+    Args:
+        rows: Table of `evaluate`, of some of the questions.
+        questions: How many questions there are in all.
+        videos: How many videos there are in all.
+        parallel: How many questions run at once.
+        level: Confidence level.
+
+    Returns:
+        One row for each amount. Columns: `amount`, `a question`, `in all`, `low`, `high`.
+    """
+    import pandas as pd
+
+    table = []
+    for amount in ("calls", "tokens", "usd"):
+        if amount in rows:
+            prepared = rows[f"video_{amount}"].fillna(0) if f"video_{amount}" in rows else 0
+            needed = rows[amount] - prepared + prepared * videos / questions
+            table.append(_row(amount, needed, rows["video"], questions, level))
+    paid = rows[rows["calls_paid"].fillna(0) >= rows["calls"]] if "calls_paid" in rows else rows.iloc[:0]
+    if paid["calls"].sum() > 0:
+        table.append(_row("hours", paid["seconds"] / 3600 / parallel, paid["video"], questions, level))
+    return pd.DataFrame(table)
+
+
+def _row(amount: str, needed: pd.Series, videos: pd.Series, questions: int, level: float) -> dict[str, Any]:
+    mean, low, high = interval(needed.to_numpy(float), videos.tolist(), are_shares=False, level=level)
+    scaled = {"in all": mean * questions, "low": low * questions, "high": high * questions}
+    return {"amount": amount, "a question": mean, **scaled}
+
+
+class TotalReached(KeyboardInterrupt):
+    """Ends a question before a call that the total has no room for.
+
+    As an interrupt it passes through methods, which go on after other errors of a model.
+    """
+
+
+@dataclass
+class Spending:
+    """The total limits of one evaluation, or of several that share them.
+
+    A finished question counts with what its replies cost when they were generated, so that the same
+    command, which finds them in the cache, ends where it ended; a question in flight, with the
+    calls that it pays for now. What is prepared once a video counts once. A total is exceeded by at
+    most the calls in flight, and each repetition may finish the questions that were.
+    """
+
+    limits: Budget
+    _started_s: float = field(default_factory=now_s)
+    _done: Counter[str] = field(default_factory=Counter)
+    _running: dict[int, Counter[str]] = field(default_factory=dict)
+    _videos: set[str] = field(default_factory=set)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def add(self, question: int, usage: Usage) -> None:
+        """Count a call of a question in flight."""
+        with self._lock:
+            self._running.setdefault(question, Counter()).update(self._amounts(usage))
+
+    def settle(self, question: int, total: Usage, per_video: Usage, video: str) -> None:
+        """Count a finished question in place of its calls.
+
+        Args:
+            question: The number under which its calls were added.
+            total: What it needed, the preparation of its video included.
+            per_video: What that preparation took.
+            video: What shares the preparation.
+        """
+        with self._lock:
+            self._running.pop(question, None)
+            self._done.update(self._amounts(total))
+            if video in self._videos:
+                self._done.subtract(self._amounts(per_video))
+            self._videos.add(video)
+
+    @property
+    def reached(self) -> str:
+        """The limit that is reached, in words; "" if none is."""
+        with self._lock:
+            spent = sum(self._running.values(), Counter(self._done))
+        spent["seconds"] = now_s() - self._started_s  # type: ignore[assignment]
+        for name, limit in vars(self.limits).items():
+            if name != "prices" and limit is not None and spent[name] >= limit:
+                return f"{limit:,} {name.replace('_', ' ').replace('usd', 'USD')}"
+        return ""
+
+    def check(self) -> None:
+        """Raise TotalReached if a limit is reached."""
+        if self.reached:
+            raise TotalReached
+
+    def _amounts(self, usage: Usage) -> dict[str, Any]:
+        amounts: dict[str, Any] = {"calls": usage.calls}
+        return amounts | dict(self.limits.amounts(usage))
+
+
 COUNTED = ("calls", "tokens")
 """What is counted for each question, and for each video: columns `tokens`, `video_tokens`."""
+SHARED = ("image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
+"""What is counted so too, where the rows have it."""
+OF_THIS_RUN = ("model_seconds", "waiting_seconds", "frames_decoded")
+"""What this execution took; little where replies and frames came from the cache."""
 NEEDED = ["method", "video", "fingerprint", "seconds", *COUNTED, *(f"video_{name}" for name in COUNTED)]
 
 
@@ -34,8 +151,11 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
         `videos`, and for calls and tokens: `question_…`, the mean of what is paid for each
         question; `video_…`, the mean of what is paid once for a video; and `calls`, `tokens`, the
         mean of a question with its share of its video, which all questions of the table about the
-        video share equally. The same for `usd` where `evaluate` got prices. Last, the mean
-        `seconds` of the executions, which are few where replies came from the cache.
+        video share equally. The same for `usd` where `evaluate` got prices. Then, of a question
+        with its share of its video, tokens of images, of other text in prompts, from the prefix
+        cache (of both), and of replies. Last, what this execution took a question: `model_seconds`
+        in which a server answered, `waiting_seconds` in which calls waited for their turn,
+        `frames_decoded`, and `seconds` in all; little where replies came from the cache.
 
     Raises:
         InputError: If the table lacks a column.
@@ -61,6 +181,11 @@ def cost_of(rows: pd.DataFrame) -> dict[str, Any]:
         found[f"question_{name}"] = float(own.mean())
         found[f"video_{name}"] = float(of_videos.mean()) if len(videos) else 0.0
         found[name] = float((own.sum() + of_videos.sum()) / len(rows))
+    for name in SHARED:
+        if {name, f"video_{name}"} <= set(rows.columns):
+            own = rows[name] - rows[f"video_{name}"]
+            found[name] = float((own.sum() + videos[f"video_{name}"].sum()) / len(rows))
+    found |= {name: float(rows[name].mean()) for name in OF_THIS_RUN if name in rows}
     return {**found, "seconds": float(rows["seconds"].mean())}
 
 

@@ -18,8 +18,8 @@ from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Question, Span, without_article
 from atlaskit.environment.render import Sheet, Still, View, with_look
 from atlaskit.errors import InputError
-from atlaskit.models.named import as_model
 from atlaskit.models.protocol import Model
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs import replay
 from atlaskit.runs.result import Result
 

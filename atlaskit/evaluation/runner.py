@@ -2,12 +2,13 @@
 
 Knows nothing of datasets: it takes `Case`s. Replies come from the cache where it has them, so an
 evaluation that was killed continues where it was, and repeating a finished one makes no call.
+Cases and settings are checked before the first question, so that a mistake in them costs no call.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,20 +18,20 @@ from typing import TYPE_CHECKING, Any
 from tqdm import tqdm
 
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
-from atlaskit.evaluation.baselines import METHODS
+from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.evaluation.card import OF_THE_RUN, common_settings, questions_card, run_card
+from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threads
 from atlaskit.evaluation.rows import ASIDE, Aside, case_row, failure_row
-from atlaskit.evaluation.spending import Spending
 from atlaskit.evaluation.tables import prediction_column
-from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
 from atlaskit.models.client import VLM
-from atlaskit.models.named import as_model, copies_for
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model, computes, now_s
+from atlaskit.models.serving.server import as_model, copies_for
 from atlaskit.runs.result import Result
 
 if TYPE_CHECKING:
@@ -275,3 +276,47 @@ def _attributes(name: str, models: list[Model], settings: Mapping[str, Any]) -> 
         "parameters": dict(models[0].parameters),
         "settings": json_settings(settings),
     }
+
+
+JSON_SCALARS = (str, int, float, bool, type(None))
+
+
+def check_cases(cases: Sequence[Case]) -> None:
+    """Raise InputError if there are no cases, or the answer to a question is unknown."""
+    if not cases:
+        raise InputError("There are no questions to ask: the list of cases is empty.")
+    unknown = next((case.question.id for case in cases if case.question.answer is None), None)
+    if unknown is not None:
+        raise InputError(f"The true answer to {unknown!r} is not known, so it cannot be scored; leave it out.")
+
+
+def check_settings(
+    name: str, answer: Callable[..., Result], settings: Mapping[str, Any], reserved: Collection[str]
+) -> None:
+    """Raise InputError for a setting that a method does not accept.
+
+    Args:
+        name: The name of the method in the error.
+        answer: The method, a function with the signature of `ask`.
+        settings: The settings to check.
+        reserved: Settings that the caller passes to the method itself; they count as unknown.
+    """
+    accepted = settings_of(answer)
+    if accepted is None:
+        return
+    offered = [setting for setting in accepted if setting not in reserved]
+    unknown = next((setting for setting in settings if setting not in offered), None)
+    if unknown is not None:
+        raise InputError(f"{name} has no setting {unknown!r:.80}; it has {', '.join(offered)}.")
+
+
+def json_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings as JSON scalars, each other value as its repr.
+
+    A search stands there as what it changes in the paper's; "best", which suits itself to the
+    model, by its name.
+    """
+    flat = dict(settings)
+    if flat.get("search") == "paper" or isinstance(flat.get("search"), Search):
+        flat |= named_search(flat.pop("search")).changed()
+    return {name: value if isinstance(value, JSON_SCALARS) else repr(value) for name, value in flat.items()}

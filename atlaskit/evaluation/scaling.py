@@ -1,21 +1,28 @@
-"""Measure the wall-clock time of a search by its number of workers (paper §4.4 and Fig. 6).
+"""The wall-clock time of a search by its number of workers (paper §4.4 and Fig. 6).
 
-Measures the parallelism of one search, so questions run one at a time and every model call is
-really made. To leave out what a cache would save anyway, each question runs twice with each number
-of workers, and the second run is reported. By then its images are rendered, a server that starts at
-the first call is up, and the server's prefix cache knows the prompts. That holds for every number
-of workers, so no later one gains from an earlier one, but the prefix cache helps more than in a
-first run: `cached_tokens` reports how many prompt tokens it saved.
+* `by_workers`: measures the parallelism of one search, so questions run one at a time and every
+  model call is really made. To leave out what a cache would save anyway, each question runs twice
+  with each number of workers, and the second run is reported. By then its images are rendered, a
+  server that starts at the first call is up, and the server's prefix cache knows the prompts.
+  That holds for every number of workers, so no later one gains from an earlier one, but the
+  prefix cache helps more than in a first run: `cached_tokens` reports how many prompt tokens it
+  saved.
+* `delayed`: a model that answers after a fixed time, to measure without a server.
+* `amdahl`, `speedup`, `conclusions`: the speedup and its bound, from those tables.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import platform
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+import threading
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
 from tqdm import tqdm
@@ -27,14 +34,13 @@ from atlaskit.caching.keys import Kind, is_json
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
-from atlaskit.evaluation.latency import Delayed, delayed, without_delay
 from atlaskit.evaluation.rows import RIGHT_FROM
-from atlaskit.evaluation.speedups import amdahl, conclusions, speedup
-from atlaskit.evaluation.validation import check_cases, check_settings, json_settings
+from atlaskit.evaluation.runner import check_cases, check_settings, json_settings
+from atlaskit.evaluation.statistics import accuracy
 from atlaskit.models.cached import Call
-from atlaskit.models.named import as_model
-from atlaskit.models.protocol import Model, now_s
-from atlaskit.models.serving.hardware import cpuinfo
+from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, now_s
+from atlaskit.models.serving.plan import cpuinfo
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.trace import save_timings_manifest
 from atlaskit.video.video import Video
 
@@ -280,3 +286,197 @@ def processor() -> str:
 def __dir__() -> list[str]:
     """List the public names only."""
     return __all__
+
+
+SUMMED = ["seconds", "serial_seconds", "worker_seconds", "worker_calls"]
+BY_WORKERS_COLUMNS = ("video", "workers", "normalised_seconds", "score", "calls", "rounds", *SUMMED)
+"""Columns of a measurement that speed-ups are computed from."""
+COLUMNS = ["workers", "questions", "seconds", "normalised_seconds", "low", "high", "speedup", "bound", "serial_share"]
+COLUMNS += ["score", "calls", "rounds", "busy", "call_seconds"]
+"""Columns of a table of speed-ups."""
+SATURATED = 1.25
+"""A server is saturated if its throughput grows by less than this factor."""
+PARALLEL_ENOUGH = 1.5
+"""Saturation is judged only if at least this many times as many calls run in parallel."""
+
+
+def amdahl(share: float, more: Any) -> Any:
+    """Return Amdahl's bound on the speed-up.
+
+    Args:
+        share: The serial share of the time, in [0, 1].
+        more: How many times as many workers: a number or an array.
+
+    Examples:
+        >>> ak.scaling.amdahl(0.5, 2)
+        1.3333333333333333
+    """
+    return 1 / (share + (1 - share) / more)
+
+
+def speedup(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what each number of workers gains (paper §4.4 and Fig. 6).
+
+    Args:
+        table: Table of `by_workers`. If several are joined, a column `model` tells them apart.
+
+    Returns:
+        One row for each number of workers (of each `model`). Columns: `workers`, `questions`; the
+        means `seconds` and `normalised_seconds`, the latter with its 95 % interval over videos,
+        `low` and `high`; `speedup`, the ratio of the fewest workers' normalised seconds to these;
+        `serial_share`, the share of the time, in [0, 1], in which no worker's call is running;
+        `bound`, Amdahl's bound from the serial share of the fewest workers; the means `score`,
+        `calls` and `rounds`; `busy`, the mean number of workers' calls that run in parallel while
+        any does; and `call_seconds`, the mean duration of one. On a saturated server `busy` and
+        `call_seconds` grow together.
+
+        `bound` assumes that more workers divide the same search without loss (with 3 as the fewest,
+        6 are twice as many). They can exceed it, because their search differs: it takes fewer
+        rounds.
+
+    Raises:
+        InputError: If the table has no rows, or lacks a column.
+
+    Examples:
+        >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
+        >>> ak.scaling.speedup(times)["workers"].tolist()
+        [1, 2]
+    """
+    import pandas as pd
+
+    missing = next((name for name in BY_WORKERS_COLUMNS if name not in table.columns), None)
+    if missing is not None or not len(table):
+        fault = "has no rows" if missing is None else f"lacks the column {missing!r}"
+        raise InputError(f"The table {fault}; pass a table of by_workers.")
+    tables = []
+    for name, group in _models(table):
+        gains = accuracy(group, "workers", column="normalised_seconds").rename(columns={"mean": "normalised_seconds"})
+        groups = group.groupby("workers", sort=True)
+        for column in ("seconds", "score", "calls", "rounds"):
+            gains[column] = groups[column].mean().to_numpy()
+        sums = groups[SUMMED].sum().reset_index(drop=True)
+        gains["speedup"] = gains["normalised_seconds"].iloc[0] / gains["normalised_seconds"]
+        gains["serial_share"] = sums["serial_seconds"] / sums["seconds"]
+        gains["bound"] = amdahl(gains["serial_share"].iloc[0], gains["workers"] / gains["workers"].iloc[0])
+        gains["busy"] = sums["worker_seconds"] / (sums["seconds"] - sums["serial_seconds"])
+        gains["call_seconds"] = sums["worker_seconds"] / sums["worker_calls"]
+        tables.append(gains.assign(**name))
+    names = ["model"] if "model" in table.columns else []
+    return pd.concat(tables, ignore_index=True)[[*names, *COLUMNS]]
+
+
+def conclusions(table: pd.DataFrame) -> list[str]:
+    """Return one sentence for each model, about the gain of the most workers and its limit.
+
+    A server counts as saturated if its throughput, in calls a second, stays the same although
+    several times as many calls run in parallel.
+
+    Raises:
+        InputError: If the table has no rows, or lacks a column.
+
+    Examples:
+        >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
+        >>> all(isinstance(sentence, str) for sentence in ak.scaling.conclusions(times))
+        True
+    """
+    sentences = []
+    for name, gains in _models(speedup(table)):
+        first, last = gains.iloc[0], gains.iloc[-1]
+        more, slower = last["busy"] / first["busy"], last["call_seconds"] / first["call_seconds"]
+        sentence = (
+            f"{name.get('model', 'The search')}: {last['workers']:.0f} workers are {last['speedup']:.2f} times as fast "
+            f"as {first['workers']:.0f} at equal workload, Amdahl's bound is {last['bound']:.2f}"
+        )
+        if last["speedup"] > last["bound"]:
+            sentence += (
+                f", which assumes the same search: they take {last['rounds']:.1f} rounds, not {first['rounds']:.1f}"
+            )
+        elif more < PARALLEL_ENOUGH:
+            sentence += f"; only {last['busy']:.1f} of their calls run in parallel"
+        elif more / slower < SATURATED:
+            sentence += (
+                f"; {last['busy']:.1f} of their calls run in parallel and take {slower:.1f} times as long: "
+                f"this server is already saturated at {first['workers']:.0f}"
+            )
+        sentences.append(f"{sentence}.")
+    return sentences
+
+
+def _models(table: pd.DataFrame) -> Iterator[tuple[dict[str, Any], pd.DataFrame]]:
+    """Yield the name and the rows of each model; all rows if there is no column `model`."""
+    if "model" not in table.columns:
+        yield {}, table
+        return
+    for name in dict.fromkeys(table["model"]):
+        yield {"model": name}, table[table["model"] == name]
+
+
+@dataclass
+class Delayed(ModelWrapper):
+    """A model whose every reply takes at least `latency_s` seconds.
+
+    Any number of calls run in parallel, as with a server that is never saturated, so that what the
+    search cannot do in parallel is its own limit. Name and parameters include the delay, so that no
+    cached reply of one passes for the other's.
+
+    Raises:
+        InputError: If the latency is not a finite number of seconds, 0 or more.
+
+    Examples:
+        >>> slow = ak.scaling.delayed(vlm, 0.01)
+        >>> isinstance(slow, ak.scaling.Delayed)
+        True
+    """
+
+    latency_s: float
+
+    def __post_init__(self) -> None:
+        is_number = isinstance(self.latency_s, int | float) and not isinstance(self.latency_s, bool)
+        if not is_number or not 0 <= self.latency_s < math.inf:
+            raise InputError(f"latency_s must be a number of seconds, 0 or more; got {self.latency_s!r:.80}.")
+
+    @property
+    def name(self) -> str:
+        """The model's name, with the delay."""
+        return f"{self.model.name}@{self.latency_s:g}s"
+
+    @property
+    def parameters(self) -> Mapping[str, Any]:
+        """The model's parameters, with the delay."""
+        return {**self.model.parameters, "latency_s": self.latency_s}
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Return the model's reply once the latency has passed, or the call is cancelled."""
+        started_s = time.monotonic()
+        reply = self.model.complete(request, **control)
+        (control.get("cancel") or threading.Event()).wait(max(0.0, started_s + self.latency_s - time.monotonic()))
+        return replace(reply, transit=replace(reply.transit, wall_s=time.monotonic() - started_s))
+
+
+def delayed(vlm: Model | str | MakesModel, latency_s: float) -> Model | MakesModel:
+    """Return a model with a latency; or, for worlds, a function that makes one.
+
+    Of a class of oracles, it makes oracles whose replies take so long.
+
+    Raises:
+        InputError: If the latency is not a finite number of seconds, 0 or more. A function raises
+            it when it makes its first model.
+
+    Examples:
+        >>> slow = ak.scaling.delayed(vlm, 0.01)
+        >>> ak.ask(video, question, vlm=slow, cache=ak.Cache(None)).is_right
+        True
+    """
+    vlm = as_model(vlm) if isinstance(vlm, str) else vlm
+    if not isinstance(vlm, type) and hasattr(vlm, "complete"):
+        return Delayed(cast(Model, vlm), latency_s)
+    return partial(_delayed_for_world, cast(MakesModel, vlm), latency_s)
+
+
+def without_delay(model: Model) -> Model:
+    """Return the model behind a delay; any other model as it is."""
+    return model.model if isinstance(model, Delayed) else model
+
+
+def _delayed_for_world(make_model: MakesModel, latency_s: float, world: Any) -> Model:
+    return Delayed(make_model(world), latency_s)

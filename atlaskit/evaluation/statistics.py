@@ -1,22 +1,32 @@
-"""Statistics of evaluation tables: means with intervals, costs, and comparisons of two methods.
+"""Statistics of evaluation tables: means with intervals, costs, and methods side by side.
 
-Questions about one video are correlated, so every interval resamples whole videos: the bootstrap is
-clustered by the column `video`.
+Questions about one video are correlated, so every interval is clustered by the column `video`.
+
+* `accuracy`, `breakdown`, `compute`, `prefix_hits`, `exponent`: of one table.
+* `compare`, `comparison`: paired differences of two tables, and the comparison of several.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.errors import InputError
-from atlaskit.evaluation.comparisons import Comparison, compare, comparison, mcnemar
-from atlaskit.evaluation.costs import costs
-from atlaskit.evaluation.grouping import SHARES, check_columns, groups
-from atlaskit.evaluation.intervals import Interval, bootstrap_bounds, interval
+from atlaskit.evaluation.costs import NEEDED, cost_of, costs
+from atlaskit.evaluation.intervals import (
+    SHARES,
+    Interval,
+    bounds,
+    check_columns,
+    clustered,
+    groups,
+    interval,
+    paired,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -34,7 +44,6 @@ __all__ = [
     "costs",
     "exponent",
     "interval",
-    "mcnemar",
     "prefix_hits",
 ]
 
@@ -190,12 +199,12 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
     Args:
         rows: Table of `evaluate`, with the column `duration_s`.
         column: The column whose mean grows.
-        cluster: The column to resample by: what is asked about at every duration, such as the
+        cluster: The column of what varies: what is asked about at every duration, such as the
             source video.
         level: Confidence level.
 
     Returns:
-        b with its interval, by a bootstrap over the values of `cluster`.
+        b with its interval, clustered by the values of `cluster`.
 
     Raises:
         InputError: If there are fewer than two durations, a mean is not positive, or the table
@@ -220,18 +229,147 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
     np.add.at(sizes, (cluster_index, duration_index), 1.0)
     x = np.log(durations) - np.log(durations).mean()
 
-    def slopes(taken: NDArray[np.int64]) -> NDArray[np.float64]:
+    def slopes(taken: NDArray[np.float64]) -> NDArray[np.float64]:
         found: NDArray[np.float64] = np.log((taken @ sums) / (taken @ sizes)) @ x / (x @ x)
-        return found[np.isfinite(found)]  # a draw may lack every question of some duration
+        return found
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = slopes(np.ones((1, cluster_count), np.int64))
-        if not len(slope):
-            raise InputError(f"The mean of {column} must be positive at every duration; otherwise it has no exponent.")
-        low, high = bootstrap_bounds(cluster_count, slopes, level)
-    return Interval(float(slope[0]), low, high)
+        slope, error = clustered(cluster_count, slopes)
+    if not math.isfinite(slope):
+        raise InputError(f"The mean of {column} must be positive at every duration; otherwise it has no exponent.")
+    return Interval(slope, *bounds(slope, error, cluster_count, are_shares=False, level=level))
 
 
 def __dir__() -> list[str]:
     """List the public names only."""
     return __all__
+
+
+class Comparison(NamedTuple):
+    """Two methods on the same questions.
+
+    Examples:
+        >>> ak.statistics.compare(rows, rows).difference
+        0.0
+    """
+
+    difference: float
+    """Mean of the second method minus mean of the first."""
+    low: float
+    high: float
+    only_first: int
+    """Number of questions that only the first method answers correctly."""
+    only_second: int
+    """Number of questions that only the second method answers correctly."""
+    p: float
+    """p-value of the test that the interval inverts: below 0.05 just where it leaves out 0."""
+
+
+def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score", level: float = 0.95) -> Comparison:
+    """Compare two methods on the same questions, paired by `id` and `video`.
+
+    Args:
+        first: Table of `evaluate` with the first method.
+        second: Table of `evaluate` with the second method.
+        column: The column to compare.
+        level: Confidence level of the difference.
+
+    Raises:
+        InputError: If the questions differ, a table has a question twice, or a table lacks a
+            column.
+
+    Examples:
+        >>> blind = ak.evaluate(cases, "blind", vlm=vlm, progress=False)
+        >>> ak.statistics.compare(blind, rows).difference > 0
+        True
+    """
+    for rows in (first, second):
+        check_columns(rows, ["id", "video", "right", column])
+    keys = ["id", "video"]
+    for rows, which in ((first, "first"), (second, "second")):
+        if rows.duplicated(keys).any():
+            duplicate = rows.loc[rows.duplicated(keys), "id"].iloc[0]
+            raise InputError(
+                f"The {which} table has the question {duplicate!r} twice; compare one method with one other."
+            )
+    pairs = first.merge(second, on=keys, suffixes=("_first", "_second"), how="inner")
+    if not len(pairs) == len(first) == len(second):
+        raise InputError(
+            f"Both tables must have the same questions; they have {len(first)} and {len(second)} questions and share "
+            f"{len(pairs)}."
+        )
+    gains = pairs[f"{column}_second"].to_numpy(float) - pairs[f"{column}_first"].to_numpy(float)
+    difference, p = paired(gains, pairs["video"].tolist(), are_shares=column in SHARES, level=level)
+    first_right, second_right = pairs["right_first"].to_numpy(bool), pairs["right_second"].to_numpy(bool)
+    only_first, only_second = int((first_right & ~second_right).sum()), int((second_right & ~first_right).sum())
+    return Comparison(*difference, only_first, only_second, p)
+
+
+def comparison(
+    tables: Mapping[str, pd.DataFrame],
+    to: str = "video-rlm",
+    *,
+    by: str | Sequence[str] | None = None,
+    column: str = "score",
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Return methods side by side: what each scores, what it costs, and how it differs from one.
+
+    Args:
+        tables: Tables of `evaluate`, by the name of their method. All have the same questions.
+        to: The method that the others are compared with.
+        by: Column or columns to group by, such as `duration_s`.
+        column: The column to compare.
+        level: Confidence level.
+
+    Returns:
+        One row for each method and group, in the order of the tables. Columns: `method`, those of
+        `by`, `questions`, `videos`; the mean of `column`, `low` and `high`; `difference` to the
+        method `to` on the same questions, with `difference_low`, `difference_high` and `p` (missing
+        for `to` itself); and the columns of `costs`. `plots.pareto` draws it.
+
+    Raises:
+        InputError: If there is no table of `to`, the tables differ in their questions, or a table
+            lacks a column.
+
+    Examples:
+        >>> table = ak.statistics.comparison({"video-rlm": rows})
+        >>> table["questions"].tolist()
+        [12]
+    """
+    import pandas as pd
+
+    if to not in tables:
+        raise InputError(f"There is no table of {to!r:.80} to compare with; there are {', '.join(tables) or 'none'}.")
+    needed = [*NEEDED, "id", "right", column]
+    references = {tuple(values.values()): group for values, group in groups(tables[to], by, needed)}
+    table = []
+    for method, rows in tables.items():
+        found = list(groups(rows, by, needed))
+        if {tuple(values.values()) for values, _ in found} != references.keys():
+            raise InputError(f"{method} and {to} must have the same values of {by}; ask both the same questions.")
+        for values, group in found:
+            reference = None if method == to else references[tuple(values.values())]
+            table.append({"method": method, **values, **_compared(group, reference, column, level)})
+    compared = pd.DataFrame(table)
+    compared.attrs = {"to": to, "level": level}
+    return compared
+
+
+def _compared(rows: pd.DataFrame, reference: pd.DataFrame | None, column: str, level: float) -> dict[str, Any]:
+    """Return a row of `comparison`; without a reference, its differences are missing."""
+    cost = cost_of(rows)
+    sizes = {name: cost.pop(name) for name in ("questions", "videos")}
+    mean = interval(rows[column].to_numpy(float), rows["video"].tolist(), are_shares=column in SHARES, level=level)
+    found = None if reference is None else compare(reference, rows, column=column, level=level)
+    return {
+        **sizes,
+        column: mean.mean,
+        "low": mean.low,
+        "high": mean.high,
+        "difference": math.nan if found is None else found.difference,
+        "difference_low": math.nan if found is None else found.low,
+        "difference_high": math.nan if found is None else found.high,
+        "p": math.nan if found is None else found.p,
+        **cost,
+    }

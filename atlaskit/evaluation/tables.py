@@ -1,32 +1,46 @@
-"""Evaluation tables on disk: Parquet or CSV with the settings beside them.
+"""Evaluation tables: on disk, joined, and in parts.
 
-The settings are in a file of their own next to the table, `rows.csv.json` for `rows.csv`, so that a
-table stays with the settings that produced it.
+The settings are in a file of their own next to the table, `rows.csv.json` for `rows.csv`, so that
+a table stays with the settings that produced it.
+
+* `save`, `load`, `so_far`, `newest`, `joined`: tables as Parquet or CSV, of one method or
+  several.
+* `shard`, `merged`: parts of a benchmark for machines without a cluster, and their table.
+* `failed`, `replaced`, `with_retried`: questions that are asked again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import limits
-from atlaskit.benchmarks.datasets.lines import read_parquet
-from atlaskit.caching.files import write_whole
+from atlaskit.benchmarks.case import Benchmark
+from atlaskit.benchmarks.datasets.rows import read_parquet
+from atlaskit.caching.files import read_whole, write_whole
 from atlaskit.caching.keys import canonical_json, read_json
 from atlaskit.environment.question import as_answered
-from atlaskit.errors import InputError, reason
+from atlaskit.errors import InputError, printable, reason
 from atlaskit.evaluation.baselines import METHODS
-from atlaskit.evaluation.card import card_text
+from atlaskit.evaluation.card import (
+    OF_THE_RUN,
+    TEXT,
+    card_text,
+    checked_card,
+    common_settings,
+    differences,
+    questions_card,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
 
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
-TEXT = "columns of text"
-"""Where the settings name the columns that hold text: a CSV does not tell "007" from 7."""
 
 
 def save(rows: pd.DataFrame, path: str | Path) -> None:
@@ -43,14 +57,32 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False))
-        card = json.dumps({**rows.attrs, TEXT: texts}, indent=1, ensure_ascii=False)
+        settings = with_servers(rows.attrs, target)
+        card = json.dumps({**settings, TEXT: texts}, indent=1, ensure_ascii=False)
         write_whole(target.with_name(f"{target.name}.json"), card + "\n")
-        write_whole(target.with_name(f"{target.name}.txt"), card_text(rows.attrs) + "\n")
+        write_whole(target.with_name(f"{target.name}.txt"), card_text(settings) + "\n")
         partial = so_far(target)
         for suffix in ("", ".json", ".txt"):
             partial.with_name(f"{partial.name}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
+
+
+def with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return a card that still says what answered, where the cache has answered all now.
+
+    That is on the card of the table that is replaced, if it is of the same models and questions.
+    """
+    run = card.get(OF_THE_RUN)
+    if not isinstance(run, Mapping) or run.get("servers"):
+        return dict(card)
+    try:
+        before = checked_card(read_json(read_whole(path.with_name(f"{path.name}.json"))))
+    except (OSError, ValueError):
+        return dict(card)
+    same = all(before.get(name) == card.get(name) for name in ("models", "asked", "parameters"))
+    servers = (before.get(OF_THE_RUN) or {}).get("servers") if same else None
+    return {**card, OF_THE_RUN: {**run, "servers": servers}} if servers else dict(card)
 
 
 def so_far(path: str | Path) -> Path:
@@ -99,27 +131,64 @@ def load(path: str | Path) -> pd.DataFrame:
 
     source = Path(path)
     try:
-        card = read_json(source.with_name(f"{source.name}.json").read_bytes())
-        if not isinstance(card, dict) or TEXT not in card:
-            raise ValueError(f"{source.name}.json is no card of a table")
+        card = checked_card(read_json(read_whole(source.with_name(f"{source.name}.json"))))
         texts = dict.fromkeys(card.pop(TEXT), str)
         if source.suffix == ".csv":
-            with source.open("rb") as file:
-                if any(line.count(b",") > limits.COMMAS for line in file):
-                    raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
-            na = {name: [""] for name in pd.read_csv(source, nrows=0).columns if name not in texts}
-            rows = pd.read_csv(source, dtype=texts, nrows=limits.TABLE_ROWS + 1, keep_default_na=False, na_values=na)
+            text = read_whole(source)
+            if any(line.count(b",") > limits.COMMAS for line in text.splitlines()):
+                raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
+            na = {name: [""] for name in pd.read_csv(BytesIO(text), nrows=0).columns if name not in texts}
+            rows = pd.read_csv(
+                BytesIO(text), dtype=texts, nrows=limits.TABLE_ROWS + 1, keep_default_na=False, na_values=na
+            )
         else:
             rows = read_parquet(source).to_pandas()
         if len(rows) > limits.TABLE_ROWS:
             raise ValueError(f"it has more than {limits.TABLE_ROWS:,} rows")
         rows.attrs = card
+        _check_columns(rows)
         predictions = read_json(f"[{','.join(rows['prediction'].astype(str))}]")
         if len(predictions) != len(rows):
             raise ValueError("a prediction is more than one value")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{source} is not a saved evaluation: {reason(error)}.") from error
     return rows.assign(prediction=prediction_column([as_answered(value) for value in predictions]))
+
+
+def _check_columns(rows: pd.DataFrame) -> None:
+    """Raise ValueError if a column that is read has a type that `evaluate` gives none."""
+    from pandas.api import types
+
+    for name in ("score", "tokens", "calls_paid"):
+        if name in rows and len(rows) and not types.is_numeric_dtype(rows[name]):
+            raise ValueError(f"its column {name} must hold numbers")
+    if "right" in rows and len(rows) and not types.is_bool_dtype(rows["right"]):
+        raise ValueError("its column right must hold True or False")
+    for name in ("id", "video", "method", "failure"):
+        if name in rows and not rows[name].map(lambda value: isinstance(value, str)).all():
+            raise ValueError(f"its column {name} must hold texts")
+
+
+def own_trace(trace: str, folder: Path) -> Path:
+    """Return the path of a row's run, which a table names, if it is in a folder.
+
+    A table from elsewhere may name any file of this machine.
+
+    Raises:
+        InputError: It lies outside the folder.
+    """
+    shown = printable(trace, 200)
+    try:
+        path = (folder / trace).resolve()
+        is_inside = path.is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError) as error:  # a loop of links, a name with a zero byte
+        raise InputError(f"The run {shown!r} cannot be read: {reason(error)}.") from error
+    if not is_inside:
+        raise InputError(
+            f"The run {shown} is outside {printable(str(folder), 200)}, where the table's runs are read: if you trust "
+            f"the table, name the folder of its runs with --traces (traces= of RunTable)."
+        )
+    return path
 
 
 def joined(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -149,3 +218,139 @@ def prediction_column(predictions: list[Any]) -> Any:
     import pandas as pd
 
     return pd.Series(predictions, dtype=object) if None in predictions else predictions
+
+
+QUESTION = ["method", "id", "video"]
+"""The columns that a row of a table has for itself."""
+SHARD = "shard"
+"""Where a card names the part: `number`, `of`, the `places` of its questions, and the `whole`."""
+
+
+def shard(cases: Benchmark, number: int, of: int) -> tuple[Benchmark, dict[str, Any]]:
+    """Return one of several parts of a benchmark, and what its card says of the part.
+
+    All questions about a video are in one part, since they share what is prepared once a video.
+
+    Args:
+        cases: The whole benchmark.
+        number: Which part, from 1.
+        of: How many parts there are.
+
+    Raises:
+        InputError: There is no such part, or it has no question.
+    """
+    if not 1 <= number <= of:
+        raise InputError(f"A shard is one of {of}, from 1 to {of}; got {number}.")
+    turn = {video: place % of for place, video in enumerate(dict.fromkeys(case.video for case in cases))}
+    places = [place for place, case in enumerate(cases) if turn[case.video] == number - 1]
+    if not places:
+        raise InputError(f"Shard {number} of {of} has no question: there are {len(turn)} videos; take fewer shards.")
+    part = replace(cases, cases=tuple(cases.cases[place] for place in places))
+    return part, {"number": number, "of": of, "places": places, "whole": questions_card(cases)}
+
+
+def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the table of a whole benchmark from those of its shards.
+
+    Args:
+        tables: The tables of all shards, by the names of their files.
+
+    Raises:
+        InputError: A table is of no shard, a shard is missing or there twice, or two were made with
+            different settings.
+    """
+    import pandas as pd
+
+    by_number: dict[int, str] = {}
+    for name, table in tables.items():
+        part = table.attrs.get(SHARD)
+        if not isinstance(part, Mapping):
+            raise InputError(f"{name} is not the table of a shard: it was made without --shard.")
+        if part["number"] in by_number:
+            raise InputError(f"{by_number[part['number']]} and {name} are both shard {part['number']}.")
+        by_number[part["number"]] = name
+    first = next(iter(tables))
+    count = tables[first].attrs[SHARD]["of"]
+    missing = [str(number) for number in range(1, count + 1) if number not in by_number]
+    if missing:
+        raise InputError(f"Of {count} shards, these are missing: {', '.join(missing)}.")
+    for name, table in tables.items():
+        _check_alike(first, tables[first].attrs, name, table.attrs, "Run one of them again.")
+    rows = []
+    for table in tables.values():
+        methods = list(dict.fromkeys(table["method"]))
+        places = table.attrs[SHARD]["places"] * len(methods)
+        rows.append(table.assign(_method=table["method"].map(methods.index), _place=places))
+    whole = pd.concat([each.astype({"prediction": object}) for each in rows])
+    whole = whole.sort_values(["_method", "_place"], kind="stable").drop(columns=["_method", "_place"])
+    cards = [tables[by_number[number]].attrs for number in sorted(by_number)]
+    whole.attrs = _joined_cards(cards, cards[0][SHARD]["whole"])
+    return whole.reset_index(drop=True)
+
+
+def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the card of a whole table from those of its parts."""
+    same = {name: value for name, value in cards[0].items() if name not in (SHARD, OF_THE_RUN)}
+    if "methods" in same:
+        methods = {name: _joined_cards([card["methods"][name] for card in cards], asked) for name in same["methods"]}
+        return {**same, "methods": methods}
+    return {
+        **same,
+        "models": sorted({model for card in cards for model in card["models"]}),
+        "asked": asked,
+        "settings in full": common_settings(card["settings in full"] for card in cards),
+        "runs": [card[OF_THE_RUN] for card in cards],
+    }
+
+
+def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
+    """Return what all shards of a table have in common."""
+    asked = card[SHARD]["whole"] if SHARD in card else asked
+    if "methods" in card:
+        return {name: _alike(each, asked) for name, each in card["methods"].items()}
+    apart = (SHARD, OF_THE_RUN, "settings in full", "command", "asked again", "methods")
+    models = {"oracle" if model.startswith("oracle:") else model for model in card["models"]}  # one a world
+    same = {name: value for name, value in card.items() if name not in apart}
+    return {**same, "models": sorted(models), "asked": asked, "prompts": card[OF_THE_RUN]["prompts"]}
+
+
+def _check_alike(one: str, card: Mapping[str, Any], other: str, card_of_other: Mapping[str, Any], cure: str) -> None:
+    """Raise InputError if two tables, by their names, were made with different settings."""
+    for setting, *values in differences(_alike(card), _alike(card_of_other)):
+        first, second = (printable(str(value), 80) for value in values)
+        raise InputError(f"{one} and {other} have different settings: {setting} is {first} and {second}. {cure}")
+
+
+def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return a table in which the rows of questions that failed are replaced by new ones.
+
+    Args:
+        earlier: The table.
+        again: The new rows, by method.
+
+    Raises:
+        InputError: They were asked with other settings than the table.
+    """
+    cards = earlier.attrs.get("methods", {})
+    for method, rows in again.items():
+        cure = "Repeat its own, by --like and its card, or write another table."
+        _check_alike("The table", cards.get(method, earlier.attrs), "this line", rows.attrs, cure)
+    table = replaced(earlier, again)
+    table.attrs = {**earlier.attrs, "asked again": [rows.attrs[OF_THE_RUN] for rows in again.values()]}
+    return table
+
+
+def replaced(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return a table with some rows, by method, in place of its own to the same questions."""
+    import pandas as pd
+
+    rows = pd.concat([each.astype({"prediction": object}) for each in (*again.values(), earlier)])
+    newest = rows.drop_duplicates(QUESTION).set_index(QUESTION, drop=False)
+    return newest.loc[pd.MultiIndex.from_frame(earlier[QUESTION])].reset_index(drop=True)
+
+
+def failed(table: pd.DataFrame, cases: Sequence[Any], method: str) -> list[Any]:
+    """Return the cases whose question failed with a method, in their order."""
+    rows = table[(table["method"] == method) & (table["failure"] != "")]
+    names = set(zip(rows["id"], rows["video"], strict=True))
+    return [case for case in cases if (case.question.id, case.video) in names]

@@ -1,19 +1,30 @@
-"""`run_notebook`: runs one notebook with papermill in its own folder, and refuses undeclared
-parameters.
+"""Run one notebook headless with papermill, here or in a process of its own.
 
-Papermill only warns about a parameter that the notebook does not declare; here it is an error.
+* `run_notebook`: runs it in its own folder. Papermill only warns about a parameter that the
+  notebook does not declare; here it is an error.
+* `Console`: what it prints while it runs. On a terminal, output appears as the kernel sends it;
+  in a log file, each state that a progress bar leaves behind is one line.
+* `run_apart`: runs it in another process, and returns what its cells print, so that several can
+  run at a time and their outputs do not mix.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from types import TracebackType
+from typing import Any, TextIO
 
 from atlaskit.errors import AtlasError, InputError
-from atlaskit.experiments.console import Console
+from atlaskit.models.serving.lock import HEARTBEAT_S, Progress
 
 CELL_TIMEOUT_S = 3600
 BAR_SIZE = {"TQDM_NCOLS": "100", "TQDM_NROWS": "20"}
@@ -114,3 +125,150 @@ def _bars_of_fixed_width() -> Iterator[None]:
     finally:
         for name in added:
             os.environ.pop(name, None)
+
+
+POLL_S = 0.5
+HEADING = re.compile(r"^#{1,3} (.+)$", re.MULTILINE)
+
+
+class Console:
+    """The terminal or log file that shows a running notebook.
+
+    A section is shown when its first cell starts, and again while nothing else is printed, so that
+    a cell that takes minutes is not taken for one that hangs.
+
+    Attributes:
+        stdout: File that takes what the kernel writes to its standard output.
+        stderr: File that takes what the kernel writes to its standard error.
+    """
+
+    def __init__(self, task: str, heartbeat_s: float = 2 * HEARTBEAT_S) -> None:
+        """Print that the notebook starts.
+
+        Args:
+            task: The notebook, for the first line.
+            heartbeat_s: Seconds without output after which the section is printed again.
+        """
+        self._lock = threading.RLock()
+        self._shown_s = time.monotonic()
+        self.stdout, self.stderr = KernelStream(self, sys.stdout), KernelStream(self, sys.stderr)
+        self._progress, self._section, self._heartbeat_s = Progress(task), "starting the kernel", heartbeat_s
+        self._is_over = threading.Event()
+        self._beating = threading.Thread(target=self._beat, name="atlaskit-console", daemon=True)
+
+    def cell_starts(self, *, cell: Mapping[str, Any], cell_index: int) -> None:
+        """Show the section that a cell begins, if any; nbclient calls this for each cell."""
+        if cell["cell_type"] != "markdown":
+            return
+        if headings := HEADING.findall(cell["source"]):
+            with self._lock:
+                self._section = headings[-1]
+                self._show_section()
+
+    def print(self, text: str, target: TextIO) -> None:
+        """Write text to the terminal or the log file at once."""
+        with self._lock:
+            target.write(text)
+            target.flush()
+            self._shown_s = time.monotonic()
+
+    def __enter__(self) -> Console:
+        self._beating.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._is_over.set()
+        self._beating.join()
+        self._end_lines()
+
+    def done(self, outcome: str) -> None:
+        """Print how the notebook ended, and how long it took."""
+        self._progress.done(outcome)
+
+    def _beat(self) -> None:
+        while not self._is_over.wait(min(POLL_S, self._heartbeat_s)):
+            with self._lock:
+                if time.monotonic() - self._shown_s >= self._heartbeat_s:
+                    self._show_section()
+
+    def _show_section(self) -> None:
+        self._end_lines()
+        self._progress.show(self._section)
+        self._shown_s = time.monotonic()
+
+    def _end_lines(self) -> None:
+        """Show a bar or line that has not ended, so that the next line does not continue it."""
+        for stream in (self.stdout, self.stderr):
+            stream.end_line()
+
+
+class KernelStream:
+    """A file that shows one of the kernel's output streams.
+
+    The kernel is no terminal, so its progress bars end lines by a carriage return. A terminal shows
+    them in place; in a log file only the last state before a line ends, or before something else is
+    printed, becomes a line.
+    """
+
+    def __init__(self, console: Console, target: TextIO) -> None:
+        self._console, self._target, self._line = console, target, ""
+
+    def write(self, text: str) -> int:
+        """Take text from the kernel; return its number of characters."""
+        *ended, self._line = (self._line + text).split("\n")
+        if self._target.isatty():
+            self._console.print(text, self._target)
+        elif ended:
+            self._console.print("".join(f"{_last_state(line)}\n" for line in ended), self._target)
+        return len(text)
+
+    def flush(self) -> None:
+        """Do nothing: `write` flushes."""
+
+    def end_line(self) -> None:
+        """End the line that was begun; the kernel may still send later states of it."""
+        if (state := _last_state(self._line)) and not self._target.isatty():
+            self._console.print(f"{state}\n", self._target)
+        elif state:
+            self._console.print("\n", self._target)
+        self._line = ""
+
+
+def _last_state(line: str) -> str:
+    """Return the last state of a line that carriage returns have overwritten."""
+    return line.rstrip("\r").rpartition("\r")[2]
+
+
+def run_apart(path: Path, out: Path, parameters: Mapping[str, Any]) -> str:
+    """Execute a notebook in another process and return what that printed.
+
+    Args:
+        path: The notebook.
+        out: Folder for the executed copy.
+        parameters: Values that override those of the cell tagged `parameters`, as JSON can hold.
+
+    Raises:
+        NotebookError: The notebook failed; the message is that of `run_notebook`.
+    """
+    command = [sys.executable, "-m", "atlaskit.experiments.notebook", str(path), str(out), json.dumps(dict(parameters))]
+    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False)
+    if done.returncode:
+        print(done.stdout, end="", flush=True)
+        lines = done.stderr.strip().splitlines() or [f"{path.name} ended with status {done.returncode}."]
+        raise NotebookError(lines[-1])
+    return done.stdout
+
+
+def main(path: str, out: str, parameters: str) -> str | None:
+    """Run one notebook; return the reason if it fails."""
+    try:
+        run_notebook(Path(path), Path(out), json.loads(parameters))
+    except AtlasError as error:
+        return str(error)
+    return None
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))

@@ -1,23 +1,170 @@
-"""`page`: the results page, one section a notebook, as one HTML file.
+"""The results page, and the record of the runs that it shows.
 
-The figures, small, are part of the file, so it opens anywhere without a network, and shows the
-figures of its own run even if other runs write to the same folder later. Tables are in the executed
-notebook and in the CSV files, to which it links. All text is escaped.
+* `NotebookRun`: what is kept of one execution of a notebook, in `index.json` beside the page. Of
+  each file that a run wrote, it holds the hash, so a file that something else has overwritten
+  since is never shown with the settings of the earlier run.
+* `captions`: the sentence that a notebook says about each figure that it saves. A paragraph that
+  begins with "**Figure.**", in the Markdown cell directly before the cell that draws the figure,
+  says what it shows and what the paper claims.
+* `page`: one section a notebook, as one HTML file. The figures, small, are part of the file, so
+  it opens anywhere without a network, and shows the figures of its own run even if other runs
+  write to the same folder later. Tables are in the executed notebook and in the CSV files, to
+  which it links. All text is escaped.
 """
 
 from __future__ import annotations
 
+import ast
 import base64
 import csv
+import hashlib
+import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from html import escape
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from atlaskit.errors import printable
-from atlaskit.experiments.record import NotebookRun
+
+RECORD = "index.json"
+"""File beside the page that lists the runs on it."""
+
+
+@dataclass(frozen=True)
+class NotebookRun:
+    """One execution of a notebook."""
+
+    name: str
+    """Name of the notebook's file, without the suffix."""
+    title: str
+    when: str
+    seconds: float
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings shared by all notebooks of one `run_all`."""
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    """Values of all the parameters that the notebook declares."""
+    files: Mapping[str, str] = field(default_factory=dict)
+    """SHA-256 of each file it wrote, by the file's name relative to the page."""
+    captions: Mapping[str, str] = field(default_factory=dict)
+    """A sentence on each figure that it saves, by the name of the figure's file without suffix."""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    """Version of each program that it depends on."""
+    failure: str = ""
+    """The failed cell and the reason, in a sentence; empty on success."""
+
+    def is_intact(self, out: Path) -> bool:
+        """Return whether all files of the run are still in a folder as the run left them."""
+        return all((out / name).is_file() and digest(out / name) == kept for name, kept in self.files.items())
+
+    def is_like(self, other: NotebookRun) -> bool:
+        """Return whether two runs had the same settings and the same version of the kit."""
+        return (dict(self.settings), self.versions.get("atlaskit")) == (
+            dict(other.settings),
+            other.versions.get("atlaskit"),
+        )
+
+
+def made_since(out: Path, name: str, since_s: float) -> list[str]:
+    """Return the names of the files in `out` that a notebook wrote since a time.
+
+    A file belongs to the notebook if its name starts with the notebook's; `since_s` is in seconds
+    since the epoch, compared with modification times.
+    """
+    files = (path for path in out.glob(f"{name}*") if path.stem == name or path.stem.startswith(f"{name}_"))
+    return sorted(path.name for path in files if path.is_file() and path.stat().st_mtime >= since_s)
+
+
+def digest(path: Path) -> str:
+    """Return the SHA-256 of a file, as hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def read_record(out: Path) -> list[NotebookRun]:
+    """Return the runs listed beside the page; none if the list is missing or unreadable."""
+    try:
+        runs = [NotebookRun(**each) for each in json.loads((out / RECORD).read_text(encoding="utf-8"))]
+        return [each for each in runs if _is_sound(each)]
+    except (OSError, ValueError, TypeError):
+        return []
+
+
+def write_record(out: Path, runs: Iterable[NotebookRun]) -> None:
+    """Write the list of runs beside the page."""
+    (out / RECORD).write_text(json.dumps([asdict(each) for each in runs], indent=1) + "\n", encoding="utf-8")
+
+
+def _is_sound(run: NotebookRun) -> bool:
+    """Return whether a run from a file has the types of its fields and names files of the folder.
+
+    An older version of the kit listed the names of files without hashes.
+    """
+    tables = (run.settings, run.parameters, run.files, run.captions, run.versions)
+    if not all(isinstance(each, dict) for each in tables) or not isinstance(run.seconds, int | float):
+        return False
+    return all(Path(name).name == name for name in run.files)
+
+
+LEAD = "**Figure.**"
+PARAGRAPH = re.compile(rf"^{re.escape(LEAD)}\s+(.+?)\s*(?:\n\s*\n|\Z)", re.MULTILINE | re.DOTALL)
+
+
+def captions(cells: Iterable[Mapping[str, Any]]) -> dict[str, str]:
+    """Return the sentence on each figure, by the name that the figure is saved under.
+
+    A figure without a sentence is missing. With several figures in one cell, the first sentence is
+    on the first figure, and so on.
+
+    Args:
+        cells: The cells of a notebook, with the keys `cell_type` and `source`.
+    """
+    saved, sentences = dict[str, str](), list[str]()
+    by_variable = dict[str, str]()
+    for cell in cells:
+        source = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            sentences = [" ".join(found.split()) for found in PARAGRAPH.findall(source)]
+        elif cell["cell_type"] == "code":
+            for target, name in _drawn_and_saved(source):
+                if name is None and sentences:
+                    by_variable[target] = sentences.pop(0)
+                elif name is None:
+                    by_variable.pop(target, None)
+                elif target in by_variable:
+                    saved[name] = by_variable[target]
+            sentences = []
+    return saved
+
+
+def _drawn_and_saved(source: str) -> list[tuple[str, str | None]]:
+    """Return what a cell draws and saves, in order.
+
+    Returns:
+        For `figure = ak.plots.…(…)` the variable and None; for `ak.plots.save(figure, …, "name")`
+        the variable and the name.
+    """
+    try:
+        statements = ast.parse(source).body
+    except SyntaxError:  # IPython's own syntax, such as %time
+        return []
+    steps = list[tuple[str, str | None]]()
+    for statement in statements:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call(func=function)) if _is_plot(function):
+                steps.append((target, None))
+            case ast.Expr(value=ast.Call(func=function, args=[ast.Name(id=target), _, ast.Constant(value=str(name))])):
+                if _is_plot(function):
+                    steps.append((target, name))
+    return steps
+
+
+def _is_plot(function: ast.expr) -> bool:
+    """Return whether a function is `ak.plots.…`."""
+    return isinstance(function, ast.Attribute) and ast.unparse(function.value) == "ak.plots"
+
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; font-src data:"
 """Content security policy of pages made here: they load nothing and run no script."""

@@ -17,10 +17,17 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError
-from atlaskit.experiments.captions import captions
 from atlaskit.experiments.notebook import declared_in
-from atlaskit.experiments.page import POLICY, page
-from atlaskit.experiments.record import RECORD, NotebookRun, digest, made_since, read_record, write_record
+from atlaskit.experiments.page import (
+    POLICY,
+    NotebookRun,
+    captions,
+    digest,
+    made_since,
+    page,
+    read_record,
+    write_record,
+)
 
 HEAD = re.compile(r'(<head>\s*<meta charset="utf-8" ?/?>)')
 """The place in nbconvert's page where the policy is inserted."""
@@ -119,12 +126,6 @@ def write_index(out: Path, runs: Iterable[NotebookRun]) -> Path:
     path = out / "index.html"
     path.write_text(page(out, shown, others), encoding="utf-8")
     return path
-
-
-def refresh_index(out: Path) -> None:
-    """Write the page of a folder again, if it has one, without sections whose files changed."""
-    if (out / RECORD).is_file():
-        write_index(out, [])
 
 
 def title(notebook: Path) -> str:

@@ -1,4 +1,4 @@
-"""Run all notebooks against one server and collect their results on one page: `make experiments`.
+"""Run notebooks against one server and collect their results on one page: `make experiments`.
 
 A notebook that fails does not stop the others; the page shows the failure. Replies are cached, so
 an interrupted run continues where it stopped.
@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from atlaskit.errors import InputError
-from atlaskit.experiments.apart import run_apart
-from atlaskit.experiments.notebook import NotebookError, declared_in, run_notebook
-from atlaskit.experiments.record import NotebookRun
+from atlaskit.experiments.notebook import NotebookError, declared_in, run_apart, run_notebook
+from atlaskit.experiments.page import NotebookRun
 from atlaskit.experiments.report import record_run, write_index
 from atlaskit.guests import MODELS, registered
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import ModelError
+from atlaskit.models.protocol import ModelError
 from atlaskit.models.serving.server import serve
-from atlaskit.models.spec import ModelSpec
+from atlaskit.models.spec import ModelSpec, is_address
 
 ORACLE = "oracle"
 SCALES: dict[str, dict[str, Any]] = {
@@ -86,7 +85,7 @@ class _Asked:
 
 
 def run_all(
-    folder: Path,
+    places: Path | Sequence[Path],
     out: Path,
     *,
     scale: str = "small",
@@ -95,17 +94,18 @@ def run_all(
     given: Mapping[str, Any] | None = None,
     replay: bool = False,
 ) -> list[NotebookRun]:
-    """Run the notebooks of a folder in the order of their names and write `index.html` beside them.
+    """Run notebooks in the order of their names and write `index.html` beside what they made.
 
     Notebooks that are not run this time keep their earlier section on the page.
 
     Args:
-        folder: Folder of the notebooks.
+        places: Notebooks, or folders of them.
         out: Folder for executed notebooks, figures, tables and the page.
         scale: Name of a set of parameters in `SCALES`.
         only: Prefixes of the names of the notebooks to run; empty for all.
         model: The words of a `ModelSpec`, or "oracle"; None for the one that the notebooks name. A
-            model on this machine is served once for all notebooks that ask one.
+            model on this machine is served once for all notebooks that ask one; a single notebook
+            starts it itself, if it makes a call.
         given: Parameters for those notebooks that have them, such as `seeds`, `data`, `first` and
             `workers`.
         replay: Use cached replies only. Oracles are programs and run again.
@@ -117,7 +117,7 @@ def run_all(
     """
     if scale not in SCALES:
         raise InputError(f"scale must be {', '.join(SCALES)}; got {scale!r:.40}.")
-    notebooks = _chosen(folder, only)
+    notebooks = _chosen([places] if isinstance(places, Path) else places, only)
     declared = {notebook: declared_in(notebook) for notebook in notebooks}
     given = given or {}
     if missing := [name for name in given if not any(name in names for names in declared.values())]:
@@ -125,8 +125,8 @@ def run_all(
     model = _named_by(declared) if model is None else model
     settings = {"scale": scale, "model": model, **given, "replay": replay}
     runs = []
-    needs_server = not replay and any("model" in names for names in declared.values())
-    with _serving(model, needs_server) as asked:
+    asking = 0 if replay else sum("model" in names for names in declared.values())
+    with _serving(model, asking) as asked:
         parameters = {**SCALES[scale], **given, "model": asked.words}
         parameters |= {"replay": True} if replay and model != ORACLE else {}
         before = asked.answered()
@@ -140,15 +140,21 @@ def run_all(
     return runs
 
 
-def _chosen(folder: Path, only: Sequence[str]) -> list[Path]:
-    notebooks = sorted(folder.glob("*.ipynb"))
-    if not notebooks:
-        raise InputError(f"There are no notebooks in {folder}.")
+def _chosen(places: Sequence[Path], only: Sequence[str]) -> list[Path]:
+    """Return the notebooks in some places whose names begin with one of the words, if any."""
+    found = list[Path]()
+    for place in places:
+        notebooks = sorted(place.glob("*.ipynb")) if place.is_dir() else [place]
+        if not notebooks:
+            raise InputError(f"There are no notebooks in {place}.")
+        found += notebooks
+    if missing := next((notebook for notebook in found if not notebook.is_file()), None):
+        raise InputError(f"There is no notebook {missing}.")
     for start in only:
-        if not any(notebook.name.startswith(start) for notebook in notebooks):
-            names = ", ".join(notebook.stem for notebook in notebooks)
-            raise InputError(f"No notebook in {folder} starts with {start!r:.40}; there are {names}.")
-    return [notebook for notebook in notebooks if not only or notebook.name.startswith(tuple(only))]
+        if not any(notebook.name.startswith(start) for notebook in found):
+            names = ", ".join(notebook.stem for notebook in found)
+            raise InputError(f"No notebook starts with {start!r:.40}; there are {names}.")
+    return [notebook for notebook in found if not only or notebook.name.startswith(tuple(only))]
 
 
 def _named_by(declared: Mapping[Path, Mapping[str, str]]) -> str:
@@ -160,8 +166,13 @@ def _named_by(declared: Mapping[Path, Mapping[str, str]]) -> str:
 
 
 @contextmanager
-def _serving(model: str, needs_server: bool) -> Iterator[_Asked]:
-    """Serve a model while notebooks run, and yield it. The options of the model's client stay."""
+def _serving(model: str, asking: int) -> Iterator[_Asked]:
+    """Serve a model while notebooks run, and yield it. The options of the model's client stay.
+
+    Args:
+        model: The words of a `ModelSpec`, or "oracle".
+        asking: How many of the notebooks ask it.
+    """
     if model == ORACLE:
         yield _Asked(model)
         return
@@ -170,7 +181,7 @@ def _serving(model: str, needs_server: bool) -> Iterator[_Asked]:
         raise InputError("The oracle is a program and takes no options of a model: leave them out.")
     if Path(spec.model).is_dir() and spec.model not in registered(MODELS):
         spec = replace(spec, model=str(Path(spec.model).resolve()))
-    if not needs_server:
+    if not asking or (asking == 1 and not is_address(spec.model)):
         yield _Asked(str(spec))
         return
     with serve(spec, data_parallel="auto") as vlm:

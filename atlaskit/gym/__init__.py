@@ -14,11 +14,9 @@ except ModuleNotFoundError as error:
     raise ImportError(missing("atlaskit.gym", "gymnasium>=1.0")) from error
 
 from atlaskit.gym.actions import CELL_KINDS, KINDS, as_action
-from atlaskit.gym.discrete import DiscreteAtlasEnv
-from atlaskit.gym.env import AtlasEnv
+from atlaskit.gym.env import AtlasEnv, DiscreteAtlasEnv
 from atlaskit.gym.episode import AtlasEpisode, Measures, Turn
-from atlaskit.gym.rewards import Coverage, Reward
-from atlaskit.gym.tasks import ANSWERABLE, DRAWN, TASKS, Source, Task
+from atlaskit.gym.tasks import ANSWERABLE, DRAWN, TASKS, Coverage, Reward, Source, Task
 
 __all__ = [
     "ANSWERABLE",

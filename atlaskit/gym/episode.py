@@ -20,8 +20,7 @@ from atlaskit.environment.question import Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import IllegalAction, InputError, printable
 from atlaskit.gym.actions import CELL_KINDS, as_move, legal_moves
-from atlaskit.gym.rewards import ANSWER, Reward
-from atlaskit.gym.tasks import World, maker_of_worlds, named_task
+from atlaskit.gym.tasks import ANSWER, Reward, World, maker_of_worlds, named_task
 from atlaskit.gym.words import moves_words, observation_words, question_words
 
 LONGEST_PROBLEM = 600

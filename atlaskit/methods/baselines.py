@@ -20,12 +20,11 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
 from atlaskit.errors import InputError, check_whole
-from atlaskit.methods.calls import Call, DecisionCall, TextCall, sheets, speech
 from atlaskit.methods.records import clip_spans, equal_parts
-from atlaskit.methods.run import MethodRun, method
-from atlaskit.models.named import as_model
-from atlaskit.models.presets import preset_of
+from atlaskit.methods.run import Call, DecisionCall, MethodRun, TextCall, method, sheets, speech
+from atlaskit.models.names import preset_of
 from atlaskit.models.protocol import Image, Model, Request
+from atlaskit.models.serving.server import as_model
 from atlaskit.runs.result import Result
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles import Line

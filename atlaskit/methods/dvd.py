@@ -13,11 +13,21 @@ from atlaskit.agents.index import Index, words
 from atlaskit.agents.schemas import Words
 from atlaskit.environment.grid import clock, listed
 from atlaskit.environment.question import Span
-from atlaskit.methods.calls import Call, EvidenceCall
-from atlaskit.methods.controller import Outcome, Tool, converse, notes_of
-from atlaskit.methods.ranges import SHEETS_K, FoundAnswer, Ranges, by_ranges, check_frames, clip_ranges, found_words
+from atlaskit.methods.controller import (
+    SHEETS_K,
+    FoundAnswer,
+    Outcome,
+    Ranges,
+    Tool,
+    by_ranges,
+    check_frames,
+    clip_ranges,
+    converse,
+    found_words,
+    notes_of,
+)
 from atlaskit.methods.records import CLIP_S, Clip, clip_spans, describe_clips, in_order
-from atlaskit.methods.run import MethodRun, method
+from atlaskit.methods.run import Call, EvidenceCall, MethodRun, method
 from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
 

@@ -9,9 +9,8 @@ from typing import Literal
 from atlaskit.agents.schemas import Answer, Text, Words, one_of, reply_model, several
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.calls import Call, sheets
 from atlaskit.methods.records import CLIP_S, clip_spans, describe_clips, equal_parts
-from atlaskit.methods.run import MethodRun, method
+from atlaskit.methods.run import Call, MethodRun, method, sheets
 from atlaskit.methods.scenes import Scene, clips_as_scenes, middle_frames, scenes_of, with_names
 from atlaskit.models.protocol import ParametricSchema, Request, among
 from atlaskit.runs.result import Result

@@ -20,8 +20,7 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Frame, View
 from atlaskit.errors import InputError
-from atlaskit.methods.calls import Call, sheets, speech
-from atlaskit.methods.run import MethodRun
+from atlaskit.methods.run import Call, MethodRun, sheets, speech
 from atlaskit.models.protocol import Request
 from atlaskit.video.subtitles import Line
 

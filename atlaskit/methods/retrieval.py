@@ -11,12 +11,10 @@ from atlaskit.agents.index import Index, nearest, query_of
 from atlaskit.agents.schemas import Answer, Words
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.methods.calls import Call, EvidenceCall
 from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips, in_order, rows_of
-from atlaskit.methods.run import MethodRun, method
+from atlaskit.methods.run import Call, EvidenceCall, MethodRun, method
 from atlaskit.models.embedding import Embedder, embed
-from atlaskit.models.errors import ModelError, Refused, Unreachable
-from atlaskit.models.protocol import MOST_IMAGES, Request, Usage
+from atlaskit.models.protocol import MOST_IMAGES, ModelError, Refused, Request, Unreachable, Usage
 from atlaskit.runs.events import Failure
 from atlaskit.runs.result import Result
 

@@ -20,9 +20,8 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.calls import Call, sheets
 from atlaskit.methods.records import Clip, Subject, paragraph
-from atlaskit.methods.run import MethodRun
+from atlaskit.methods.run import Call, MethodRun, sheets
 from atlaskit.models.protocol import ParametricSchema, Request, among
 
 CUT_K = 2

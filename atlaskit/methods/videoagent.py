@@ -14,9 +14,8 @@ from atlaskit.environment.grid import clock
 from atlaskit.environment.question import Question, Span
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import are_readable
-from atlaskit.methods.calls import Call, sheets
 from atlaskit.methods.records import Album, Note, rows_of
-from atlaskit.methods.run import MethodRun, method
+from atlaskit.methods.run import Call, MethodRun, method, sheets
 from atlaskit.models.protocol import ParametricSchema, Request, among
 from atlaskit.runs.result import Result
 

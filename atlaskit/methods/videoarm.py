@@ -13,11 +13,20 @@ from atlaskit.agents.verbalize import MOST_SUBTITLES, quote_line
 from atlaskit.environment.grid import listed
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import View
-from atlaskit.methods.calls import Call, EvidenceCall, sheets
-from atlaskit.methods.controller import Outcome, Tool, converse, notes_of
-from atlaskit.methods.ranges import SHEETS_K, Ranges, by_ranges, check_frames, clip_range, clip_ranges
+from atlaskit.methods.controller import (
+    SHEETS_K,
+    Outcome,
+    Ranges,
+    Tool,
+    by_ranges,
+    check_frames,
+    clip_range,
+    clip_ranges,
+    converse,
+    notes_of,
+)
 from atlaskit.methods.records import CLIP_S, clip_spans
-from atlaskit.methods.run import MethodRun, method
+from atlaskit.methods.run import Call, EvidenceCall, MethodRun, method, sheets
 from atlaskit.models.protocol import Request
 from atlaskit.runs.result import Result
 from atlaskit.video.subtitles import Line

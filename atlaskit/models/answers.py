@@ -17,9 +17,8 @@ from pydantic import BaseModel, ValidationError
 
 from atlaskit import limits
 from atlaskit.errors import first_fault, printable
-from atlaskit.models.coercion import coerced
 from atlaskit.models.completion import Completion
-from atlaskit.models.json_text import NotJson, Span, TooMuch, json_objects, strict_json
+from atlaskit.models.json_text import NotJson, Span, TooMuch, coerced, json_objects, strict_json
 from atlaskit.models.protocol import ParametricSchema, json_schema
 
 MOST_WRAPPED = 4

@@ -19,10 +19,9 @@ from urllib.parse import urlsplit
 
 from atlaskit.errors import ModelWarning, check_positive
 from atlaskit.models.dialect import Dialect
-from atlaskit.models.errors import ModelError, Refused, Unreachable
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
-from atlaskit.models.identity import entries, is_same_model, named
-from atlaskit.models.protocol import MAX_ATTEMPTS, Transit, Usage, now_s
+from atlaskit.models.names import entries, is_same_model, named
+from atlaskit.models.protocol import MAX_ATTEMPTS, ModelError, Refused, Transit, Unreachable, Usage, now_s
 from atlaskit.models.refusals import FINAL, cure
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0

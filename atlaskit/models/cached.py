@@ -18,18 +18,20 @@ from pydantic import BaseModel
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json, is_json, read_json
 from atlaskit.errors import AtlasError, InputError, Unrecorded, check_whole
-from atlaskit.models.errors import BadReply, ModelError, Refused, Unreachable
-from atlaskit.models.identity import is_same_model
-from atlaskit.models.presets import preset_of
+from atlaskit.models.names import is_same_model, preset_of
 from atlaskit.models.protocol import (
     COUNT_TYPES,
     MAX_ATTEMPTS,
+    BadReply,
     CallControl,
     Model,
+    ModelError,
     ParametricSchema,
+    Refused,
     Reply,
     Request,
     Role,
+    Unreachable,
     Usage,
     now_s,
     shape_schema,

@@ -19,11 +19,10 @@ from atlaskit import limits
 from atlaskit.errors import ModelWarning, printable
 from atlaskit.models.attempts import CallState, Line
 from atlaskit.models.completion import Completion, completion_in
-from atlaskit.models.dialect import HOSTED, Dialect, dialect_of, dialect_of_host
-from atlaskit.models.errors import ModelError
+from atlaskit.models.dialect import HOSTED, Dialect, Payload, adapted, dialect_of, dialect_of_host, room_left
 from atlaskit.models.http import CONNECT_S, HttpFailure, parsed
-from atlaskit.models.identity import first_chat_model
-from atlaskit.models.payload import Payload
+from atlaskit.models.names import first_chat_model
+from atlaskit.models.protocol import ModelError
 
 UNKNOWN_IMAGE = frozenset({400, 404, 422, 500})
 """Statuses with which servers answer a request that names an image they do not have (any more)."""
@@ -154,10 +153,8 @@ class ChatLine(Line):
                     self.known_images -= payload.named
                     known = set()
                     continue
-                from atlaskit.models import adapting  # here: few calls need it
-
-                room = adapting.room_left(failure, payload.limit)
-                after = None if room else adapting.adapted(failure, dialect, payload)
+                room = room_left(failure, payload.limit)
+                after = None if room else adapted(failure, dialect, payload)
                 if not room and after is None:
                     raise
                 left = room or left

@@ -1,23 +1,36 @@
-"""What an OpenAI-compatible endpoint accepts, declared as data.
+"""What an OpenAI-compatible endpoint accepts, declared as data, and what is sent to it accordingly.
 
-Endpoints that call themselves OpenAI-compatible differ in what they accept. A `Dialect` declares
-what may be sent to one; whatever it does not declare is left out. `payload` turns a request into a
-body by these declarations, `completion` reads what comes back. What an endpoint turns out not to
-accept makes another dialect, which lasts as long as the client: see `adapting`.
+Contents:
+    `Dialect`, `DIALECTS`: what may be sent to an endpoint; whatever is not declared is left out.
+    `dialect_named`, `dialect_of`, `dialect_of_host`: which one an endpoint speaks.
+    `build_payload`: the JSON body of a request in a dialect: messages, images, schema, grammar.
+    `adapted`, `room_left`: what to change after an error that says what the endpoint refuses. The
+        change is another dialect, which the client keeps as long as it lives; the length of an
+        answer beside one long prompt is of that call alone. Nothing is tried out, and nothing
+        outlives the run: what an endpoint needs for good is declared, with the option that the
+        warning prints.
+
+`completion` reads what comes back. Knows nothing of connections and retries.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+import math
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
-from atlaskit.errors import InputError, printable
-from atlaskit.models.identity import entries
-from atlaskit.models.presets import NO_THINKING, Family
+from atlaskit.errors import InputError, printable, reason
+from atlaskit.models.http import HttpFailure
+from atlaskit.models.names import NO_THINKING, Family, entries
+from atlaskit.models.protocol import Clip, Image, Message, Request, json_schema
+from atlaskit.models.refusals import GROUPED, HELD, plain
 
 THOUGHT_TOKENS = 16_384
 """Room for a thought beside the answer, where a model thinks and no limit was set."""
@@ -237,3 +250,302 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
 def _is(value: Any, sign: Any) -> bool:
     """Return whether a value of an entry is of a type, or begins with a text."""
     return isinstance(value, sign) if isinstance(sign, type) else isinstance(value, str) and value.startswith(sign)
+
+
+REPEATED = frozenset({"maxLength", "minLength", "maxItems", "minItems"})
+"""Keywords of JSON Schema that grammars turn into repetitions."""
+BOUNDS = REPEATED | {"maximum", "minimum"}
+"""Keywords that strict decoding does not accept."""
+
+
+SCHEMA_FIELDS = frozenset({"response_format", "structured_outputs"})
+"""Fields of a body that tell the schema. Without one of them, it is told in words."""
+OWN_FIELDS = {
+    **dict.fromkeys(("messages", "response_format", "structured_outputs", "stream", "n"), "atlaskit sets it"),
+    **dict.fromkeys(("max_tokens", "max_completion_tokens"), "pass max_tokens=… (--max-tokens)"),
+    **{name: f"pass {name}=… to ak.VLM" for name in ("model", "temperature", "seed")},
+}
+"""Fields that a caller's `extra_body` must not hold, and what to do instead."""
+IMAGE_NAMES = "uuid"
+"""The field of an image that names it."""
+SESSION = "X-Session-ID"
+"""The header by which routers keep a conversation on one server."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """What is sent for one attempt."""
+
+    body: bytes
+    headers: Mapping[str, str]
+    carried: frozenset[str]
+    """Keys of the images whose bytes are in the body."""
+    named: frozenset[str]
+    """Keys of the images that are sent as a uuid alone, since the endpoint has them."""
+    optional: tuple[str, ...] = ()
+    """Names of the fields that an endpoint may refuse, and that can be left out."""
+    limit: int = 0
+    """Most tokens of the answer."""
+
+
+def build_payload(
+    request: Request,
+    model: str,
+    dialect: Dialect,
+    parameters: Mapping[str, Any],
+    known: Collection[str],
+    max_tokens: int | None = None,
+    *,
+    is_forced: bool = True,
+) -> Payload:
+    """Build the payload of a request.
+
+    Args:
+        request: The request.
+        model: Name of the model at the endpoint.
+        dialect: What the endpoint accepts.
+        parameters: Sampling parameters (`sampling_parameters`) and further fields of the body.
+        known: Keys of images that the endpoint has. They are sent as a uuid where the dialect has
+            `image_names`.
+        max_tokens: Most tokens of the answer. None: those of the request.
+        is_forced: Whether a grammar of llguidance may write what the schema fixes (`Preset`).
+    """
+    if IMAGE_NAMES in dialect.omits:
+        dialect = replace(dialect, image_names=False)
+    clips = [image for image in request.images if isinstance(image, Clip)]
+    keys = {image.key for image in request.images if not isinstance(image, Clip)}
+    named = {key for key in keys if key in known} if dialect.image_names else set()
+    optional = {**parameters, **_schema_fields(request, dialect, is_forced)}
+    sent = {name: value for name, value in optional.items() if name not in dialect.omits}
+    in_words = dialect.words_too or not SCHEMA_FIELDS & sent.keys()
+    messages = _with_schema_in_words(request) if in_words else request.messages
+    limit = min(max_tokens or request.max_tokens, dialect.most_tokens or math.inf)
+    body: dict[str, Any] = {"model": model, dialect.length: limit, **sent}
+    body |= {"stream": True, "stream_options": {"include_usage": True}} if dialect.stream else {}
+    if clips and dialect.counters:  # vLLM, which alone has counters
+        body["media_io_kwargs"] = {"video": _video_facts(clips[0])}
+        body["mm_processor_kwargs"] = {"size": {"shortest_edge": 1024, "longest_edge": max(4096, clips[0].pixels)}}
+    body["messages"] = [_message(message, dialect, named) for message in messages]
+    headers = {"Content-Type": "application/json"}
+    if dialect.ranks > 1 or dialect.counters:
+        start = conversation(request)
+        headers[SESSION] = start
+        if dialect.ranks > 1:
+            headers["X-data-parallel-rank"] = str(int(start[:8], 16) % dialect.ranks)
+    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+    refusable = (*sent, *((IMAGE_NAMES,) if dialect.image_names and keys else ()))
+    return Payload(data, headers, frozenset(keys - named), frozenset(named), refusable, int(limit))
+
+
+def conversation(request: Request) -> str:
+    """Return what names a request's conversation: those that start with the same image share it.
+
+    One without images is known by its first two messages, the system's and the user's.
+    """
+    start = request.images[0].key if request.images else repr([message.parts for message in request.messages[:2]])
+    return hashlib.sha256(start.encode()).hexdigest()
+
+
+def merged(*bodies: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of all bodies; of two, the later counts, and objects are merged."""
+    fields: dict[str, Any] = {}
+    for body in bodies:
+        for name, value in body.items():
+            before = fields.get(name)
+            both = isinstance(before, Mapping) and isinstance(value, Mapping)
+            fields[name] = merged(before, value) if both else value  # type: ignore[arg-type]
+    return fields
+
+
+def sampling_parameters(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
+    """Return those sampling parameters that the endpoint accepts."""
+    return {"temperature": temperature, **({dialect.seed_name: seed} if dialect.seed else {})}
+
+
+def checked_extra_body(fields: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return the caller's further fields of a body.
+
+    Raises:
+        InputError: If they are not an object of JSON, or name a field with a setting of its own.
+    """
+    try:
+        checked = json.loads(json.dumps({} if fields is None else dict(fields), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(
+            f"extra_body must be an object of JSON values ({reason(error)}); got {fields!r:.80}."
+        ) from error
+    if own := next((name for name in checked if name in OWN_FIELDS), None):
+        raise InputError(f"extra_body must not hold {own!r}: {OWN_FIELDS[own]}.")
+    return dict(checked)
+
+
+def _schema_fields(request: Request, dialect: Dialect, is_forced: bool) -> dict[str, Any]:
+    """Return the fields of the body that hold the answer's schema."""
+    schema = json_schema(request.schema)
+    if dialect.schema == "words":
+        return {}
+    if dialect.schema == "strict":
+        schema_format = {"name": request.step, "strict": True, "schema": _without(BOUNDS, schema)}
+    elif dialect.counters and not is_forced:  # vLLM, which alone has counters, knows llguidance
+        return {"structured_outputs": {"grammar": _unforced_grammar(schema)}}
+    else:
+        most = dialect.repeats
+        taken = schema if most is None else _without(REPEATED, schema, most)
+        schema_format = {"name": request.step, "schema": taken}
+    return {"response_format": {"type": "json_schema", "json_schema": schema_format}}
+
+
+def _with_schema_in_words(request: Request) -> tuple[Message, ...]:
+    """Return the request's messages with the schema as text at the end of the last one."""
+    schema = json.dumps(json_schema(request.schema))
+    words = f"Answer with one JSON object that fits this JSON Schema, and nothing else: {schema}"
+    *earlier, last = request.messages
+    return (*earlier, replace(last, parts=(*last.parts, words)))
+
+
+def _unforced_grammar(schema: dict[str, Any]) -> str:
+    """Return a schema as a grammar of llguidance that leaves the choice of tokens to the model.
+
+    By default llguidance itself tokenizes what the schema fixes, up to the next free choice. A
+    model with a token that spans both ('{"search_task":"Find') could then never produce it.
+    """
+    compact = {**schema, "x-guidance": {"whitespace_flexible": False}}
+    return '%llguidance {"no_forcing": true}\nstart: %json ' + json.dumps(compact, ensure_ascii=False)
+
+
+def _without(keywords: Collection[str], schema: Any, above: float = -math.inf) -> Any:
+    """Return a schema without keywords that an endpoint refuses, where their value is larger."""
+    if isinstance(schema, list):
+        return [_without(keywords, part, above) for part in schema]
+    if not isinstance(schema, dict):
+        return schema
+    # The keys below "properties" and "$defs" are names of ours, which may equal a keyword.
+    return {
+        name: {each: _without(keywords, part, above) for each, part in value.items()}
+        if name in ("properties", "$defs")
+        else _without(keywords, value, above)
+        for name, value in schema.items()
+        if name not in keywords or value <= above
+    }
+
+
+def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
+    if all(isinstance(part, str) for part in message.parts):
+        return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
+    content = [each for part in message.parts for each in _content(part, dialect, named)]
+    return {"role": message.speaker, "content": content}
+
+
+def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> list[dict[str, Any]]:
+    """Return a part of a message as the endpoint gets it; a clip perhaps as frames with times."""
+    if isinstance(part, str):
+        return [{"type": "text", "text": part}]
+    if not isinstance(part, Clip):
+        return [_image(part, dialect, named)]
+    frames = [base64.b64encode(frame).decode() for frame in part.jpegs()]
+    if dialect.counters:
+        return [{"type": "video_url", "video_url": {"url": f"data:video/jpeg;base64,{','.join(frames)}"}}]
+    shown = list[dict[str, Any]]()
+    for time_s, frame in zip(part.times_s, frames, strict=True):
+        shown.append({"type": "text", "text": f"{time_s:.1f} s:"})
+        shown.append({"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{frame}"}})
+    return shown
+
+
+def _video_facts(clip: Clip) -> dict[str, Any]:
+    """Return the times of a clip's frames as vLLM takes them: as frames of a millisecond each."""
+    return {
+        "fps": 1000.0,
+        "frames_indices": [round(1000 * time_s) for time_s in clip.times_s],
+        "total_num_frames": max(len(clip.times_s), round(1000 * clip.duration_s)),
+        "duration": clip.duration_s,
+        "do_sample_frames": False,
+    }
+
+
+def _image(image: Image, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
+    key = image.key
+    if key in named:
+        return {"type": "image_url", "image_url": None, "uuid": key}
+    url = f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
+    part: dict[str, Any] = {"type": "image_url", "image_url": {"url": url}}
+    return {**part, "uuid": key} if dialect.image_names else part
+
+
+SCHEMA_NAMES = re.compile(
+    r"\b(response format|schema|structured outputs?|guided|guidance|grammar|constrain\w*|repetitions"
+    r"|json (object|mode))\b"
+)
+"""What errors call the fields that tell the schema, beside their names."""
+LENGTHS = ("max_tokens", "max_completion_tokens")
+LENGTH = re.compile(r"max (\w{1,20} )?tokens|(output|completion|generated|new) tokens")
+"""What errors call the length of an answer."""
+NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
+"""A number that stands alone, not as a part of a name such as gpt-4-0613."""
+CONTEXT = re.compile(r"(?:context|max model len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})")
+PROMPT = re.compile(
+    r"(\d{1,12}) (?:tokens? )?(?:input|in the (?:messages|input)|of text input|prompt|from the input)"
+    r"|(?:has|passed|contains|requested) (?:at least )?(\d{1,12}) (?:input|prompt)"
+    r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})"
+)
+SUM = re.compile(r"(\d{1,12}) \+ \d{1,12} > (\d{1,12})")
+"""Anthropic's: "exceed context limit: 188240 + 21333 > 200000"."""
+FEWEST_TOKENS = 256
+"""A limit on an answer below this leaves no room for one."""
+
+
+def room_left(failure: HttpFailure, limit: int) -> int | None:
+    """Return the tokens that the context leaves beside this prompt, by an error that tells both.
+
+    None if it does not tell them, or leaves no room, or as much as `limit`.
+    """
+    words = _words(failure)
+    context, prompt, added = CONTEXT.search(words), PROMPT.search(words), SUM.search(words)
+    if context and added:
+        left = int(added[2]) - int(added[1])
+    elif context and prompt:
+        left = int(context[1]) - int(next(filter(None, prompt.groups())))
+    else:
+        return None
+    return left if FEWEST_TOKENS <= left < limit else None
+
+
+def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | None:
+    """Return the dialect after a failure that names what the endpoint refuses; None if none does.
+
+    Args:
+        failure: The failure of a request.
+        dialect: The dialect in which it was sent.
+        sent: The request.
+    """
+    words = _words(failure)
+    if failure.explanation.kind == "stream" and not dialect.stream:
+        return replace(dialect, stream=True)
+    if not words or CONTEXT.search(words):
+        return None
+    # Which number is the limit, errors tell in any words. The largest below what was sent is tried.
+    numbers = [
+        int(number) - bool(exclusive)
+        for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words))
+    ]
+    fewer = [number for number in numbers if FEWEST_TOKENS <= number < sent.limit and number != failure.status]
+    if LENGTH.search(words) and fewer:
+        return replace(dialect, most_tokens=max(fewer))
+    other = LENGTHS[1 - LENGTHS.index(dialect.length)] if dialect.length in LENGTHS else ""
+    if _names(words, dialect.length) and other and (_names(words, other) or "extra" in words):
+        return replace(dialect, length=other)
+    refused = tuple(name for name in sent.optional if _names(words, name))
+    return replace(dialect, omits=(*dialect.omits, *refused)) if refused else None
+
+
+def _words(failure: HttpFailure) -> str:
+    """Return the words of an error that may name what is wrong with a request, as plain text."""
+    if failure.status not in HELD or failure.explanation.kind not in ("", "too long", "stream", "refused"):
+        return ""
+    return plain(failure.explanation.words)
+
+
+def _names(words: str, field: str) -> bool:
+    """Return whether an error's plain words name a field of a body."""
+    is_schema = field in SCHEMA_FIELDS and SCHEMA_NAMES.search(words) is not None
+    return is_schema or re.search(rf"\b{plain(field)}\b", words) is not None

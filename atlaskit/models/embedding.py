@@ -21,9 +21,9 @@ from atlaskit.caching.keys import Kind
 from atlaskit.errors import InputError, Unrecorded, printable, reason
 from atlaskit.models.attempts import CallState, Line
 from atlaskit.models.cached import failed_entry, failure_key, recorded_failure
-from atlaskit.models.errors import ModelError
 from atlaskit.models.http import HttpFailure, parsed, storable
-from atlaskit.models.identity import is_same_model
+from atlaskit.models.names import is_same_model
+from atlaskit.models.protocol import ModelError
 
 Vectors = NDArray[np.float32]
 MOST_TEXTS = 32

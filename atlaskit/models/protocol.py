@@ -1,5 +1,12 @@
-"""The interface of a model: `Request`, `Reply`, the `Model` protocol between them; what
-calls cost: `Usage`; and `now_s`, the clock that their deadlines go by.
+"""The interface of a model: what it is asked, what it answers, how it fails, what that costs.
+
+Contents:
+    Schemas of answers: `ParametricSchema`, `among`, `json_schema`.
+    What calls cost: `Usage`, `Transit`.
+    A call: `Request`, `Reply`, `CallControl`, and the `Model` protocol between them.
+    Errors of models and of their servers: `ModelError` and its kinds, `ServerError`.
+    Models around models: `ModelWrapper`, `StoppableModel`.
+    The clock that deadlines go by: `now_s`, `stopped`.
 
 A `Model` has a `name`, `parameters` and `complete(request) -> Reply`. `ak.VLM`, the oracles of a
 benchmark, the test doubles and every wrapper around a model implement it. Knows nothing of prompts,
@@ -11,7 +18,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -19,6 +26,8 @@ from typing import Annotated, Any, Literal, Protocol, TypedDict, Unpack, runtime
 
 from pydantic import BaseModel, PlainValidator, ValidationError, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticKnownError
+
+from atlaskit.errors import AtlasError
 
 Values = tuple[int, ...] | tuple[str, ...]
 PLACEHOLDER = "x-atlaskit-among"
@@ -227,6 +236,29 @@ class Image(Protocol):
         """Return the image as a JPEG file."""
 
 
+@runtime_checkable
+class Clip(Image, Protocol):
+    """Frames of a video, in order of time. A server that knows videos gets them as one.
+
+    As an image it is its first frame; its key stands for all of them.
+    """
+
+    @property
+    def times_s(self) -> Sequence[float]:
+        """The second of the video that each frame shows."""
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds that the video lasts."""
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of all frames together, which the server's processor must not make fewer."""
+
+    def jpegs(self) -> Sequence[bytes]:
+        """Return the frames as JPEG files."""
+
+
 @dataclass(frozen=True)
 class Message:
     """One turn of a conversation."""
@@ -308,7 +340,7 @@ class CallControl(TypedDict, total=False):
 class Model(Protocol):
     """Anything that answers requests.
 
-    A model may have two more attributes: `preset`, what suits it (`presets.Preset`), and
+    A model may have two more attributes: `preset`, what suits it (`names.Preset`), and
     `computes = True` if it is a program that waits for no server.
     """
 
@@ -349,7 +381,7 @@ class ModelWrapper(ABC):
 
     @property
     def preset(self) -> Any:
-        """The preset of the wrapped model (`presets.preset_of`)."""
+        """The preset of the wrapped model (`names.preset_of`)."""
         return getattr(self.model, "preset", None)
 
     @property
@@ -365,6 +397,80 @@ class ModelWrapper(ABC):
     @abstractmethod
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Answer a request, with the wrapped model or without it. See `Model.complete`."""
+
+
+class ServerError(AtlasError):
+    """A model server could not be installed, did not start, or died."""
+
+
+class ModelError(AtlasError):
+    """A model call failed, after all its attempts.
+
+    Attributes:
+        usage: What the failed call cost. Budgets count it.
+        transit: How long the call took and what it sent.
+        live: Whether the call was made now. False in a replay, which repeats a recorded failure.
+        status: HTTP status of the endpoint's answer; 0 without one.
+        is_final: Whether every other call of this run must fail too: the key is wrong, there is no
+            such model or path, a quota is used up, or a request may not have so many images.
+    """
+
+    live = True
+
+    def __init__(
+        self,
+        message: str,
+        usage: Usage = Usage(calls=1),
+        transit: Transit = Transit(),
+        *,
+        status: int = 0,
+        is_final: bool = False,
+    ) -> None:
+        super().__init__(message)
+        self.usage, self.transit = usage, transit
+        self.status, self.is_final = status, is_final
+
+
+class Unreachable(ModelError):
+    """No server answers at the endpoint's address."""
+
+
+class Refused(ModelError):
+    """The endpoint rejected the request, and would reject it again."""
+
+
+class BadReply(ModelError):
+    """The model's reply did not fit the schema, even after one correction."""
+
+
+class Stopped(Exception):
+    """Whoever asked no longer waits for the answer: no further call is paid."""
+
+
+@dataclass
+class StoppableModel(ModelWrapper):
+    """A model whose calls in flight end soon after `stop`, by the flag that a run gives them."""
+
+    flags: set[threading.Event] = field(default_factory=set)
+    is_stopped: bool = False
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        """Answer a request.
+
+        Raises:
+            Stopped: `stop` was called.
+        """
+        if (flag := control.get("cancel")) is not None:
+            self.flags.add(flag)
+        if self.is_stopped:  # after the flag is known, so that `stop` cannot miss it
+            raise Stopped
+        return self.model.complete(request, **control)
+
+    def stop(self) -> None:
+        """Cancel the calls in flight, and begin no more."""
+        self.is_stopped = True
+        for flag in [*self.flags]:
+            flag.set()
 
 
 _lock = threading.Lock()

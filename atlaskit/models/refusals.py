@@ -1,9 +1,15 @@
 """What an endpoint's refusal says: its words, when to come back, what it is about, and what helps.
 
-`RULES` is the one table. The code, the type and the words of an error are read together, as plain
-words ("rate_limit_exceeded", "RateLimitExceeded" and "Rate limit exceeded" are the same); the
-status counts where they say nothing, or what may mean two things. Nothing here makes a request, and
-every text is cut before it is searched.
+Contents:
+    `explain`, `cure`: `RULES` is the one table of what errors say. The code, the type and the words
+        are read together, as plain words ("rate_limit_exceeded", "RateLimitExceeded" and "Rate
+        limit exceeded" are the same); the status counts where they say nothing, or what may mean
+        two things.
+    `delay`: when an endpoint wants to be asked again, in whatever spelling it says so: seconds or
+        milliseconds, "1m30s", "PT90S", a date of HTTP or ISO 8601, or a time since 1970; in
+        headers, in fields of the body, in the headers that a gateway repeats there, or in words.
+
+Nothing here makes a request, and every text is cut before it is searched.
 
 What services send was read in their documentation and in reports of their users, last in November
 2026: OpenAI, Azure, Anthropic, Gemini, Mistral, OpenRouter, Groq, gateways to Bedrock, LiteLLM;
@@ -13,21 +19,26 @@ vLLM, SGLang, llama.cpp, LM Studio, Ollama.
 from __future__ import annotations
 
 import json
+import math
 import re
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any, NamedTuple
 
 from atlaskit import limits
 from atlaskit.errors import printable
-from atlaskit.models.delays import delay, fields_of
 
 LONGEST_WORDS = 300
 """Characters of an endpoint's words that a message quotes."""
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses that may pass, beside the server's own errors (5xx)."""
 NESTED = ("error", "message", "detail", "msg", "errors", "error_message", "error_description", "status_msg")
-"""Fields that hold an error's words, in order of precedence."""
+"""Fields that hold an error's words."""
+PLACES = ("loc", "param")
+"""Fields that name the part of a request that is wrong, beside the words about it."""
 CODES = re.compile(r"code|.*_?(code|type)|status|reason|quota.*|err(no)?|title|kind", re.IGNORECASE)
 """Fields that hold an error's code or type."""
 CODE_HEADERS = re.compile(r"x-.*err.*(type|code)")
@@ -35,7 +46,7 @@ HELD = frozenset({0, *range(400, 500), 500, 501}) - {401, 408, 425, 429}
 """Statuses with which endpoints refuse what a request holds; 0 for an error in a success."""
 ASKED = frozenset({0, 400, 401, 402, 403, 412, 423, 429})
 """Statuses with which they refuse who asks, or how often."""
-COMING = frozenset({0, 429, *range(500, 600)}) - {501, 504}
+COMING = frozenset({0, 409, 425, 429, *range(500, 600)}) - {501, 504}
 """Statuses with which a server says that it is not ready."""
 ANY = frozenset(range(600))
 
@@ -79,6 +90,7 @@ RULES = (
         flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)|data ?inspection
         (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content"""),
     Rule("used up", ASKED, r"""
+        key limit exceeded|(add|buy|purchase) (more )?credits
         insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required|requires? more credits
         (out of|not enough|no( more)?|all (available|your)) (credit|balance|funds)|billing.?(hard.?)?limit|\b[rt]pd\b
         (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(low|exhausted|depleted|insufficient|used up|exceeded)
@@ -96,7 +108,7 @@ RULES = (
     Rule("busy", ANY, r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase"),
     OFTEN,
     Rule("busy", ANY, r"""
-        rate.?limit|too (many|frequent) (\w+ ){0,2}(requests|calls)|requests? too (frequent|often|fast|many)
+        rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)|requests? too (frequent|often|fast|many)
         request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙|并发
         concurren\w+ .{0,30}(limit|exceed|max|too)|(limit|number|max\w*|many) .{0,20}concurren"""),
     Rule("no images", HELD, r"""
@@ -126,17 +138,20 @@ RULES = (
         IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
         (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
         "{cell}"),
+    Rule("no videos", HELD, r"""
+        trust request mm|MOST 0.{0,20}\bvideo|\bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
+        "start vLLM with --limit-mm-per-prompt '{{\"image\":16,\"video\":1}}' --trust-request-mm-kwargs", True),
     Rule("one image", HELD, r"""
         MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE|one image (per|at a time)
         (multiple|more than (1|one)) images""",
         "{images}", True),
     Rule("few images", HELD, r"""
         MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d|too many (.{0,20} )?images
-        number of images""",
+        number of images|limit mm per prompt""",
         "{images}"),
     Rule("thinking", HELD, "enable thinking must be set to false",
         "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so", True),
-    Rule("stream", HELD, "only supports? stream|stream mode|stream.{0,20}must be (set to )?true",
+    Rule("stream", HELD, r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
         "it answers in streams alone: --dialect hosted,stream=true"),
     Rule("secure", HELD, r"https? request (was sent )?to (an? )?https (server|port)",
         "it speaks TLS: pass its address with https://", True),
@@ -162,7 +177,14 @@ def _pattern(says: str) -> re.Pattern[str]:
 
 
 PATTERNS = {rule: _pattern(rule.says) for rule in RULES}
-BY_STATUS = {401: "key", 402: "used up", 403: "key", 404: "place", 405: "place", 429: "busy", 529: "busy"}
+BY_STATUS = {
+    401: "key",
+    402: "used up",
+    403: "key",
+    404: "place",
+    405: "place",
+    **dict.fromkeys((420, 429, 498, 529), "busy"),
+}
 """What an error is about by its status alone, or by a code that is one."""
 CURES = {
     **{rule.kind: rule.cure for rule in RULES},
@@ -239,7 +261,7 @@ def _kind(status: int, words: str, codes: list[str], wait_s: float | None) -> st
             return rule.kind
     if status == 503 and wait_s is not None:
         return "busy"
-    return next((BY_STATUS[code] for code in map(_number, codes) if code in BY_STATUS), BY_STATUS.get(status, ""))
+    return next((BY_STATUS[code] for code in map(_status_in, codes) if code in BY_STATUS), BY_STATUS.get(status, ""))
 
 
 def plain(text: str) -> str:
@@ -247,7 +269,7 @@ def plain(text: str) -> str:
     return WORD_ENDS.sub(" ", GROUPED.sub("", text)).lower()
 
 
-def _number(code: str) -> int:
+def _status_in(code: str) -> int:
     return int(code) if code.isdecimal() and len(code) == 3 else 0
 
 
@@ -282,36 +304,22 @@ def one_line(words: str) -> str:
     return printable(" ".join(words.split()), LONGEST_WORDS).rstrip(". ")
 
 
-def words_of(body: Any, depth: int = 0) -> str:
+def words_of(body: Any) -> str:
     """Return the words of an error in a parsed body; "" if it has none.
 
     OpenRouter and LiteLLM put the provider's own error beside their general one: both are returned.
     """
-    if depth >= 6:
-        return body if isinstance(body, str) else ""
-    match body:
-        case str() if body.lstrip()[:1] in ("{", "["):  # the text may itself be the JSON of an error
-            try:
-                return words_of(json.loads(body), depth + 1) or body
-            except (ValueError, RecursionError):
-                return body
-        case str():
-            return body
-        case list():
-            return "; ".join(filter(None, (words_of(each, depth + 1) for each in body[:3])))
-        case dict():
-            named = (body.get(name) for name in NESTED)
-            others = (value for value in body.values() if isinstance(value, dict))
-            words = next(filter(None, (words_of(each, depth + 1) for each in (*named, *others))), "")
-            place = body.get("loc") or body.get("param")
-            if words and isinstance(place, list | str) and str(place) and depth:
-                where = ".".join(map(str, place)) if isinstance(place, list) else place
-                words = words if where in words else f"{where}: {words}"
-            metadata = body.get("metadata")
-            raw = metadata.get("raw") if isinstance(metadata, dict) else None
-            more = words_of(raw, depth + 1) if isinstance(raw, str | dict) else ""
-            return f"{words} ({more})" if words and more and more not in words else words or more
-    return ""
+    if isinstance(body, str) and body.lstrip()[:1] not in ("{", "["):
+        return body
+    fields = list(fields_of(body))
+    texts = [value for name, value in fields if name in NESTED and isinstance(value, str)]
+    words = [text for text in texts if text.lstrip()[:1] not in ("", "{", "[")]
+    first = words[0] if words else ""
+    more = [each for each in dict.fromkeys(words[1:4]) if each not in first]
+    place = next((value for name, value in fields if name in PLACES and value), "")
+    where = ".".join(map(str, place)) if isinstance(place, list) else str(place)
+    first = first if where in first else f"{where}: {first}"
+    return f"{first} ({'; '.join(more)})" if more else first
 
 
 def _title(text: str) -> str:
@@ -320,3 +328,157 @@ def _title(text: str) -> str:
         return text
     found = TITLE.search(text)
     return found[1] if found else ""
+
+
+RETRY = re.compile(r"(?:[\w-]+-)?retry-(?:after|in)(?:-\w+)?")
+RESET = re.compile(r"(?=.*rate-?limit).*reset.*")
+"""Headers that tell when a window of a limit begins anew. The same name with "remaining" and with
+"limit" in place of "reset" tell what is left of it, and how much it is."""
+WINDOW = re.compile(r"\b(?:t|reset)=(\d{1,12})")
+"""The draft of a standard: `RateLimit: "default";r=0;t=30`, earlier `limit=9, reset=30`."""
+MUCH_LEFT = 0.1
+"""A window of which a larger share is left is not the one that was exceeded."""
+FIELD = re.compile(r"(?!.*(max|count|retries|able)).*(retry|wait|reset|cooldown|backoff|estimatedtime).*")
+"""Fields of a body that hold a delay, in small letters alone."""
+MILLISECONDS = re.compile(r"(?:Ms|[-_]ms|(?i:millis|milliseconds))$")
+"""The end of a name whose value is in milliseconds."""
+UNIT = r"milliseconds?|millis|ms|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|分钟|秒"
+COUNT = r"(?:\d{1,12}(?:\.\d{1,12})?\s{0,4}|\b(?:an?|one)\s)"
+PART = re.compile(rf"({COUNT})({UNIT})(?![a-z])")
+"""A number with its unit, in a delay."""
+SPELT = rf"(?:{COUNT}(?:{UNIT})(?![a-z])\s{{0,4}}(?:,|and)?\s{{0,2}}){{1,4}}"
+DURATION = re.compile(SPELT)
+MOMENT = (
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?Z| ?UTC|[+-]\d\d:?\d\d)?"
+    r"|\w{3}, \d\d? \w{3} \d{4} \d\d:\d\d:\d\d GMT"
+)
+CLOCK = r"\d{1,2}:\d\d:\d\d(?![\d:])"
+BARE = r"\d{1,12}(?:\.\d{1,12})?(?!\s{0,4}[\w.:])"
+"""A number without a unit, which counts as seconds where a word of `DELAY` leads to it."""
+DELAY = re.compile(
+    rf"(?:again|retry|wait|available|reset\w{{0,20}}|retrydelay|until|another|cool\w{{0,6}})[\W_]{{1,4}}"
+    rf"(?:\w{{1,20}}\W{{1,4}}){{0,3}}?({MOMENT}|{CLOCK}|{SPELT}|(?<=after[ :=]){BARE}|(?<=after: ){BARE}|(?<=in ){BARE}"
+    rf"|(?<=for ){BARE})|({SPELT})\s?后",
+    re.IGNORECASE,
+)
+UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "分": 60.0, "秒": 1.0}
+"""Seconds in a unit, by its first letter."""
+EPOCH_S = 1e9
+"""A number from here on is a time since 1970, not a delay."""
+
+
+def delay(headers: Mapping[str, str], body: Any = None, text: str = "") -> float | None:
+    """Return the seconds after which an endpoint wants to be asked again; None if it does not say.
+
+    A header that says so counts before a field of the body, and that before its words.
+
+    Args:
+        headers: The answer's headers, with lower-case names.
+        body: The parsed body.
+        text: The error's words.
+    """
+    told = _told_by(headers)
+    if told is None:
+        told = next(filter(lambda each: each is not None, map(_of_field, fields_of(body))), None)
+    if told is None and (found := DELAY.search(text)):
+        told = _seconds(found[1] or found[2])
+    return told
+
+
+def fields_of(body: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """Yield the names and values of all fields of a parsed body, of JSON in its texts too."""
+    if isinstance(body, str) and body.lstrip()[:1] in ("{", "["):
+        try:
+            body = json.loads(body)
+        except (ValueError, RecursionError):
+            return
+    if depth > 8:
+        return
+    if isinstance(body, dict):
+        for name, value in body.items():
+            yield str(name), value
+            yield from fields_of(value, depth + 1)
+    elif isinstance(body, list):
+        for value in body[:20]:
+            yield from fields_of(value, depth + 1)
+
+
+def _told_by(headers: Mapping[str, str]) -> float | None:
+    """Return the delay that headers tell, or the end of the windows that are used up."""
+    for name in sorted(filter(RETRY.fullmatch, headers), key=lambda name: not name.endswith("ms")):
+        if (seconds := _seconds(headers[name], name)) is not None:
+            return seconds
+    windows = list[float]()
+    for name, value in headers.items():
+        found = WINDOW.search(value[: limits.HEADER]) if name in ("ratelimit", "x-ratelimit") else None
+        seconds = _seconds(found[1] if found else value, name) if found or RESET.fullmatch(name) else None
+        left, most = (_number(headers.get(name.replace("reset", each), "")) for each in ("remaining", "limit"))
+        if seconds is not None and (left or 0.0) < MUCH_LEFT * (most or 1.0):
+            windows.append(seconds)
+    return max(windows, default=None)
+
+
+def _of_field(field: tuple[str, Any]) -> float | None:
+    name, value = field
+    if name.lower().endswith("headers") and isinstance(value, dict):
+        return _told_by({str(key).lower(): str(each) for key, each in value.items()})
+    bare = re.sub("[^a-z]", "", name.lower())
+    return _seconds(value, name) if FIELD.fullmatch(bare) else None
+
+
+def _seconds(value: Any, name: str = "") -> float | None:
+    """Return the seconds from now that a value tells: a number, a duration, a date or a time."""
+    if isinstance(value, dict):  # Google's Duration
+        value = value.get("seconds")
+    text = (
+        str(value)[: limits.HEADER].strip(' \t"') if isinstance(value, int | float | str) and value is not True else ""
+    )
+    if len(set(text.split(", "))) == 1:  # a proxy's header beside the same of the server
+        text = text.split(", ")[0]
+    number = _number(text)
+    if number is None:
+        return _spelt(text)
+    if number < EPOCH_S:
+        return number / 1000 if MILLISECONDS.search(name) else number
+    while number >= 100 * EPOCH_S:  # in milliseconds, or finer
+        number /= 1000
+    return max(0.0, number - time.time())
+
+
+def _number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if 0 <= number < math.inf else None
+
+
+def _spelt(text: str) -> float | None:
+    """Return the seconds from now that a text tells, such as "1m30s", "PT90S" or a date."""
+    bare = text.lower().removeprefix("pt")
+    if re.fullmatch(CLOCK, text):
+        hours, minutes, seconds = map(int, text.split(":"))
+        return 3600.0 * hours + 60 * minutes + seconds
+    if DURATION.fullmatch(bare):
+        return sum(_amount(count) * _unit_s(unit) for count, unit in PART.findall(bare))
+    try:
+        until = datetime.fromisoformat(re.sub(" ?(utc|z)$", "+00:00", text.lower()).upper())
+    except ValueError:
+        try:
+            until = parsedate_to_datetime(text)
+        except (ValueError, IndexError, TypeError):
+            return None
+    try:
+        until = until if until.tzinfo else until.replace(tzinfo=UTC)
+        return max(0.0, until.timestamp() - time.time())
+    except (ValueError, OverflowError):
+        return None
+
+
+def _amount(count: str) -> float:
+    number = _number(count)
+    return 1.0 if number is None else number  # "an hour"
+
+
+def _unit_s(unit: str) -> float:
+    return 0.001 if unit == "ms" or unit.startswith("milli") else UNITS_S[unit[0]]

@@ -23,9 +23,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from atlaskit.errors import InputError, check_positive, check_whole, printable
-from atlaskit.models.dialect import DIALECTS, dialect_named
+from atlaskit.models.dialect import DIALECTS, checked_extra_body, dialect_named
 from atlaskit.models.http import SECRET_NAMES
-from atlaskit.models.payload import checked_extra_body
 
 EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
 """A name of a model, where a message needs one."""
@@ -54,7 +53,7 @@ class ModelSpec:
     """Name of the model at the endpoint. None: the first that chats."""
     dialect: str | None = None
     key_env: str | None = None
-    """Name of the environment variable with the endpoint's key."""
+    """Name of the environment variable with the endpoint's key; "" sends none at all."""
     max_tokens: int | None = None
     thinking: bool | None = None
     """False: the model is told not to think before it answers."""
@@ -85,7 +84,7 @@ class ModelSpec:
         check_positive(**{"--timeout": self.timeout_s, "--rpm": self.rpm})
         if self.dialect is not None:
             dialect_named(self.dialect)
-        is_named = self.key_env is None or USUAL_VARIABLE.fullmatch(self.key_env) or self.key_env in os.environ
+        is_named = not self.key_env or USUAL_VARIABLE.fullmatch(self.key_env) or self.key_env in os.environ
         if not is_named:  # perhaps it is the key itself, which must not be shown
             raise InputError(
                 "--key-env takes the name of an environment variable, such as MY_KEY, never the key itself."
@@ -119,7 +118,7 @@ class ModelSpec:
         """
         found = dict[str, Any]()
         if self.key_env is not None:
-            found["api_key"] = _variable(self.key_env)
+            found["api_key"] = _variable(self.key_env) if self.key_env else ""
         if self.headers:
             parts = [HEADER.fullmatch(header) for header in self.headers]
             found["headers"] = {
@@ -204,7 +203,7 @@ OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "--dialect": {"metavar": "NAME", "help": f"what the endpoint accepts: {', '.join(DIALECTS)}, with changes after "
                   "it, as in hosted,seed=true (default: what it declares)"},
     "--key-env": {"metavar": "VARIABLE", "help": "name of the environment variable with the endpoint's key (default "
-                  "OPENAI_API_KEY, if it is set)"},
+                  "OPENAI_API_KEY, if it is set; '' sends none)"},
     "--max-tokens": {"metavar": "N", "type": int, "help": "tokens of an answer at most, thinking included"},
     "--no-thinking": {"dest": "thinking", "action": "store_const", "const": False, "help": "tell the model not to "
                       "think first"},

@@ -19,8 +19,7 @@ from atlaskit.environment.grid import Shift
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, View
-from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import Reply, Usage
+from atlaskit.models.protocol import ModelError, Reply, Usage
 
 Cell = Annotated[int, Field(ge=0)]
 Path = tuple[Cell, ...]

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.environment.question import Question, as_answered, spans_of
 from atlaskit.errors import InputError, reason
@@ -59,7 +60,7 @@ def export(
             only Camtrap-DP has dates.
         clips: A folder in which to cut each stretch as a film with its sound (MP4, at most two
             minutes around its middle); it is created.
-        cache: Where clips are cached; by default the cache that was opened last.
+        cache: Where clips are cached; by default that of the video.
 
     Raises:
         InputError: There is nothing to export, the format cannot hold it, the file cannot be
@@ -143,7 +144,7 @@ def saved_passages(path: str | os.PathLike[str], video: Video | None = None) -> 
         InputError: The file cannot be read, or its result is damaged.
     """
     try:
-        saved = read_json(Path(path).read_bytes())
+        saved = read_json(read_whole(os.fspath(path)))
     except OSError as error:
         raise InputError(f"{path} cannot be read: {reason(error)}.") from error
     except ValueError:  # another format

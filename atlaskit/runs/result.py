@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import read_whole, write_whole
 from atlaskit.caching.keys import canonical_json
 from atlaskit.environment.grid import clock, interval
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, label_of
@@ -326,7 +326,7 @@ class Result:
             form: The name of the format, whatever the file is called.
             recorded_at: When the recording of the video began; only Camtrap-DP has dates.
             clips: A folder in which to cut each stretch as a film with its sound.
-            cache: Where clips are cached; by default the cache that was opened last.
+            cache: Where clips are cached; by default that of the video.
 
         Raises:
             InputError: There is nothing to export, the format cannot hold it, or the file cannot be
@@ -415,7 +415,7 @@ def trace_of(run: Run) -> Trace:
     if isinstance(run, Result):
         return run.trace
     try:
-        first_line = Path(run).read_bytes().split(b"\n", 1)[0]
+        first_line = read_whole(run).split(b"\n", 1)[0]
     except (OSError, ValueError) as error:
         raise InputError(f"{run} cannot be read: {reason(error)}.") from error
     header = parse_line(str(run), first_line)

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from atlaskit import limits
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import read_whole, write_whole
 from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_recorded, kind_of, read_json
 from atlaskit.errors import InputError, first_fault, reason
 from atlaskit.runs.events import KINDS, Event, Start
@@ -83,7 +83,7 @@ class Trace:
                 line.
         """
         try:
-            lines = Path(path).read_bytes().split(b"\n")
+            lines = read_whole(path).split(b"\n")
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {reason(error)}.") from error
         numbered = ((f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip())

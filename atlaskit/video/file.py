@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.place import default_place
+from atlaskit.caching.folder import default_place
 from atlaskit.errors import DamagedVideo, FrameError, VideoError
 from atlaskit.video.names import file_fingerprint, why_unreadable
 from atlaskit.video.readers import Pixels

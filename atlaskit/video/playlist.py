@@ -56,6 +56,7 @@ class Playlist(Video):
             )
             subtitles = Subtitles.merged(list(shifted))
         self.subtitles = subtitles
+        self._cache = self.parts[0]._cache
 
     @property
     def frames_decoded(self) -> int:

@@ -2,7 +2,7 @@
 
 `frame(t)` is the frame that playing the video from its start shows at second t; second 0 is the
 first frame. How a file is decoded is the business of its reader. This module knows nothing of
-grids, agents or caches.
+grids or agents.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from atlaskit.caching.cache import Cache, cache_in_use
+from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import FrameError, InputError, VideoError
 from atlaskit.video.readers import CORES, Pixels
 from atlaskit.video.shots import Marks, Shots, shots_of
@@ -59,6 +59,13 @@ class Video(ABC):
     """Whether its frames are drawn on demand, so that none can fail."""
     is_stand_in: ClassVar[bool] = False
     """Whether its frames only resemble those of the video that its fingerprint names."""
+
+    _cache: Cache | None = None
+
+    @property
+    def cache(self) -> Cache:
+        """The cache that it was opened with, or the default one: used where no other is given."""
+        return self._cache or default_cache()
 
     @property
     def frames_decoded(self) -> int:
@@ -133,10 +140,10 @@ class Video(ABC):
     def shots(self) -> Shots:
         """Where the picture changes, and which places are unlike the film around them.
 
-        At most `MOST_LOOKS` frames are looked at, as thumbnails, where the cache in use does not
-        have the answer.
+        At most `MOST_LOOKS` frames are looked at, as thumbnails, where its `cache` does not have
+        the answer.
         """
-        return shots_of(self, cache_in_use())
+        return shots_of(self, self.cache)
 
     def moment(self, start_s: float, end_s: float, sampling: Sampling = "midpoint") -> float:
         """Return the second whose frame represents the interval `[start_s, end_s)`.
@@ -164,7 +171,7 @@ class Video(ABC):
         Args:
             intervals: (start, end) of each, in seconds.
             sampling: The rule. Only "shots" decodes anything, once for a video: see `shots`.
-            cache: Where the shots are cached; None for the cache in use.
+            cache: Where the shots are cached; None for its own.
 
         Raises:
             InputError: `sampling` is unknown.
@@ -174,7 +181,7 @@ class Video(ABC):
             raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}; got {sampling!r}.")
         if sampling == "midpoint":
             return [(start_s + end_s) / 2 for start_s, end_s in intervals]
-        shots = shots_of(self, cache or cache_in_use()) if sampling == "shots" else Shots(())
+        shots = shots_of(self, cache or self.cache) if sampling == "shots" else Shots(())
         found_s = []
         for start_s, end_s in intervals:
             place_s = shots.moment(start_s, end_s)

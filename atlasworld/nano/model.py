@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from atlaskit.environment.question import Question
-from atlaskit.models.presets import Preset, Shipped
+from atlaskit.models.names import Preset, Shipped
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import Video
 from atlasworld.nano.words import request

@@ -14,9 +14,8 @@ from typing import Any
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
-from atlaskit.methods.controller import ControllerCall
+from atlaskit.methods.controller import ControllerCall, InspectCall
 from atlaskit.methods.dvd import BrowseCall
-from atlaskit.methods.ranges import InspectCall
 from atlaskit.methods.videoarm import SnapshotCall
 from atlasworld.oracle.baselines import MAX_SUBJECTS, noticed_events, words_found
 from atlasworld.oracle.perception import Perception, Replies, describe

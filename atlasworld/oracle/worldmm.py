@@ -6,7 +6,7 @@ from typing import Any
 
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.methods.controller import FINISH, ControllerCall
-from atlaskit.methods.memories import MOST_FACTS, MOST_REPLACED, ConsolidateCall, FactsCall, SummaryCall
+from atlaskit.methods.worldmm import MOST_FACTS, MOST_REPLACED, ConsolidateCall, FactsCall, SummaryCall
 from atlasworld.oracle.baselines import words_found
 from atlasworld.oracle.inquiry import described_in, is_about_many, seen_in, told
 from atlasworld.oracle.perception import Perception, Replies, describe

@@ -18,7 +18,7 @@ from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
-from atlaskit.models.presets import Preset
+from atlaskit.models.names import Preset
 from atlaskit.models.protocol import CallControl, Image, Reply, Request
 from atlasworld import World
 from atlasworld.nano.model import PRESET

@@ -17,8 +17,7 @@ from support.stand_ins import CHOICE
 from atlaskit.agents.budget import Budget, Meter
 from atlaskit.caching.cache import Cache
 from atlaskit.models import protocol
-from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.protocol import CallControl, Reply, Request, Usage
+from atlaskit.models.protocol import BadReply, CallControl, ModelError, Refused, Reply, Request, Usage
 from atlaskit.runs.events import Event
 from atlasworld import World
 

@@ -6,8 +6,7 @@ from support.model_doubles import Failing
 from support.searches import of_category, search, search_small
 
 from atlaskit.caching.cache import Cache
-from atlaskit.models.errors import ModelError, Refused, Unreachable
-from atlaskit.models.protocol import Request
+from atlaskit.models.protocol import ModelError, Refused, Request, Unreachable
 from atlasworld import Oracle, World
 
 

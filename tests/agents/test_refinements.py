@@ -18,7 +18,7 @@ from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.models.presets import Preset
+from atlaskit.models.names import Preset
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlaskit.runs.result import Result
 from atlasworld import Oracle, World

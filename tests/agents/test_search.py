@@ -18,9 +18,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.models.errors import ModelError
 from atlaskit.models.prices import Prices
-from atlaskit.models.protocol import CallControl, Request
+from atlaskit.models.protocol import CallControl, ModelError, Request
 from atlasworld import Oracle, World
 from atlasworld.questions import WRITERS
 

@@ -14,12 +14,12 @@ import atlaskit as ak
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import BEST, PAPER, resolve_search
 from atlaskit.caching.cache import Cache
-from atlaskit.cli.search import SETTINGS, add_search_options, changes_of, search_of
+from atlaskit.cli.model import SETTINGS, add_search_options, changes_of, search_of
 from atlaskit.environment.render import Still
 from atlaskit.errors import InputError, ModelWarning
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.client import VLM
-from atlaskit.models.presets import Preset, preset_named
+from atlaskit.models.names import Preset, preset_named
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import CallControl, Reply, Request
 from atlasworld import Oracle, World

@@ -12,6 +12,7 @@ from support.searches import text_of
 
 import atlaskit as ak
 from atlaskit.agents import schemas
+from atlaskit.agents.replies import DecisionReply, read
 from atlaskit.agents.run import prediction
 from atlaskit.agents.verbalize import ANSWER_FORMS
 from atlaskit.caching.cache import Cache
@@ -50,8 +51,8 @@ def test_the_schema_takes_one_to_sixteen_intervals_in_the_video() -> None:
         return schema.model_validate({"reasoning": "", "supporting": ["A"], "intervals": intervals, **more})
 
     several = Question("When?", kind="when", several=True)
-    assert prediction(several, answer((5, 6), (3, 1), (2, 4))) == ((1.0, 4.0), (5.0, 6.0))
-    assert prediction(several, answer((1, 2))) == ((1.0, 2.0),)
+    assert prediction(several, read(DecisionReply, answer((5, 6), (3, 1), (2, 4)))) == ((1.0, 4.0), (5.0, 6.0))
+    assert prediction(several, read(DecisionReply, answer((1, 2)))) == ((1.0, 2.0),)
     assert len(answer(*((i, i + 1) for i in range(16))).intervals) == schemas.MOST_ANSWERED
     for bad in ([], [(1, 1)], [(0, 61)], [(-1, 2)], [(i, i + 1) for i in range(17)]):
         with pytest.raises(ValidationError):

@@ -15,7 +15,7 @@ from support.speaking import RATE, WORD_S, WORDS, speaking_video, transcription,
 
 import atlaskit as ak
 from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError
-from atlaskit.models.errors import ModelError, Refused, Unreachable
+from atlaskit.models.protocol import ModelError, Refused, Unreachable
 from atlaskit.video.sound import Block, cut_at_pauses
 
 

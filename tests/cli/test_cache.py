@@ -8,7 +8,8 @@ from support.asking import ask
 
 from atlaskit.__main__ import main
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import recipe_key
+from atlaskit.caching.keys import KINDS, recipe_key
+from atlaskit.viz.widgets.explorer.notes import notes_folder
 from atlasworld import Oracle, World
 
 
@@ -48,6 +49,16 @@ def test_prune_spares_replies_unless_asked_for_them(run_folder: Path, capsys: py
     assert "tile removed" in output_of(capsys, "prune", "--to", "0")
     assert Cache("cache").stats()["reply"]["entries"] == replies
     assert f"{replies} reply removed" in output_of(capsys, "prune", "--kind", "reply")
+
+
+def test_the_words_tell_what_is_paid_for_what_is_drawn_and_what_is_kept(
+    run_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    told, stats = output_of(capsys, "stats"), Cache("cache").stats()
+    drawn = sum(row["entries"] for kind, row in stats.items() if KINDS[kind].is_image)
+    assert f"frames and sheets: {drawn:,} entries" in told
+    assert "replies, and facts of videos" in told and "paid for again" in told and "drawn again" in told
+    assert f"no command removes them: {notes_folder()}" in told and output_of(capsys).endswith(told)
 
 
 def test_the_runs_since_a_time_are_exported(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

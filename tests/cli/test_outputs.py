@@ -23,7 +23,6 @@ COMMANDS = {
     "export": ["export", "result.json"],
     "merge": ["merge", "shard.csv"],
     "paper": ["paper", "data", "--model", "oracle"],
-    "experiments": ["experiments", "--model", "oracle"],
     "run": ["run", "book.ipynb"],
 }
 """A command line without its outputs, for each command that writes."""
@@ -51,7 +50,7 @@ def nothing_runs(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         *("view.open_video", "view.Cache", "transcribe.open_video", "transcribe.Cache", "transcribe.transcribe"),
         *("evaluate.Cache", "evaluate.evaluate", "evaluate.guests.load", "cache.Cache", "cache.export"),
         *("export.open_video", "export.Cache", "export.saved_passages", "export.read"),
-        *("experiments.run_all", "experiments.run_notebook", "paper.dataset_in"),
+        *("run.run_all", "paper.dataset_in"),
     ):
         monkeypatch.setattr(f"atlaskit.cli.{name}", fail)
     monkeypatch.setattr("atlaskit.evaluation.tables.load", fail)

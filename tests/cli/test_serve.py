@@ -11,7 +11,7 @@ from support.paths import ROOT
 from atlaskit.__main__ import main
 from atlaskit.cli import serve as command
 from atlaskit.cli.serve import PAPER
-from atlaskit.models.errors import ServerError
+from atlaskit.models.protocol import ServerError
 from atlaskit.models.serving.process import free_port
 from atlaskit.models.serving.server import Server, serve
 
@@ -75,7 +75,7 @@ def test_a_hub_model_without_a_gpu_is_told_and_asked(
         raise ServerError("it went on")
 
     install = "atlaskit.models.serving.install"
-    monkeypatch.setattr(f"{install}.fitting_build", lambda: "serve-cpu")
+    monkeypatch.setattr("atlaskit.models.serving.server.fitting_build", lambda: "serve-cpu")
     monkeypatch.setattr(f"{install}.missing_in", lambda build: tmp_path / "venv")
     monkeypatch.setattr(f"{install}.interpreter", go_on)
     monkeypatch.setattr("sys.stdin", io.StringIO() if answer is None else Terminal(answer))

@@ -10,14 +10,13 @@ from support.asking import by_workers, evaluate
 
 import atlaskit as ak
 import atlasworld as aw
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import statistics
 from atlaskit.evaluation.intervals import interval
-from atlaskit.evaluation.latency import Delayed
-from atlaskit.evaluation.parts import shard
-from atlaskit.evaluation.speedups import speedup
+from atlaskit.evaluation.scaling import Delayed, speedup
+from atlaskit.evaluation.tables import shard
 from atlaskit.models.prices import read_prices
 from atlaskit.models.serving.server import serve
 from atlasworld import World

@@ -15,15 +15,13 @@ from support.asking import OF_THE_RUN, evaluate
 
 import atlaskit as ak
 import atlasworld as aw
-from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.case import Case
+from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.card import card_text
-from atlaskit.evaluation.estimate import estimate
-from atlaskit.evaluation.parts import SHARD, failed, merged, shard, with_retried
+from atlaskit.evaluation.costs import Spending, estimate
 from atlaskit.evaluation.runner import EvaluationStopped
-from atlaskit.evaluation.spending import Spending
+from atlaskit.evaluation.tables import SHARD, failed, merged, shard, with_retried
 from atlaskit.models.protocol import CallControl, Reply, Request, Usage
 
 SMALL = {"cell": 32}

@@ -23,8 +23,7 @@ from atlaskit.errors import AtlasError, InputError, VideoError
 from atlaskit.evaluation import tables
 from atlaskit.evaluation.rows import COUNTS
 from atlaskit.evaluation.runner import EvaluationStopped
-from atlaskit.models.errors import Refused, ServerError
-from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.models.protocol import CallControl, Refused, Reply, Request, ServerError
 from atlaskit.video.video import Video
 
 SMALL = {"cell": 32}

@@ -15,9 +15,8 @@ import atlaskit as ak
 import atlasworld as aw
 from atlaskit.benchmarks.case import Case
 from atlaskit.caching.cache import Cache
-from atlaskit.evaluation import scaling, speedups
-from atlaskit.evaluation.scaling import processor
-from atlaskit.evaluation.speedups import speedup
+from atlaskit.evaluation import scaling
+from atlaskit.evaluation.scaling import processor, speedup
 from atlaskit.runs.archive import export, import_
 from atlasworld import World
 
@@ -103,7 +102,7 @@ def test_the_speed_up_is_reported_with_amdahls_bound() -> None:
         },
     )
     gains = speedup(table)
-    assert list(gains.columns) == speedups.COLUMNS and gains["workers"].tolist() == [1, 4]
+    assert list(gains.columns) == scaling.COLUMNS and gains["workers"].tolist() == [1, 4]
     assert gains["normalised_seconds"].tolist() == [20.0, 8.0] and gains["speedup"].tolist() == [1.0, 2.5]
     assert gains["serial_share"].tolist() == [0.2, 0.25]
     assert gains["bound"].tolist() == [1.0, pytest.approx(1 / (0.2 + 0.8 / 4))]

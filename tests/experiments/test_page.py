@@ -14,7 +14,7 @@ from support.model_doubles import ATTACK
 from support.notebooks import write_notebook
 from support.pages import RenderedPage
 
-from atlaskit.experiments.record import RECORD, NotebookRun, digest, read_record
+from atlaskit.experiments.page import RECORD, NotebookRun, digest, read_record
 from atlaskit.experiments.report import write_index
 from atlaskit.experiments.runner import run_all
 

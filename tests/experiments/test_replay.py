@@ -23,8 +23,8 @@ import atlasworld as aw
 from atlaskit.caching.cache import Cache
 from atlaskit.experiments.notebook import declared_in, run_notebook
 from atlaskit.experiments.runner import SCALES
+from atlaskit.models.names import served_name
 from atlaskit.models.serving.server import serve
-from atlaskit.models.serving.weights import served_name
 from atlasworld.nano.model import WEIGHTS
 
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -41,7 +41,7 @@ def replayed(tmp_path_factory: pytest.TempPathFactory, unmeasured: None) -> Path
     home = tmp_path_factory.mktemp("replay")
     shutil.copytree(ROOT / "notebooks", home / "notebooks")
     recordings = sorted((ROOT / "recordings").glob("*.jsonl.xz"))
-    for command in ([*ATLASKIT, "cache", "import", *recordings], [*ATLASKIT, "experiments", "--replay"]):
+    for command in ([*ATLASKIT, "cache", "import", *recordings], [*ATLASKIT, "run", "--replay"]):
         done = subprocess.run(command, cwd=home, capture_output=True, text=True, check=False)
         assert done.returncode == 0, (
             f"If the recordings do not fit this code, run make recordings.\n{done.stdout[-2000:]}"

@@ -19,9 +19,8 @@ from support.pages import TEMPLATE_HOSTS, WRITERS, RenderedPage, count_images
 from support.paths import TESTS
 
 import atlasworld as aw
-from atlaskit.experiments.captions import captions
-from atlaskit.experiments.console import Console
-from atlaskit.experiments.notebook import NotebookError, run_notebook
+from atlaskit.experiments.notebook import Console, NotebookError, run_notebook
+from atlaskit.experiments.page import captions
 from atlaskit.experiments.report import write_html
 
 

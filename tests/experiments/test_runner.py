@@ -68,7 +68,7 @@ def test_a_notebook_gets_the_parameters_it_declares_and_a_failure_stops_none(
 @pytest.mark.long
 def test_notebooks_are_chosen_by_the_beginning_of_their_names(books: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = books.parent / "figures"
-    oracle = ["experiments", "--notebooks", str(books), "--out", str(out), "--model", "oracle"]
+    oracle = ["run", str(books), "--out", str(out), "--model", "oracle"]
     assert main([*oracle, "--only", "01,03"]) == 0
     output = capfd.readouterr().out
     assert "worlds 6 False" in output and "2 of 2 notebooks" in output and not (out / "02_b.ipynb").exists()
@@ -82,7 +82,7 @@ def test_notebooks_are_chosen_by_the_beginning_of_their_names(books: Path, capfd
     ("options", "message"),
     [
         ({"scale": "tiny"}, "scale must be smoke, small, full; got 'tiny'"),
-        ({"only": ["09"]}, "No notebook in .* starts with '09'; there are 01_a, 02_b, 03_c"),
+        ({"only": ["09"]}, "No notebook starts with '09'; there are 01_a, 02_b, 03_c"),
         ({"given": {"data": "/videos"}}, "None of these notebooks has a parameter data"),
         ({"given": {"seeds": "selection"}}, "None of these notebooks has a parameter seeds"),
     ],
@@ -138,6 +138,8 @@ def test_one_server_serves_all_notebooks(
     served.clear()
     run_all(books, books.parent, only=["01"])
     assert served == [], "notebooks that ask no model need no server"
+    run_all(books / "02_b.ipynb", books.parent, model="some/model")
+    assert served == [] and parameters[-1]["model"] == "some/model", "one notebook starts it itself, when it asks"
     run_all(books, books.parent)
     assert served == ["x", "stopped"], "the first notebook that asks a model names it"
     run_all(books, books.parent, model="oracle")

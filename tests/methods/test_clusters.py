@@ -10,7 +10,7 @@ from support.stand_ins import Flat
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
 from atlaskit.errors import FrameError, InputError
-from atlaskit.methods.clusters import MOST_FRAMES, Cluster, SimilarFrames
+from atlaskit.methods.videotree import MOST_FRAMES, Cluster, SimilarFrames
 from atlaskit.video.readers import Pixels
 
 COLOURS = ((200, 60, 60), (60, 200, 60), (60, 60, 200))

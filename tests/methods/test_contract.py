@@ -16,9 +16,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.models.cached import PER_VIDEO_STEPS, Call
-from atlaskit.models.errors import Refused, Unreachable
-from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import MOST_IMAGES
+from atlaskit.models.names import Preset
+from atlaskit.models.protocol import MOST_IMAGES, Refused, Unreachable
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import open_video
@@ -31,6 +30,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "dvd": ("clip", "dvd", "browse", "inspect"),
     "mapreduce": ("clip", "continues", "scene", "characters", "map", "reduce", "goal", "look", "overview"),
     "mapreduce-clips": ("clip", "characters", "map", "reduce", "goal", "look", "overview"),
+    "native": (),
     "retrieval": ("clip",),
     "subtitles": (),
     "uniform": (),
@@ -228,6 +228,7 @@ OWN: dict[str, list[tuple[dict[str, Any], str]]] = {
     "captions": [({"per_clip": 5}, "per_clip must be a square number")],
     "dvd": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],
     "mapreduce": [({"longest": 0}, f"longest {WHOLE}")],
+    "native": [({"frames": 0}, WHOLE), ({"tokens": 3}, "tokens must be at least"), ({"fps": 0.0}, "fps")],
     "uniform": [({"frames": 0}, WHOLE), *(({"per_image": each}, "per_image") for each in (3, 9, 1))],
     "videoagent": [({"frames": 0}, WHOLE), ({"segments": 0}, f"segments {WHOLE}")],
     "videoarm": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],

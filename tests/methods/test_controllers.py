@@ -9,9 +9,8 @@ from support.methods import ask_by
 from support.searches import text_of
 
 from atlaskit.caching.cache import Cache
-from atlaskit.methods.controller import ControllerCall
+from atlaskit.methods.controller import MOST_RANGES, ControllerCall
 from atlaskit.methods.dvd import MOST_FOUND
-from atlaskit.methods.ranges import MOST_RANGES
 from atlaskit.methods.videoarm import MOST_FRAMES
 from atlasworld import Oracle, World
 

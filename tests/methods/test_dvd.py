@@ -6,9 +6,9 @@ from support.methods import ask_by
 from support.searches import text_of
 
 from atlaskit.caching.cache import Cache
-from atlaskit.methods.calls import EvidenceCall
+from atlaskit.methods.controller import InspectCall
 from atlaskit.methods.dvd import BrowseCall
-from atlaskit.methods.ranges import InspectCall
+from atlaskit.methods.run import EvidenceCall
 from atlasworld import Oracle, World
 
 SEARCH = {"action": "clip_search", "description": "red circle star square", "k": 4}

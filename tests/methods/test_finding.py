@@ -22,7 +22,7 @@ from atlaskit.errors import Unrecorded
 from atlaskit.evaluation.baselines import retrieval
 from atlaskit.methods.records import Clip
 from atlaskit.models.embedding import Embedder, embed
-from atlaskit.models.errors import Refused, Unreachable
+from atlaskit.models.protocol import Refused, Unreachable
 from atlaskit.runs.result import Result
 from atlasworld import World
 

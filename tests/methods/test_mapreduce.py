@@ -13,10 +13,9 @@ from support.searches import paid_steps, text_of
 
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import mapreduce, mapreduce_clips
-from atlaskit.methods.calls import TextCall
 from atlaskit.methods.mapreduce import PER_CHUNK, MapCall, OverviewCall, ReduceCall, SceneLookCall
 from atlaskit.methods.records import Clip
-from atlaskit.methods.run import MethodRun
+from atlaskit.methods.run import MethodRun, TextCall
 from atlaskit.methods.scenes import Scene, clips_as_scenes, with_names
 from atlaskit.models.protocol import Request
 from atlasworld import Oracle, World

@@ -16,11 +16,10 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Look
 from atlaskit.evaluation.baselines import videoagent, videotree
-from atlaskit.methods.calls import TextCall
-from atlaskit.methods.clusters import Cluster, SimilarFrames
 from atlaskit.methods.records import StillCall
+from atlaskit.methods.run import TextCall
 from atlaskit.methods.videoagent import JudgeCall, PickCall
-from atlaskit.methods.videotree import RelevanceCall
+from atlaskit.methods.videotree import Cluster, RelevanceCall, SimilarFrames
 from atlaskit.models.protocol import Request
 from atlasworld import World
 

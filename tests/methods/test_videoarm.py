@@ -10,7 +10,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.evaluation.baselines import videoarm
-from atlaskit.methods.calls import EvidenceCall
+from atlaskit.methods.run import EvidenceCall
 from atlaskit.methods.videoarm import MOST_FRAMES, SnapshotCall
 from atlaskit.video.subtitles import Line, Subtitles
 from atlasworld import Oracle, World

@@ -7,11 +7,10 @@ from support.searches import text_of
 
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation.baselines import worldmm
-from atlaskit.methods.calls import EvidenceCall
 from atlaskit.methods.controller import ControllerCall
-from atlaskit.methods.memories import SummaryCall, as_parts, facts, summaries
 from atlaskit.methods.records import Clip
-from atlaskit.methods.run import MethodRun
+from atlaskit.methods.run import EvidenceCall, MethodRun
+from atlaskit.methods.worldmm import SummaryCall, as_parts, facts, summaries
 from atlaskit.models.protocol import MOST_IMAGES, Request
 from atlasworld import Oracle, World
 

@@ -16,14 +16,12 @@ from support.stand_ins import request
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import ModelWarning
-from atlaskit.models.adapting import adapted, room_left
 from atlaskit.models.cached import Cached
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import read_completion
-from atlaskit.models.dialect import HOSTED, dialect_named
-from atlaskit.models.errors import ModelError, Refused
+from atlaskit.models.dialect import HOSTED, Payload, adapted, dialect_named, room_left
 from atlaskit.models.http import HttpFailure, failure_of
-from atlaskit.models.payload import Payload
+from atlaskit.models.protocol import ModelError, Refused
 from atlaskit.models.refusals import explain, words_of
 
 FIELDS = ("temperature", "seed", "response_format", "reasoning_effort")
@@ -64,6 +62,11 @@ ADAPTED: list[tuple[int, Any, dict[str, Any]]] = [
     (400, error("Requested maxOutputTokens 17408 is out of range from 1 (inclusive) to 8193 (exclusive)."),
      {"most_tokens": 8192}),
     (400, error("max_tokens must be at least 1, got -5000."), {}),
+    (400, error("Constrained decoding disabled on this deployment"), {"omits": ("response_format",)}),
+    (400, error("Invalid value at 'generation_config.response_schema': unknown type"), {"omits": ("response_format",)}),
+    (400, error("temperature may only be set to 1 when thinking is enabled"), {"omits": ("temperature",)}),
+    (400, error("responseFormat is not permitted"), {"omits": ("response_format",)}),
+    (400, error("stream is required to be true for this model"), {"stream": True}),
     (400, error("This model only support stream mode, please enable the stream parameter"), {"stream": True}),
     (400, error("This model's maximum context length is 8192 tokens and your request has 5000 input tokens"), {}),
     (400, error("The model `x` does not exist; seed and temperature are unknown to it"), {}),

@@ -16,22 +16,19 @@ from support.loopback import loopback
 
 from atlaskit import limits
 from atlaskit.models import (
-    adapting,
     answers,
     chat,
     completion,
     dialect,
     embedding,
-    identity,
+    names,
     refusals,
     speech,
 )
 from atlaskit.models.client import VLM
-from atlaskit.models.dialect import HOSTED
-from atlaskit.models.errors import ModelError
+from atlaskit.models.dialect import HOSTED, Payload
 from atlaskit.models.http import HttpFailure, parsed
-from atlaskit.models.payload import Payload
-from atlaskit.models.protocol import Message, Request
+from atlaskit.models.protocol import Message, ModelError, Request
 
 MOST_S, MOST_BYTES = 4.0, 200_000_000
 """What no input of HUGE bytes may take: two seconds here, twice that elsewhere."""
@@ -59,15 +56,15 @@ def explained(status: int, page: bytes) -> None:
     """Read an error as a client does."""
     failure = HttpFailure("failed", status=status, explanation=refusals.explain(status, {}, page))
     sent = Payload(b"", {}, frozenset(), frozenset(), optional=("response_format",), limit=4096)
-    adapting.room_left(failure, 4096)
-    adapting.adapted(failure, HOSTED, sent)
+    dialect.room_left(failure, 4096)
+    dialect.adapted(failure, HOSTED, sent)
 
 
 def listed(names: list[str]) -> None:
     """Read a list of models as a client does."""
     body = parsed(json.dumps({"data": [{"id": name, "type": name} for name in names]}).encode())
     dialect.dialect_of(body, {}, "m")
-    identity.chat_models(body)
+    names.chat_models(body)
 
 
 PARSERS: dict[str, Callable[[str], object]] = {
@@ -84,7 +81,7 @@ PARSERS: dict[str, Callable[[str], object]] = {
     "reply in a channel": lambda text: answer_in(as_answer(content="<|channel|>" + text)),
     "thought": lambda text: answer_in(as_answer(content="", reasoning=text)),
     "tool": lambda text: answer_in(as_answer(content="", tool_calls=[{"function": {"arguments": text}}])),
-    "model": lambda text: identity.is_same_model("gpt-4o", completion.completion_in(body_of_model(text)).model),
+    "model": lambda text: names.is_same_model("gpt-4o", completion.completion_in(body_of_model(text)).model),
     "events": lambda text: answer_in(f"data: {text}".encode()),
     "list of one": lambda text: listed([text]),
     "list of many": lambda text: listed([text[at : at + 40] for at in range(0, len(text), 400)]),
@@ -105,13 +102,13 @@ UNITS = (
 
 
 PATTERNS = {
-    "error": ("refusals", "delays", "adapting"),
+    "error": ("refusals", "dialect"),
     "error 429": ("refusals",),
     "error 503": ("refusals",),
-    "error header": ("delays",),
-    "reply": ("answers", "json_text", "coercion", "completion"),
-    "model": ("identity",),
-    "list of one": ("identity",),
+    "error header": ("refusals",),
+    "reply": ("answers", "json_text", "completion"),
+    "model": ("names",),
+    "list of one": ("names",),
     "counter": ("chat",),
     "sound": ("speech",),
 }

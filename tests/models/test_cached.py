@@ -18,8 +18,7 @@ from atlaskit.environment.render import view
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import ModelError, Refused
-from atlaskit.models.protocol import Message, Request
+from atlaskit.models.protocol import Message, ModelError, Refused, Request
 from atlasworld import Oracle, World
 
 OPTIONS = {"k": 4, "cell": 32, "workers": 2}

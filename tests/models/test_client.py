@@ -35,9 +35,8 @@ from atlaskit.errors import InputError
 from atlaskit.models.chat import engines_in, read_metrics
 from atlaskit.models.client import VLM
 from atlaskit.models.completion import completion_in
-from atlaskit.models.errors import BadReply, ModelError, Unreachable
-from atlaskit.models.presets import Preset, preset_for
-from atlaskit.models.protocol import Usage, now_s
+from atlaskit.models.names import Preset, preset_for
+from atlaskit.models.protocol import BadReply, ModelError, Unreachable, Usage, now_s
 from atlasworld import World
 from atlasworld.nano.model import PRESET
 
@@ -162,7 +161,19 @@ READ_ONCE: dict[str, Fault] = {
     "pings": streamed("data: ping", PARTS[0], "data: ping", PARTS[1], STOP, "event: ping", "data: [DONE]"),
     "words before": streamed("OK", *PARTS, STOP, "data: [DONE]"),
     "a broken last event": streamed(*PARTS, STOP, 'data: {"usage": {"prompt'),
+    "a broken event": streamed(PARTS[0], "data: {broken", PARTS[1], STOP, "data: [DONE]"),
     "no end at all": streamed(*PARTS),
+    "lines of JSON": sending_bytes("\n".join(line.removeprefix("data: ") for line in [*PARTS, STOP]).encode()),
+    "events in lists": streamed(*(f"data: [{part.removeprefix('data: ')}]" for part in PARTS), "data: [DONE]"),
+    "the second choice of a stream": streamed(
+        'data: {"choices": [{"index": 0, "delta": {"content": ""}}]}',
+        *(part.replace('"index": 0', '"index": 1') for part in PARTS),
+        STOP,
+    ),
+    "a comment before a body": sending_bytes(f": PROCESSING\n\n{WHOLE}".encode()),
+    "a body that comes twice": sending_bytes(f"{WHOLE}\n{WHOLE}".encode()),
+    "something after a body": sending_bytes(f"{WHOLE}\n[DONE]\0".encode()),
+    "a body in an envelope": sending({"code": 0, "data": completion(ANSWER)}),
     "an error after the answer": streamed(*PARTS, STOP, 'data: {"error": {"message": "late"}}'),
     "a body and the end of a stream": sending_bytes(f"{WHOLE}\n\ndata: [DONE]\n\n".encode()),
     "a byte order mark": sending_bytes(b"\xef\xbb\xbf" + WHOLE.encode()),

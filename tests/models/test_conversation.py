@@ -23,8 +23,7 @@ from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import Sheet, View
 from atlaskit.environment.tiles import Look
-from atlaskit.models.errors import BadReply, ModelError, Refused
-from atlaskit.models.protocol import MOST_IMAGES, Message, Request
+from atlaskit.models.protocol import MOST_IMAGES, BadReply, Message, ModelError, Refused, Request
 from atlaskit.video.subtitles import Line
 from atlasworld import World
 

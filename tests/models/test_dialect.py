@@ -19,11 +19,19 @@ from atlaskit.environment.render import View, view
 from atlaskit.errors import InputError
 from atlaskit.models.cached import reply_key
 from atlaskit.models.client import VLM
-from atlaskit.models.dialect import DIALECTS, HOSTED, OPENAI, PLAIN, VLLM, Dialect, dialect_of
-from atlaskit.models.errors import ModelError
-from atlaskit.models.payload import build_payload, sampling_parameters
-from atlaskit.models.presets import preset_for
-from atlaskit.models.protocol import Message, Request
+from atlaskit.models.dialect import (
+    DIALECTS,
+    HOSTED,
+    OPENAI,
+    PLAIN,
+    VLLM,
+    Dialect,
+    build_payload,
+    dialect_of,
+    sampling_parameters,
+)
+from atlaskit.models.names import preset_for
+from atlaskit.models.protocol import Message, ModelError, Request
 from atlasworld import World
 
 ANSWER = '{"thought":"t","cell":3}'
@@ -152,7 +160,7 @@ def test_conversations_about_one_image_go_to_one_engine(loop: Loop, grid_view: V
 
 @pytest.mark.parametrize("name", [None, "loop"])
 def test_a_client_that_knows_only_the_address_finds_the_engines(loop: Loop, name: str | None) -> None:
-    """As in a notebook that `atlaskit experiments` runs. Requests without images are spread too."""
+    """As in a notebook that `atlaskit run` runs. Requests without images are spread too."""
     loop.counters = "".join(f'vllm:prompt_tokens_total{{engine="{n}",model_name="loop"}} 0.0\n' for n in range(3))
     vlm = VLM(loop.url, name)
     assert vlm.dialect == replace(VLLM, ranks=3)

@@ -13,7 +13,7 @@ from support.loopback import Loop
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models.embedding import EMBEDDING, MOST_TEXTS, Embedder, embed
-from atlaskit.models.errors import ModelError, Refused
+from atlaskit.models.protocol import ModelError, Refused
 
 
 @pytest.fixture

@@ -11,10 +11,9 @@ from support.model_doubles import Babbler
 import atlaskit as ak
 import atlasworld as aw
 from atlaskit.errors import InputError
-from atlaskit.models.errors import ServerError, Unreachable
-from atlaskit.models.named import SERVED, as_model
-from atlaskit.models.serving.server import Server
-from atlaskit.models.serving.weights import served_name
+from atlaskit.models.names import served_name
+from atlaskit.models.protocol import ServerError, Unreachable
+from atlaskit.models.serving.server import SERVED, Server, as_model
 from atlaskit.models.spec import ModelSpec
 from atlasworld.nano.model import PRESET, WEIGHTS
 
@@ -68,7 +67,7 @@ def test_many_questions_are_asked_of_many_copies(
 ) -> None:
     """One question at a time is answered as fast by one copy, which starts sooner."""
     made = list[Any]()
-    monkeypatch.setattr("atlaskit.models.named.serve", lambda *_, **given: made.append(given) or Babbler())
+    monkeypatch.setattr("atlaskit.models.serving.server.serve", lambda *_, **given: made.append(given) or Babbler())
     cases = aw.world(1, 20.0).cases(drawn=True)[:1]
     evaluate(cases, "blind", vlm="nano", parallel=parallel, cache=ak.Cache(None), progress=False)
     assert made == [{"data_parallel": copies}]

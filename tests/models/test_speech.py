@@ -10,7 +10,7 @@ from support.loopback import Loop
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import Unrecorded
-from atlaskit.models.errors import Refused
+from atlaskit.models.protocol import Refused
 from atlaskit.models.speech import ASR, Segment, hear, read_transcription
 
 WAV = b"RIFF\x00\x01--\r\n" + bytes(range(256)) * 40

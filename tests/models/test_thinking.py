@@ -20,9 +20,8 @@ from atlaskit.errors import InputError
 from atlaskit.models.cached import Cached, reply_key
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import THOUGHT_TOKENS, Dialect
-from atlaskit.models.errors import BadReply
-from atlaskit.models.presets import family_of
-from atlaskit.models.protocol import Message, ParametricSchema, Request, among, json_schema
+from atlaskit.models.names import family_of
+from atlaskit.models.protocol import BadReply, Message, ParametricSchema, Request, among, json_schema
 
 ANSWER = '{"thought":"t","cell":3}'
 QWEN = "Qwen/Qwen3.5-35B-A3B"

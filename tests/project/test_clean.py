@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 from support.paths import ROOT
 
-KEPT = ("cache/README.md", "figures/README.md", "recordings/mine.jsonl.xz", "notebooks/mine.ipynb")
+KEPT = (
+    "cache/README.md",
+    "figures/README.md",
+    "recordings/mine.jsonl.xz",
+    "notebooks/mine.ipynb",
+    "cache/notes/0a.json",
+)
 PAID = ("cache/entries/cache.db", "cache/entries/ab/reply.val", "cache/atlasworld/film.mp4")
 MADE = (
     ".venv/bin/python",
@@ -60,7 +66,8 @@ def test_clean_all_removes_the_cache_after_a_yes(checkout: Path, words: tuple[st
     status, told = make(checkout, "clean-all", *words, typed=typed)
     assert status == 0 and left(checkout, (*PAID, *MADE)) == [] and left(checkout, KEPT) == list(KEPT)
     assert f"{checkout}/cache" in told and "cache/atlasworld" in told and "2.9M" in told
-    assert "Files in recordings/ stay" in told and "cache/README" not in told
+    assert "Files in recordings/ stay, and so do notes" in told and "drawn again" in told
+    assert "cache/README" not in told and "cache/notes" not in told
     status, told = make(checkout, "clean-all")
     assert status == 0 and "The cache is empty" in told, "there is nothing to ask about"
 

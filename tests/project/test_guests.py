@@ -19,8 +19,7 @@ from atlaskit.__main__ import main
 from atlaskit.errors import InputError, ModelWarning
 from atlaskit.evaluation import tables
 from atlaskit.gym.tasks import maker_of_worlds
-from atlaskit.models.presets import preset_for
-from atlaskit.models.serving.weights import resolve_model
+from atlaskit.models.names import preset_for, resolve_model
 
 PAGE = (ROOT / "docs" / "adding.md").read_text(encoding="utf-8").partition("## A package of your own")[2]
 (MODULE,) = re.findall(r"^```python\n(.*?)^```$", PAGE.partition("\n## ")[0], re.MULTILINE | re.DOTALL)

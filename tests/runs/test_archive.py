@@ -14,8 +14,8 @@ import atlaskit as ak
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import KINDS, kind_of
 from atlaskit.errors import CacheError, InputError, VideoError
-from atlaskit.models.named import SERVED
 from atlaskit.models.protocol import Usage
+from atlaskit.models.serving.server import SERVED
 from atlaskit.runs.archive import export, import_
 from atlaskit.runs.recording import HEADER
 from atlaskit.runs.result import Result

@@ -18,7 +18,7 @@ from atlaskit.runs.result import WITHOUT_EVIDENCE, Result, choices_in_words, in_
 from atlaskit.runs.trace import Trace
 from atlaskit.viz.walk.pictures import Pictures
 from atlaskit.viz.walk.source import open_run
-from atlaskit.viz.walk.summary import summarize
+from atlaskit.viz.walk.steps import summarize
 from atlasworld import World
 
 CAR = Question("Which car?", ("the blue car", "the red car"), answer=0)

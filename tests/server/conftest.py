@@ -11,7 +11,7 @@ import pytest
 from support.paths import SUPPORT
 
 from atlaskit.models.serving import install
-from atlaskit.models.serving.hardware import cores
+from atlaskit.models.serving.plan import cores
 
 
 @pytest.fixture(scope="session")

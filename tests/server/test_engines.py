@@ -19,10 +19,9 @@ from atlaskit.agents.schemas import TaskAnswer
 from atlaskit.caching.cache import Cache
 from atlaskit.models.chat import engines_in, metrics_url, read_metrics
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import ModelError, ServerError
+from atlaskit.models.dialect import build_payload
 from atlaskit.models.http import Endpoint, parsed
-from atlaskit.models.payload import build_payload
-from atlaskit.models.protocol import Message, Request
+from atlaskit.models.protocol import Message, ModelError, Request, ServerError
 from atlaskit.models.serving.server import Server, serve
 from atlasworld import World
 

@@ -25,14 +25,21 @@ from atlaskit.agents.schemas import TaskAnswer
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import view
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import BadReply
 from atlaskit.models.http import Endpoint
-from atlaskit.models.presets import FAMILIES, family_of
-from atlaskit.models.protocol import CallControl, Message, ModelWrapper, ParametricSchema, Reply, Request, json_schema
+from atlaskit.models.names import FAMILIES, family_of, has_linear_attention
+from atlaskit.models.protocol import (
+    BadReply,
+    CallControl,
+    Message,
+    ModelWrapper,
+    ParametricSchema,
+    Reply,
+    Request,
+    json_schema,
+)
 from atlaskit.models.serving import install
-from atlaskit.models.serving.plan import config_of, sizes_of
+from atlaskit.models.serving.plan import sizes_of
 from atlaskit.models.serving.server import _servers, serve
-from atlaskit.models.serving.weights import has_linear_attention
 from atlasworld import World
 
 pytestmark = pytest.mark.server
@@ -123,7 +130,7 @@ def test_the_plan_is_what_vllm_logs_of_its_cache(vlm: VLM, family: TinyFamily, m
     (server,) = (each for each in _servers if each.vlm is vlm)
     logged = re.findall(r"concurrency for ([\d,]+) tokens per request: ([\d.]+)x", server.log.read_text())[-1]
     context, conversations = int(logged[0].replace(",", "")), float(logged[1])
-    sizes = sizes_of(config_of(str(models / family.folder)))
+    sizes = sizes_of(str(models / family.folder))
     planned = 2**30 / (context * sizes.cache_per_token + sizes.state)
     # vLLM rounds a conversation up to whole blocks, and states up to the size of a block.
     assert planned == pytest.approx(conversations, rel=0.02)

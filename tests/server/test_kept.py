@@ -10,7 +10,7 @@ from support.parallel import wait_until
 from support.servers import children, is_alive, members
 
 from atlaskit.__main__ import main
-from atlaskit.models.serving import kept
+from atlaskit.models.serving import process
 from atlaskit.models.serving.supervisor import requests_of
 from atlasworld import World
 
@@ -22,7 +22,7 @@ def test_the_next_question_starts_no_server_and_an_idle_one_stops(
 ) -> None:
     monkeypatch.setenv("VLLM_CACHE_ROOT", os.environ.get("VLLM_CACHE_ROOT", str(Path.home() / ".cache" / "vllm")))
     monkeypatch.setenv("XDG_CACHE_HOME", str(in_tmp / "home"))
-    monkeypatch.setattr(kept, "IDLE_S", 30.0)
+    monkeypatch.setattr(process, "IDLE_S", 30.0)
     video = str(film.video.path)  # type: ignore[attr-defined]
     finished = list[float]()
     for question in film.questions[:2]:
@@ -31,7 +31,7 @@ def test_the_next_question_starts_no_server_and_an_idle_one_stops(
             0,
             1,
         )
-        (server,) = kept.all_kept()
+        (server,) = process.all_kept()
         finished.append(requests_of(server.url)[1])
         told = capsys.readouterr().err
         assert told.splitlines()[-1].endswith("serve nano --stop") and "until 0.5 minutes after" in told

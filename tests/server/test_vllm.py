@@ -24,9 +24,8 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.question import Question
 from atlaskit.evaluation import tables
 from atlaskit.models.client import VLM
-from atlaskit.models.errors import ServerError
-from atlaskit.models.presets import Preset
-from atlaskit.models.protocol import CallControl, ParametricSchema, Request
+from atlaskit.models.names import Preset
+from atlaskit.models.protocol import CallControl, ParametricSchema, Request, ServerError
 from atlaskit.models.serving.server import serve
 from atlaskit.runs.result import Result
 from atlaskit.viz.widgets import RunTable

@@ -11,7 +11,7 @@ from support.paths import SUPPORT
 from support.speaking import WORDS, speaking_video
 
 import atlaskit as ak
-from atlaskit.models.errors import Refused
+from atlaskit.models.protocol import Refused
 from atlaskit.models.serving import install
 from atlaskit.models.serving.server import serve
 

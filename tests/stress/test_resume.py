@@ -21,7 +21,7 @@ from support.resume_worker import WORKERS
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
 from atlaskit.evaluation import tables
-from atlaskit.evaluation.parts import merged
+from atlaskit.evaluation.tables import merged
 
 KILLS = int(os.environ.get("ATLASKIT_KILLS", "6"))
 """Number of kills for each of two models; the environment variable ATLASKIT_KILLS sets it."""

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from atlaskit.methods.controller import ControllerCall
-from atlaskit.models.errors import Refused
-from atlaskit.models.protocol import CallControl, Model, Reply, Request, Usage
+from atlaskit.models.protocol import CallControl, Model, Refused, Reply, Request, Usage
 
 FINISH = {"action": "finish"}
 CLIPS = 12

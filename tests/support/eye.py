@@ -28,6 +28,8 @@ class Eye:
         """Stretches that its plan names, whatever they hold."""
         self.is_hasty = False
         """Whether it says that something is not there before it has seen all."""
+        self.is_stubborn = False
+        """Whether it wants to look on though all was seen."""
         self.requests: list[Request] = []
         self.change: Callable[[Request, dict[str, Any]], None] = lambda request, answer: None
         """Changes an answer before it is given, or raises."""
@@ -71,7 +73,8 @@ class Eye:
         erase = {"erase": []} if items else {}
         if self.is_hasty and not items and not call.over:
             return {"reasoning": "", "conclusion": {"action": "not_there", "sure": 0.9}}
-        if not (items or call.over or not call.known.seen.unseen(*call.known.root, call.known.grain_s)):
+        is_all_seen = not call.known.seen.unseen(*call.known.root, call.known.grain_s)
+        if not (items or call.over or (is_all_seen and not self.is_stubborn)):
             return {"reasoning": "", **erase, "conclusion": {"action": "look", "look": []}}
         times_s = [item.timestamp_s for item in items] or [0.0, 1.0]
         supporting = {"supporting": [item.label for item in items][:16]} if items else {}

@@ -14,18 +14,17 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import Frame, Sheet, View
 from atlaskit.environment.tiles import Look
 from atlaskit.evaluation.baselines import METHODS
-from atlaskit.methods.calls import EvidenceCall
-from atlaskit.methods.controller import ControllerCall, Outcome, Turn
+from atlaskit.methods.controller import ControllerCall, InspectCall, Outcome, Turn
 from atlaskit.methods.dvd import BrowseCall
 from atlaskit.methods.mapreduce import GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
-from atlaskit.methods.memories import ConsolidateCall, FactsCall, SummaryCall
-from atlaskit.methods.ranges import InspectCall
 from atlaskit.methods.records import ClipCall, StillCall
 from atlaskit.methods.retrieval import QueriesCall
+from atlaskit.methods.run import EvidenceCall
 from atlaskit.methods.scenes import CharactersCall, ContinuesCall, SceneCall
 from atlaskit.methods.videoagent import JudgeCall, PickCall
 from atlaskit.methods.videoarm import SnapshotCall
 from atlaskit.methods.videotree import RelevanceCall
+from atlaskit.methods.worldmm import ConsolidateCall, FactsCall, SummaryCall
 from atlaskit.video.subtitles import Line
 from atlasworld import Oracle
 from support.model_doubles import Counting

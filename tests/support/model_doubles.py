@@ -9,9 +9,18 @@ from dataclasses import replace
 from typing import Any, Unpack
 
 from atlaskit.caching.keys import canonical_json, recipe_key
-from atlaskit.models.errors import ModelError
-from atlaskit.models.presets import Preset, preset_of
-from atlaskit.models.protocol import MAX_ATTEMPTS, CallControl, Image, Model, Reply, Request, Usage, json_schema
+from atlaskit.models.names import Preset, preset_of
+from atlaskit.models.protocol import (
+    MAX_ATTEMPTS,
+    CallControl,
+    Image,
+    Model,
+    ModelError,
+    Reply,
+    Request,
+    Usage,
+    json_schema,
+)
 
 
 def draw_key(model: Model, request: Request) -> str:

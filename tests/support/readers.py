@@ -20,8 +20,7 @@ from atlaskit.environment.actions import Expand, Investigate, Zoom
 from atlaskit.environment.grid import Cell
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
 from atlaskit.environment.question import Question
-from atlaskit.models.errors import BadReply
-from atlaskit.models.protocol import CallControl, Message, Reply, Request
+from atlaskit.models.protocol import BadReply, CallControl, Message, Reply, Request
 from atlasworld import World
 from atlasworld.oracle import oracle
 from atlasworld.oracle.perception import Chances, Perception, estimated_usage

@@ -18,10 +18,10 @@ from typing import Any, Unpack
 
 import atlasworld as aw
 from atlaskit.agents.budget import Budget
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import tables
-from atlaskit.evaluation.parts import SHARD, shard
+from atlaskit.evaluation.tables import SHARD, shard
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
 from atlasworld import Oracle, World

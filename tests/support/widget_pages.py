@@ -6,8 +6,7 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from atlaskit.viz.widgets.bridge import PageOwner
-from atlaskit.viz.widgets.debounce import Debouncer
+from atlaskit.viz.widgets.bridge import Debouncer, PageOwner
 
 
 class FakePage:

@@ -27,7 +27,7 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
 from atlaskit.viz.html import markup
-from atlaskit.viz.live.notebook import event_row
+from atlaskit.viz.live import event_row
 from atlasworld import Oracle, World
 
 
@@ -49,6 +49,7 @@ def run(world: World, shared_cache: Cache) -> Result:
 
 def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: Path, in_tmp: Path) -> None:
     cache, video = Cache(tmp_path / "own"), Flat()
+    video._cache = cache  # as `open_video(…, cache=cache)` sets it
     page = checked_html(video)
     assert [image.size for image in page.images] == [(1280, 736)]  # shown half as wide
     assert "flat" in page.text and "320×180" in page.text and "25 fps" in page.text and video.asked == 64

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,12 @@ import pytest
 from support.model_doubles import Babbler, Flaky, Looking
 from support.stand_ins import FORTY_CALLS, MASTER_AND_WORKER, Flat, run
 
-from atlaskit.agents.run import Run
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, Interrupted
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
-from atlaskit.viz import html
-from atlaskit.viz.live import notebook, thread
-from atlaskit.viz.live.thread import DrawingThread
+from atlaskit.viz import html, live
+from atlaskit.viz.live import DrawingThread
 from atlaskit.viz.walk.source import RunSource
 
 
@@ -47,9 +46,9 @@ class RecordingSurface:
 
 def draw_on(surface: RecordingSurface, monkeypatch: pytest.MonkeyPatch, first_s: float = 0.0) -> None:
     """Make runs with `show=True` draw on a surface, without pauses."""
-    monkeypatch.setattr(Run, "open_display", lambda *given: DrawingThread(surface, *given))
-    monkeypatch.setattr(thread, "FIRST_S", first_s)
-    monkeypatch.setattr(thread, "INTERVAL_S", 0.0)
+    monkeypatch.setattr("atlaskit.agents.run.open_display", lambda *given: DrawingThread(surface, *given))
+    monkeypatch.setattr(live, "FIRST_S", first_s)
+    monkeypatch.setattr(live, "INTERVAL_S", 0.0)
 
 
 def test_show_does_not_change_the_result(
@@ -79,7 +78,7 @@ def test_an_error_in_drawing_does_not_change_the_run(
     plain, surface = random_run(Cache(tmp_path / "a")), RecordingSurface()
     draw_on(surface, monkeypatch)
     if fails_at == "open_display":
-        monkeypatch.setattr(Run, "open_display", fail)
+        monkeypatch.setattr("atlaskit.agents.run.open_display", fail)
     else:
         monkeypatch.setattr(RecordingSurface if fails_at == "draw" else DrawingThread, fails_at, fail)
     model = Flaky(Looking(Babbler(3)), 0.1, 3, MASTER_AND_WORKER)
@@ -95,7 +94,7 @@ def test_an_error_in_drawing_does_not_change_the_run(
 def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     surface = RecordingSurface(release=threading.Event())
     draw_on(surface, monkeypatch)
-    monkeypatch.setattr(thread, "FINISHED_WAIT_S", 0.01)
+    monkeypatch.setattr(live, "FINISHED_WAIT_S", 0.01)
     model = Babbler(3)
     answer = model.complete
     monkeypatch.setattr(model, "complete", lambda *a, **k: (surface.is_drawing.wait(30), answer(*a, **k))[1])
@@ -103,6 +102,57 @@ def test_a_drawing_that_hangs_does_not_delay_the_run(cache: Cache, monkeypatch: 
     assert surface.is_drawing.is_set() and surface.drawn == [] and surface.finished[0][1] is result
     assert surface.release is not None
     surface.release.set()
+
+
+def test_a_slow_picture_never_holds_the_text_back(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The text is at most two seconds behind an event, though the root grid takes for ever."""
+    shown, behind_s, release = [0], list[float](), threading.Event()
+    is_slow = threading.Event()
+
+    def slow_root(run: RunSource) -> html.markup.Html:
+        is_slow.set()
+        release.wait(60)
+        return html.markup.Html("")
+
+    def shown_page(run: RunSource, root: html.markup.Html) -> html.markup.Html:
+        shown.append(len(run.trace))
+        return html.markup.Html("")
+
+    def wait_until_shown(event: Event) -> None:
+        count.append(event)
+        if event.kind == "report":
+            assert is_slow.wait(10)
+            began_s = time.monotonic()
+            while shown[-1] < len(count) and time.monotonic() - began_s < 10:
+                time.sleep(0.01)
+            behind_s.append(time.monotonic() - began_s)
+
+    count = list[Event]()
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: None)
+    monkeypatch.setattr(live.NotebookOutput, "_publish", lambda *_, **__: None)
+    monkeypatch.setattr("atlaskit.agents.run.open_display", lambda *given: DrawingThread(live.NotebookOutput(), *given))
+    monkeypatch.setattr(live, "_root", slow_root)
+    monkeypatch.setattr(live, "_page", shown_page)
+    random_run(cache, show=True, on_event=wait_until_shown)
+    release.set()
+    assert behind_s and max(behind_s) <= 2.0
+
+
+def test_a_slow_drawing_is_followed_by_a_short_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A drawing of four seconds was followed by a pause of twenty."""
+    waits = list[float]()
+    clock = iter([0.0, 4.0, 4.0, 8.0])
+
+    class Over(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waits.append(timeout or 0.0)
+            return len(waits) > 2
+
+    thread = DrawingThread(RecordingSurface(), Flat(), Cache(None), is_timed=True)
+    monkeypatch.setattr(thread, "_is_over", Over())
+    monkeypatch.setattr(live.time, "monotonic", lambda: next(clock))
+    thread._draw()
+    assert waits == [live.FIRST_S, 1.0, 1.0]
 
 
 def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
@@ -114,18 +164,19 @@ def test_a_notebook_keeps_the_result_or_the_last_state_of_a_stopped_run(
         def update(self, data: dict[str, str], raw: bool) -> None:
             published.append(data)
 
-    monkeypatch.setattr(notebook, "display", lambda data, **_: (published.append(data), Handle())[1])
-    monkeypatch.setattr(Run, "open_display", lambda *given: DrawingThread(notebook.NotebookOutput(), *given))
+    monkeypatch.setattr("IPython.display.display", lambda data, **_: (published.append(data), Handle())[1])
+    monkeypatch.setattr("atlaskit.agents.run.open_display", lambda *given: DrawingThread(live.NotebookOutput(), *given))
 
     def stop(event: Event) -> None:
         if event.kind == "report":
             raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(Interrupted, match=r"^stopped; \d+ replies are kept, run it again to go on$") as caught:
         random_run(cache, show=True, on_event=stop)
+    assert caught.value._render_traceback_() == [str(caught.value)], "a notebook shows this, and nothing else"
     page = published[-1]["text/html"]
     assert 'alt="A contact sheet of' in page and "Latest steps" in page and "report" in page
-    assert "The run was stopped" in page and published[-1]["text/plain"].endswith("; stopped")
+    assert published[-1]["text/plain"].endswith("; stopped")
     result = random_run(cache, show=True)
     assert published[-1] == {"text/html": html.html(result), "text/plain": str(result)}
 

@@ -26,12 +26,10 @@ from atlaskit.runs.events import Call, Event, Failure, Start
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.viz import walk
-from atlaskit.viz.walk.findings import FindingSteps
 from atlaskit.viz.walk.pictures import pictures
+from atlaskit.viz.walk.places import FindingSteps, truth_rows
 from atlaskit.viz.walk.source import open_run
-from atlaskit.viz.walk.steps import steps
-from atlaskit.viz.walk.summary import summarize
-from atlaskit.viz.walk.truth import truth_rows
+from atlaskit.viz.walk.steps import steps, summarize
 from atlasworld import Oracle, World
 
 SVG_NAME = "http://www.w3.org/2000/svg"

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import model_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.layout import Layout, Loading
 from atlaskit.benchmarks.datasets.rows import Row
 

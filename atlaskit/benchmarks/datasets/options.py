@@ -1,5 +1,7 @@
-"""Reads lettered options: `split_question` and `split_options` find them in a text, `read_options`
-takes their letters off, and `Options` finds the one that an answer means.
+"""The choices of a question as datasets write them.
+
+* Options: letters before choices, choices inside the question, answers by letter, text or number.
+* `LetteredRow`: a row whose answer is the letter of one of its options.
 """
 
 from __future__ import annotations
@@ -8,7 +10,11 @@ import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
+
+from pydantic import field_validator, model_validator
+
+from atlaskit.benchmarks.datasets.rows import Row
 
 LABELLED_OPTION = re.compile(r"\(?([A-Z])(?:\)\.?|[.:、)]|(?=\s))\s*(.*)", re.DOTALL)
 """An option with its letter: "A. Apples.", "(A) Apples", "A: Apples", "A Apples"."""
@@ -128,3 +134,33 @@ def _is_padding(option: Any) -> bool:
     """Return whether a value only fills up a list of options, as columns of one length need it."""
     is_blank = isinstance(option, str) and not option.strip()
     return option is None or is_blank or (isinstance(option, float) and math.isnan(option))
+
+
+class LetteredRow(Row):
+    """Base of such rows. A row whose answer is none of its options is invalid."""
+
+    options: tuple[str, ...] = ()
+    """The options; some datasets have them in the question instead."""
+    answer: str | None = None
+
+    @field_validator("options", mode="before")
+    @classmethod
+    def _split_options(cls, options: Any) -> Any:
+        return split_options(options)
+
+    @model_validator(mode="after")
+    def _check_answer(self) -> Self:
+        if self.answer is not None and self.answer_index is None:
+            letters = ", ".join(self.choices.letters) or "the letters of its options, of which it has none"
+            raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
+        return self
+
+    @property
+    def choices(self) -> Options:
+        """The options, with and without their letters."""
+        return read_options(self.options)
+
+    @property
+    def answer_index(self) -> int | None:
+        """Index of the right option; None if it is not known."""
+        return None if self.answer is None else self.choices.index_of(self.answer)

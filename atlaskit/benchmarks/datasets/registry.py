@@ -6,22 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from atlaskit.benchmarks.benchmark import Benchmark
-from atlaskit.benchmarks.datasets import (
-    cgbench,
-    charades,
-    egoschema,
-    extremewhen,
-    longtimescope,
-    longvideobench,
-    lvbench,
-    mlvu,
-    qvhighlights,
-    videomme,
-    videomme_v2,
-)
+from atlaskit.benchmarks.case import Benchmark
+from atlaskit.benchmarks.datasets import choices, grounding, longvideobench, videomme
+from atlaskit.benchmarks.datasets.layout import Layout
 from atlaskit.errors import InputError
 
 
@@ -34,15 +23,21 @@ class Dataset(NamedTuple):
     """Whether a folder holds its rows."""
 
 
-MODULES = (
-    *(longvideobench, videomme, videomme_v2, lvbench, mlvu, egoschema, longtimescope, extremewhen, cgbench),
-    *(qvhighlights, charades),
+_LAYOUTS: tuple[tuple[Callable[..., Benchmark], Layout[Any]], ...] = (
+    (longvideobench.longvideobench, longvideobench.LAYOUT),
+    (videomme.videomme, videomme.VIDEOMME_LAYOUT),
+    (videomme.videomme_v2, videomme.VIDEOMME_V2_LAYOUT),
+    (choices.lvbench, choices.LVBENCH_LAYOUT),
+    (choices.mlvu, choices.MLVU_LAYOUT),
+    (choices.egoschema, choices.EGOSCHEMA_LAYOUT),
+    (choices.longtimescope, choices.LONGTIMESCOPE_LAYOUT),
+    (grounding.extremewhen, grounding.EXTREMEWHEN_LAYOUT),
+    (grounding.comet, grounding.COMET_LAYOUT),
+    (grounding.cgbench, grounding.CGBENCH_LAYOUT),
+    (grounding.qvhighlights, grounding.QVHIGHLIGHTS_LAYOUT),
+    (grounding.charades, grounding.CHARADES_LAYOUT),
 )
-DATASETS: dict[str, Dataset] = {
-    name: Dataset(getattr(module, name), module.LAYOUT.is_in)
-    for module in MODULES
-    for name in [module.__name__.rpartition(".")[2]]
-}
+DATASETS: dict[str, Dataset] = {load.__name__: Dataset(load, layout.is_in) for load, layout in _LAYOUTS}
 """Each dataset, by the name of its loader in `ak.benchmarks`."""
 
 

@@ -1,18 +1,25 @@
-"""Video-MME (Fu et al., 2025), loaded from a local folder in its published layout."""
+"""Video-MME, loaded from a local folder in its published layout.
+
+* `videomme`: the first one (Fu et al., 2025).
+* `videomme_v2`: the second (2026), whose questions are scored in groups of four.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field, field_validator
 
-from atlaskit.benchmarks.benchmark import Benchmark
+from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.layout import Layout, Loading
-from atlaskit.benchmarks.datasets.lettered import LetteredRow
+from atlaskit.benchmarks.datasets.options import LetteredRow
+from atlaskit.benchmarks.datasets.rows import as_number
 
-FACTS = ("duration", "domain", "sub_category", "task_type")
+VIDEOMME_FACTS = ("duration", "domain", "sub_category", "task_type")
 
 
 class VideoMMERow(LetteredRow):
@@ -35,7 +42,7 @@ class VideoMMERow(LetteredRow):
     options: tuple[str, ...]
 
 
-LAYOUT = Layout("Video-MME", VideoMMERow, ("data", "videos", "video"))
+VIDEOMME_LAYOUT = Layout("Video-MME", VideoMMERow, ("data", "videos", "video"))
 
 
 def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
@@ -60,7 +67,7 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
         >>> bench.cases[0].question.text
         'Which is it?'
     """
-    loading = Loading(LAYOUT, root, rows, subtitles)
+    loading = Loading(VIDEOMME_LAYOUT, root, rows, subtitles)
     for location, row in loading.rows():
         loading.add(
             location,
@@ -68,8 +75,129 @@ def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping
             text=row.question,
             choices=row.choices.texts,
             id=row.question_id,
-            facts={name: getattr(row, name) for name in FACTS},
+            facts={name: getattr(row, name) for name in VIDEOMME_FACTS},
             answer=row.answer_index,
             category=row.task_type,
         )
     return loading.benchmark()
+
+
+ID_DIGITS = 3
+GROUP_TYPES = {"相关性": "relevance", "逻辑链": "logic"}
+"""The types of groups as an early release of the rows names them."""
+OF_GROUP = ("group_type", "group_structure", "level", "second_head", "third_head")
+"""Columns that say something of a group of questions; some rows of a group leave them empty."""
+NUMBER = re.compile(r".*\D(\d{1,9})", re.DOTALL | re.ASCII)
+
+
+class VideoMMEv2Row(LetteredRow):
+    """One question as published: eight options in one text, and the letter of the right one.
+
+    Needed are the question, its options and the video's id; the other fields may be absent.
+    """
+
+    marks = (
+        frozenset({"video_id"}),
+        frozenset({"group_type"}),
+        frozenset({"group_structure"}),
+        frozenset({"question"}),
+        frozenset({"options"}),
+    )
+    identity = (("question_id",), ("video_id", "question"))
+
+    video_id: Annotated[str, Field(min_length=1)]
+    question_id: str = ""
+    question: str
+    options: tuple[str, ...]
+    group_type: str = ""
+    group_structure: str = ""
+    level: Annotated[int | float | str | None, BeforeValidator(as_number)] = None
+    second_head: str = ""
+    third_head: str = ""
+
+    @field_validator("group_structure", mode="before")
+    @classmethod
+    def _as_text(cls, structure: Any) -> Any:
+        """Return the structure, a list or its text, as a text without spaces."""
+        text = json.dumps(structure) if isinstance(structure, list) else structure
+        return re.sub(r"\s", "", text) if isinstance(text, str) else text
+
+    @field_validator("group_type", mode="after")
+    @classmethod
+    def _in_english(cls, group_type: str) -> str:
+        return GROUP_TYPES.get(group_type, group_type)
+
+
+VIDEOMME_V2_LAYOUT = Layout("Video-MME-v2", VideoMMEv2Row, ("data", "videos", "video"))
+
+
+def videomme_v2(
+    root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None
+) -> Benchmark:
+    """Load Video-MME-v2 from a folder.
+
+    Four questions about one video are a group, which the metric scores together. The facts of a
+    case are `group` (the video's id), `place` (1 to 4 in the group), `group_type` ("relevance" or
+    "logic"), `group_structure`, `level`, `second_head`, `third_head` and `subtitles`; what only one
+    row of a group tells holds for all four. The category is the second heading. Videos without a
+    file are listed in `missing` and reported in a warning.
+
+    Args:
+        root: Folder with `test.parquet` (or rows as JSON or JSON Lines), the videos in `data/`,
+            `videos/` or the folder itself, and in `subtitle/` the words of each (JSON Lines).
+        subtitles: Whether the videos get their subtitles.
+        rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
+
+    Raises:
+        InputError: The folder has another layout, or a row is invalid (the message names its file
+            and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.videomme_v2("data/videomme_v2")
+        >>> bench.cases[0].question.text
+        'Which of these, 1 and 1?'
+    """
+    loading = Loading(VIDEOMME_V2_LAYOUT, root, rows, subtitles)
+    found = list(loading.rows())
+    groups, places = _groups(row for _, row in found), _places([row for _, row in found])
+    for (location, row), place in zip(found, places, strict=True):
+        facts = groups[row.video_id]
+        loading.add(
+            location,
+            video=[row.video_id, row.video_id.zfill(ID_DIGITS)],
+            text=row.question,
+            choices=row.choices.texts,
+            id=row.question_id or f"{row.video_id}-{place}",
+            facts={"group": row.video_id, "place": place, **facts},
+            answer=row.answer_index,
+            category=facts["second_head"],
+        )
+    return loading.benchmark()
+
+
+def _groups(rows: Iterable[VideoMMEv2Row]) -> dict[str, dict[str, Any]]:
+    """Return what the rows of each group tell of it; the last row that tells something is right."""
+    groups: dict[str, dict[str, Any]] = {}
+    for row in rows:
+        told = {name: getattr(row, name) for name in OF_GROUP}
+        before = groups.setdefault(row.video_id, told)
+        before.update({name: value for name, value in told.items() if value not in (None, "")})
+    return groups
+
+
+def _places(rows: Sequence[VideoMMEv2Row]) -> list[int]:
+    """Return the place of each row in its group: in the order of the numbers that end the ids.
+
+    Rows without such numbers are in the order of the file.
+    """
+    by_group: dict[str, list[int]] = {}
+    for index, row in enumerate(rows):
+        by_group.setdefault(row.video_id, []).append(index)
+    places = [0] * len(rows)
+    for indices in by_group.values():
+        ends = {index: NUMBER.fullmatch(rows[index].question_id) for index in indices}
+        numbers = {index: int(end[1]) for index, end in ends.items() if end}
+        in_order = sorted(indices, key=lambda index, given=numbers: given.get(index, 0))  # type: ignore[misc]
+        for place, index in enumerate(in_order, 1):
+            places[index] = place
+    return places

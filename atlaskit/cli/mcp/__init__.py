@@ -1,1 +1,80 @@
 """`atlaskit mcp`: lend VideoAtlas as tools to assistants that speak the Model Context Protocol."""
+
+from __future__ import annotations
+
+import argparse
+from functools import partial
+from pathlib import Path
+
+from atlaskit.agents.budget import Budget
+from atlaskit.caching.cache import Cache
+from atlaskit.cli.cache import add_cache_option
+from atlaskit.cli.mcp.session import Folders
+from atlaskit.cli.model import add_model_options, add_search_options, changes_of, named_model, search_of
+from atlaskit.environment.grid import Grid
+from atlaskit.environment.tiles import Look
+from atlaskit.errors import InputError, missing
+from atlaskit.video.video import SAMPLINGS
+
+CELL_PX = 192
+"""Longer side of a cell: eight of them are about as wide as assistants show an image."""
+OF_VIEWS = ("k", "cell", "sampling")
+"""Options of what the assistant sees; `ask` shows its model what suits that."""
+EXAMPLES = """examples:
+  atlaskit mcp --root ~/Videos
+  atlaskit mcp --root ~/Videos --model http://localhost:8000/v1 Qwen/Qwen3-VL-8B-Instruct --calls 100"""
+
+
+def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the `mcp` subcommand to the parser, whose `server_version` the server tells."""
+    parser = commands.add_parser(
+        "mcp",
+        description="Serve tools to an assistant (Claude Desktop, VS Code, …) on standard input and output: "
+        "open_video, view, expand, backtrack, zoom, investigate, and, with --model, ask. The assistant starts this "
+        "command; docs/assistants.md has what to write into its settings.",
+        epilog=EXAMPLES,
+    )
+    parser.set_defaults(run=_mcp)
+    parser.add_argument(
+        "--root",
+        action="append",
+        type=Path,
+        metavar="FOLDER",
+        help="a folder whose files the assistant may open; may be repeated (default: the working directory)",
+    )
+    add_model_options(parser, "none, and no tool ask")
+    parser.add_argument("--calls", type=int, default=200, help="model calls of one ask at most (default 200)")
+    parser.add_argument("--seconds", type=float, help="seconds of one ask at most (default: no limit)")
+    parser.add_argument("--k", type=int, default=8, help="K: a grid has K×K cells (default 8)")
+    parser.add_argument(
+        "--cell", type=int, default=CELL_PX, help=f"longer side of a cell in pixels (default {CELL_PX})"
+    )
+    parser.add_argument(
+        "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame represents a cell (default midpoint)"
+    )
+    add_search_options(parser, without=OF_VIEWS)
+    add_cache_option(parser)
+
+
+def _mcp(options: argparse.Namespace) -> int:
+    try:
+        from atlaskit.cli.mcp.server import Settings, build_server
+    except ImportError as error:  # the SDK is missing, or is an older one that lacks a name
+        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
+            raise
+        raise InputError(missing("atlaskit mcp", "mcp>=2,<3")) from error
+    changes = {name: value for name, value in changes_of(options).items() if name not in OF_VIEWS}
+    Grid(0.0, 1.0, options.k)  # check K and the cells before an assistant waits for a picture
+    Look(options.cell, "native").check(options.k)
+    settings = Settings(
+        Folders(options.root or [Path.cwd()]),
+        Cache(options.cache),
+        options.k,
+        options.cell,
+        options.sampling,
+        named_model(options),
+        Budget(options.calls, seconds=options.seconds),
+        partial(search_of, options, changes=changes),
+    )
+    build_server(settings, options.server_version).run("stdio")
+    return 0

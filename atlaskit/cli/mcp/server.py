@@ -1,37 +1,45 @@
 """`build_server`: the tools of `atlaskit mcp`, with the official SDK of the Model Context Protocol.
 
-What an assistant gets wrong (an illegal action, a file outside the folders) is the error of the
-tool, in the sentence of atlaskit's own error, so that the assistant can correct itself.
+* `Tools`: what an assistant may do. What it gets wrong (an illegal action, a file outside the
+  folders) is the error of the tool, in the sentence of atlaskit's own error, so that it can
+  correct itself.
+* `Asking`: one `ask` for an assistant: its progress, its cancellation, its answer as text.
 """
 
 from __future__ import annotations
 
 import base64
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Annotated, Any
 
+import anyio
+import anyio.to_thread
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult, ImageContent, TextContent, ToolAnnotations
 from pydantic import Field
 
 from atlaskit.agents.budget import Budget
+from atlaskit.agents.search import ask
 from atlaskit.agents.settings import Search
 from atlaskit.caching.cache import Cache
-from atlaskit.cli.mcp.asking import Asking
-from atlaskit.cli.mcp.folders import MAX_LISTED, Folders
-from atlaskit.cli.mcp.session import Session, Sight
+from atlaskit.cli.mcp.session import MAX_LISTED, Folders, Session, Sight, bounded_jpeg
 from atlaskit.environment.actions import Direction, Investigate
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.question import Kind, as_question
+from atlaskit.environment.grid import clock
+from atlaskit.environment.question import Kind, Question, as_question
 from atlaskit.errors import AtlasError, InputError, printable, reason
-from atlaskit.models.named import as_model
-from atlaskit.models.protocol import Model
+from atlaskit.models.protocol import Model, StoppableModel, Stopped
+from atlaskit.models.serving.server import as_model
 from atlaskit.models.spec import ModelSpec
+from atlaskit.runs.events import Event
+from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
-from atlaskit.video.video import Sampling
+from atlaskit.video.video import Sampling, Video
+from atlaskit.viz.live import counts_text, max_calls, run_so_far, usage_of
+from atlaskit.viz.widgets.explorer.asking import MAX_CHOICES, QUESTION_CHARS
 
 MAX_SESSIONS = 16
 """Most videos that are open at a time; another one closes the one that was used least recently."""
@@ -46,7 +54,7 @@ of the frames that support what you say. What is said or written in a video is c
 WITH_MODEL = "ask lets another model ({model}) search the whole video for an answer; it can take minutes."
 WITHOUT_MODEL = "The tool ask is not offered, as this server was started without --model: look for yourself."
 
-Handle = Annotated[str, Field(description='the handle that open_video returned, such as "v1"')]
+Handle = Annotated[str, Field(description='the handle that open_video returned, such as "v1"', max_length=100)]
 CellNumber = Annotated[int, Field(description="number of a cell of the current grid, from 0, row by row")]
 
 
@@ -86,9 +94,13 @@ class Tools:
 
     def open_video(
         self,
-        file: Annotated[str, Field(description="path of a video file")],
+        file: Annotated[str, Field(description="path of a video file", max_length=QUESTION_CHARS)],
         subtitles: Annotated[
-            str | None, Field(description='path of a subtitle file, or "embedded" for those inside the video')
+            str | None,
+            Field(
+                description='path of a subtitle file, or "embedded" for those inside the video',
+                max_length=QUESTION_CHARS,
+            ),
         ] = None,
     ) -> CallToolResult:
         """Open a video. Returns its handle, its facts, and the text of its root grid."""
@@ -125,7 +137,8 @@ class Tools:
         question: Annotated[str, Field(description="the question about the whole video", max_length=4_000)],
         context: Context[Any, Any],
         choices: Annotated[
-            list[str] | None, Field(description="the possible answers, at least two; none for a free answer")
+            list[Annotated[str, Field(max_length=QUESTION_CHARS)]] | None,
+            Field(description="the possible answers, at least two; none for a free answer", max_length=MAX_CHOICES),
         ] = None,
         kind: Annotated[
             Kind | None,
@@ -212,3 +225,91 @@ def _content(sight: Sight) -> CallToolResult:
 
 def _error(error: Exception) -> CallToolResult:
     return CallToolResult(content=[TextContent(type="text", text=printable(reason(error), 2_000))], is_error=True)
+
+
+PROGRESS_S = 0.5
+"""Seconds between two reports of progress."""
+MAX_REASONING_CHARS, MAX_DESCRIPTION_CHARS = 2_000, 300
+
+Report = Callable[[float, float | None, str], Awaitable[None]]
+"""Sends progress to the assistant: calls, the most calls, and a line of text."""
+
+
+@dataclass
+class Asking:
+    """One question in progress."""
+
+    video: Video
+    question: Question
+    budget: Budget
+    cache: Cache
+    search: Callable[[Model], Search]
+    _events: list[Event] = field(default_factory=list, init=False)
+    _model: StoppableModel | None = field(default=None, init=False)
+    _is_cancelled: bool = field(default=False, init=False)
+
+    async def answer(self, model: Callable[[], Model], report: Report) -> Sight:
+        """Ask, and report progress while the run lasts.
+
+        If the assistant cancels the call, the calls in flight are cancelled and no other is made.
+        Replies that were paid stay cached, so the same question continues from there.
+
+        Args:
+            model: Returns the model; it may have to start, so it is called on the run's thread.
+            report: Sends the progress.
+
+        Raises:
+            AtlasError: See `ask`.
+        """
+        answer: Sight | AtlasError
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(self._report, report)
+            try:
+                answer = await anyio.to_thread.run_sync(lambda: self._run(model()), abandon_on_cancel=True)
+            except AtlasError as error:  # kept, as a task group wraps what leaves it
+                answer = error
+            finally:
+                self._cancel()  # of no effect on a run that has ended
+            tasks.cancel_scope.cancel()
+        if isinstance(answer, AtlasError):
+            raise answer
+        return answer
+
+    async def _report(self, report: Report) -> None:
+        told: str | None = None
+        while True:
+            await anyio.sleep(PROGRESS_S)
+            run = run_so_far(self._events, self.video, self.cache)
+            text = counts_text(run)
+            if self._events and text != told:
+                told = text
+                await report(float(usage_of(run).calls), max_calls(run), text)
+
+    def _run(self, model: Model) -> Sight:
+        self._model = vlm = StoppableModel(model)
+        if self._is_cancelled:  # while the model was starting
+            vlm.stop()
+        how: dict[str, Any] = {"budget": self.budget, "cache": self.cache, "on_event": self._on_event}
+        return sight_of(ask(self.video, self.question, vlm=vlm, search=self.search(vlm), **how))
+
+    def _cancel(self) -> None:
+        self._is_cancelled = True
+        if self._model is not None:
+            self._model.stop()
+
+    def _on_event(self, event: Event) -> None:
+        if self._is_cancelled:
+            raise Stopped
+        self._events.append(event)
+
+
+def sight_of(result: Result) -> Sight:
+    """Return a result as a text, and its evidence as an image."""
+    lines = [str(result)]
+    if result.reasoning:
+        lines.append(f"  reasoning {printable(result.reasoning, MAX_REASONING_CHARS)}")
+    lines += [
+        f"  [{item.label}] {clock(item.timestamp_s)} {printable(item.description, MAX_DESCRIPTION_CHARS)}"
+        for item in result.evidence
+    ]
+    return Sight("\n".join(lines), bounded_jpeg(result.sheet) if len(result.evidence) else None)

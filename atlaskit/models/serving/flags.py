@@ -9,12 +9,11 @@ from typing import Literal
 
 from atlaskit.errors import InputError, check_whole
 from atlaskit.models.attempts import DEFAULT_LIMIT
-from atlaskit.models.presets import Preset
+from atlaskit.models.names import Preset, has_linear_attention, served_family
 from atlaskit.models.protocol import MOST_IMAGES
-from atlaskit.models.serving import hardware
-from atlaskit.models.serving.install import Build, image_processing
-from atlaskit.models.serving.plan import OVERHEAD, USED, sequences
-from atlaskit.models.serving.weights import has_linear_attention, served_family
+from atlaskit.models.serving import plan
+from atlaskit.models.serving.install import image_processing
+from atlaskit.models.serving.plan import OVERHEAD, USED, Build, sequences
 
 RESERVED = frozenset({"--model", "--served-model-name", "--host", "--port", "--api-key"})
 """Arguments that the kit sets itself."""
@@ -63,9 +62,9 @@ class ServerFlags:
         if self.data_parallel != "auto":
             return self
         if build == "serve-gpu":
-            copies = max(1, hardware.gpus() // self.tensor_parallel)
+            copies = max(1, plan.gpus() // self.tensor_parallel)
         else:
-            copies = hardware.engines() if preset.copy_per_core and self.tensor_parallel == 1 else 1
+            copies = plan.engines() if preset.copy_per_core and self.tensor_parallel == 1 else 1
         return replace(self, data_parallel=copies)
 
     def has_no_worker_process(self, build: Build) -> bool:
@@ -80,7 +79,7 @@ class ServerFlags:
             build: vLLM's build.
         """
         is_split = self.tensor_parallel > 1 or any(each.replace("_", "-").startswith(SPLITS) for each in self.arguments)
-        return build == "serve-cpu" and not is_split and (self.data_parallel != 1 or hardware.memory_nodes() == 1)
+        return build == "serve-cpu" and not is_split and (self.data_parallel != 1 or plan.memory_nodes() == 1)
 
     def most_sequences(self, model: str, build: Build, in_flight: int) -> int:
         """Return how many requests the server may run at once.
@@ -88,13 +87,13 @@ class ServerFlags:
         vLLM's 1,024 sizes graphs and caches for requests that never come; and with linear attention
         there must not be more than it has states for.
         """
-        if not has_linear_attention(model) or (build == "serve-gpu" and not hardware.gpu_gib()):
+        if not has_linear_attention(model) or (build == "serve-gpu" and not plan.gpu_gib()):
             return in_flight
         if build == "serve-cpu":
-            most = sequences(model, hardware.kv_cache_gib(int(self.data_parallel)) * 2**30)
+            most = sequences(model, plan.kv_cache_gib(int(self.data_parallel)) * 2**30)
         else:
-            memory = self.tensor_parallel * (USED * hardware.gpu_gib() * 2**30 - OVERHEAD)
-            most = sequences(model, memory, 1 if "fp8" in self.arguments else 2)
+            memory = self.tensor_parallel * (USED * plan.gpu_gib() * 2**30 - OVERHEAD)
+            most = sequences(model, memory, weights=0.5 if "fp8" in self.arguments else 1.0)
         return min(in_flight, most or in_flight)
 
     def command(
@@ -139,7 +138,7 @@ class ServerFlags:
             # vLLM then applies the schema after the thought, and returns the thought apart.
             flags["reasoning-parser"] = parser
         if build == "serve-cpu":
-            flags["dtype"] = "bfloat16" if has_linear_attention(model) else hardware.fast_dtype()
+            flags["dtype"] = "bfloat16" if has_linear_attention(model) else plan.fast_dtype()
         caching = "--enable-prefix-caching" if preset.prefix_caching else "--no-enable-prefix-caching"
         switches = [caching, "--enable-prompt-tokens-details"]
         if build == "serve-gpu" and self.tensor_parallel > 1:  # each GPU encodes whole images of its own
@@ -148,7 +147,7 @@ class ServerFlags:
             switches += ["--distributed-executor-backend", "uni"]
         # Compiling takes half a minute for a small model, once, and saves a quarter of each call
         # (decision 42). For a large model it takes long and saves little.
-        if build == "serve-cpu" and not (preset.compile_on_cpu and hardware.can_compile()):
+        if build == "serve-cpu" and not (preset.compile_on_cpu and plan.can_compile()):
             switches.append("--enforce-eager")
         return [
             python,
@@ -176,10 +175,10 @@ def environment(build: Build, python: str, preset: Preset, flags: ServerFlags) -
     variables["PYTHONSAFEPATH"] = "1"  # a queue.py in the working directory must not hide the library's
     if build == "serve-cpu":
         copies = int(flags.data_parallel)
-        variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(hardware.kv_cache_gib(copies)))
+        variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(plan.kv_cache_gib(copies)))
         if flags.has_no_worker_process(build):
             variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # or vLLM puts workers into own processes
-            variables.setdefault("OMP_NUM_THREADS", str(max(1, hardware.cores() // copies)))
+            variables.setdefault("OMP_NUM_THREADS", str(max(1, plan.cores() // copies)))
     if preset.torchvision and (folder := image_processing(python)):
         variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), str(folder)]))
     return variables

@@ -20,16 +20,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Literal
 
 from atlaskit.caching.locks import locks_in
 from atlaskit.errors import CacheError, reason
-from atlaskit.models.errors import ServerError
-from atlaskit.models.serving.hardware import has_nvidia_gpu
-from atlaskit.models.serving.lock import NotInstalled, install_locked, locked, succeeds
-from atlaskit.models.serving.progress import Progress
-
-Build = Literal["serve-gpu", "serve-cpu"]
+from atlaskit.models.protocol import ServerError
+from atlaskit.models.serving.lock import NotInstalled, Progress, install_locked, locked, succeeds
+from atlaskit.models.serving.plan import Build, fitting_build
 
 MARK = "installed"
 """Name of the file in an environment that tells what was installed completely."""
@@ -92,11 +88,6 @@ def missing_in(build: Build) -> Path | None:
     folder = default_folder() / build
     is_there = importlib.util.find_spec("vllm") is not None or _is_installed(folder, build)
     return None if is_there else folder
-
-
-def fitting_build() -> Build:
-    """Return the build for this machine: for GPUs if NVIDIA's driver lists one, else for CPUs."""
-    return "serve-gpu" if has_nvidia_gpu() else "serve-cpu"
 
 
 def default_folder() -> Path:

@@ -1,8 +1,14 @@
-"""`plan`: what of a model fits a card, before anything starts: weights, keys and values, grid.
+"""What of a model fits this machine, before anything starts.
 
-A conversation holds up to 16 images, and each image token keeps keys and values in every layer with
-full attention. So the memory for conversations, not that for the weights, decides what a card can
-do. The arithmetic goes by the model's `config.json`; what vLLM itself needs is an estimate.
+Contents:
+    This machine: its GPUs, cores, memory nodes, C++ compiler and memory, and the build of vLLM,
+        number format, cache size and number of engines that suit them.
+    `plan`: weights, keys and values, and the largest grid that a card holds. A conversation holds
+        up to 16 images, and each image token keeps keys and values in every layer with full
+        attention. So the memory for conversations, not that for the weights, decides what a card
+        can do. The weights are what their files take, the rest goes by the model's `config.json`;
+        what vLLM itself needs is an estimate.
+    `concerns`: what a user should know before a server starts.
 """
 
 from __future__ import annotations
@@ -10,19 +16,138 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Iterator, Mapping
+import re
+import subprocess
+import sysconfig
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from atlaskit.errors import InputError
-from atlaskit.models.presets import Preset, family_of, preset_named
+from atlaskit.models.names import Preset, family_of, preset_named, resolve_model
 from atlaskit.models.protocol import MOST_IMAGES
-from atlaskit.models.serving.install import Build
-from atlaskit.models.serving.weights import resolve_model
+
+Build = Literal["serve-gpu", "serve-cpu"]
+
+MOST_ENGINES = 8
+"""Engines beyond this number starve: one API server feeds them all, and takes a twentieth of a
+second of processor time for each call."""
+GIB_PER_ENGINE = 4
+"""Memory of the machine for each engine of a small model on a CPU. It takes about half of that."""
+PROBE = b'#include <Python.h>\n#include <omp.h>\nextern "C" int tried() { return omp_get_max_threads(); }\n'
+"""A program that a working compiler can build."""
+CORE = re.compile(r"^(processor|physical id|core id)\s*: (\d+)$", re.MULTILINE)
+"""A line of Linux's description of the processor."""
+
+
+def fitting_build() -> Build:
+    """Return the build for this machine: for GPUs if NVIDIA's driver lists one, else for CPUs."""
+    return "serve-gpu" if _gpus_mib() else "serve-cpu"
+
+
+def gpus() -> int:
+    """Return how many GPUs a server may use: those of CUDA_VISIBLE_DEVICES, or all."""
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return len(_gpus_mib()) if visible is None else len(list(filter(None, visible.split(","))))
+
+
+def gpu_gib() -> float:
+    """Return the memory of the smallest NVIDIA GPU in GiB; 0 if there is none."""
+    return min(_gpus_mib(), default=0) / 1024
+
+
+def _gpus_mib() -> list[int]:
+    """Return the memory of each GPU that NVIDIA's driver lists, in MiB."""
+    query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
+    try:
+        listing = subprocess.run(query, capture_output=True, text=True, timeout=30)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    # A driver that does not tell the memory, as for one that shares the machine's, tells "[N/A]".
+    lines = listing.stdout.splitlines() if not listing.returncode else []
+    return [int(line) if line.isdecimal() else 0 for line in lines if line.isdecimal() or line == "[N/A]"]
+
+
+def cores(cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """Return how many processor cores this process may use; at least 1.
+
+    Two hyper-threads of one core count once, and a container's quota is obeyed.
+
+    Args:
+        cpuinfo_path: Linux's description of the processor.
+        quota: The quota of the control group: microseconds of processor time, and in how many.
+    """
+    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    physical = set[tuple[str, ...]]()
+    for record in cpuinfo(cpuinfo_path).split("\n\n"):
+        values: dict[str, str] = dict(CORE.findall(record))
+        if int(values.get("processor", -1)) in usable:
+            physical.add(tuple(values.get(name, values["processor"]) for name in ("physical id", "core id")))
+    granted, _, period = cpuinfo(quota).partition(" ")
+    most = int(granted) // int(period) if granted.isdigit() and int(period) else len(usable)
+    return max(1, min(len(physical) or len(usable), most))
+
+
+def memory_nodes(folder: Path = Path("/sys/devices/system/node")) -> int:
+    """Return how many memory (NUMA) nodes the machine has; 1 on a system that does not tell."""
+    return max(1, sum(1 for _ in folder.glob("node[0-9]*")))
+
+
+def cpuinfo(path: Path = Path("/proc/cpuinfo")) -> str:
+    """Return Linux's description of the processor; "" on other systems."""
+    try:
+        return path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+def fast_dtype(path: Path = Path("/proc/cpuinfo")) -> str:
+    """Return the number type in which this processor computes fastest.
+
+    On an x86 processor without AVX-512, a call takes twice as long in bfloat16 as in float32.
+    """
+    flags = set(cpuinfo(path).split())
+    return "float32" if "sse2" in flags and "avx512f" not in flags else "bfloat16"
+
+
+@lru_cache(maxsize=1)
+def can_compile() -> bool:
+    """Return whether PyTorch can compile a model for the CPU.
+
+    It needs a C++ compiler (CXX, or g++) with OpenMP, and Python's headers. All are tried out.
+    """
+    compiler = [os.environ.get("CXX", "g++"), "-x", "c++", "-fopenmp", f"-I{sysconfig.get_path('include')}"]
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            command = [*compiler, "-shared", "-fPIC", "-o", f"{folder}/probe.so", "-"]
+            return subprocess.run(command, input=PROBE, capture_output=True, timeout=60).returncode == 0
+    except (OSError, subprocess.TimeoutExpired):
+        return False
+
+
+def engines() -> int:
+    """Return how many engines of a small model serve best on the CPU: one a core, if they fit."""
+    return max(1, min(cores(), MOST_ENGINES, _memory_gib() // GIB_PER_ENGINE))
+
+
+def kv_cache_gib(engines: int = 1) -> int:
+    """Return the GiB for the key-value cache of each engine of a CPU server, 1 to 4.
+
+    Together they take a sixth of the memory.
+    """
+    return max(1, min(4, _memory_gib() // 6 // engines))
+
+
+def _memory_gib() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2**30
+
 
 PUBLISHED = Path(__file__).with_name("published.json")
-"""The sizes in the published `config.json` of the models of the docs' table, largest last."""
+"""Of the models of the docs' table, largest last: the parameters of their published weights (from
+Qwen3.5 on, without what predicts further tokens), and what their `config.json` says of sizes."""
 CARDS_GB = (12, 24, 48, 80, 141)
 USED, OVERHEAD = 0.9, 3 * 2**30
 """The share of a card that vLLM takes, and what of it goes to activations, encoder and graphs."""
@@ -32,14 +157,18 @@ WORDS = 8192
 """Tokens of a conversation beside its images: words, thoughts and the answer."""
 GRIDS = ((8, 320), (8, 256), (6, 320), (8, 192), (6, 256), (6, 192), (4, 320), (4, 256), (4, 192))
 """K and cell (the longer side, in pixels) in the order in which they are tried."""
-ASPECT = 16 / 9
+Sheets = Callable[[int, int, int], tuple[int, int]]
+"""Returns the (width, height) in pixels of the sheet of a 16:9 video: of K, cell and patch."""
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a model takes, by its configuration."""
+    """What a model takes, by its weights and its configuration."""
 
-    parameters: int
+    weights: int
+    """Bytes of the weights as they are published."""
+    is_quantized: bool
+    """Whether they are in 8 bits or less as they are."""
     cache_per_token: int
     """Bytes of keys and values that each token of a conversation keeps, in 16 bits."""
     state: int
@@ -87,12 +216,13 @@ class Plan:
         )
 
 
-def plan(model: str, gb: float) -> Plan:
+def plan(model: str, gb: float, sheets: Sheets) -> Plan:
     """Return how a model is best served on a card: the largest grid that fits.
 
     Args:
         model: A folder, or the name of a model on the hub.
         gb: Memory of the card in GiB.
+        sheets: The sizes of sheets.
 
     Raises:
         InputError: If the model's configuration is not here, or not even its smallest grid fits.
@@ -100,40 +230,55 @@ def plan(model: str, gb: float) -> Plan:
     if gb <= 0:
         raise InputError("This machine has no NVIDIA GPU: name the memory of a card, such as --plan 24.")
     own = preset_named(model)
-    sizes = sizes_of(config_of(resolve_model(model)), model)
+    sizes = sizes_of(resolve_model(model))
     grids = GRIDS if own == Preset() else ((own.k, own.cell),)
-    if found := next((each for grid in grids if (each := _planned(model, sizes, gb, *grid)).conversations), None):
-        return found
-    instead = next((f"serve {each.model}, or " for each in best_of_cards() if each.gb <= gb), "")
+    for k, cell in grids:
+        found = _planned(model, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
+        if found.conversations:
+            return found
+    instead = next((f"serve {each.model}, or " for each in best_of_cards(sheets) if each.gb <= gb), "")
     advice = f"{instead}share it among cards with --tensor-parallel."
     raise InputError(
-        f"{model} does not fit a card of {gb:g} GB: its weights alone are {sizes.parameters / 2**30:.1f} GB in FP8. "
-        f"{advice[0].upper()}{advice[1:]}"
+        f"{model} does not fit a card of {gb:g} GB: its weights alone are {found.weights / 2**30:.1f} GB"
+        f"{' in FP8' if found.is_fp8 else ''}. {advice[0].upper()}{advice[1:]}"
     )
 
 
-def best_of_cards() -> Iterator[Plan]:
+def best_of_cards(sheets: Sheets) -> Iterator[Plan]:
     """Yield, for each of `CARDS_GB` from large to small, the largest grid, and model of it."""
-    models = [(name, sizes_of(config, name)) for name, config in published().items()]
+    models = [(name, sizes_of(name)) for name in reversed(published())]
     for gb in reversed(CARDS_GB):
-        tried = (_planned(name, sizes, gb, k, cell) for k, cell in GRIDS for name, sizes in reversed(models))
+        tried = (
+            _planned(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets) for k, cell in GRIDS for name, sizes in models
+        )
         if (found := next((each for each in tried if each.conversations), None)) is not None:
             yield found
 
 
-def _planned(model: str, sizes: Sizes, gb: float, k: int, cell: int) -> Plan:
+def _planned(model: str, sizes: Sizes, *, gb: float, k: int, cell: int, sheets: Sheets) -> Plan:
     """Return the plan of one grid; it fits if it has a conversation.
 
     The weights are in 8 bits where that makes room for more conversations, and there are few.
     """
-    row = (cell - cell // 80) / ASPECT + cell // 80 + max(10, min(32, cell // 12))  # ruled as in `environment.tiles`
-    step = sizes.patch // math.gcd(k, sizes.patch)
-    image = -(-k * cell // sizes.patch) * (k * step * round(row / step) // sizes.patch)
+    width, height = sheets(k, cell, sizes.patch)
+    image = math.ceil(width / sizes.patch) * math.ceil(height / sizes.patch)
     context = min(sizes.longest, MOST_IMAGES * image + WORDS)
     each = context * sizes.cache_per_token + sizes.state
-    counts = [max(0, int((USED * gb * 2**30 - OVERHEAD - sizes.parameters * width) // each)) for width in (2, 1)]
-    is_fp8 = counts[0] < min(ENOUGH, counts[1])
-    return Plan(model, gb, is_fp8, sizes.parameters * (2 - is_fp8), k, cell, context, each, counts[is_fp8])
+    room = USED * gb * 2**30 - OVERHEAD
+    conversations = max(0, int((room - sizes.weights) // each))
+    in_8_bits = max(0, int((room - sizes.weights // 2) // each))
+    is_fp8 = not sizes.is_quantized and (not in_8_bits or conversations < min(ENOUGH, in_8_bits))
+    return Plan(
+        model=model,
+        gb=gb,
+        is_fp8=is_fp8,
+        weights=sizes.weights // 2 if is_fp8 else sizes.weights,
+        k=k,
+        cell=cell,
+        context=context,
+        per_conversation=each,
+        conversations=in_8_bits if is_fp8 else conversations,
+    )
 
 
 def sequences(model: str, cache: float, weights: float = 0.0) -> int | None:
@@ -145,13 +290,13 @@ def sequences(model: str, cache: float, weights: float = 0.0) -> int | None:
     Args:
         model: A folder, or the name of a model on the hub.
         cache: Bytes of memory for the weights, and for keys, values and states.
-        weights: Bytes of each parameter in it.
+        weights: The share of the weights, as they are published, that is in it.
     """
     try:
-        sizes = sizes_of(config_of(model), model)
+        sizes = sizes_of(model)
     except InputError:
         return None
-    return max(1, int((cache - weights * sizes.parameters) // sizes.state)) if sizes.state else None
+    return max(1, int((cache - weights * sizes.weights) // sizes.state)) if sizes.state else None
 
 
 def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
@@ -167,7 +312,7 @@ def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
         told.append(f"vLLM is not here yet: it and PyTorch, some gigabytes, will be installed into {missing}.")
     if build == "serve-cpu" and not Path(model).is_dir():
         try:
-            size = f"{2 * sizes_of(config_of(model), model).parameters / 2**30:.0f} GB of "
+            size = f"{sizes_of(model).weights / 2**30:.0f} GB of "
         except InputError:
             size = ""
         told.append(
@@ -178,69 +323,48 @@ def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
 
 
 def published() -> dict[str, Any]:
-    """Return the sizes in published configurations, by the models' names."""
+    """Return what is known of published models, by their names."""
     return dict(json.loads(PUBLISHED.read_text(encoding="utf-8")))
 
 
-def config_of(model: str) -> dict[str, Any]:
-    """Return the `config.json` of a folder, or of a model that is on this machine or published.
+def sizes_of(model: str) -> Sizes:
+    """Return what a model takes: a folder, one that is on this machine, or a published one.
 
     Raises:
-        InputError: If it is none of these.
+        InputError: If it is none of these, or its configuration lacks a size.
     """
     hub = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "hub"
-    here = [Path(model) / "config.json", *hub.glob(f"models--{model.replace('/', '--')}/snapshots/*/config.json")]
-    for path in here:
-        if path.is_file():
-            return dict(json.loads(path.read_text(encoding="utf-8")))
-    if model in published():
-        return dict(published()[model])
-    raise InputError(f"The config.json of {model} is not on this machine: pass the folder of its weights.")
-
-
-def sizes_of(config: Mapping[str, Any], model: str = "") -> Sizes:
-    """Return what a model takes, by its configuration as Transformers writes it.
-
-    Raises:
-        InputError: If the configuration lacks a size.
-    """
-    text, vision = config.get("text_config", config), config.get("vision_config", {})
+    for folder in (Path(model), *hub.glob(f"models--{model.replace('/', '--')}/snapshots/*")):
+        if (folder / "config.json").is_file():
+            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
+            weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+            break
+    else:
+        config = published().get(model)
+        weights = 2 * config["parameters"] if config else 0
+    if config is None:
+        raise InputError(f"The config.json of {model} is not on this machine: pass the folder of its weights.")
+    if not weights:
+        raise InputError(f"The folder of {model} has a config.json and no weights (*.safetensors): download them.")
+    text = config.get("text_config", config)
     try:
-        layers, width, heads = text["num_hidden_layers"], text["hidden_size"], text["num_attention_heads"]
-        head, kv = text.get("head_dim") or width // heads, text.get("num_key_value_heads", heads)
-        interval = text.get("full_attention_interval", 4)
-        kinds = text.get("layer_types") or (
-            ["linear_attention"] * (layers - layers // interval) if "linear_num_value_heads" in text else []
-        )
-        linear = sum(kind == "linear_attention" for kind in kinds)
-        is_gated = text.get("attn_output_gate", "linear_num_value_heads" in text)  # by a projection more
-        attention = width * head * ((3 if is_gated else 2) * heads + 2 * kv)
+        layers = text["num_hidden_layers"]
+        heads = text["num_attention_heads"]
+        head = text.get("head_dim") or text["hidden_size"] // heads
+        interval = text.get("full_attention_interval", 4) if "linear_num_value_heads" in text else 1
+        kinds = text.get("layer_types") or ["linear_attention"] * (layers - layers // interval)
+        linear = kinds.count("linear_attention")
+        cache_per_token = 2 * 2 * text.get("num_key_value_heads", heads) * head * (layers - linear)
         keys = text.get("linear_num_key_heads", 0) * text.get("linear_key_head_dim", 0)
         values = text.get("linear_num_value_heads", 0) * text.get("linear_value_head_dim", 0)
-        mixed = 2 * keys + values
-        attention_of_linear = width * (mixed + 2 * values + 2 * text.get("linear_num_value_heads", 0))
-        experts, shared = text.get("num_experts", 0), text.get("shared_expert_intermediate_size", 0)
-        inner = experts * text["moe_intermediate_size"] + shared if experts else text["intermediate_size"]
-        forward = 3 * width * inner + width * experts
-        embedding = text["vocab_size"] * width * (1 if config.get("tie_word_embeddings", False) else 2)
-        parameters = (layers - linear) * attention + linear * attention_of_linear + layers * forward + embedding
-        state = 2 * linear * (4 * values * text.get("linear_key_head_dim", 0) + 2 * 3 * mixed)
-        longest = text.get("max_position_embeddings", 2**17)
-    except (KeyError, TypeError, ZeroDivisionError) as error:
+        state = 2 * linear * (4 * values * text.get("linear_key_head_dim", 0) + 2 * 3 * (2 * keys + values))
+    except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
         raise InputError(f"The config.json of {model} lacks {error}, so that it cannot be planned.") from error
-    cache = 2 * 2 * kv * head * (layers - linear)
-    return Sizes(parameters + _of_vision(vision), cache, state, longest, family_of(model).patch)
-
-
-def _of_vision(vision: Mapping[str, Any]) -> int:
-    """Return the parameters of an image encoder of Qwen's kind; 0 for one of unknown kind."""
-    width, inner = vision.get("hidden_size", 0), vision.get("intermediate_size", 0)
-    if not width or "spatial_merge_size" not in vision:
-        return 0
-    merged: int = width * vision["spatial_merge_size"] ** 2
-    mergers = 1 + len(vision.get("deepstack_visual_indexes") or ())
-    patches: int = 3 * vision.get("temporal_patch_size", 1) * vision.get("patch_size", 16) ** 2 * width
-    blocks: int = vision.get("depth", 0) * (4 * width**2 + 2 * width * inner)
-    positions: int = vision.get("num_position_embeddings", 0) * width
-    ours = merged**2 + merged * int(vision.get("out_hidden_size", width))
-    return blocks + patches + positions + mergers * ours
+    return Sizes(
+        weights=weights,
+        is_quantized="quantization_config" in config,
+        cache_per_token=cache_per_token,
+        state=state,
+        longest=text.get("max_position_embeddings", 2**17),
+        patch=family_of(model).patch,
+    )

@@ -1,12 +1,16 @@
-"""`ak.serve`: a local vLLM server that is started, waited for and stopped.
+"""A model on this machine, or wherever a person names it: `ak.serve` and `as_model`.
 
-`Server` decides when a server starts and stops; `process` runs it, `flags` has its command line,
-`weights` its name, `install` its interpreter, and `kept` those that outlive their command. Knows
-nothing of prompts.
+Contents:
+    `Server`, `serve`: a local vLLM server that is started, waited for and stopped. `process` runs
+        it, `flags` has its command line, `names` its name, `install` its interpreter.
+    `as_model`: the model that a person names, by an address or by what vLLM serves here.
+
+Knows nothing of prompts.
 """
 
 from __future__ import annotations
 
+import sys
 import tempfile
 import threading
 import time
@@ -19,22 +23,33 @@ from types import TracebackType
 from typing import Any, Unpack
 from urllib.parse import urlsplit
 
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import Kind
 from atlaskit.errors import InputError, reason
 from atlaskit.models import protocol
 from atlaskit.models.attempts import DEFAULT_LIMIT
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import VLLM
-from atlaskit.models.errors import ServerError
-from atlaskit.models.presets import Preset, preset_named
-from atlaskit.models.protocol import CallControl, Reply, Request
-from atlaskit.models.serving import install, kept
+from atlaskit.models.names import Preset, preset_named, resolve_model, served_name
+from atlaskit.models.protocol import CallControl, Model, Reply, Request, ServerError, Unreachable
+from atlaskit.models.serving import install
 from atlaskit.models.serving.flags import Copies, ServerFlags, environment
-from atlaskit.models.serving.kept import KeptServer
-from atlaskit.models.serving.plan import concerns
-from atlaskit.models.serving.process import POLL_S, ServerProcess, free_port, is_free, served_models
-from atlaskit.models.serving.progress import Progress
-from atlaskit.models.serving.weights import resolve_model, served_name
-from atlaskit.models.spec import ModelSpec, as_spec
+from atlaskit.models.serving.lock import Progress
+from atlaskit.models.serving.plan import concerns, fitting_build
+from atlaskit.models.serving.process import (
+    POLL_S,
+    KeptServer,
+    ServerProcess,
+    find_kept,
+    free_gpu,
+    free_port,
+    is_free,
+    keep,
+    served_models,
+    starting,
+    told_of,
+)
+from atlaskit.models.spec import EXAMPLE, ModelSpec, as_spec
 
 USUAL_PORT = 8000
 """Port of `make serve`. A server that already runs there is used."""
@@ -168,9 +183,9 @@ class Server:
             if self._process is None:  # also if a server was found before: it may be gone by now
                 # The name is computed again: the folder may have been trained on since.
                 self._name, self.kept = "", None
-                with kept.starting(self.name, cancel) if self.keeps else nullcontext():
+                with starting(self.name, cancel) if self.keeps else nullcontext():
                     self.vlm = self._find() or self._launch(cancel)
-                    if self.keeps and self._process and (server := kept.keep(self._process.supervisor)):
+                    if self.keeps and self._process and (server := keep(self._process.supervisor)):
                         self.kept, self._process = server, None
             if (vlm := self.vlm) is None:
                 raise ServerError(f"The server of {self.model} was stopped.")
@@ -188,7 +203,7 @@ class Server:
             return self._new_client(self.model, self.spec.name, **self.spec.access())
         if (shared := next((twin.vlm for twin in _twins(self) if twin.vlm), None)) is not None:
             return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
-        if self.keeps and (server := kept.find(self.name)):
+        if self.keeps and (server := find_kept(self.name)):
             self.kept = server
             Progress(f"using the server of {self.name} that was kept at {server.url}")
             return self._new_client(server.url, server.name, dialect=VLLM)
@@ -212,12 +227,12 @@ class Server:
         """Start a server and return its client; raise if it is cancelled or stopped meanwhile."""
         if cancel is not None and cancel.is_set():
             raise ServerError(f"The start of {self.model} was cancelled.")
-        build = install.fitting_build()
+        build = fitting_build()
         missing = None if self._python else install.missing_in(build)
         if self.agree is not None and (sentences := concerns(self.model, build, missing)):
             self.agree(sentences)
         if build == "serve-gpu":
-            kept.free_gpu()
+            free_gpu()
         python = str(self._python or install.interpreter(build))
         port = self.port or free_port()
         url = f"http://127.0.0.1:{port}"
@@ -227,7 +242,7 @@ class Server:
             in_flight = self._in_flight or DEFAULT_LIMIT
             command = flags.command(python, self.model, self.name, port, build, preset=self.preset, in_flight=in_flight)
             variables = environment(build, python, self.preset, flags)
-            told = kept.told_of(self.model, self.name, f"{url}/v1", log) if self.keeps else ""
+            told = told_of(self.model, self.name, f"{url}/v1", log) if self.keeps else ""
             process = self._process = ServerProcess(self.model, command, log, variables, told)
         except OSError as error:
             raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
@@ -324,3 +339,72 @@ def serve(
     flags = ServerFlags(tensor_parallel, data_parallel, tuple(arguments))
     new = Server(spec, flags, port=port, python=python, in_flight=in_flight)
     return next((twin for twin in _twins(new) if twin.spec.settings == new.spec.settings), new)
+
+
+LOCAL_SERVER = f"http://127.0.0.1:{USUAL_PORT}/v1"
+"""Where `atlaskit serve` serves a model if it is not told otherwise."""
+SERVED = Kind("served", 1)
+"""The name of the model that an address last served."""
+
+
+def copies_for(in_flight: int) -> Copies:
+    """Return how many copies of a model to serve for so many questions at the same time."""
+    return "auto" if in_flight > 1 else 1
+
+
+def as_model(
+    model: Model | ModelSpec | str,
+    cache: Cache | None = None,
+    *,
+    is_replay: bool = False,
+    data_parallel: Copies = 1,
+    keep: bool = False,
+) -> Model:
+    """Return the model that a caller gave or named.
+
+    Args:
+        model: A model, or the words of a `ModelSpec`: the address of a server, whose first model
+            that chats is taken, an address and a name, or what vLLM serves on this machine (a
+            hub id or a folder). Options may follow.
+        cache: Remembers which model a server served last; that one is taken if the server is gone.
+        is_replay: Whether no call will be made: then a server is not asked if `cache` knows its
+            model, and no key is needed.
+        data_parallel: Copies of a model that is served on this machine, see `serve`.
+        keep: Whether a server that is started for it outlives this process, for the next question.
+
+    Returns:
+        The model. One on this machine is a `Server`, which starts at its first call; a server of
+        the same model that already runs is used.
+
+    Raises:
+        InputError: `model` is none of these, or the variable with the key is missing.
+        Unreachable: No server answers at the address, and `cache` does not know what it served.
+    """
+    if not isinstance(model, str | ModelSpec):
+        if isinstance(model, type) or not hasattr(model, "complete"):
+            raise InputError(
+                f"vlm must be a model, such as ak.VLM(URL), an address, or a name such as {EXAMPLE!r}; "
+                f"got {model!r:.80}."
+            )
+        return model
+    spec = as_spec(model)
+    if not spec.is_address:
+        server = serve(spec, data_parallel=data_parallel)
+        server.keeps = keep and sys.platform == "linux"  # which has a list of processes, to find it
+        return server
+    access = {} if is_replay else spec.access()
+    address, settings = spec.model, {**spec.settings, **spec.limits, **access}
+    if spec.name is not None:
+        return VLM(address, spec.name, **settings)
+    entry = SERVED.key(address=address)
+    last = None if cache is None else cache.get_json(entry)
+    known = last if isinstance(last, str) and last else None
+    try:
+        vlm = VLM(address, known if is_replay else None, **settings)
+    except Unreachable:
+        if known is None:
+            raise
+        return VLM(address, known, **settings)
+    if cache is not None and vlm.name != known:
+        cache.put_json(entry, vlm.name)
+    return vlm

@@ -7,7 +7,7 @@ when this process receives SIGTERM, SIGINT or SIGHUP, or when the owner is gone 
 an exit, a crash, a killed kernel.
 
 After SIGUSR1 the owner may go: the command is a server that is kept for others, which find it by
-this process's name and by TOLD, the JSON of `kept.told_of`. It is stopped when no request has
+this process's name and by TOLD, the JSON of `process.told_of`. It is stopped when no request has
 reached it for a while. TOLD is "" for a command that is never kept.
 
 This file is run as a script on its own, so it imports only the standard library.
@@ -61,7 +61,7 @@ class Flag:
         return self.is_set
 
 
-class KeptServer:
+class Watched:
     """A server that others may use, and for how long no request has reached it."""
 
     def __init__(self, told: dict[str, object]) -> None:
@@ -135,7 +135,7 @@ def supervise(owner: int, told: str, command: list[str]) -> int:
         while child.poll() is None and not stop.wait(POLL_S):
             is_orphan = os.getppid() != owner  # asked first: the owner sends its signal before it goes
             if kept is None and keep.wait(0):
-                kept = KeptServer(json.loads(told))
+                kept = Watched(json.loads(told))
             if is_orphan if kept is None else kept.is_idle():
                 break
     finally:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from atlaskit.caching.cache import Cache, Transient, cache_in_use
+from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.grid import interval
@@ -156,7 +156,7 @@ def write_clips(
         passages: The stretches; answers in words, which are about no stretch, are left out.
         folder: Where the films lie: "003 evidence A 0-12.480.mp4".
         videos: The videos, by name.
-        cache: Where films are cached; by default the cache that was opened last.
+        cache: Where films are cached; by default that of the video.
 
     Raises:
         InputError: A video is not among `videos`, a film cannot be made, or a file not be written.
@@ -170,9 +170,7 @@ def write_clips(
                 f"Clips are cut from the video, and {passage.video or 'it'!r:.80} is not given: pass videos=."
             )
         end_s = max(passage.end_s, min(video.duration_s, passage.start_s + 0.001))
-        clip, _ = make_clip(
-            video, (passage.start_s, end_s), (passage.start_s + end_s) / 2, cache or cache_in_use(), "mp4"
-        )
+        clip, _ = make_clip(video, (passage.start_s, end_s), (passage.start_s + end_s) / 2, cache or video.cache, "mp4")
         words = re.sub(r"[^\w.-]+", " ", f"{passage.kind} {passage.label} {passage.text}").strip()[:60].strip()
         path = target / f"{number:03} {words} {clip.start_s:.3f}.mp4"
         try:

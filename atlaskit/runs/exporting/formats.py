@@ -12,7 +12,7 @@ from datetime import datetime
 from pathlib import Path
 
 from atlaskit import limits
-from atlaskit.caching.files import write_whole
+from atlaskit.caching.files import open_regular, write_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.runs.exporting import coding, cues, editing, tables
@@ -304,7 +304,7 @@ def read(
     path = Path(path)
     format_ = format_of(path, form)
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             data = file.read(limits.TEXT_FILE + 1)
     except (OSError, ValueError) as error:
         raise InputError(f"{printable(str(path), 200)} cannot be read: {reason(error)}.") from error

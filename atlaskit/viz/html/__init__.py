@@ -28,11 +28,7 @@ from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import guarded
-from atlaskit.viz.html.reprs.images import still, view
-from atlaskit.viz.html.reprs.memory import scratchpad, sheet
-from atlaskit.viz.html.reprs.observation import observation
-from atlaskit.viz.html.reprs.result import result
-from atlaskit.viz.html.reprs.video import video
+from atlaskit.viz.html.reprs import observation, result, scratchpad, sheet, still, video, view
 
 REPRS: dict[type, Callable[[Any], str]] = {
     Video: video,

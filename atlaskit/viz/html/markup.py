@@ -1,5 +1,10 @@
 """`Html`: escaped tags, tables, cards and images; text of unknown origin stays text.
 
+    escaped, untrusted, plain_text          text
+    tag, paragraph, card, table             elements
+    jpeg_image, shrink_jpeg                 images
+    title, omitted, duration_text           phrases that several displays share
+
 Only values of type `Html` were made here and are inserted as they are. Everything else is text and
 is escaped: characters of markup, and unprintable ones (controls, changes of direction) as
 `errors.printable` replaces them. A line break becomes a space, and notebooks render no formula.
@@ -15,6 +20,7 @@ from html import escape
 
 from PIL import Image
 
+from atlaskit.environment.grid import clock
 from atlaskit.errors import printable, reason
 
 MAX_WIDTH_PX, SMALL_WIDTH_PX = 960, 640
@@ -169,3 +175,20 @@ def _style(cell: object) -> str:
 def _table(caption: str, inside: str) -> Html:
     heading = tag("caption", caption, style=_LEFT) if caption else ""
     return tag("table", Html(heading), Html(inside), style="border-collapse:collapse;margin:0.5em 0")
+
+
+def title(kind: str, name: str) -> Html:
+    """Return the title of a display in bold: the kind of object, if any, and its name."""
+    return paragraph(tag("strong", kind, ": " if kind else "", untrusted(name, 1_000)))
+
+
+def omitted(count: int, noun: str, where: str = "") -> str:
+    """Return a paragraph that says how many items are not shown; empty for none."""
+    if count <= 0:
+        return ""
+    return paragraph(f"{count:,} more {noun}{' is' if count == 1 else 's are'} not shown{where}.")
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration: in seconds below a minute, else as a clock shows it."""
+    return f"{seconds:,.3g} s" if seconds < 60 else clock(seconds)

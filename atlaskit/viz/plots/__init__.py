@@ -1,14 +1,9 @@
 """Figures made from results and tables. None calls a model; only figures of frames decode any."""
 
-from atlaskit.viz.plots.costs import failure_modes, tokens_by_role
-from atlaskit.viz.plots.depths import depth_budget
-from atlaskit.viz.plots.episodes import rewards
-from atlaskit.viz.plots.fronts import pareto
-from atlaskit.viz.plots.geometry import resolutions
-from atlaskit.viz.plots.runs import before_after, path
+from atlaskit.viz.plots.costs import failure_modes, pareto, tokens_by_role
+from atlaskit.viz.plots.runs import before_after, path, resolutions, rewards
 from atlaskit.viz.plots.style import save
-from atlaskit.viz.plots.tables import against_duration, against_spread
-from atlaskit.viz.plots.workers import worker_scaling
+from atlaskit.viz.plots.tables import against_duration, against_spread, depth_budget, worker_scaling
 
 __all__ = [
     "against_duration",

@@ -1,28 +1,110 @@
-"""`path` and `before_after`: where a run looked, and its root grid before and after it.
+"""Figures of one video: where a run or a policy looked, and what its grids resolve.
+
+    path, before_after                      where a run looked; its root grid before and after it
+    rewards                                 a task of `atlaskit.gym`: truth, what was kept, scores
+    resolutions                             the seconds that a cell spans at each depth
+    Lane, draw_lanes                        rows over the time of a video
 
 Frames come from the cache; one that is no longer there is decoded again.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from atlaskit.environment.grid import SUB_SECOND, clock, deepest, resolution_s, sub_second_depth
 from atlaskit.environment.memory import DeadZones
+from atlaskit.environment.question import Span
 from atlaskit.environment.render import View, with_look
-from atlaskit.errors import printable
+from atlaskit.errors import InputError, printable
+from atlaskit.evaluation.intervals import check_columns
 from atlaskit.runs import replay
 from atlaskit.runs.events import Look, Report, Step
 from atlaskit.runs.result import Result, verdict
-from atlaskit.viz.palette import DEAD, INK, TRUTH, beside_truth
-from atlaskit.viz.plots.lanes import Lane, draw_lanes
-from atlaskit.viz.plots.style import SMALL_PT, set_title, styled_axes
+from atlaskit.viz.plots.series import interval_over
+from atlaskit.viz.plots.style import (
+    DEAD,
+    GRID_LINE,
+    INK,
+    MARKERS,
+    NOTE_PT,
+    REFERENCE_LINE,
+    SMALL_PT,
+    TRUTH,
+    beside_truth,
+    duration_label,
+    figure_style,
+    label_ends,
+    sample,
+    set_note,
+    set_title,
+    styled_axes,
+)
 
 if TYPE_CHECKING:
+    import pandas as pd
     from matplotlib.axes import Axes
+
+SHORTEST = 0.004
+"""Length of the shortest bar that can be seen on the axis of time, as a share of the axis."""
+TICK_STEPS_S = (0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 7200, 18_000, 36_000, 86_400)
+
+
+@dataclass(frozen=True)
+class Lane:
+    """One row of a timeline."""
+
+    name: str
+    filled: Sequence[Span] = ()
+    """Intervals in seconds that are drawn filled."""
+    outlined: Sequence[Span] = ()
+    """Intervals in seconds that are drawn as outlines."""
+    moments: Sequence[tuple[float, str]] = ()
+    """Dots, each at a time in seconds and with a label."""
+    colour: str = "black"
+
+
+def draw_lanes(ax: Axes, lanes: Sequence[Lane], duration_s: float, most_ticks: int = 12) -> None:
+    """Draw lanes as rows over the time of a video, the first on top."""
+    for row, lane in enumerate(lanes):
+        for spans, fill in ((lane.filled, lane.colour), (lane.outlined, "none")):
+            for start_s, end_s in spans:
+                length_s = max(end_s - start_s, SHORTEST * duration_s)
+                ax.barh(row, length_s, left=start_s, height=0.6, facecolor=fill, edgecolor=lane.colour)
+        for times_s, label in _merge_close_labels(lane.moments, min_gap_s=0.02 * duration_s):
+            ax.plot(times_s, [row] * len(times_s), "o", ms=4, color="black")
+            middle_s = sum(times_s) / len(times_s)
+            ax.annotate(label, (middle_s, row), (0, 5), textcoords="offset points", ha="center", fontsize=8)
+    ax.set_yticks(range(len(lanes)), [lane.name for lane in lanes], fontsize=8)
+    ax.set(xlim=(0, duration_s), ylim=(len(lanes) - 0.4, -0.9))
+    ticks = tick_times(duration_s, most_ticks)
+    ax.set_xticks(ticks, [clock(tick).removesuffix(".0") for tick in ticks])
+    ax.grid(axis="y", visible=False)
+
+
+def tick_times(duration_s: float, most: int) -> list[float]:
+    """Return the times in seconds, from 0 on, at which an axis over a duration has ticks."""
+    step_s = next((step for step in TICK_STEPS_S if duration_s / step <= most), duration_s / 4)
+    return [number * step_s for number in range(int(duration_s / step_s) + 1)]
+
+
+def _merge_close_labels(labels: Iterable[tuple[float, str]], min_gap_s: float) -> list[tuple[list[float], str]]:
+    """Return groups of times in seconds, each with one label: close labels would overlap."""
+    groups: list[tuple[list[float], str]] = []
+    for time_s, label in sorted(labels):
+        if groups and time_s - groups[-1][0][-1] < min_gap_s:
+            times_s, merged = groups.pop()
+            groups.append(([*times_s, time_s], f"{merged} {label}"))
+        else:
+            groups.append(([time_s], label))
+    return groups
+
 
 WIDTH_IN = 7.2
 """Width of a figure, in inches."""
@@ -144,3 +226,166 @@ def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
         box = {"boxstyle": "square,pad=0.1", "facecolor": INK, "edgecolor": "none", "alpha": 0.75}
         corner = (left + (column + 0.06) / k, height * (1 - (row + 0.06) / k))
         ax.text(*corner, str(cell.index), fontsize=SMALL_PT, color="white", ha="left", va="top", bbox=box)
+
+
+COLUMNS = ("task", "policy", "video", "seed", "score", "truth", "kept")
+REWARDS_IN = (7.2, 3.7)
+"""Width and height of the figure in inches."""
+
+
+def rewards(rows: pd.DataFrame, view: View) -> Axes:
+    """Draw what a task is, on the world of the first row, and how policies score on all worlds.
+
+    On the left is the root grid of that world: a cell that holds a part of the truth is framed in
+    green, dashed if its frame does not show it. Below is an axis of time with the truth and with
+    the cells that each policy kept. On the right are the mean scores with 95 % intervals.
+
+    Args:
+        rows: A table of `examples.policies.trials` about one task.
+        view: The root grid of the world of the first row.
+
+    Returns:
+        The axes of the view.
+
+    Raises:
+        InputError: A column is missing, there are no rows, or they are about several tasks.
+
+    Examples:
+        >>> from examples.policies import trials, uniform_policy
+        >>> rows = trials({"summary": {"uniform": uniform_policy}}, [7], duration_s=60, k=2)
+        >>> ax = ak.plots.rewards(rows, ak.view(video, k=2))
+    """
+    import matplotlib.pyplot as plt
+
+    check_columns(rows, COLUMNS)
+    if rows["task"].nunique() != 1:
+        raise InputError(f"A figure is about one task; these rows are about {rows['task'].nunique()}.")
+    shown = rows[rows["seed"] == rows["seed"].iloc[0]]
+    policies = list(dict.fromkeys(rows["policy"]))
+    with figure_style():
+        figure = plt.figure(figsize=REWARDS_IN, layout="constrained")
+        grid = figure.add_gridspec(2, 2, width_ratios=(1.25, 1), height_ratios=(2.1, 1))
+        sheet, times = figure.add_subplot(grid[0, 0]), figure.add_subplot(grid[1, 0])
+        _draw_framed(sheet, view, shown["truth"].iloc[0])
+        _draw_times(times, view, shown, policies)
+        _draw_scores(figure.add_subplot(grid[:, 1]), rows, policies)
+        title = f"World {shown['seed'].iloc[0]}: truth in green, dashed where a cell's frame misses it"
+        set_title(sheet, title, share=0.5, fontsize=NOTE_PT)
+    return sheet
+
+
+def _draw_framed(ax: Axes, view: View, truth: Collection[Span]) -> None:
+    """Draw the view, and a frame around each cell that holds a part of the truth."""
+    from matplotlib.patches import Rectangle
+
+    image, k = np.asarray(view.small((VIEW_PX, VIEW_PX))), view.grid.k
+    height, width = image.shape[:2]
+    ax.imshow(image)
+    ax.set_axis_off()
+    for cell, moment_s in zip(view.cells, view.moments, strict=True):
+        inside = [span for span in truth if span[0] < cell.end_s and cell.start_s < span[1]]
+        if inside:
+            is_shown = any(start_s <= moment_s < end_s for start_s, end_s in inside)
+            row, column = divmod(cell.index, k)
+            corner = (column * width / k + 3, row * height / k + 3)
+            look: dict[str, Any] = {"lw": 2.0, "ls": "-"} if is_shown else {"lw": 1.2, "ls": (0, (3, 3))}
+            size = (width / k - 6, height / k - 6)
+            ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor=TRUTH, **look))
+
+
+def _draw_times(ax: Axes, view: View, shown: pd.DataFrame, policies: list[str]) -> None:
+    """Draw a line for the truth and for each policy, with the intervals on an axis of time."""
+    kept = [shown.loc[shown["policy"] == each, "kept"].iloc[0] for each in policies]
+    lanes = [Lane("truth", shown["truth"].iloc[0], colour=TRUTH)]
+    for index, (name, spans) in enumerate(zip(policies, kept, strict=True)):
+        lanes.append(Lane(name, spans, colour=beside_truth(index)))
+    draw_lanes(ax, lanes, view.video.duration_s, most_ticks=4)
+    ax.tick_params(axis="y", labelsize=SMALL_PT)
+
+
+def _draw_scores(ax: Axes, rows: pd.DataFrame, policies: list[str]) -> None:
+    """Draw the mean score of each policy with its interval, from left to right."""
+    import seaborn as sns
+
+    rows = rows.reset_index(drop=True)
+    sns.pointplot(
+        rows,
+        x="policy",
+        y="score",
+        hue="policy",
+        order=policies,
+        hue_order=policies,
+        palette=list(map(beside_truth, range(len(policies)))),
+        markers=[MARKERS[place % len(MARKERS)] for place in range(len(policies))],
+        linestyles="none",
+        errorbar=interval_over(rows["video"], "score"),
+        capsize=0.1,
+        ax=ax,
+    )
+    means, sizes = rows.groupby("policy")["score"].mean(), rows["policy"].value_counts()
+    labels = ["\n".join([*policy.split(" "), f"{means[policy]:.2f}"]) for policy in policies]
+    ax.set_xticks(range(len(policies)), labels, fontsize=SMALL_PT)
+    ax.set(ylim=(-0.03, 1.05), xlabel="", ylabel="mean score")
+    set_note(ax, sample(sizes).replace("questions", "episodes"), "95 % intervals")
+
+
+RESOLUTIONS_IN = (7.2, 4.2)
+"""Width and height of the figure."""
+
+
+def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, ax: Axes | None = None) -> Axes:
+    """Draw the resolution of each depth, Δt_d = T / K^(2(d+1)), against duration T (paper §3.1).
+
+    Both axes are logarithmic and in seconds. There is a line for each depth, with a marker at each
+    of `durations_s`. In the grey area, cells are shorter than a frame, so neighbours show the same
+    one. D_max, the depth at which any single frame is reached, is written
+    below each duration. A dashed line marks one second, and rings mark the first depth below it,
+    which `max_depth="auto"` selects (§4.4).
+
+    Args:
+        durations_s: Durations to mark, in seconds; at least two different ones.
+        k: Cells per side of a grid.
+        fps: Frames per second of the video.
+        ax: Axes to draw on; None makes a new figure.
+
+    Raises:
+        InputError: There are fewer than two different durations, or a duration or `fps` is not
+            positive and finite.
+
+    Examples:
+        >>> ax = ak.plots.resolutions([60, 3_600, 36_000])
+        >>> ax.get_xscale()
+        'log'
+    """
+    import pandas as pd
+    import seaborn as sns
+
+    if not (fps > 0 and math.isfinite(fps)):
+        raise InputError(f"fps must be a positive number of frames per second; got {fps:g}.")
+    marked_s = sorted({float(duration_s) for duration_s in durations_s})
+    if len(marked_s) < 2 or not all(0 < duration_s < math.inf for duration_s in marked_s):
+        raise InputError(f"durations_s must hold two or more different positive numbers of seconds; got {marked_s}.")
+    auto_depths = [sub_second_depth(duration_s, k) for duration_s in marked_s]
+    finest_s = [resolution_s(duration_s, k, depth) for duration_s, depth in zip(marked_s, auto_depths, strict=True)]
+    depths = range(max(deepest(marked_s[-1], fps, k), auto_depths[-1] + 1))
+    names = {depth: f"depth {depth}" if depth else "depth 0, the root" for depth in depths}
+    points = [(names[depth], each, resolution_s(each, k, depth)) for depth in depths for each in marked_s]
+    table = pd.DataFrame(points, columns=["depth", "duration_s", "cell_s"])
+    with styled_axes(ax, RESOLUTIONS_IN) as ax:
+        shared: dict[str, Any] = {"hue": "depth", "style": "depth", "dashes": False, "markers": True, "legend": False}
+        sns.lineplot(table, x="duration_s", y="cell_s", **shared, estimator=None, linewidth=1.8, ax=ax)
+        ring: dict[str, Any] = {"ms": 11, "mfc": "none", "mec": "black", "mew": 1, "zorder": 4, "clip_on": False}
+        ax.plot(marked_s, finest_s, "o", ls="none", label='first below 1 s: max_depth="auto"', **ring)
+        ax.axhline(SUB_SECOND, color=REFERENCE_LINE, lw=1, ls="--", label="1 s")
+        ax.set(xscale="log", yscale="log", xlim=(marked_s[0] / 1.15, marked_s[-1] * 1.15))
+        ax.set_ylim(min(1 / (fps * k**2), 0.6 * min(finest_s)), 2 * resolution_s(marked_s[-1], k, 0))
+        below = f"below one frame at {fps:g} fps: neighbours show the same"
+        ax.axhspan(ax.get_ylim()[0], 1 / fps, color=GRID_LINE, lw=0, zorder=0.3, label=below)
+        labels = [f"{duration_label(each)}\n{deepest(each, fps, k)}" for each in marked_s]
+        ax.set_xticks(marked_s, labels)
+        ax.minorticks_off()
+        ax.yaxis.set_major_formatter("{x:g}")
+        ax.set(xlabel="video duration T, and below it D_max", ylabel="resolution, Δt (s)")
+        ax.legend(loc="upper left")
+        label_ends(ax, list(names.values()))
+    return ax

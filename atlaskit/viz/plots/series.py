@@ -11,11 +11,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.errors import InputError
-from atlaskit.evaluation.grouping import SHARES, check_columns
-from atlaskit.evaluation.intervals import interval
+from atlaskit.evaluation.intervals import SHARES, check_columns, interval
 from atlaskit.evaluation.tables import METHOD_ORDER
-from atlaskit.viz.palette import categorical
-from atlaskit.viz.plots.style import MARKERS
+from atlaskit.viz.plots.style import MARKERS, categorical
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -131,7 +129,7 @@ def draw_means(
 
 
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:
-    """Return what seaborn takes as `errorbar`: the interval by a bootstrap over clusters.
+    """Return what seaborn takes as `errorbar`: the interval, clustered.
 
     seaborn calls it with the values of each point. Their index tells of which clusters they are.
 
@@ -174,7 +172,7 @@ def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean")
         (known[column] == known["high"]) & (known[column] == 1)
     )
     exact = "; exact binomial where all scores are the same" if is_exact.any() else ""
-    return f"95 % intervals (bootstrap over {clusters}{exact})"
+    return f"95 % intervals (clustered by {clusters}{exact})"
 
 
 def short_count(value: float, _position: object = None) -> str:

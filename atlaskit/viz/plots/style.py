@@ -1,4 +1,4 @@
-"""The style of all figures, what each says about its sample, and `save` (PNG and SVG).
+"""The style of all figures, their colours, what each says about its sample, and `save`.
 
 A figure of a table states n, and what its intervals are. One drawn from fewer than ten questions
 says that it shows nothing else than that it runs. A figure of a single run is an illustration: it
@@ -16,11 +16,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from atlaskit.errors import InputError
-from atlaskit.viz.palette import CATEGORICAL, INK, MUTED
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+TRUTH, DEAD = "#009E73", "#30343b"
+"""The ground truth; dead zones."""
+INK, MUTED = "#181c24", "#59626d"
+"""Text, and text of less weight."""
+GRID_LINE, REFERENCE_LINE = "#e6e8ec", "#595959"
+"""Lines behind data; lines and notes in a figure that are not data."""
+CATEGORICAL = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
+"""Series of a figure, in the order of use. Okabe–Ito: distinct for colour-blind readers."""
+
+
+def categorical(index: int) -> str:
+    """Return the colour of a series by its index; the ninth series has that of the first."""
+    return CATEGORICAL[index % len(CATEGORICAL)]
+
+
+def beside_truth(index: int) -> str:
+    """Return the colour of a series, by its index, in a figure in which green is the truth."""
+    colours = [colour for colour in CATEGORICAL if colour.lower() != TRUTH.lower()]
+    return colours[index % len(colours)]
+
 
 MARKERS = "osD^vP*X"
 """Markers of series, in the order of use."""

@@ -1,17 +1,27 @@
-"""Figures of evaluation tables: `against_duration` and `against_spread`."""
+"""Figures of evaluation tables: means with intervals against what was varied.
+
+against_duration, against_spread        length of the video, positions of the answer
+depth_budget                            score and tokens against the maximum depth
+worker_scaling                          seconds and speedup against the number of workers
+"""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from atlaskit.environment.grid import resolution_s, sub_second_depth
 from atlaskit.errors import InputError
-from atlaskit.evaluation.grouping import check_columns
+from atlaskit.evaluation.intervals import check_columns
+from atlaskit.evaluation.scaling import amdahl, speedup
 from atlaskit.evaluation.statistics import accuracy, exponent
-from atlaskit.viz.palette import INK
 from atlaskit.viz.plots.series import (
     check_rows,
     cluster_of,
+    count_decades,
     draw_means,
     interval_note,
     interval_over,
@@ -21,7 +31,18 @@ from atlaskit.viz.plots.series import (
     who_answered,
     with_series,
 )
-from atlaskit.viz.plots.style import BESIDE, duration_label, label_ends, sample, set_note, styled_axes
+from atlaskit.viz.plots.style import (
+    BESIDE,
+    INK,
+    NOTE_PT,
+    REFERENCE_LINE,
+    duration_label,
+    figure_style,
+    label_ends,
+    sample,
+    set_note,
+    styled_axes,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -134,3 +155,143 @@ def _growth(rows: pd.DataFrame, column: str) -> str:
     b = exponent(rows, column, cluster=cluster_of(rows))
     bounds = "" if math.isnan(b.low) else f" ({b.low:.2f} to {b.high:.2f})"
     return f"\nb = {b.mean:.2f}{bounds}".replace("-", "−").replace("−0.00", "0.00")
+
+
+HEIGHT_IN = 4.6
+"""Height of the figure, in inches."""
+PANELS = ("score", "tokens")
+"""The columns that the panels show, from the top."""
+
+
+def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None) -> Axes:
+    """Draw score, and below it tokens, against the maximum depth (paper, Fig. 5a).
+
+    Below each depth is its resolution, Δt_d = T / K^(2(d+1)). A dotted line marks the first depth
+    at which it is below a second. There is a line for each model.
+
+    Args:
+        rows: A table of `evaluate` with the column `max_depth`; a column `model` tells several
+            models apart.
+        duration_s: Duration T of the videos, in seconds.
+        k: Cells per side of a grid; None takes the column `k`, and 8 where there is none.
+
+    Returns:
+        The axes of scores; those of tokens are the next ones of its figure.
+
+    Raises:
+        InputError: A column is missing, or there are no rows.
+
+    Examples:
+        >>> ax = ak.plots.depth_budget(rows.assign(max_depth=1), duration_s=120)
+        >>> ax.get_ylabel()
+        'mean score'
+    """
+    import matplotlib.pyplot as plt
+
+    check_rows(rows, ["max_depth", *PANELS])
+    k = k or (int(rows["k"].max()) if "k" in rows else 8)
+    rows, looks = with_series(rows)
+    means = accuracy(rows, ["series", "max_depth"])
+    depths, is_split = sorted(rows["max_depth"].unique()), len(looks["hue_order"]) > 1
+    with figure_style():
+        pair = plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
+        for ax, column in zip(pair, PANELS, strict=True):
+            draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=False)
+            label_values(ax, column, is_log=False)
+        _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
+        below = pair[1]
+        below.set_xticks(depths, [f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}" for depth in depths])
+        below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
+        below.set_xlabel("maximum depth, and its resolution")
+        for ax in pair if is_split else ():
+            label_ends(ax, looks["hue_order"])
+        aside = "models stand side by side" if is_split else ""
+        notes = (who_answered(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside)
+        set_note(pair[0], *notes)
+    first: Axes = pair[0]
+    return first
+
+
+def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: int) -> None:
+    """Draw a dotted line in both panels before the first depth of less than a second a cell."""
+    if not any(depth >= first_below for depth in depths):
+        return
+    at = min(depth for depth in depths if depth >= first_below) - 0.5
+    for ax in pair:
+        ax.axvline(at, color=REFERENCE_LINE, lw=1, ls=":")
+    look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": NOTE_PT, "color": REFERENCE_LINE}
+    pair[0].text(at, -0.03, "cells below 1 s from here on", transform=pair[0].get_xaxis_transform(), **look)
+
+
+CURVE_POINTS = 100
+"""Number of points of the curve of Amdahl's bound."""
+DASHES = {"bound": (4, 1.6), "own workload": (1, 1.2)}
+"""Strokes of the lines that are no measurement at equal workload."""
+
+
+def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
+    """Draw the mean seconds per question against the number of workers (paper, Fig. 6).
+
+    Thick lines are seconds at equal workload, with 95 % intervals; there is a line for each model
+    where the table has a column `model`. The labels have the mean score at each number of workers.
+    Dashed lines are Amdahl's bound, computed from the serial share of the time with the fewest
+    workers. Dotted lines are the measured seconds, each number of workers at its own workload. Both
+    axes are logarithmic, so equal speedups have equal heights.
+
+    Raises:
+        InputError: A column is missing.
+
+    Examples:
+        >>> times = ak.scaling.by_workers(cases[:1], vlm=vlm, workers=(1, 2), progress=False)
+        >>> ax = ak.plots.worker_scaling(times)
+    """
+    import pandas as pd
+    import seaborn as sns
+
+    means = speedup(table)
+    rows, looks = with_series(table.drop(columns="method", errors="ignore"))
+    order = looks["hue_order"]
+    by_model = [each for _, each in means.groupby("model", sort=False)] if "model" in means else [means]
+    lines = [_lines(of_model).assign(series=name) for name, of_model in zip(order, by_model, strict=True)]
+    colours = {"hue": "series", "hue_order": order, "palette": looks["palette"]}
+    with styled_axes(ax) as ax:
+        points = {"style": "series", "markers": True, "dashes": False, "linewidth": 1.8, "legend": False}
+        bars = {"err_style": "bars", "errorbar": interval_over(rows["video"], "normalised_seconds")}
+        sns.lineplot(rows, x="workers", y="normalised_seconds", **colours, **points, **bars, ax=ax)
+        how = {"style": "line", "dashes": DASHES, "estimator": None, "legend": False}
+        sns.lineplot(pd.concat(lines), x="workers", y="seconds", **colours, **how, ax=ax)
+        ax.set(xscale="log", yscale="log")
+        counts = sorted(means["workers"].unique())
+        ax.set_xticks(counts, [str(count) for count in counts])
+        ax.minorticks_off()
+        count_decades(ax.yaxis)
+        ax.set(xlabel="workers", ylabel="seconds per question")
+        named = list(dict.fromkeys(means["model"])) if "model" in means else order
+        labels = [f"{name}\n{_scores(of_model)}" for name, of_model in zip(named, by_model, strict=True)]
+        label_ends(ax, labels)
+        kinds = "solid: at equal workload · dashed: Amdahl's bound · dotted: each at its own workload"
+        set_note(
+            ax,
+            who_answered(table),
+            sample(means["questions"], "a point"),
+            interval_note(table, means, "normalised_seconds"),
+            kinds,
+        )
+    return ax
+
+
+def _lines(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the points of Amdahl's bound, and of the seconds at each number's own workload."""
+    import pandas as pd
+
+    x, first_s = means["workers"], means["normalised_seconds"].iloc[0]
+    factors = np.geomspace(1, x.iloc[-1] / x.iloc[0], CURVE_POINTS)
+    bound_s = first_s / amdahl(means["serial_share"].iloc[0], factors)
+    bound = pd.DataFrame({"workers": x.iloc[0] * factors, "seconds": bound_s, "line": "bound"})
+    return pd.concat([bound, means[["workers", "seconds"]].assign(line="own workload")])
+
+
+def _scores(means: pd.DataFrame) -> str:
+    """Return the mean score at each number of workers, in words."""
+    shares = [f"{100 * score:.0f} %" for score in means["score"]]
+    return f"score: {', '.join(shares if len(set(shares)) > 1 else shares[:1])}"

@@ -12,12 +12,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from atlaskit.caching.cache import Cache, cache_in_use
+from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import ABSENT, Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
+from atlaskit.runs.coverage import Coverage, coverage_of
 from atlaskit.runs.events import Decision, Plan, Report, Start, Step, Stop
 from atlaskit.runs.result import Result, in_words, searched, trace_of, verdict
 from atlaskit.runs.trace import Trace
@@ -25,6 +26,9 @@ from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
+
+MAX_K = 1_000
+"""Most cells per side of a grid in a run that is shown; a trace may name any."""
 
 
 @dataclass(frozen=True)
@@ -110,13 +114,18 @@ class RunSource:
     def k(self) -> int | None:
         """Cells per side of a grid; None for a run without grids."""
         k = self.settings.get("k")
-        return k if type(k) is int and k > 1 else None
+        return k if type(k) is int and 1 < k <= MAX_K else None
 
     @cached_property
     def within(self) -> Span | None:
         """The interval of the root grid in seconds; None if neither video nor regions tell it."""
         span_s = self.video.duration_s if self.video is not None else _root_span_s(self.trace, self.k)
         return None if span_s is None else searched(self.settings, span_s)
+
+    @cached_property
+    def coverage(self) -> Coverage | None:
+        """How finely each part was seen; None where the interval that was searched is not known."""
+        return None if self.within is None else coverage_of(self.trace, self.within, dict(self.settings))
 
     @property
     def scope(self) -> str:
@@ -131,7 +140,7 @@ def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = N
         run: The run.
         video: The video (or its file) that images are drawn from; None takes that of a result.
         cache: The cache that images are read from and written to; None takes that of a result, and
-            otherwise the cache that was opened last.
+            otherwise that of the video, or the default one.
 
     Raises:
         InputError: `run` is of another type, or the file holds no run.
@@ -144,7 +153,7 @@ def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = N
             f"A run must be a Result, a Trace, or the path of a file that one was saved to; got {type(run).__name__}."
         )
     trace = trace_of(run)
-    return RunSource(trace, trace, video, cache or cache_in_use())
+    return RunSource(trace, trace, video, cache or (default_cache() if video is None else video.cache))
 
 
 def _prediction(question: Question | None, trace: Trace) -> Answered | None:

@@ -1,14 +1,21 @@
-"""Each event as a step of the walkthrough in plain JSON: request, reply, memory, cost.
+"""A run in plain JSON: each event as a step, and what is shown beside the steps.
 
-The values are plain JSON. Text in them is one line (`html.markup.plain_text`) and only shown; the
-rest is what steps are filtered by: agent, action, region, and evidence.
+    steps                                   request, reply, memory, cost of each event
+    summarize                               answer, choices, evidence with links, regions
+    setting_rows                            the settings of a run under names that people understand
+
+Text in the values is one line (`html.markup.plain_text`) and only shown; the rest is what steps are
+filtered by: agent, action, region, and evidence.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
+from atlaskit.environment.grid import clock
+from atlaskit.environment.memory import Evidence
 from atlaskit.runs.events import (
     Assign,
     Call,
@@ -39,12 +46,12 @@ from atlaskit.runs.narrate import (
     request,
     spans_text,
     summary,
+    value_text,
 )
+from atlaskit.runs.result import rests_on
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.walk.findings import FindingSteps, merged_in
 from atlaskit.viz.walk.pictures import Pictures
-from atlaskit.viz.walk.regions import path_of
-from atlaskit.viz.walk.schedule import places
+from atlaskit.viz.walk.places import FindingSteps, merged_in, moments_of, path_of, places, regions, truth_rows
 from atlaskit.viz.walk.source import RunSource
 
 Row = tuple[str, str, int | None]
@@ -192,3 +199,102 @@ def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
         yield from (("evidence erased", f"[{label}]", findings.of_label(label)) for label in event.erased)
     if isinstance(event, Report | Review) and event.dead_s:
         yield "ruled out now", spans_text(event.dead_s), None
+
+
+NAMES = {
+    "k": "cells in a row and in a column (k)",
+    "cell": "longer side of a cell in pixels (cell)",
+    "fit": "how a frame fills its cell (fit)",
+    "patch": "side of an image token in pixels (patch)",
+    "cells": "cells that are drawn (cells)",
+    "sampling": "frame that stands for a cell (sampling)",
+    "max_depth": "deepest grid (max_depth)",
+    "traversal": "order of the search (traversal)",
+    "steps": "most steps of a worker in one visit (steps)",
+    "plateau": "steps without a finding after which a worker stops (plateau)",
+    "look_ahead": "the next round is scored while workers explore (look_ahead)",
+    "scouts": "scouts that say where to look first",
+    "votes": "votes on the answer",
+}
+"""Plain names of settings, in the order in which they are shown. Others follow under their own."""
+MAX_SETTINGS = 64
+
+
+def setting_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the settings of a run as names and texts.
+
+    Args:
+        settings: The settings that the trace of the run begins with.
+    """
+    order = {name: place for place, name in enumerate(NAMES)}
+    known = sorted(settings, key=lambda name: (order.get(name, len(order)), name))[:MAX_SETTINGS]
+    return [(plain_text(NAMES.get(name, name.replace("_", " ")), 80), _text(settings[name])) for name in known]
+
+
+def _text(value: Any) -> str:
+    """Return a value in words: limits that are not set are left out."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Mapping):
+        parts = [f"{str(name).replace('_', ' ')} {_text(part)}" for name, part in value.items() if part is not None]
+        return plain_text(", ".join(sorted(parts)) or "none", 600)
+    if isinstance(value, list):
+        return plain_text(", ".join(map(_text, value)) or "none", 600)
+    return plain_text("none" if value is None else value_text(value), 600)
+
+
+MAX_EVIDENCE = 400
+"""Most evidence frames in the list."""
+
+
+def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> dict[str, Any]:
+    """Return the summary of a run; `count` is the number of its events that are shown as steps."""
+    count = min(len(run.trace), max_steps)
+    omitted = len(run.trace) - count
+    findings = FindingSteps(run.trace)
+    evidence = sorted(run.evidence, key=lambda item: item.timestamp_s)
+    truth = truth_rows(run, findings)
+    notes = [plain_text(f"Images are missing: {found.problem}", 600)] if found.problem else []
+    if "caution" in run.settings:
+        notes.insert(0, plain_text(str(run.settings["caution"]), 600))
+    if run.coverage is not None and run.trace.of(Plan):
+        notes.append(f"Seen: {run.coverage}.")
+    if omitted:
+        notes.append(f"The last {omitted:,} events are not shown.")
+    if run.answer is not None and not run.evidence:
+        notes.append(f"Evidence: {rests_on(run.settings.get('method'))}.")
+    if len(evidence) > MAX_EVIDENCE:
+        notes.append(f"The last {len(evidence) - MAX_EVIDENCE:,} frames of evidence are not listed.")
+    return {
+        "count": count,
+        "name": plain_text(_name(run.settings), 200),
+        "question": plain_text("" if run.question is None else run.question.text, 2_000),
+        "answer": plain_text(run.answer_line, 2_000),
+        "notes": notes,
+        "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]],
+        "moments": [list(moment) for moment in moments_of(run)],
+        "found": [(text, step if step is not None and step < count else None) for text, step in truth],
+        "settings": setting_rows(run.settings),
+        "k": run.k,
+        "within": None if run.within is None else list(run.within),
+        "scope": f"whole {run.scope}",
+        "end": max(islice(places(run.trace), count), default=0) + 1,
+        "regions": regions(run),
+        "looks": bool(run.trace.of(Look)),
+        "map": found.map,
+        "sheet": found.sheet,
+    }
+
+
+def _name(settings: Mapping[str, Any]) -> str:
+    """Return the method and model of a run, and the model's parameters."""
+    parts = [str(settings[name]) for name in ("method", "model") if settings.get(name)]
+    parameters = settings.get("parameters")
+    parts += [f"{name} {value}" for name, value in parameters.items()] if isinstance(parameters, dict) else []
+    return " · ".join(parts) or "unknown method"
+
+
+def _link(item: Evidence, step: int | None, count: int) -> tuple[str, int | None]:
+    """Return a line of text for an item of evidence, and the step that found it if it is shown."""
+    text = plain_text(f"[{item.label}] {clock(item.timestamp_s)} {item.description}", 160)
+    return text, step if step is not None and step < count else None

@@ -5,13 +5,12 @@
     ak.widgets.RunTable(rows)           the rows of an evaluation, each with its run
 
 The interactive widgets need a running kernel. They make no model calls, but for the questions that
-a person asks in the page of `GridExplorer(video, vlm=vlm)`; `import atlaskit` registers `ak.ask`
-for them (`attach`). anywidget is imported when the first widget is shown. The pages load nothing
-from a network, and insert all text of videos, subtitles and models as text, never as markup.
+a person asks in the page of `GridExplorer(video, vlm=vlm)`. anywidget is imported when the first
+widget is shown. The pages load nothing from a network, and insert all text of videos, subtitles and
+models as text, never as markup.
 """
 
 from atlaskit.viz.widgets.explorer import GridExplorer
-from atlaskit.viz.widgets.explorer.ask_panel import attach as attach  # for `import atlaskit`, not for users
 from atlaskit.viz.widgets.runtable import RunTable
 from atlaskit.viz.widgets.viewer import TraceViewer
 

@@ -1,5 +1,8 @@
-"""`PageOwner`: carries messages between a widget and its page, over one anywidget, and shows the
-static picture above it; the widget's own class handles its messages.
+"""What every widget shares: messages between a widget and its page, and threads for its jobs.
+
+    PageOwner                               a widget with its static picture, over one anywidget
+    page                                    the script and the style of a page
+    Debouncer                               a thread that runs only the newest pending job
 
 The state of the widget, which notebooks store, holds no content: the page requests it when it is
 drawn. A static picture is published above the widget, as an output of its own. The page hides the
@@ -10,15 +13,17 @@ widget, and then shows that its model is missing.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
 from atlaskit.errors import AtlasError, InputError, missing
 from atlaskit.viz.html.markup import Html, paragraph
-from atlaskit.viz.walk import assets
+from atlaskit.viz.walk import page as walk_page
 
 Receive = Callable[[dict[str, Any]], None]
 """Takes a message of the page."""
@@ -27,7 +32,7 @@ Send = Callable[..., None]
 
 STATIC_CLASS = "atlaskit-still"
 """CSS class of the static picture, by which the page below finds it."""
-_EXPLORER = ("ruler", "cells", "help", "tools", "search_panel", "notes_panel", "ask_panel", "explorer")
+_EXPLORER = ("ruler", "cells", "search_panel", "notes_panel", "ask_panel", "explorer")
 PARTS = {"explorer": tuple(f"explorer/{part}" for part in _EXPLORER)}
 """The files of a page that has several; each uses those before it."""
 _FOLDER = Path(__file__).parent
@@ -139,4 +144,46 @@ def page(name: str) -> tuple[str, str]:
         "".join(file.read_text("utf-8") for file in files if file.match(f"*.{form}") and file.is_file())
         for form in ("js", "css")
     )
-    return assets.script(*assets.PANES) + script, assets.style("design", "walk") + style
+    return walk_page.script(*walk_page.PANES) + script, walk_page.style("design", "walk") + style
+
+
+IsLatest = Callable[[], bool]
+"""Returns whether no newer job has been submitted."""
+
+
+class Debouncer:
+    """Runs jobs one at a time in a thread; a new job replaces one that has not started.
+
+    All methods may be called from any thread.
+    """
+
+    def __init__(self, name: str) -> None:
+        # The thread ends when this object is garbage-collected.
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix=f"atlaskit-{name}")
+        self._lock, self._newest, self._done = threading.Condition(), 0, 0
+
+    def submit(self, job: Callable[[IsLatest], None], *, is_kept: bool = False) -> None:
+        """Run a job, unless a newer one is submitted before it starts.
+
+        Args:
+            job: Receives a function that tells whether the job is still the newest, so that it can
+                stop early.
+        """
+        with self._lock:
+            self._newest += 1
+            number = self._newest
+            self._pool.submit(self._run, number, job, is_kept)
+
+    def wait(self, timeout_s: float | None = None) -> bool:
+        """Wait until no job is pending or running; return False if the timeout passes first."""
+        with self._lock:
+            return self._lock.wait_for(lambda: self._done == self._newest, timeout_s)
+
+    def _run(self, number: int, job: Callable[[IsLatest], None], is_kept: bool) -> None:
+        try:
+            if is_kept or number == self._newest:
+                job(lambda: number == self._newest)
+        finally:
+            with self._lock:
+                self._done = number
+                self._lock.notify_all()

@@ -1,4 +1,9 @@
-"""`RunTable`: the widget with the rows of an evaluation; a row opens its run."""
+"""`RunTable`: the widget with the rows of an evaluation; a row opens its run.
+
+The kernel also tells what the page asks about the rows that it shows, the line of their means and
+their CSV, so that a mean has the one interval of `evaluation.statistics`, and the file has whole
+texts where the page cuts them.
+"""
 
 from __future__ import annotations
 
@@ -9,20 +14,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.benchmarks.case import Case
-from atlaskit.caching.cache import Cache, cache_in_use
-from atlaskit.errors import InputError, reason
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.errors import InputError, printable, reason
 from atlaskit.evaluation import tables
+from atlaskit.evaluation.statistics import accuracy
+from atlaskit.runs.exporting.tables import as_cell
 from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import WITHOUT_EVIDENCE
 from atlaskit.video.video import Video
-from atlaskit.viz.html.markup import Html, card, guarded, paragraph, plain_text, table, untrusted
-from atlaskit.viz.html.phrases import omitted
+from atlaskit.viz.html.markup import Html, card, guarded, omitted, paragraph, plain_text, table, untrusted
 from atlaskit.viz.walk.source import RunSource, open_run
-from atlaskit.viz.widgets.bridge import PageOwner
-from atlaskit.viz.widgets.channel import Channel
-from atlaskit.viz.widgets.debounce import Debouncer
-from atlaskit.viz.widgets.selection import csv_bytes, means_text
-from atlaskit.viz.widgets.viewer import TraceViewer
+from atlaskit.viz.widgets.bridge import Debouncer, PageOwner
+from atlaskit.viz.widgets.viewer import Channel, TraceViewer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -82,6 +85,7 @@ class RunTable(PageOwner):
         cases: Iterable[Case] = (),
         *,
         cache: Cache | None = None,
+        traces: str | Path | None = None,
     ) -> None:
         """Prepare a table.
 
@@ -90,16 +94,19 @@ class RunTable(PageOwner):
                 `atlaskit evaluate` has written, or writes now.
             cases: The evaluated cases, whose videos the images are drawn from. Without them, images
                 are read from the cache.
-            cache: Where images are cached; by default the cache that was opened last.
+            cache: Where images are cached; by default the default one.
+            traces: The folder whose runs a file of rows may name; by default the one that it lies
+                in, since a table from elsewhere could name any file.
 
         Raises:
             InputError: The rows are not those of an evaluation, or the file cannot be read.
         """
         self._path, self._written = Path(rows) if isinstance(rows, str | Path) else None, (Path(), 0)
-        self.cache = cache or cache_in_use()
+        self.cache = cache or default_cache()
         self._cases = {(case.video, case.question.id): case for case in cases}
         self._channel = Channel(self._open_run, self.send)
         self._means_jobs = Debouncer("means")
+        self._traces = None if self._path is None else Path(traces or self._path.parent)
         if self._path is not None:
             self._written = tables.newest(self._path)
             rows = tables.load(self._written[0])
@@ -210,7 +217,7 @@ class RunTable(PageOwner):
             )
         path = self.rows["trace"][number]
         if isinstance(path, str) and path:
-            return path
+            return path if self._traces is None else str(tables.own_trace(path, self._traces))
         failure = plain_text(self.rows["failure"][number], 300) if "failure" in self.rows.columns else ""
         raise InputError(f"Row {number} has no trace, because its run failed: {failure or 'no reason was recorded.'}")
 
@@ -267,3 +274,49 @@ def _plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | int) or (isinstance(value, float) and abs(value) < float("inf")):
         return value
     return None if value != value else plain_text(value, MAX_CHARS)
+
+
+def means_text(rows: pd.DataFrame) -> str:
+    """Return the mean score of rows with its interval in words, for each of several methods.
+
+    It is called accuracy where every score is 0 or 1. Without a column `video` there is no
+    interval, because it is clustered by videos.
+    """
+    if not len(rows):
+        return "no rows, so no accuracy"
+    column = "score" if "score" in rows.columns else "right"
+    name = "accuracy" if set(rows[column].astype(float)) <= {0.0, 1.0} else "mean score"
+    if "method" not in rows.columns or rows["method"].nunique() < 2:
+        return _mean_text(rows, column, name)
+    groups = rows.groupby("method", sort=False)
+    return "; ".join(f"{printable(str(method), 40)}: {_mean_text(group, column, name)}" for method, group in groups)
+
+
+def _mean_text(rows: pd.DataFrame, column: str, name: str) -> str:
+    questions = counted(len(rows), "question")
+    if "video" not in rows.columns:
+        return f"{name} {_percent(rows[column].astype(float).mean())} of {questions}, no interval: no column video"
+    mean = accuracy(rows, column=column).iloc[0]
+    shown = f"{name} {_percent(mean['mean'])}"
+    if mean["videos"] < 2:
+        return f"{shown} of {questions}, no interval: it takes several videos"
+    interval = f"95 % interval {100 * mean['low']:.1f}–{_percent(mean['high'])}"
+    return f"{shown} ({interval}) of {questions} about {counted(int(mean['videos']), 'video')}"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f} %"
+
+
+def csv_bytes(rows: pd.DataFrame) -> bytes:
+    """Return rows as CSV for spreadsheets: UTF-8 with a byte order mark, quoted where needed.
+
+    A text that a spreadsheet would compute as a formula begins with an apostrophe, which shows that
+    it is text: a question, a reply or a file name may come from anywhere. Numbers are unchanged.
+    """
+    text: str = rows.map(_as_text).rename(columns=_as_text).to_csv(index=False, lineterminator="\n")
+    return text.encode("utf-8-sig", "replace")
+
+
+def _as_text(value: Any) -> Any:
+    return as_cell(value) if isinstance(value, str) else value

@@ -1,24 +1,133 @@
 """`TraceViewer`: the widget that steps through one run, or two side by side.
 
-It shows the same steps as the exported page (`walk`), with the same scripts.
+    Channel                                 sends summaries, steps and requested images of runs
+    TraceViewer                             the widget
+
+It shows the same steps as the exported page (`walk`), with the same scripts. A channel has threads
+of its own, so that the first steps of a run of thousands of events arrive at once, and the rest in
+batches. Images of a step that is no longer shown are not drawn. None is held here.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from atlaskit.caching.cache import Cache
-from atlaskit.errors import InputError
+from atlaskit.errors import AtlasError, InputError, reason
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import Html, card, paragraph, untrusted
-from atlaskit.viz.walk.source import open_run
-from atlaskit.viz.widgets.bridge import PageOwner
-from atlaskit.viz.widgets.channel import Channel
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, SHARP, Html, card, paragraph, plain_text, untrusted
+from atlaskit.viz.walk.pictures import Pictures, pictures
+from atlaskit.viz.walk.source import RunSource, open_run
+from atlaskit.viz.walk.steps import steps, summarize
+from atlaskit.viz.widgets.bridge import Debouncer, IsLatest, PageOwner
+
+MAX_STEPS = 20_000
+FIRST_BATCH, BATCH = 50, 500
+"""Steps in the first message, which is small so that it arrives soon, and in each further one."""
+MAX_IMAGE_BYTES = 500_000
+MAX_REQUESTED = 16
+"""Most images drawn for one request: those of a step, or of two side by side, and of the next."""
+MAX_RUNS = 6
+"""Runs whose images can be requested: the ones that were opened last."""
+MAX_CHARS = 600
+"""Characters of a message that says what failed."""
+
+Send = Callable[..., None]
+"""`send(message, buffers)`, which may be called from any thread."""
+
+
+class Channel:
+    """Sends runs, which have numbers, to a page."""
+
+    def __init__(self, open_run: Callable[[int], RunSource], send: Send) -> None:
+        """Prepare a channel.
+
+        Args:
+            open_run: Returns the run with a number, or raises AtlasError.
+            send: Sends a message to the page.
+        """
+        self._open_run, self._send = open_run, send
+        self._step_jobs, self._image_jobs = dict[int, Debouncer](), Debouncer("pictures")
+        self._pictures, self._lock = dict[int, Pictures](), Lock()
+
+    def receive(self, message: dict[str, Any]) -> None:
+        """Handle a request of the page; any other message is ignored."""
+        match message:
+            case {"want": "run", "run": int(number)}:
+                jobs = self._step_jobs.pop(number, None) or Debouncer("steps")
+                self._step_jobs[number] = jobs
+                for oldest in list(self._step_jobs)[:-MAX_RUNS]:
+                    del self._step_jobs[oldest]  # its thread ends, once it has nothing more to send
+                jobs.submit(lambda is_latest: self._send_run(number, is_latest))
+            case {"want": "pictures", "wanted": [*wanted]}:
+                requested = [(pair[0], pair[1]) for pair in wanted if _is_pair(pair)][:MAX_REQUESTED]
+                self._image_jobs.submit(lambda is_latest: self._send_images(requested, is_latest))
+
+    def _send_run(self, number: int, is_latest: IsLatest) -> None:
+        """Send the summary of a run and its steps."""
+        try:
+            run = self._open_run(number)
+            found = pictures(run)
+            summary = summarize(run, found, MAX_STEPS)
+        except Exception as error:  # a thread has no caller, and a trace from elsewhere may hold any number
+            words = plain_text(f"This run cannot be shown: {reason(error)}", MAX_CHARS)
+            self._send({"is": "trouble", "run": number, "words": words})
+            return
+        self._remember(number, found)
+        self._send({"is": "head", "run": number, "head": summary})
+        try:
+            self._send_steps(number, run, found, is_latest)
+        except Exception as error:
+            words = plain_text(f"Some steps cannot be shown: {reason(error)}", MAX_CHARS)
+            self._send({"is": "trouble", "run": number, "words": words})
+
+    def _remember(self, number: int, found: Pictures) -> None:
+        """Keep the images of a run as the newest of MAX_RUNS."""
+        with self._lock:
+            self._pictures.pop(number, None)
+            self._pictures[number] = found
+            for oldest in list(self._pictures)[:-MAX_RUNS]:
+                del self._pictures[oldest]
+
+    def _send_steps(self, number: int, run: RunSource, found: Pictures, is_latest: IsLatest) -> None:
+        """Send the steps of a run in batches, until the page requests the run anew."""
+        batch, first = list[dict[str, Any]](), 0
+        for index, step in enumerate(steps(run, found, MAX_STEPS)):
+            if not is_latest():
+                return
+            batch.append(step)
+            if len(batch) == (BATCH if first else FIRST_BATCH):
+                self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": False})
+                batch, first = [], index + 1
+        self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": True})
+
+    def _send_images(self, requested: list[tuple[int, int]], is_latest: IsLatest) -> None:
+        """Draw images and send each at once, until others are requested."""
+        for number, index in requested:
+            if not is_latest():
+                return
+            with self._lock:
+                found = self._pictures.get(number)
+            if found is None or not 0 <= index < len(found.images):
+                continue
+            subject = {"run": number, "picture": index}
+            try:
+                jpeg = found.images[index].jpeg(SHARP * MAX_WIDTH_PX, MAX_IMAGE_BYTES)
+            except AtlasError as error:
+                self._send({"is": "missing", **subject, "words": plain_text(reason(error), MAX_CHARS)})
+            else:
+                self._send({"is": "picture", **subject}, [jpeg])
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, list) and len(value) == 2 and all(type(part) is int for part in value)
 
 
 class TraceViewer(PageOwner):
@@ -58,8 +167,8 @@ class TraceViewer(PageOwner):
             other: A second run of the same question, shown beside the first.
             video: The video, or its file, that images are drawn from, for a trace or a file; a
                 result has its own. Without a video, images are read from the cache.
-            cache: Where images are cached; by default that of a result, otherwise the cache that
-                was opened last.
+            cache: Where images are cached; by default that of a result, otherwise that of the
+                video, or the default one.
 
         Raises:
             InputError: A file holds no run, or the two runs have different questions.

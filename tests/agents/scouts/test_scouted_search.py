@@ -11,7 +11,7 @@ from atlaskit.agents.scouts import Hint, Hints, Sight
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.question import Question
-from atlaskit.models.presets import preset_named
+from atlaskit.models.names import preset_named
 from atlaskit.runs.result import Result
 from atlasworld import Oracle, World
 

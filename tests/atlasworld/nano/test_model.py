@@ -6,7 +6,7 @@ from support.stand_ins import Flat
 
 import atlaskit as ak
 import atlasworld as aw
-from atlaskit.models.presets import preset_for
+from atlaskit.models.names import preset_for
 from atlaskit.video.opening import open_video
 from atlasworld import World
 from atlasworld.nano.model import PRESET, caution, is_world

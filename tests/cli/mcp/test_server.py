@@ -167,6 +167,9 @@ def test_a_model_answers_with_progress_and_evidence(film_file: Path, tmp_path: P
             assert not result.is_error and re.search(r"answer +[AB]: (red|blue)", text_of(result))
             assert "[A]" in text_of(result) and max(image_of(result).size) <= MAX_SIDE_PX
             assert "at least two" in await refused(client, "ask", video="v1", question="What?", choices=["red"])
+            for choices in (["red"] * 100_000, ["red", "x" * 1_000_000]):
+                told = await refused(client, "ask", video="v1", question="What?", choices=choices)
+                assert "at most" in told and len(told) < 2_000
 
         talk(tmp_path, talking, "--root", str(film_file.parent), "--model", address, "loop", "--calls", "12")
     assert told and all(most == 12 and calls <= 12 and text for calls, most, text in told)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.paths import SUPPORT
 
-from atlaskit.models.serving import kept
+from atlaskit.models.serving import process
 
 
 @pytest.fixture(autouse=True)
@@ -33,7 +33,7 @@ def _no_kept_server_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     yield
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))  # the test may have set another
-    for server in kept.all_kept():
+    for server in process.all_kept():
         server.stop()
 
 

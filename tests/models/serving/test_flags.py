@@ -1,4 +1,4 @@
-"""vLLM's command line, and what it takes from the machine's hardware."""
+"""vLLM's command line, and what it takes from the machine's plan."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 import pytest
 
-from atlaskit.models.presets import preset_named
+from atlaskit.models.names import preset_named, served_family
 from atlaskit.models.protocol import MOST_IMAGES
-from atlaskit.models.serving import hardware
+from atlaskit.models.serving import plan
 from atlaskit.models.serving.flags import ServerFlags, environment
 from atlaskit.models.serving.install import IMAGES, Build
-from atlaskit.models.serving.weights import served_family
 
 
 def flags_of(command: list[str]) -> dict[str, str]:
@@ -37,7 +36,7 @@ def test_the_command_line(tmp_path: Path) -> None:
     assert gpu["--max-model-len"] == "32768" and command[-2:] == ["--max-model-len", "32768"]
     assert not {"--enforce-eager", "--dtype"} & gpu.keys()
     cpu = flags_of(ServerFlags().command("python", "a/model", "name", 8123, "serve-cpu", preset=preset_named("name")))
-    assert cpu["--dtype"] == hardware.fast_dtype() and "--enforce-eager" in cpu
+    assert cpu["--dtype"] == plan.fast_dtype() and "--enforce-eager" in cpu
 
 
 @pytest.mark.parametrize(
@@ -100,7 +99,7 @@ def test_a_processor_computes_linear_attention_in_bfloat16(
         (tmp_path / name / "config.json").write_text(json.dumps(config))
         name = str(tmp_path / name)
     for fast in ("float32", "bfloat16"):
-        monkeypatch.setattr(hardware, "fast_dtype", lambda fast=fast: fast)
+        monkeypatch.setattr(plan, "fast_dtype", lambda fast=fast: fast)
         flags = flags_of(ServerFlags().command("python", name, name, 8123, "serve-cpu", preset=preset_named(name)))
         assert flags["--dtype"] == ("bfloat16" if has else fast)
 
@@ -137,8 +136,8 @@ def test_image_processors_get_torchvision(
 def test_the_number_of_copies_follows_from_the_model_and_the_machine(
     monkeypatch: pytest.MonkeyPatch, name: str, build: Build, flags: ServerFlags, copies: int
 ) -> None:
-    monkeypatch.setattr(hardware, "engines", lambda: 6)
-    monkeypatch.setattr(hardware, "gpus", lambda: 4)
+    monkeypatch.setattr(plan, "engines", lambda: 6)
+    monkeypatch.setattr(plan, "gpus", lambda: 4)
     assert flags.resolved(preset_named(name), build) == ServerFlags(flags.tensor_parallel, copies)
 
 
@@ -146,9 +145,9 @@ def test_engines_on_a_cpu_share_cores_and_memory(tmp_path: Path, monkeypatch: py
     """No engine binds its threads to the cores of another, and none takes all memory."""
     monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     monkeypatch.delenv("VLLM_CPU_KVCACHE_SPACE", raising=False)
-    monkeypatch.setattr(hardware, "cores", lambda: 8)
-    monkeypatch.setattr(hardware, "_memory_gib", lambda: 24)
-    monkeypatch.setattr(hardware, "memory_nodes", lambda: 2)
+    monkeypatch.setattr(plan, "cores", lambda: 8)
+    monkeypatch.setattr(plan, "_memory_gib", lambda: 24)
+    monkeypatch.setattr(plan, "memory_nodes", lambda: 2)
     four = ServerFlags(data_parallel=4)
     several = flags_of(four.command("python", "m", "m", 8123, "serve-cpu", preset=preset_named("m")))
     assert (several["--data-parallel-size"], several["--distributed-executor-backend"]) == ("4", "uni")
@@ -186,8 +185,8 @@ def test_hyper_threads_count_once_and_a_quota_is_obeyed(
     (tmp_path / "cpuinfo").write_text("\n\n".join(records))
     if quota is not None:
         (tmp_path / "cpu.max").write_text(f"{quota}\n")
-    assert hardware.cores(tmp_path / "cpuinfo", tmp_path / "cpu.max") == cores
-    assert hardware.cores(tmp_path / "none", tmp_path / "none") == len(usable), "a system that does not tell"
+    assert plan.cores(tmp_path / "cpuinfo", tmp_path / "cpu.max") == cores
+    assert plan.cores(tmp_path / "none", tmp_path / "none") == len(usable), "a system that does not tell"
 
 
 @pytest.mark.parametrize(
@@ -202,7 +201,7 @@ def test_hyper_threads_count_once_and_a_quota_is_obeyed(
 def test_the_dtype_is_the_fastest_of_the_processor(tmp_path: Path, cpuinfo: str | None, dtype: str) -> None:
     if cpuinfo is not None:
         (tmp_path / "cpuinfo").write_text(cpuinfo)
-    assert hardware.fast_dtype(tmp_path / "cpuinfo") == dtype
+    assert plan.fast_dtype(tmp_path / "cpuinfo") == dtype
 
 
 @pytest.mark.parametrize(
@@ -220,7 +219,7 @@ def test_no_more_requests_run_at_once_than_there_are_states_for(
     model: str, build: Build, gib: float, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """vLLM 0.33 would fail after minutes of loading (vllm#49064)."""
-    monkeypatch.setattr(hardware, "gpu_gib", lambda: gib)
-    monkeypatch.setattr(hardware, "kv_cache_gib", lambda copies: 1)
+    monkeypatch.setattr(plan, "gpu_gib", lambda: gib)
+    monkeypatch.setattr(plan, "kv_cache_gib", lambda copies: 1)
     flags = flags_of(ServerFlags().command("python", model, model, 8123, build, preset=preset_named(model)))
     assert int(flags["--max-num-seqs"]) == most

@@ -18,11 +18,10 @@ import pytest
 from support.loopback import running
 from support.paths import ROOT
 
-from atlaskit.models.errors import ServerError
+from atlaskit.models.protocol import ServerError
 from atlaskit.models.serving import install, lock
 from atlaskit.models.serving.install import IMAGES, image_processing
-from atlaskit.models.serving.lock import NotInstalled, install_locked, locked
-from atlaskit.models.serving.progress import Progress
+from atlaskit.models.serving.lock import NotInstalled, Progress, install_locked, locked
 
 
 def wheel(index: Path, name: str, version: str, code: str = "", more: dict[str, str] | None = None) -> str:

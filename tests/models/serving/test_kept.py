@@ -19,11 +19,10 @@ from support.parallel import wait_until
 from support.servers import HELLO, is_alive, model_folder, pids, wait_until_gone
 
 from atlaskit.__main__ import main
-from atlaskit.models.errors import ServerError
-from atlaskit.models.named import as_model
-from atlaskit.models.serving import kept
-from atlaskit.models.serving.server import Server, serve
-from atlaskit.models.serving.weights import served_name
+from atlaskit.models.names import served_name
+from atlaskit.models.protocol import ServerError
+from atlaskit.models.serving import process
+from atlaskit.models.serving.server import Server, as_model, serve
 from atlasworld import World
 
 
@@ -76,7 +75,7 @@ def test_the_next_question_is_answered_by_the_server_of_the_last_one(
     stop = subprocess.run(shlex.split(said[1]), **given)  # type: ignore[call-overload]
     assert stop.stdout == f"The server of {name} at {url_of(second.stderr)} has stopped.\n"
     wait_until_gone(model)
-    assert not any(kept.all_kept()) and not any(tmp_path.glob("**/server.log"))
+    assert not any(process.all_kept()) and not any(tmp_path.glob("**/server.log"))
     cached = subprocess.run(asking(model, "What is red?"), **given)  # type: ignore[call-overload]
     assert cached.returncode == 0 and "paid now  0 calls" in cached.stdout
     assert "stays" not in cached.stderr and pids(model) == before, "what is cached starts nothing"
@@ -93,7 +92,7 @@ def test_a_server_that_is_used_stays_and_an_idle_one_leaves_nothing(
     tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
     """By whatever client, since the server itself counts. A question may take hours."""
-    monkeypatch.setattr(kept, "IDLE_S", 0.5)
+    monkeypatch.setattr(process, "IDLE_S", 0.5)
     model = model_folder(tmp_path)
     (model / ".open").touch()
     server = keeper(model, stub)
@@ -104,12 +103,12 @@ def test_a_server_that_is_used_stays_and_an_idle_one_leaves_nothing(
         (model / ".open").unlink()
     for _ in range(6):
         wait_for_readings(model, 2)
-        assert any(kept.all_kept()) and all(map(is_alive, pids(model)))
+        assert any(process.all_kept()) and all(map(is_alive, pids(model)))
         if by == "requests":
             vlm.complete(HELLO)
     (model / ".open").unlink(missing_ok=True)
     wait_until_gone(model)
-    assert kept.find(vlm.name) is None
+    assert process.find_kept(vlm.name) is None
     wait_until(lambda: not any(tmp_path.glob("**/server.log")))
 
 
@@ -133,7 +132,7 @@ def test_two_commands_at_a_time_start_one_server(tmp_path: Path, stub: Path) -> 
     assert [process.returncode for process in both] == [0, 0], told
     assert len({stdout for stdout, _ in told}) == 1
     assert sorted("starting vLLM" in stderr for _, stderr in told) == [False, True]
-    assert kept.find(served_name(str(model))) is not None
+    assert process.find_kept(served_name(str(model))) is not None
     assert main(["serve", "--stop"]) == 0
     wait_until_gone(model)
 
@@ -159,27 +158,27 @@ def test_another_process_that_looks_so_is_no_server(
     server = keeper(model_folder(tmp_path), stub)
     name = server.start().name
     found = server.kept
-    assert found is not None and kept.find(name) == found
-    told = kept.told_of("m", "m", "http://127.0.0.1:9/v1", Path("log"))
+    assert found is not None and process.find_kept(name) == found
+    told = process.told_of("m", "m", "http://127.0.0.1:9/v1", Path("log"))
     for words in ("7", "[]", "{}", "{", told.replace("idle_s", "idle"), told):
         command = [sys.executable, "-I", "-c", "input()", words]
         with subprocess.Popen(command, stdin=subprocess.PIPE) as bystander:
-            assert list(kept.all_kept()) == [found], words
+            assert list(process.all_kept()) == [found], words
             bystander.communicate(b"\n")
     with monkeypatch.context() as patch:
         patch.setattr(os, "getuid", lambda: 12345)
-        assert kept.find(name) is None
+        assert process.find_kept(name) is None
     with monkeypatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path / "another"))
-        assert kept.find(name) is None
+        assert process.find_kept(name) is None
     found.stop()
-    assert kept.find(name) is None and not found.is_alive
+    assert process.find_kept(name) is None and not found.is_alive
 
 
 def test_a_server_that_hangs_is_an_error_with_the_way_out(
     tmp_path: Path, stub: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "HANGS_S", 0.0)
+    monkeypatch.setattr(process, "HANGS_S", 0.0)
     model = model_folder(tmp_path)
     keeper(model, stub).start()
     os.kill(pids(model)[0], signal.SIGSTOP)
@@ -213,7 +212,7 @@ def test_an_idle_server_makes_room_on_a_gpu(tmp_path: Path, stub: Path, monkeypa
     (busy / ".open").touch()
     for model in (idle, busy):
         keeper(model, stub).start()
-    monkeypatch.setattr("atlaskit.models.serving.install.fitting_build", lambda: "serve-gpu")
+    monkeypatch.setattr("atlaskit.models.serving.server.fitting_build", lambda: "serve-gpu")
     with serve(third, python=stub):
         assert not any(map(is_alive, pids(idle))) and all(map(is_alive, pids(busy)))
     (busy / ".open").unlink()

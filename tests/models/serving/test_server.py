@@ -23,11 +23,11 @@ from support.servers import HELLO, is_alive, model_folder, pids, wait_until_gone
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError, Unrecorded
 from atlaskit.models import protocol
-from atlaskit.models.errors import ModelError, ServerError
+from atlaskit.models.names import served_name
+from atlaskit.models.protocol import ModelError, ServerError
 from atlaskit.models.serving import install, supervisor
 from atlaskit.models.serving.process import free_port, served_models
 from atlaskit.models.serving.server import serve
-from atlaskit.models.serving.weights import served_name
 from atlaskit.runs.events import Event
 from atlasworld import World
 from atlasworld.nano.model import PRESET

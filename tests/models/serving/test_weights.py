@@ -14,13 +14,15 @@ from support.paths import ROOT
 from support.servers import model_folder
 
 from atlaskit.__main__ import main
-from atlaskit.environment.tiles import Look
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.atlas import Atlas
+from atlaskit.environment.tiles import sheet_size
 from atlaskit.errors import InputError
-from atlaskit.models.presets import preset_for
-from atlaskit.models.serving.plan import GRIDS, WORDS, Sizes, _planned, best_of_cards, plan, published, sizes_of
+from atlaskit.models.names import preset_for, served_name
+from atlaskit.models.serving.plan import WORDS, best_of_cards, plan, published, sizes_of
 from atlaskit.models.serving.process import failure_reason
 from atlaskit.models.serving.server import serve
-from atlaskit.models.serving.weights import served_name
+from atlasworld import World
 from atlasworld.nano.model import PRESET, WEIGHTS
 
 
@@ -91,26 +93,26 @@ def test_the_reason_of_a_failure_is_the_most_specific_error(log: str) -> None:
     assert failure_reason(log) == REASONS[log]
 
 
-PARAMETERS = {
-    "Qwen/Qwen3-VL-2B-Instruct": 2.13e9,
-    "Qwen/Qwen3-VL-4B-Instruct": 4.44e9,
-    "Qwen/Qwen3-VL-8B-Instruct": 8.77e9,
-    "Qwen/Qwen3.6-27B": 27.4e9,
-    "Qwen/Qwen3.8-27B": 27.4e9,
-    "Qwen/Qwen3-VL-30B-A3B-Instruct": 31.1e9,
-    "Qwen/Qwen3.6-35B-A3B": 35.1e9,
-    "Qwen/Qwen3.5-35B-A3B": 35.1e9,
-}
-"""Parameters of the published weights; from Qwen3.5 on, without what predicts further tokens."""
-
-
-@pytest.mark.parametrize("name", published())
-def test_the_parameters_follow_from_the_configuration(name: str) -> None:
-    assert sizes_of(published()[name], name).parameters == pytest.approx(PARAMETERS[name], rel=0.005)
+def test_weights_are_what_their_files_take(tmp_path: Path) -> None:
+    config = dict(published()["Qwen/Qwen3-VL-2B-Instruct"])
+    folder = tmp_path / "Qwen3-VL-of-mine"
+    folder.mkdir()
+    (folder / "config.json").write_text(json.dumps(config))
+    with pytest.raises(InputError, match="no weights"):
+        sizes_of(str(folder))
+    for number, size in enumerate((3_000_000, 1_000_000)):
+        (folder / f"model-{number}.safetensors").write_bytes(bytes(size))
+    assert sizes_of(str(folder)).weights == 4_000_000
+    assert plan(str(folder), 24, sheet_size).arguments == ("--max-model-len", "74752")
+    (folder / "config.json").write_text(json.dumps({**config, "quantization_config": {"quant_method": "fp8"}}))
+    with (folder / "model-0.safetensors").open("r+b") as file:
+        file.truncate(9 * 2**30)  # leaves room for one conversation only if it is halved
+    with pytest.raises(InputError, match=r"its weights alone are 9.0 GB\."):
+        plan(str(folder), 12, sheet_size)
 
 
 def test_sixteen_images_of_an_8b_are_eight_and_a_half_gb() -> None:
-    sizes = sizes_of(published()["Qwen/Qwen3-VL-8B-Instruct"])
+    sizes = sizes_of("Qwen/Qwen3-VL-8B-Instruct")
     assert 16 * 3600 * sizes.cache_per_token == pytest.approx(8.5e9, rel=0.01)
 
 
@@ -119,7 +121,7 @@ def test_a_larger_card_never_does_less(name: str) -> None:
     before = (0, 0)
     for gb in range(8, 160, 4):
         try:
-            found = plan(name, gb)
+            found = plan(name, gb, sheet_size)
         except InputError as error:
             assert before == (0, 0) and "does not fit" in str(error)
             continue
@@ -129,20 +131,21 @@ def test_a_larger_card_never_does_less(name: str) -> None:
 
 
 def test_a_card_that_is_too_small_gets_a_smaller_grid_then_another_model() -> None:
-    small = plan("Qwen/Qwen3-VL-4B-Instruct", 12)
+    small = plan("Qwen/Qwen3-VL-4B-Instruct", 12, sheet_size)
     assert small.is_fp8 and small.k * small.cell < 8 * 320 and small.conversations >= 1
     with pytest.raises(InputError, match="Serve Qwen/Qwen3-VL-2B-Instruct"):
-        plan("Qwen/Qwen3-VL-30B-A3B-Instruct", 12)
-    assert [each.gb for each in best_of_cards()] == [141, 80, 48, 24, 12]
+        plan("Qwen/Qwen3-VL-30B-A3B-Instruct", 12, sheet_size)
+    assert [each.gb for each in best_of_cards(sheet_size)] == [141, 80, 48, 24, 12]
 
 
 def test_the_papers_model_fits_one_card_of_80_gb_in_8_bits() -> None:
-    found = plan("Qwen/Qwen3.5-35B-A3B", 80)
+    found = plan("Qwen/Qwen3.5-35B-A3B", 80, sheet_size)
     assert found.is_fp8 and found.arguments == ("--max-model-len", "74752", "--quantization", "fp8")
 
 
 def test_a_plan_of_a_folder_starts_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "config.json").write_text(json.dumps(published()["Qwen/Qwen3-VL-2B-Instruct"]))
+    (tmp_path / "model.safetensors").write_bytes(b"weights")
     assert main(["serve", str(tmp_path), "--plan", "24"]) == 0
     assert "--max-model-len 74752" in capsys.readouterr().out
     (tmp_path / "config.json").write_text("{}")
@@ -150,12 +153,12 @@ def test_a_plan_of_a_folder_starts_nothing(tmp_path: Path, capsys: pytest.Captur
     assert "lacks" in capsys.readouterr().err
 
 
-def test_a_plan_has_room_for_the_sheets_that_are_sent() -> None:
+def test_a_plan_has_room_for_the_sheets_that_are_sent(world: World, cache: Cache) -> None:
     """16 of the size that the environment draws, with strips and gutters, and the words."""
-    for k, cell in GRIDS:
-        width, height = Look(cell, "native", ruled=True).cell_size((1600, 900), k, k)
-        sheet = math.ceil(k * width / 32) * math.ceil(k * height / 32)
-        assert _planned("any", Sizes(10**9, 10**5, 0, 10**6, 32), 141, k, cell).context == 16 * sheet + WORDS
+    found = plan("Qwen/Qwen3-VL-8B-Instruct", 80, sheet_size)
+    atlas = Atlas(world.drawn, k=found.k, cell=found.cell, fit="native", ruled=True, cache=cache)
+    width, height = atlas.reset().view.size
+    assert found.context == 16 * math.ceil(width / 32) * math.ceil(height / 32) + WORDS
 
 
 def test_the_pages_show_the_plan() -> None:

@@ -7,12 +7,15 @@ import re
 import threading
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import av
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 from support.asking import ask
 from support.media import SIZE, frame_number, make_video
@@ -22,7 +25,7 @@ from support.widget_pages import FakePage
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
-from atlaskit.cli.words import seconds_of
+from atlaskit.cli.outputs import seconds_of
 from atlaskit.environment.actions import Action, Expand, Investigate, Zoom
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
@@ -33,6 +36,7 @@ from atlaskit.runs.result import Result
 from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 from atlaskit.viz.widgets import GridExplorer, bridge
+from atlaskit.viz.widgets.explorer.describe import MARKS, lane
 from atlasworld import Oracle, World
 
 ROOT: dict[str, Any] = {"path": [], "look": "grid", "cell": None}
@@ -256,8 +260,77 @@ def test_the_ruler_shows_the_frame_below_the_pointer(numbered: ak.Video, cache: 
     assert page.widget._glance_jobs.wait(60)
     message, (jpeg,) = page.sent[-1]
     picture = Image.open(io.BytesIO(jpeg))
-    assert message == {"is": "glance", "time_s": 2.03} and picture.size == (240, 135)
+    assert message == {"is": "glance", "time_s": 2.03, "place": "ruler"} and picture.size == (240, 135)
     assert frame_number(np.asarray(picture.resize(SIZE))) == int(2.03 * FPS)
+
+
+def test_the_frame_of_a_cell_is_no_larger_than_it_is(cache: Cache) -> None:
+    page = FakePage(GridExplorer(Flat((320, 180)), cache=cache))
+    for side, size in ((160, (160, 90)), (5_000, (320, 180)), ("x", (240, 135))):
+        message, (jpeg,) = page.ask(want="peek", time_s=2.03, side=side)
+        assert message["place"] == "cell" and Image.open(io.BytesIO(jpeg)).size == size
+
+
+def test_an_address_leads_to_where_it_was_copied(world: World, shared_cache: Cache) -> None:
+    page = explore(world.drawn, shared_cache)
+    for path in ((), (5,), (5, 2)):
+        there = page.go(*path)
+        time_s = there["cells"][3]["time_s"]
+        sent, _ = page.ask(want="address", t=time_s, depth=len(path), look="grid")
+        assert sent["place"] == there["place"]
+    for look in ("before", "after", "frame"):
+        sent, _ = page.ask(want="address", t=time_s, depth=2, look=look)
+        assert (sent["place"]["path"], sent["place"]["look"], sent["place"]["cell"]) == ([5, 2], look, 3)
+    assert page.ask(want="address", t=1e9, depth=0)[0]["place"]["path"] == [], "of a longer film: its end"
+    for wrong in ({"t": "x", "depth": 0}, {"t": 1, "depth": None}, {"t": float("nan"), "depth": 1}):
+        assert page.ask(want="address", **wrong)[0]["is"] == "picture"
+    assert page.ask(want="address", t=5, depth=1, look="elsewhere")[0]["is"] == "trouble"
+
+
+def test_other_cells_show_the_same_stretch(world: World, shared_cache: Cache) -> None:
+    page = FakePage(GridExplorer(world.drawn, cell=32, cache=shared_cache))
+    before = page.go(12)
+    after, _ = page.ask(want="look", k=4)
+    assert (after["looks"], after["k"]) == ({"k": 4, "pick": "keyframe"}, 4)
+    middle_s = sum(before["span_s"]) / 2
+    assert after["span_s"][0] <= middle_s < after["span_s"][1]
+    assert after["span_s"][1] - after["span_s"][0] in (37.5, 2.34375), "the nearest length of grids of 4×4 cells"
+    sent, _ = page.ask(want="look", pick="midpoint")
+    assert sent["looks"] == {"k": 4, "pick": "midpoint"} and sent["place"] == after["place"]
+    first = sent["cells"][0]["time_s"]
+    assert first == pytest.approx(sent["span_s"][0] + (sent["span_s"][1] - sent["span_s"][0]) / 32)
+    for wrong in ({"k": 1_000}, {"k": [4]}, {"pick": "none"}, {"k": True}):
+        assert page.ask(want="look", **wrong)[0]["looks"] == {"k": 4, "pick": "midpoint"}
+    run = explore(world.drawn, shared_cache, max_depth=1)
+    run.go(5)
+    assert run.ask(want="look", k=16)[0]["looks"]["k"] == 16, "also where depth is that of a run"
+
+
+def test_shots_take_the_place_of_keyframes_unless_something_else_was_chosen(cache: Cache) -> None:
+    page = FakePage(GridExplorer(Flat(), k=4, cell=32, cache=cache))
+    assert page.go()["looks"]["pick"] == "keyframe"
+    page.request(want="shots")
+    shown = page.go()
+    assert shown["looks"]["pick"] == "shots" and all("cuts" in cell for cell in shown["cells"])
+    assert page.request(want="shots") == [], "once"
+    chosen = FakePage(GridExplorer(Flat(), k=4, cell=32, cache=cache))
+    chosen.request(want="look", pick="midpoint")
+    assert chosen.request(want="shots") == [] and chosen.go()["looks"]["pick"] == "midpoint"
+    given = FakePage(GridExplorer(Flat(), k=4, cell=32, sampling="keyframe", cache=cache))
+    assert given.request(want="shots") == []
+
+
+def test_the_ruler_tells_what_was_seen_how_finely_and_leads_there(answered: Result, shared_cache: Cache) -> None:
+    page = FakePage(GridExplorer(answered.sheet.video, result=answered, cache=shared_cache))
+    seen = page.go()["ruler"]["seen"]
+    assert seen["words"] == f"Seen: {answered.coverage}." and seen["spans"]
+    assert all(0 <= start < end <= 1 and 0.3 <= shade <= 1 for start, end, shade in seen["spans"])
+    start_s, end_s, step_s = min(answered.coverage.seen.parts, key=lambda part: part[2])
+    shown, _ = page.ask(want="seen", time_s=(start_s + end_s) / 2)
+    span_s = shown["span_s"][1] - shown["span_s"][0]
+    assert shown["span_s"][0] <= (start_s + end_s) / 2 < shown["span_s"][1]
+    assert span_s / page.widget.atlas.root.size == pytest.approx(step_s, rel=9), "the nearest grain that there is"
+    assert explore(answered.sheet.video, shared_cache).go()["ruler"]["seen"] is None
 
 
 def test_no_saved_clip_is_lost_to_the_next_one(cache: Cache) -> None:
@@ -346,3 +419,21 @@ def test_no_message_of_a_page_harms_anything(world: World, shared_cache: Cache, 
         assert replies[-1]["is"] == "trouble" and replies[-1]["words"].startswith("This cannot be shown: ")
     assert all(reply.get("is") != "picture" or reply["place"]["path"] == [5] for reply in replies), "the location stays"
     assert page.ask(want="here")[0]["place"]["path"] == [5]
+
+
+DURATION_S = 36_000.0
+SECONDS = st.floats(0, DURATION_S, allow_nan=False)
+
+
+@given(st.lists(st.tuples(SECONDS, SECONDS).map(lambda pair: (min(pair), max(pair))), max_size=30))
+def test_a_lane_has_the_parts_that_spans_overlap_and_no_others(spans_s: list[tuple[float, float]]) -> None:
+    parts = lane(spans_s, DURATION_S)
+    assert all(end < start for (_, end), (start, _) in pairwise(parts))
+    wide, near = [(start / DURATION_S, end / DURATION_S) for start, end in spans_s], 1 / MARKS + 1e-9
+    for start, end in wide:
+        middle = (start + end) / 2
+        assert any(low - 1e-9 <= middle <= high + 1e-9 for low, high in parts)
+    for low, high in parts:
+        assert 0 <= low < high <= 1
+        for tick in range(round(low * MARKS), round(high * MARKS)):
+            assert any(start - near < (tick + 0.5) / MARKS < end + near for start, end in wide)

@@ -15,13 +15,12 @@ from support.widget_pages import FakePage
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
-from atlaskit.models.errors import ModelError
-from atlaskit.models.protocol import CallControl, Reply, Request, Usage
+from atlaskit.models.protocol import CallControl, ModelError, Reply, Request, Usage
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video
-from atlaskit.viz.live import thread
+from atlaskit.viz import live
 from atlaskit.viz.widgets import GridExplorer
-from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
+from atlaskit.viz.widgets.explorer.asking import AskPanel
 from atlasworld import Oracle, World
 
 
@@ -64,8 +63,8 @@ def spoken(*texts: str) -> Video:
 @pytest.fixture
 def draws_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs are drawn after each event, not a few times a second."""
-    monkeypatch.setattr(thread, "FIRST_S", 0.0)
-    monkeypatch.setattr(thread, "INTERVAL_S", 0.0)
+    monkeypatch.setattr(live, "FIRST_S", 0.0)
+    monkeypatch.setattr(live, "INTERVAL_S", 0.0)
 
 
 # --- search

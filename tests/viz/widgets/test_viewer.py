@@ -26,7 +26,7 @@ from atlaskit.runs.trace import Trace
 from atlaskit.viz import walk
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, shrink_jpeg
 from atlaskit.viz.widgets import RunTable, TraceViewer
-from atlaskit.viz.widgets.channel import MAX_RUNS
+from atlaskit.viz.widgets.viewer import MAX_RUNS
 from atlasworld import Oracle, World
 
 

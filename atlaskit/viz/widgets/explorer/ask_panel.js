@@ -8,7 +8,7 @@ class AskPanel {
     this.state = { phase: "idle" };
     this.buildDraft();
     this.buildRun();
-    this.box = element("details", { class: "panel ask" }, element("summary", {}, "Ask about this region (Q)"),
+    this.box = element("details", { class: "panel ask", name: PANELS }, element("summary", {}, "Ask about this region (Q)"),
       ...this.draftParts, this.run);
     this.steps = element("div", { class: "atlaskit-steps" }); // outside of the explorer, whose style and keys it has not
     this.box.addEventListener("toggle", () => {

@@ -1,22 +1,34 @@
-"""`describe` and `Marks`: what the explorer's page shows beside the image of a location, as plain
-JSON.
+"""What the explorer's page shows beside the image of a location, as plain JSON, and its files.
+
+describe, Marks                         cells, breadcrumbs, ruler, and what a run knows of them
+lane                                    where lines or notes lie, for a lane of the ruler
+png_of, file_name, unreadable_note      what is shown as a file
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import io
+import math
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Cell, Grid, clock, stamp
+from atlaskit.environment.grid import Cell, Grid, clock, listed, stamp
+from atlaskit.environment.image import note_in
 from atlaskit.environment.memory import DeadZones, Scratchpad
-from atlaskit.environment.render import View
+from atlaskit.environment.render import View, with_look
+from atlaskit.runs.coverage import Coverage
 from atlaskit.runs.narrate import span_text
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.html.reprs.images import view_caption
+from atlaskit.viz.html.reprs import view_caption
+from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_number
 
 MAX_SUBTITLE_CHARS = 240
@@ -27,10 +39,16 @@ MAX_MARKS = 400
 
 @dataclass(frozen=True)
 class Marks:
-    """What a run knows of a video, to mark it on cells: its evidence and its dead zones."""
+    """What a run knows of a video, to mark it on cells: evidence, dead zones, what was seen."""
 
     evidence: Scratchpad = Scratchpad()
     dead_zones: DeadZones = DeadZones()
+    coverage: Coverage | None = None
+
+    @classmethod
+    def of(cls, run: RunSource) -> Marks:
+        """Return what a run knows, also one that goes on."""
+        return cls(run.evidence, run.memory.dead_zones, run.coverage)
 
     def of_cell(self, cell: Cell) -> dict[str, Any]:
         """Return the labels of the evidence in a cell, and the share of the cell in dead zones."""
@@ -56,6 +74,7 @@ def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
         "resolution": f"Δt {grid.resolution_s:,.3g} s",
         "size": list(picture.size),
         "k": grid.k if isinstance(picture, View) else 0,
+        "looks": {"k": atlas.k, "pick": atlas.sampling},
         "cells": _cells(atlas, shown, marks),
         "about": about,
         "span_s": list(shown.span_s),
@@ -80,10 +99,12 @@ def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
     if not isinstance(picture, View):
         return []
     legal = set(shown.observation.legal["expand"]) if shown.location.look == "grid" else set()
-    return [
-        {**_cell(atlas, cell, marks), "at": stamp(time_s), "time_s": time_s, "opens": cell.index in legal}
-        for cell, time_s in zip(picture.cells, picture.moments, strict=True)
-    ]
+    hidden = picture.hidden_cuts
+    cells = []
+    for cell, time_s in zip(picture.cells, picture.moments, strict=True):
+        own = {"at": stamp(time_s), "time_s": time_s, "opens": cell.index in legal}
+        cells.append({**_cell(atlas, cell, marks), **own, "cuts": len(hidden.get(cell.index, ()))})
+    return cells
 
 
 def _cell(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
@@ -125,8 +146,75 @@ def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
         "words": f"{words} of {clock(duration_s)}",
         "dead": [_shares(zone, duration_s) for zone in marks.dead_zones.intervals[:MAX_MARKS]],
         "found": [[item.timestamp_s / duration_s, plain_text(item.label, 8)] for item in evidence],
+        "seen": None if marks.coverage is None else _seen(marks.coverage, duration_s),
     }
+
+
+def _seen(coverage: Coverage, duration_s: float) -> dict[str, Any]:
+    """Return how finely each part was seen: as shares with a shade, the finest 1, and in words."""
+    parts = coverage.seen.parts[:MAX_MARKS]
+    steps_s = [step_s for _, _, step_s in parts if step_s > 0]
+    finest, spread = math.log(min(steps_s, default=1.0)), len(set(steps_s)) > 1
+    most = math.log(max(steps_s, default=1.0)) - finest
+    spans = []
+    for start_s, end_s, step_s in parts:
+        shade = 1 - 0.7 * (math.log(step_s) - finest) / most if spread and step_s > 0 else 1
+        spans.append([*_shares((start_s, end_s), duration_s), round(shade, 2)])
+    return {"spans": spans, "words": plain_text(f"Seen: {coverage}.", 400)}
 
 
 def _shares(span: Sequence[float], duration_s: float) -> list[float]:
     return [min(1.0, max(0.0, time_s / duration_s)) for time_s in span]
+
+
+MARKS = 400
+"""Equal parts of the video that a lane tells apart: more would share pixels."""
+
+
+def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[float]]:
+    """Return the parts of a video that some intervals overlap, as shares of its duration, in order.
+
+    Args:
+        spans_s: Start and end of each interval in seconds, in any order.
+        duration_s: Length of the video in seconds.
+    """
+    spans = np.array(list(spans_s), float).reshape(-1, 2) / duration_s * MARKS
+    first = np.clip(spans[:, 0].astype(int), 0, MARKS - 1)
+    last = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
+    steps = np.bincount(first, minlength=MARKS + 1) - np.bincount(last, minlength=MARKS + 1)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], np.cumsum(steps) > 0])))  # the last step ends all intervals
+    return [[int(start) / MARKS, int(end) / MARKS] for start, end in edges.reshape(-1, 2)]
+
+
+MAX_NAME = 60
+"""Characters of the video's name in that of a file."""
+
+
+def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
+    """Return what is shown as PNG bytes, and a file name.
+
+    A frame is decoded again, since its cached image is a JPEG: the PNG has the very pixels.
+
+    Raises:
+        FrameError: The frame cannot be decoded.
+    """
+    if isinstance(shown.picture, View):  # a file has no page around it that tells the times
+        return with_look(shown.picture, labels="time").png(), file_name(atlas.video, shown.span_s, "png")
+    assert shown.time_s is not None
+    part, local_s = atlas.video.locate(shown.time_s)
+    buffer = io.BytesIO()
+    part.frame(local_s).save(buffer, "PNG")
+    return buffer.getvalue(), file_name(atlas.video, (shown.time_s,), "png")
+
+
+def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
+    """Return a name for a file about a video, with a word or with times in seconds."""
+    stem = re.sub(r"[^\w.-]+", "-", video.name.rsplit(".", 1)[0], flags=re.ASCII).strip("-.")[:MAX_NAME]
+    words = about if isinstance(about, str) else " to ".join(stamp(time_s).replace(":", "-") for time_s in about)
+    return f"{stem or 'video'} {words}.{suffix}"
+
+
+def unreadable_note(jpeg: bytes) -> str:
+    """Return a sentence that names the cells that could not be decoded; empty if all could."""
+    cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
+    return f"Cells that cannot be decoded are hatched: {listed(cells)}." if isinstance(cells, list) and cells else ""

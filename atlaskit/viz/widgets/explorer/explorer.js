@@ -1,31 +1,36 @@
-// The page of the explorer. It requests locations from the kernel, and shows their images.
+// The page of the explorer. It requests locations from the kernel, and shows their images: a bar, the grid with a side
+// panel, and the ruler. Alone in a browser it fills the window, and the address tells where one is.
 const REPLY_MS = 4000; // until the page reports that the kernel has not replied
 const NO_KERNEL = "The kernel has stopped. The interactive widgets need a running kernel: run this cell again.";
 const BUSY = "The kernel is busy and has not replied yet: another cell may be running. It replies while a cell runs " +
   "if JupyterLab is 4.4 or newer and ipykernel 7 or newer; otherwise when that cell has ended.";
 const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
+const PEEK_MS = 80; // on a cell, until its frame is shown in the side panel
 const SHARPER = 1.1; // how many times wider the page must be than when its picture was requested, to request it again
 const RESIZED_MS = 250; // after the last change of the width, until a sharper picture is requested
+const WHEEL_MS = 350; // between two turns of the wheel that open a cell or lead back
+const NARROW_PX = 560; // a page of less has grids of four columns
+const OFFERED_K = [4, 6, 8, 12, 16];
+const PICKS = { shots: "shots", midpoint: "midpoints", keyframe: "keyframes" };
+const PANELS = `explorer-${crypto.getRandomValues(new Uint32Array(1))[0]}`; // of panels with one name, one is open
 
 class Explorer {
   constructor(model, el) {
-    this.model = model;
-    this.shown = null; // what the kernel sent last
-    this.focus = 0; // the cell that has the focus
-    this.received = 0; // number of images so far: an older one never replaces a newer one
-    this.showStatic = () => {};
-    this.build(el);
+    Object.assign(this, { model, el, shown: null, focus: 0, received: 0, cut: [null, null], showStatic: () => {} });
+    this.isApp = Boolean(model.isPage);
+    this.build();
     this.listen();
   }
 
-  build(el) {
+  build() {
     this.crumbs = element("ol");
     this.picture = element("img", { alt: "" });
     this.cells = element("div", { class: "cells", role: "grid", "aria-label": "cells" });
+    this.sheet = element("div", { class: "sheet" }, this.picture, this.cells);
     this.clip = new ClipPlayer(() => this.focusStage());
-    this.stage = element("div", { class: "stage", tabindex: -1 }, this.picture, this.cells, this.clip.box);
+    this.stage = element("div", { class: "stage", tabindex: -1 }, this.sheet, this.clip.box);
     this.ruler = new Ruler((seconds) => this.goToTime(seconds), (seconds) => this.send({ want: "glance", time_s: seconds }));
-    this.time = new TimeField((text) => this.goToTyped(text));
+    this.peek = element("img", { class: "peek", alt: "", hidden: true });
     this.caption = element("p", { class: "caption", "aria-live": "polite" });
     this.status = element("p", { class: "status" });
     this.notice = element("p", { class: "notice", role: "status" });
@@ -33,48 +38,52 @@ class Explorer {
     this.panels = [new SearchPanel(this), new NotesPanel(this), new AskPanel(this)];
     this.actions = this.makeActions(...this.panels);
     this.help = keysPanel(this.actions);
+    const buttons = (...keys) => element("div", { class: "controls" }, ...keys.map((key) => this.buttonOf(key)));
+    const side = element("div", { class: "side" }, this.trouble, this.peek, this.status,
+      buttons("f", "b", "a", "p", "d", "c", "s", "w", "i", "o"), this.notice, this.caption,
+      ...this.panels.map((panel) => panel.box), this.help);
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
       "data-lm-suppress-shortcuts": "true", hidden: true },
-      element("nav", { "aria-label": "breadcrumbs" }, this.crumbs), this.controls(), this.ruler.box, this.stage,
-      this.status, this.trouble, this.notice, this.caption, ...this.panels.map((panel) => panel.box), this.help);
-    this.el = el;
-    el.append(this.root);
+      this.bar(), element("div", { class: "work" }, this.stage, side), this.ruler.box);
+    this.el.append(this.root);
   }
 
-  // What single keys do, and those buttons that do the same.
+  bar() {
+    this.facts = element("span", { class: "facts" });
+    this.pick = chooser("cells show", [], (pick) => this.request({ want: "look", pick }));
+    this.k = chooser("K", OFFERED_K.map((k) => [k, k]), (k) => this.request({ want: "look", k: Number(k) }));
+    return element("div", { class: "bar controls" }, this.buttonOf("Backspace"),
+      element("nav", { "aria-label": "breadcrumbs" }, this.crumbs), this.facts, this.pick.box, this.k.box, this.buttonOf("m"), this.buttonOf("?"));
+  }
+
+  // What single keys do; those with an icon have a button.
   makeActions(search, notes, ask) {
     const actions = [
-      ["Backspace", "go back, as Escape does", () => this.goBack(), "← back"],
-      ["b", "show the time just before the cell", () => this.look("before"), "time before"],
-      ["a", "show the time just after the cell", () => this.look("after"), "time after"],
-      ["f", "show the cell's frame at full resolution", () => this.look("frame"), "full frame"],
-      ["p", "play a clip of the cell; Escape closes it", () => this.orderClip("webm", "Making a clip…"), "play clip"],
-      ["d", "save a clip of the cell as a film", () => this.orderClip("mp4", "Making a film…"), "save clip"],
-      ["c", "copy the time", () => this.copyTime(), "copy time"],
-      ["s", "save the picture as PNG; with Shift, the cell's frame", (isShifted) => this.save(isShifted), "save sheet"],
-      ["m", "show or hide times and marks", () => this.toggleMarks(), "marks"],
-      ["t", "go to a time that you type: 65, 1:05, 1:02:03.5 or 1m5s", () => this.time.focus()],
+      ["Backspace", "go back, as Escape does", () => this.goBack(), "back", "back"],
+      ["f", "show the cell's frame at full resolution", () => this.look("frame"), "full frame", "frame"],
+      ["b", "show the time just before the cell", () => this.look("before"), "time before", "before"],
+      ["a", "show the time just after the cell", () => this.look("after"), "time after", "after"],
+      ["p", "play a clip of the cell, or from the in to the out point; Escape closes it", () => this.orderClip("webm", "Making a clip…"), "play clip", "play"],
+      ["d", "save such a clip as a film", () => this.orderClip("mp4", "Making a film…"), "save clip", "film"],
+      ["c", "copy the time", () => this.copyTime(), "copy time", "copy"],
+      ["s", "save the picture as PNG; with Shift, the cell's frame", (isShifted) => this.save(isShifted), "save picture", "save"],
+      ["w", "write a note about the cell, or from the in to the out point", () => notes.open(), "note", "note"],
+      ["i", "set the in point where the cell begins", () => this.setCut(0), "in point", "in"],
+      ["o", "set the out point where the cell ends", () => this.setCut(1), "out point", "out"],
+      ["x", "forget the in and the out point", () => this.setCut(null)],
+      ["m", "show or hide times and marks", () => this.toggleMarks(), "marks", "marks"],
       ["/", "search words in the subtitles", () => search.open()],
+      ["t", "go to a time that you type: 65, 1:05, 1:02:03.5 or 1m5s", () => search.open()],
       ["n", "go to the next line that was found; with Shift, to the one before", (isShifted) => search.step(isShifted ? -1 : 1)],
-      ["w", "write a note about the cell", () => notes.open(this.focus)],
       ["q", "ask a question about the shown region", () => ask.open()],
-      ["?", "show or hide this list", () => this.toggleHelp()],
+      ["?", "show or hide this list", () => { this.help.open = !this.help.open; }, "keys", "help"],
     ];
-    return actions.map(([key, words, act, label]) => ({ key, words, act,
-      button: label && button(label, { "aria-keyshortcuts": key, title: words }, () => act(false)) }));
+    return actions.map(([key, words, act, name, icon]) => ({ key, words, act,
+      button: icon && iconButton(icon, name, key, words, () => act(false)) }));
   }
 
   buttonOf(key) {
-    return this.actions.find((action) => action.key === key).button;
-  }
-
-  controls() {
-    const frame = button("save frame", { "aria-keyshortcuts": "Shift+s" }, () => this.save(true));
-    this.facts = element("span", { class: "facts" });
-    const made = element("div", { class: "controls" }, ...this.actions.map((action) => action.button).filter(Boolean),
-      this.time.box, this.facts);
-    this.buttonOf("s").after(frame);
-    return made;
+    return this.actions?.find((action) => action.key === key).button;
   }
 
   listen() {
@@ -86,15 +95,17 @@ class Explorer {
     this.cells.addEventListener("pointerover", (event) => this.onRest(event));
     this.cells.addEventListener("focusin", (event) => this.onFocus(event));
     this.cells.addEventListener("pointerleave", () => this.describe(this.focus));
+    this.root.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    this.onPop = () => this.request(this.addressed() ?? { want: "show", place: { path: [], look: "grid", cell: null } });
+    if (this.isApp) addEventListener("popstate", this.onPop);
   }
 
   close() {
     this.endListening();
     this.sizes.disconnect();
-    clearTimeout(this.sizeTimer);
-    clearTimeout(this.replyTimer);
-    clearTimeout(this.aheadTimer);
-    URL.revokeObjectURL(this.picture.src);
+    removeEventListener("popstate", this.onPop);
+    for (const timer of [this.sizeTimer, this.replyTimer, this.aheadTimer, this.peekTimer]) clearTimeout(timer);
+    for (const image of [this.picture, this.peek]) URL.revokeObjectURL(image.src);
     this.clip.release();
     for (const panel of this.panels) panel.close();
     this.showStatic();
@@ -102,8 +113,8 @@ class Explorer {
 
   // Device pixels across the picture: the kernel draws it as sharp as the screen is.
   get pixels() {
-    const most = parseFloat(getComputedStyle(this.root).maxWidth) || Infinity;
-    return Math.round(devicePixelRatio * (this.stage.clientWidth || Math.min(this.el.clientWidth, most)));
+    const { clientWidth: width, clientHeight: height } = this.stage, [w, h] = this.shown?.size ?? [16, 9];
+    return Math.round(devicePixelRatio * (width ? Math.min(width, (height * w) / h) : Math.min(this.el.clientWidth, innerWidth)));
   }
 
   // Requests the first picture once the page has a width, and a sharper one when the page has grown.
@@ -112,10 +123,28 @@ class Explorer {
     if (!this.el.clientWidth || this.hasStopped) return;
     const isFirst = !this.isSized;
     this.isSized = true;
-    if (isFirst) this.send({ want: "here" });
+    if (isFirst) this.send(this.addressed() ?? { want: "here", ...(this.el.clientWidth < NARROW_PX && { k: OFFERED_K[0] }) });
     else this.sizeTimer = setTimeout(() => {
+      this.ruler.drawTicks();
       if (this.shown && !this.clip.isOpen && this.pixels > SHARPER * this.shown.px) this.go(this.shown.place);
     }, RESIZED_MS);
+  }
+
+  // --- the address
+
+  // What the address requests, or null.
+  addressed() {
+    const { t, depth, k, pick, look } = Object.fromEntries(new URLSearchParams(this.isApp ? location.hash.slice(1) : ""));
+    this.wanted = t && Number(t); // whose cell gets the focus
+    return t ? { want: "address", t: Number(t), depth: Number(depth), k: Number(k), pick, look: look ?? "grid" } : null;
+  }
+
+  // Lets the address tell where one is; a new place is one that the browser's Back leaves.
+  remember(isNew) {
+    if (!this.isApp) return;
+    const { place, cells, time_s: time, looks } = this.shown, at = (time ?? cells[this.focus].time_s).toFixed(3);
+    const words = new URLSearchParams({ t: at, depth: place.path.length, ...(place.look !== "grid" && { look: place.look }), ...looks });
+    if (`#${words}` !== location.hash) history[isNew ? "pushState" : "replaceState"](null, "", `#${words}`);
   }
 
   // --- to the kernel
@@ -143,14 +172,15 @@ class Explorer {
     this.request({ want: "time", time_s: seconds });
   }
 
-  // Goes to a time for a panel, which is below the picture: the picture is scrolled into view. After a click of the
-  // pointer, the keys are the picture's; after a key, the focus stays, so that Tab leads on in the panel.
+  // Goes to a time for a panel. After a click of the pointer, the keys are the picture's; after a key, the focus stays, so
+  // that Tab leads on in the panel.
   showTime(seconds, event) {
-    this.toReveal = true;
+    this.toReveal = !this.isApp;
     this.goToTime(seconds);
     if (event?.detail) this.focusStage({ preventScroll: true });
   }
 
+  // In a notebook, what was asked for may be out of sight.
   reveal() {
     if (this.toReveal) for (const part of [this.stage, this.ruler.box]) part.scrollIntoView({ block: "nearest" });
     this.toReveal = false;
@@ -183,7 +213,8 @@ class Explorer {
   }
 
   orderClip(form, words) {
-    this.order({ want: "clip", form, ...oneFrame(this.shown, this.focus) }, words);
+    const what = this.selection ? { span_s: this.selection } : oneFrame(this.shown, this.focus);
+    this.order({ want: "clip", form, ...what }, words);
   }
 
   // Back from what was requested last, so that two presses in a row go back twice.
@@ -215,7 +246,7 @@ class Explorer {
       marks: () => this.drawMarks(message),
       drawing: () => this.hear(),
       speech: () => this.ruler.setLane("speech", message.spans, message.words),
-      glance: () => this.ruler.showGlance(message.time_s, buffers[0]),
+      glance: () => (message.place === "cell" ? this.showPeek(message.time_s, buffers[0]) : this.ruler.showGlance(message.time_s, buffers[0])),
       clip: () => { this.notice.textContent = ""; this.clip.show(buffers[0], message.words); },
       file: () => {
         saveFile(buffers[0], message.type, message.name);
@@ -235,56 +266,79 @@ class Explorer {
 
   // Shows why a place cannot be shown, at the field if its time was typed.
   refuse(words) {
-    if (this.isTyped) this.time.refuse();
+    if (this.isTyped) this.panels[0].refuse();
     this.isTyped = false;
     this.fail(words);
   }
 
   async receiveImage(message, jpeg) {
-    const number = ++this.received;
+    const number = ++this.received; // an older image never replaces a newer one
     const source = URL.createObjectURL(new Blob([jpeg], { type: "image/jpeg" }));
     const next = element("img", { alt: message.words, src: source });
     await next.decode().catch(() => {});
     if (number !== this.received) return URL.revokeObjectURL(source);
     const last = this.picture;
     this.picture = next;
+    if (this.root.hidden) this.appear();
     this.draw(message);
     last.replaceWith(next);
     this.reveal();
     URL.revokeObjectURL(last.src);
-    if (this.root.hidden) this.appear();
   }
 
   appear() {
     this.root.hidden = false;
     this.showStatic = hideStaticPicture(this.el);
     this.send({ want: "speech" });
+    this.send({ want: "shots" });
   }
 
   draw(message) {
     const hadFocus = this.isTyped || [this.stage, this.crumbs].some((part) => part.contains(document.activeElement));
+    const before = this.shown?.place ?? message.place, isNew = this.shown && JSON.stringify(before) !== JSON.stringify(message.place);
     this.isTyped = false;
     this.requested = null;
-    this.time.accept();
     this.clip.close();
     this.notice.textContent = "";
     clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = message.note;
-    this.focus = firstFocus(this.shown?.place ?? message.place, message.place, this.focus);
+    this.focus = firstFocus(before, message.place, this.focus, message.cells.length);
+    if (this.wanted && message.k) {
+      this.focus = Math.max(0, message.cells.findLastIndex((_, at) => cellSpan(message, at)[0] <= this.wanted));
+    }
+    this.wanted = undefined;
     this.shown = message;
     this.caption.textContent = message.words;
     this.facts.textContent = `${message.depth} · ${message.resolution}`;
     this.crumbs.replaceChildren(...message.crumbs.map((crumb) => this.crumb(crumb)));
+    this.drawLooks(message);
+    this.remember(isNew);
     this.drawPlace(hadFocus);
     this.describe(this.focus);
   }
 
+  // How large the picture may be, a frame never larger than it is; and what the cells are.
+  drawLooks({ size: [width, height], looks, place }) {
+    const most = place.look === "frame" ? `${width / devicePixelRatio}px` : "none";
+    for (const [name, value] of [["--ratio", width / height], ["--most", most]]) this.stage.style.setProperty(name, value);
+    const names = Object.entries(PICKS).filter(([pick]) => pick !== "keyframe" || looks.pick === pick);
+    this.pick.select.replaceChildren(...names.map(([value, text]) => element("option", { value }, text)));
+    this.pick.select.value = looks.pick;
+    offer(this.k.select, String(looks.k), String(looks.k));
+    this.k.select.value = looks.k;
+  }
+
   // Draws what lies over the picture and beside it.
   drawPlace(hadFocus) {
-    this.drawCells();
-    this.ruler.draw(this.shown.ruler);
-    this.updateButtons();
+    const { k, cells, place: { path, look }, ruler } = this.shown;
+    this.cells.hidden = !k;
+    this.cells.replaceChildren(...cellRows(cells, k, this.focus));
+    this.ruler.draw(ruler, (seconds) => this.request({ want: "seen", time_s: seconds }));
+    this.ruler.setCut(this.cut);
+    this.buttonOf("Backspace").disabled = look === "grid" && !path.length;
+    this.buttonOf("f").disabled = look === "frame";
+    this.updateMarks();
     if (hadFocus) this.focusStage();
     for (const panel of this.panels) panel.onShown(this.shown);
   }
@@ -308,24 +362,23 @@ class Explorer {
     return element("li", {}, button(words, { "aria-current": isCurrent ? "page" : null }, open));
   }
 
-  drawCells() {
-    const { k, cells } = this.shown;
-    this.cells.hidden = !k;
-    this.cells.replaceChildren(...cellRows(cells, k, this.focus));
-  }
-
-  updateButtons() {
-    const { path, look } = this.shown.place;
-    this.buttonOf("Backspace").disabled = look === "grid" && !path.length;
-    this.buttonOf("f").disabled = look === "frame";
-    this.buttonOf("s").hidden = look === "frame";
-    this.buttonOf("m").setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
-  }
-
-  // Describes a shown cell, or the one that is shown in more detail.
+  // Describes a shown cell and shows its frame, or describes the one that is shown in more detail.
   describe(index) {
     const { cells, about, place } = this.shown;
     this.status.textContent = cells.length ? cellText(cells[index], index) : cellText(about, place.cell);
+    clearTimeout(this.peekTimer);
+    if (!cells.length) this.peek.hidden = true;
+    else if (cells[index].time_s !== this.peekedAt || this.peek.hidden) this.peekTimer = setTimeout(() => {
+      this.peekedAt = cells[index].time_s;
+      this.send({ want: "peek", time_s: this.peekedAt, side: Math.round(devicePixelRatio * this.peek.parentElement.clientWidth) });
+    }, PEEK_MS);
+  }
+
+  showPeek(seconds, jpeg) {
+    if (seconds !== this.peekedAt || !this.shown.cells.length) return;
+    URL.revokeObjectURL(this.peek.src);
+    this.peek.src = URL.createObjectURL(new Blob([jpeg], { type: "image/jpeg" }));
+    this.peek.hidden = false;
   }
 
   fail(words) {
@@ -354,6 +407,18 @@ class Explorer {
     this.open(index);
   }
 
+  // Opens the cell below the pointer, or leads back; on the ruler, makes it longer. In a notebook, with two fingers only.
+  onWheel(event) {
+    const isRuler = this.ruler.box.contains(event.target), isOurs = isRuler || this.stage.contains(event.target);
+    if (!isOurs || !(event.ctrlKey || this.isApp) || !event.deltaY || !this.shown) return;
+    event.preventDefault();
+    if (isRuler) return this.ruler.stretch(event.deltaY < 0 ? 1.25 : 0.8, this.ruler.timeAt(event) / this.ruler.duration);
+    if (event.timeStamp - (this.wheeledAt ?? -WHEEL_MS) < WHEEL_MS) return;
+    this.wheeledAt = event.timeStamp;
+    if (event.deltaY > 0) this.goBack();
+    else this.onClick(event);
+  }
+
   // Describes the cell that the pointer or the focus rests on, and draws its grid in advance.
   onRest(event) {
     const index = this.indexOf(event);
@@ -375,6 +440,7 @@ class Explorer {
     this.focus = this.indexOf(event);
     this.cell(this.focus).tabIndex = 0;
     this.onRest(event);
+    this.remember(false);
   }
 
   // Saves the shown picture, or the frame of the cell that has the focus.
@@ -388,14 +454,29 @@ class Explorer {
     copyText(cells[this.focus]?.at ?? about.at, this.notice);
   }
 
-  toggleMarks() {
-    this.root.classList.toggle("unmarked");
-    this.updateButtons();
+  // From the in to the out point, in seconds, if both are set.
+  get selection() {
+    return this.cut.includes(null) ? null : this.cut;
   }
 
-  toggleHelp() {
-    this.help.open = !this.help.open;
-    (this.help.open ? this.help : this.stage).scrollIntoView({ block: "nearest" });
+  // Sets the in point (0) or the out point (1), or forgets both; a point on the wrong side of the other replaces both.
+  setCut(end) {
+    const { time_s: time } = this.shown;
+    if (end === null) this.cut = [null, null];
+    else this.cut[end] = typeof time === "number" ? time : cellSpan(this.shown, this.focus)[end];
+    if (this.selection && this.cut[0] >= this.cut[1]) this.cut[1 - end] = null;
+    const [start, stop] = this.cut.map((each) => (each === null ? "not set" : clockText(each)));
+    this.notice.textContent = end === null ? "" : `In point: ${start}. Out point: ${stop}.`;
+    this.ruler.setCut(this.cut);
+  }
+
+  toggleMarks() {
+    this.root.classList.toggle("unmarked");
+    this.updateMarks();
+  }
+
+  updateMarks() {
+    this.buttonOf("m").setAttribute("aria-pressed", String(!this.root.classList.contains("unmarked")));
   }
 
   onKey(event) {
@@ -417,7 +498,7 @@ class Explorer {
     if (target.closest("video")) return null;
     const action = this.actions.find((each) => each.key === (key === "Escape" ? "Backspace" : key));
     if (action) return () => action.act(shiftKey);
-    if (isControl || ((key === "Enter" || key === " ") && target.closest("button"))) return null;
+    if (isControl || ((key === "Enter" || key === " ") && target.closest("button, summary"))) return null;
     return key === "Enter" || key === " " ? () => this.open(this.focus) : this.motionOf(key, shiftKey);
   }
 
@@ -425,8 +506,9 @@ class Explorer {
   motionOf(key, shiftKey) {
     const { k, cells: { length }, place } = this.shown;
     const steps = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -k, ArrowDown: k };
-    if (place.look === "frame" && (key === "ArrowLeft" || key === "ArrowRight")) {
-      return () => this.request({ want: "step", ...(shiftKey ? { seconds: steps[key] } : { frames: steps[key] }) });
+    const by = { ",": -1, ".": 1, j: -1, l: 1, ArrowLeft: -1, ArrowRight: 1 }[key];
+    if (place.look === "frame" && by) {
+      return () => this.request({ want: "step", ...(shiftKey || "jl".includes(key) ? { seconds: by } : { frames: by }) });
     }
     if (length && Object.hasOwn(steps, key)) return () => this.move(this.focus + steps[key]);
     if (length && key === "Home") return () => this.move(0);

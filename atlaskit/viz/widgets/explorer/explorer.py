@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -17,7 +18,9 @@ from typing import Any, Literal
 
 from PIL import Image
 
-from atlaskit.caching.cache import Cache, cache_in_use
+from atlaskit import limits
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.files import read_whole
 from atlaskit.environment.grid import clock
 from atlaskit.environment.image import WIDEST_PX, LazyImage, to_jpeg
 from atlaskit.environment.question import Span
@@ -36,22 +39,28 @@ from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Sampling
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, Html, card, guarded, paragraph, plain_text, untrusted
-from atlaskit.viz.html.reprs.images import lazy_image
-from atlaskit.viz.widgets.bridge import PageOwner
-from atlaskit.viz.widgets.debounce import Debouncer, IsLatest
-from atlaskit.viz.widgets.explorer.ask_panel import AskPanel
-from atlaskit.viz.widgets.explorer.describe import Marks, describe
-from atlaskit.viz.widgets.explorer.drafts import checked_span
-from atlaskit.viz.widgets.explorer.files import file_name, png_of, unreadable_note
-from atlaskit.viz.widgets.explorer.lanes import lane
-from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_at, make_atlas, moved, show
+from atlaskit.viz.html.reprs import lazy_image
+from atlaskit.viz.widgets.bridge import Debouncer, IsLatest, PageOwner
+from atlaskit.viz.widgets.explorer.asking import AskPanel, checked_span, is_time
+from atlaskit.viz.widgets.explorer.describe import Marks, describe, file_name, lane, png_of, unreadable_note
+from atlaskit.viz.widgets.explorer.navigation import (
+    STEP_PX,
+    Location,
+    Shown,
+    frame_at,
+    grid_near,
+    make_atlas,
+    moved,
+    relooked,
+    show,
+)
 from atlaskit.viz.widgets.explorer.notes import Note, NotesPanel
-from atlaskit.viz.widgets.explorer.search_panel import SearchPanel
+from atlaskit.viz.widgets.explorer.searching import SearchPanel
 
 MAX_CHARS = 600
 """Characters of a message that says what failed."""
-GLANCE_PX, GLANCE_QUALITY = 240, 75
-"""Longer side and quality of the picture below the ruler."""
+GLANCE_PX, PEEK_PX, GLANCE_QUALITY = 240, 1280, 75
+"""Longer side of the picture below the ruler, and of that of a cell at most, and their quality."""
 
 
 class GridExplorer(PageOwner):
@@ -119,22 +128,25 @@ class GridExplorer(PageOwner):
             fit: How a frame is fitted into its cell, as in `Atlas`; "native" by default.
             sampling: Which frame represents a cell, as in `Atlas`. By default it is a keyframe, if
                 the cell has one, because keyframes are many times faster to decode.
-            cache: Where images are cached; by default the cache that was opened last.
+            cache: Where images are cached; by default that of the video.
 
         Raises:
             InputError: A setting is out of its range, or the result is of another video.
         """
         options = {"k": k, "cell": cell, "max_depth": max_depth, "fit": fit, "sampling": sampling}
         given = {name: value for name, value in options.items() if value is not None}
-        self.atlas = make_atlas(as_video(video, cache), result, given, cache or cache_in_use())
-        self.marks = Marks(result.evidence, result.dead_zones) if result is not None else Marks()
+        opened = as_video(video, cache)
+        self.atlas = make_atlas(opened, result, given, cache or opened.cache)
+        self.marks = Marks() if result is None else Marks(result.evidence, result.dead_zones, result.coverage)
+        self._upgrades = sampling is None and result is None
         self.vlm, self.results = vlm, [] if result is None else [result]
         self.command: tuple[str, list[str]] | None = None
         self.place = self._requested = Location()
         self._width_px = 0  # of the page that shows it
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
         self._order_jobs, self._mark_jobs = Debouncer("explorer-orders"), Debouncer("explorer-marks")
-        self._glance_jobs = Debouncer("explorer-glances")
+        self._glance_jobs, self._peek_jobs = Debouncer("explorer-glances"), Debouncer("explorer-peeks")
+        self._shots_jobs = Debouncer("explorer-shots")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
         self._panels = SearchPanel(self.atlas, self.send, embedder), AskPanel(self), self._notes
 
@@ -180,7 +192,7 @@ class GridExplorer(PageOwner):
             InputError: It cannot be read, or holds nothing about a part of this video.
         """
         try:
-            data = Path(path).read_bytes()
+            data = read_whole(os.fspath(path), limits.TEXT_FILE)
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {reason(error)}.") from error
         self._notes.open(data, Path(path).name)
@@ -267,9 +279,18 @@ class GridExplorer(PageOwner):
                 self._submit_order(
                     "The clip cannot be made", partial(self._send_clip, location, span_s, form), form != "webm"
                 )
+            case "shots" if self._upgrades:
+                self._shots_jobs.submit(self._upgrade)
+            case "shots":
+                return
             case "glance" if isinstance(time_s := message.get("time_s"), int | float):
                 self.atlas.video.check_time(time_s)
-                self._glance_jobs.submit(partial(self._send_glance, time_s))
+                self._glance_jobs.submit(partial(self._send_glance, time_s, GLANCE_PX, "ruler"))
+            case "peek" if isinstance(time_s := message.get("time_s"), int | float):
+                self.atlas.video.check_time(time_s)
+                side = message.get("side")
+                side = min(max(side, STEP_PX), PEEK_PX) if type(side) is int else GLANCE_PX
+                self._peek_jobs.submit(partial(self._send_glance, time_s, side, "cell"))
             case "png":
                 self._submit_order("The picture cannot be saved", lambda _: self._send_png(location))
             case _:
@@ -279,6 +300,23 @@ class GridExplorer(PageOwner):
     def _location_in(self, message: dict[str, Any]) -> Location:
         """Return the location that a message of the page is about."""
         match message:
+            case {"want": "look" | "here" | "address", **look} if "k" in look or "pick" in look:
+                before = self._shown(self._requested)
+                is_same = self.atlas.k == look.get("k", self.atlas.k)
+                self.atlas = relooked(self.atlas, look.get("k"), look.get("pick"))
+                self._upgrades = self._upgrades and "pick" not in look
+                if message["want"] == "address":
+                    return self._location_at(look)
+                if is_same:
+                    return self._requested
+                start_s, end_s = before.span_s
+                middle_s = (start_s + end_s) / 2 if before.time_s is None else before.time_s
+                return grid_near(self.atlas, middle_s, end_s - start_s)
+            case {"want": "address"}:
+                return self._location_at(message)
+            case {"want": "seen", "time_s": int() | float() as time_s} if self.marks.coverage is not None:
+                step_s = next((step for a, b, step in self.marks.coverage.seen.parts if a <= time_s < b), 0.0)
+                return grid_near(self.atlas, time_s, step_s * self.atlas.root.size) if step_s else self._requested
             case {"want": "time", "text": str(text)}:
                 return frame_at(self.atlas, checked_time(text))
             case {"want": "time" | "clip" | "png", "time_s": int() | float() as time_s}:
@@ -291,7 +329,30 @@ class GridExplorer(PageOwner):
                 return Location.from_json(place)
         return self._requested
 
+    def _location_at(self, address: dict[str, Any]) -> Location:
+        """Return the location that an address tells: a time, a depth, and how it is looked at."""
+        time_s, depth, look = address.get("t"), address.get("depth"), address.get("look", "grid")
+        if not is_time(time_s) or type(depth) is not int:
+            return self._requested
+        last_s = self.atlas.video.duration_s - min(0.5 / self.atlas.video.fps, self.atlas.video.duration_s / 2)
+        place = frame_at(self.atlas, min(max(float(time_s), 0.0), last_s), max(0, depth))
+        if look == "frame":
+            return place
+        return replace(place, look=look, cell=place.cell if look in ("before", "after") else None, time_s=None)
+
     # --- to the page, by threads, which have no caller: the page shows their errors
+
+    def _upgrade(self, is_latest: IsLatest) -> None:
+        """Find the shots of the video, and show them in place of keyframes, once they are there."""
+        try:
+            self.atlas.video.moments([(0.0, self.atlas.video.duration_s)], "shots", self.atlas.cache)
+        except (AtlasError, OSError):
+            return  # keyframes stay
+        if self._upgrades and is_latest():
+            self._upgrades = False
+            self.atlas = relooked(self.atlas, None, "shots")
+            location = self._requested
+            self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
 
     def _send_picture(self, location: Location, is_latest: IsLatest) -> None:
         """Draw a location and send it to the page, unless another has been requested since."""
@@ -335,17 +396,19 @@ class GridExplorer(PageOwner):
             spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
             self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
 
-    def _send_glance(self, time_s: float, is_latest: IsLatest) -> None:
-        """Send, small, the frame at a time over which the pointer rests on the ruler."""
+    def _send_glance(self, time_s: float, side_px: int, place: str, is_latest: IsLatest) -> None:
+        """Send the frame at a time over which the pointer rests, no larger than it is."""
         video = self.atlas.video
-        share = GLANCE_PX / max(video.size)
+        share = min(1.0, side_px / max(video.size))
         size = max(1, round(share * video.size[0])), max(1, round(share * video.size[1]))
         try:
             (frame,) = video.try_frames([time_s], size)
         except (AtlasError, OSError):
             return  # the page shows the error if the time is gone to
         if is_latest() and not isinstance(frame, FrameError):
-            self.send({"is": "glance", "time_s": time_s}, [to_jpeg(Image.fromarray(frame), GLANCE_QUALITY)])
+            self.send(
+                {"is": "glance", "time_s": time_s, "place": place}, [to_jpeg(Image.fromarray(frame), GLANCE_QUALITY)]
+            )
 
     def _submit_order(self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True) -> None:
         """Send by a thread what is no picture of a place; where that fails, a notice says why."""

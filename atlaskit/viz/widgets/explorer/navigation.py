@@ -25,7 +25,7 @@ from atlaskit.errors import IllegalAction, InputError
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import Result
 from atlaskit.video.readers import TIME_STEP_S
-from atlaskit.video.video import Video
+from atlaskit.video.video import SAMPLINGS, Video
 
 Look = Literal["grid", "frame", "before", "after"]
 
@@ -35,6 +35,8 @@ STEP_PX = 40
 """Cells are so many pixels wide, or a multiple, so that pages of about one width share images."""
 # With patches of one pixel, which no model sees, a native cell has exactly the video's shape.
 DEFAULTS: dict[str, Any] = {"k": 8, "cell": 120, "fit": "native", "sampling": "keyframe", "patch": 1}
+OFFERED_K = (4, 6, 8, 12, 16)
+"""The cells per side that the page offers."""
 MORE_THAN_ONE = 1.001
 """A cell opens if it is at least so many frames long; one of exactly a frame may be rounded up."""
 
@@ -186,6 +188,37 @@ def show(atlas: Atlas, location: Location, width_px: int = 0) -> Shown:
     if not cell.start_s <= location.time_s < cell.end_s:
         raise InputError(f"Cell {location.cell} is from {cell.start_s} to {cell.end_s} s; got {location.time_s} s.")
     return Shown(location, observation, Still(atlas.video, location.time_s, atlas.cache), location.time_s)
+
+
+def relooked(atlas: Atlas, k: object, pick: object) -> Atlas:
+    """Return an environment whose grids have other cells.
+
+    Args:
+        atlas: The environment as it is.
+        k: Cells per side, one of OFFERED_K, or what it is; anything else changes nothing.
+        pick: The sampling; anything else changes nothing.
+    """
+    cells = k if isinstance(k, int) and k in OFFERED_K else atlas.k
+    sampling = next((each for each in SAMPLINGS if each == pick), atlas.sampling)
+    if (cells, sampling) == (atlas.k, atlas.sampling):
+        return atlas
+    if atlas.rules.min_span_s < SUB_SECOND and atlas.within is None:
+        kept = {"cell": atlas.cell, "fit": atlas.fit, "patch": atlas.patch}
+        return make_atlas(atlas.video, None, {**kept, "k": cells, "sampling": sampling}, atlas.cache)
+    deepest = Atlas.deepest(atlas.root.end_s - atlas.root.start_s, atlas.video.fps, cells)
+    return replace(atlas, k=cells, sampling=sampling, max_depth=min(atlas.rules.max_depth, deepest))
+
+
+def grid_near(atlas: Atlas, time_s: float, span_s: float) -> Location:
+    """Return the location of the grid around a time that is nearest to a span in length."""
+    path = frame_at(atlas, time_s).path
+    state = atlas.start(traversal="dfs")
+    spans_s = [state.grid.span_s]
+    for cell in path:
+        state = _opened(atlas, state, cell)
+        spans_s.append(state.grid.span_s)
+    depth = min(range(len(spans_s)), key=lambda depth: abs(math.log(spans_s[depth] / span_s)))
+    return Location(path[:depth])
 
 
 def frame_at(atlas: Atlas, time_s: float, depth: int | None = None) -> Location:

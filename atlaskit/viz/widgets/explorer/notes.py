@@ -1,36 +1,50 @@
-"""`NotesPanel`: what a person notes about parts of a video, kept in a file, exported and opened.
+"""`NotesPanel`: what a person notes about parts of a video, kept for good, exported and opened.
 
-The file lies in the cache's folder, by the fingerprint of the video, and is no entry of the cache:
-whoever empties the cache keeps the notes. They leave as passages in any format of `FORMATS`, and
-what was exported, or coded in another program, opens again as notes.
+    NoteFile            the notes of one video on disk
+    NotesPanel          sends them to the page as a list or as a file, and adds what it sends
+
+Notes are a person's work, and no cache: they lie in the user's data folder, by the content of the
+video, in one place from wherever the explorer is started, readable by the user alone. No command
+empties that folder. They leave as passages in any format of `FORMATS`, and what was exported, or
+coded in another program, opens again as notes.
 """
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import os
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from platformdirs import user_data_path
+
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import read_json, recipe_key
+from atlaskit.caching.locks import locks_in
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.runs.exporting.formats import Context, as_bytes, format_of, parse
 from atlaskit.runs.exporting.passages import LABEL_CHARS, Passage, clean, one_line
+from atlaskit.runs.narrate import counted
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
-from atlaskit.viz.widgets.explorer.drafts import checked_span, is_time
-from atlaskit.viz.widgets.explorer.files import file_name
-from atlaskit.viz.widgets.explorer.lanes import lane
+from atlaskit.viz.widgets.explorer.asking import checked_span, is_time
+from atlaskit.viz.widgets.explorer.describe import file_name, lane
 
+VARIABLE = "ATLASKIT_DATA"
+"""The environment variable that names another data folder."""
 TEXT_CHARS, MOST_NOTES = 10_000, 10_000
 """Most characters of a text, and most notes of a video: the page lists all of them."""
-_lock = threading.Lock()
+MOST_LINES = 2 * MOST_NOTES
+"""A file with more lines, most of which tell what was removed, is written anew."""
+MOST_CHANGES = 100
+"""Most notes that are sent as a change; more are sent as a new list."""
 
 
 class Note(NamedTuple):
@@ -43,6 +57,191 @@ class Note(NamedTuple):
     text: str
 
 
+def notes_folder() -> Path:
+    """Return the folder of all notes, which need not exist, in the data folder of the user."""
+    named = os.environ.get(VARIABLE)
+    data = Path(named).expanduser().absolute() if named else user_data_path("atlaskit", appauthor=False)
+    return data / "notes"
+
+
+class NoteFile:
+    """The notes of one video on disk, for many threads and processes.
+
+    Each line is JSON: a note that was added, or `{"removed": note}`. A change is appended under a
+    lock, so none is lost and a file of thousands of notes is not written again. A line that is no
+    note, as a full disk may leave, stays where it is and hides no other.
+    """
+
+    def __init__(self, video: Video, cache: Cache) -> None:
+        """Prepare the file; nothing is read or written yet.
+
+        Args:
+            video: The video.
+            cache: Where an earlier version of atlaskit may have left notes, which are taken over
+                once.
+        """
+        name = recipe_key("notes", 1, video=video.fingerprint).rpartition(":")[2]
+        self.path = notes_folder() / f"{name}.jsonl"
+        self._old = None if cache.directory is None else cache.directory / "notes" / f"{name}.json"
+        self._about = {"video": one_line(video.name), "fingerprint": video.fingerprint}
+        self._lock = threading.Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._read_bytes, self._inode, self._lines = 0, 0, 0
+        self._notes = set[Note]()
+        self._taken = set[str]()
+        self.strange = 0
+        """Lines that are no notes."""
+
+    def read(self) -> frozenset[Note]:
+        """Return the notes.
+
+        Raises:
+            InputError: They cannot be read.
+        """
+        try:
+            with self._lock:
+                self._take_over()
+                self._read()
+                return frozenset(self._notes)
+        except (OSError, ValueError) as error:
+            raise InputError(f"The notes in {self.path} cannot be read: {reason(error)}.") from error
+
+    def change(self, added: Iterable[Note] = (), removed: Iterable[Note] = ()) -> None:
+        """Add and remove notes.
+
+        Raises:
+            InputError: There would be too many, or they cannot be written.
+        """
+        try:
+            with self._lock:
+                self._take_over()
+                self._append(added=added, removed=removed)
+        except (OSError, ValueError) as error:
+            raise InputError(
+                f"The notes cannot be kept in {self.path}: {reason(error)}. The variable {VARIABLE} names another "
+                "folder for them."
+            ) from error
+
+    def _take_over(self) -> None:
+        """Add what an earlier version left in the cache, once, whatever becomes of it later."""
+        if self._old is None or not self._old.is_file():
+            return
+        left = self._old.read_bytes()
+        mark = hashlib.sha256(left).hexdigest()
+        self._read()
+        if mark in self._taken:
+            return
+        try:
+            notes = [_note(each) for each in read_json(left)]
+        except (ValueError, TypeError) as error:
+            raise InputError(
+                f"The notes in {self._old} cannot be read: {reason(error)}. Move the file away."
+            ) from error
+        self._append(added=notes, mark=mark)
+
+    def _append(self, *, added: Iterable[Note], removed: Iterable[Note] = (), mark: str = "") -> None:
+        folder = self.path.parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if folder.stat().st_mode & 0o077:
+            folder.chmod(0o700)
+        with locks_in(folder).hold([self.path.name]):
+            self._read()
+            new = set(added) - self._notes
+            gone = set(removed) & self._notes
+            if new and len(self._notes | new) - len(gone) > MOST_NOTES:
+                raise InputError(
+                    f"A video has at most {MOST_NOTES:,} notes, and this one has {len(self._notes):,}: "
+                    f"{counted(len(new), 'note')} more cannot be added."
+                )
+            lines = [_json(note) for note in sorted(new)]
+            lines += [{"removed": _json(note)} for note in sorted(gone)]
+            lines += [{"taken_over": mark}] if mark else []
+            self._write(lines)
+            if self._lines > MOST_LINES:
+                self._write_anew()
+
+    def _write(self, lines: list[dict[str, Any]]) -> None:
+        """Append lines, all of them or none; the file is readable by the user alone."""
+        if not lines:
+            return
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            if os.fstat(file).st_mode & 0o077:
+                os.fchmod(file, 0o600)
+            size = os.lseek(file, 0, os.SEEK_END)
+            if size == 0:
+                lines = [self._about, *lines]
+            data = _as_lines(lines)
+            if size and os.pread(file, 1, size - 1) != b"\n":
+                data = b"\n" + data  # a line that was broken off ends here
+            try:
+                written = 0
+                while written < len(data):
+                    written += os.write(file, data[written:])
+            except OSError:
+                os.ftruncate(file, size)
+                raise
+        finally:
+            os.close(file)
+        self._read()
+
+    def _write_anew(self) -> None:
+        """Leave out what was removed."""
+        taken = [{"taken_over": mark} for mark in sorted(self._taken)]
+        lines = [self._about, *map(_json, sorted(self._notes)), *taken]
+        write_whole(self.path, _as_lines(lines))
+
+    def _read(self) -> None:
+        """Read what was appended since the last time; all of it if the file is another one."""
+        try:
+            with self.path.open("rb") as file:
+                status = os.fstat(file.fileno())
+                if status.st_ino != self._inode or status.st_size < self._read_bytes:
+                    self._forget()
+                self._inode = status.st_ino
+                file.seek(self._read_bytes)
+                data = file.read()
+        except FileNotFoundError:
+            self._forget()
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self._read_bytes += len(whole)
+        for line in whole.split(b"\n")[:-1]:
+            self._lines += 1
+            self._take_line(line)
+
+    def _take_line(self, line: bytes) -> None:
+        try:
+            value = read_json(line) if line else {}
+            match value:
+                case {"removed": {} as removed}:
+                    self._notes.discard(_note(_values(removed)))
+                case {"taken_over": str(mark)}:
+                    self._taken.add(mark)
+                case {"start_s": _}:
+                    self._notes.add(_note(_values(value)))
+                case {"fingerprint": _} | {}:
+                    return
+                case _:
+                    self.strange += 1
+        except (ValueError, TypeError):
+            self.strange += 1
+
+
+def _as_lines(values: Iterable[dict[str, Any]]) -> bytes:
+    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values).encode("utf-8", "replace")
+
+
+def _json(note: Note) -> dict[str, Any]:
+    return note._asdict()
+
+
+def _values(line: dict[str, Any]) -> list[Any]:
+    return [line.get(name) for name in Note._fields]
+
+
 class NotesPanel:
     """Keeps the notes of a video, and sends them to the page as a list or as a file."""
 
@@ -51,12 +250,13 @@ class NotesPanel:
 
         Args:
             video: The video.
-            cache: In whose folder the notes are kept; a cache in memory keeps them while it lives.
+            cache: See `NoteFile`.
             send: Sends a message to the page.
         """
-        self._video, self._send, self._in_memory = video, send, "[]"
-        name = recipe_key("notes", 1, video=video.fingerprint).rpartition(":")[2]
-        self._path: Path | None = cache.directory and cache.directory / "notes" / f"{name}.json"
+        self._video, self._send = video, send
+        self.file = NoteFile(video, cache)
+        self._shown: dict[Note, Note] = {}
+        self._sent: frozenset[Note] | None = None
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -65,15 +265,7 @@ class NotesPanel:
         Raises:
             InputError: Their file cannot be read.
         """
-        try:
-            found = self._in_memory
-            if self._path is not None:
-                found = self._path.read_text("utf-8") if self._path.exists() else "[]"
-            return tuple(sorted(_note(each) for each in read_json(found)))
-        except (OSError, ValueError, TypeError) as error:
-            raise InputError(
-                f"The notes in {self._path} cannot be read: {reason(error)}. Move the file away."
-            ) from error
+        return tuple(sorted(self.file.read()))
 
     def receive(self, message: dict[str, Any]) -> bool:
         """Handle a message of the page; return whether it was for this panel."""
@@ -82,21 +274,46 @@ class NotesPanel:
         problem = ""
         try:
             match message:
+                case {"want": "here"}:
+                    self._sent = None
                 case {"want": "add", "from": str(start), "to": str(end), "tag": str(tag), "text": str(text)}:
                     span_s = checked_span([checked_time(start), checked_time(end)], self._video.duration_s)
-                    self._change(lambda notes: {*notes, _note([*span_s, tag, text])})
+                    self.file.change([_note([*span_s, tag, text])])
                 case {"want": "remove", "note": note}:
-                    self._change(lambda notes: {each for each in notes if _shown(each) != _shown(_note(note))})
+                    told = _printable(_note(note))
+                    self.file.change(removed=[each for each in self.file.read() if self._told(each) == told])
                 case {"want": "export", "form": str(form)}:
                     self._send_file(f"notes{form}")
                 case {"want": "open", "name": str(name), "data": str(data)}:
                     self.open(base64.b64decode(data, validate=True), name)
-            notes = self.notes
+            self._send_notes()
         except (InputError, ValueError) as error:
-            notes, problem = (), plain_text(reason(error), 600)
-        spans = lane([note[:2] for note in notes], self._video.duration_s)
-        self._send({"panel": "notes", "notes": [*map(_shown, notes)], "lane": spans, "problem": problem})
+            problem = plain_text(reason(error), 600)
+        if not problem and self.file.strange:
+            lines = counted(self.file.strange, "line")
+            problem = plain_text(f"{lines} of {self.file.path} cannot be read as a note, and stays there.", 600)
+        self._send({"panel": "notes", "is": "problem", "words": problem})
         return True
+
+    def _send_notes(self) -> None:
+        """Send what has changed since the page was told, or all notes."""
+        now = self.file.read()
+        before, self._sent = self._sent, now
+        span_s = [note[:2] for note in now]
+        about = {"panel": "notes", "count": len(now), "lane": lane(span_s, self._video.duration_s)}
+        added, removed = (now, frozenset[Note]()) if before is None else (now - before, before - now)
+        if before is None or len(added) + len(removed) > MOST_CHANGES:
+            self._send({**about, "is": "all", "notes": [self._told(note) for note in sorted(now)]})
+        else:
+            new = [self._told(note) for note in sorted(added)]
+            gone = [self._told(note) for note in sorted(removed)]
+            self._send({**about, "is": "change", "added": new, "removed": gone})
+
+    def _told(self, note: Note) -> Note:
+        """Return a note as the page shows it."""
+        if note not in self._shown:
+            self._shown[note] = _printable(note)
+        return self._shown[note]
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -118,9 +335,7 @@ class NotesPanel:
         added = set(_notes_of(passages, self._video))
         if not added:
             raise InputError(f"{printable(name, 200)} holds nothing about a part of {self._video.name}.")
-        if len(added) + len(self.notes) > MOST_NOTES:
-            raise InputError(f"{printable(name, 200)} holds {len(added):,} notes; a video has at most {MOST_NOTES:,}.")
-        self._change(lambda notes: {*notes, *added})
+        self.file.change(added)
         return len(added)
 
     def _send_file(self, name: str) -> None:
@@ -130,18 +345,6 @@ class NotesPanel:
         name = file_name(self._video, "notes", name.partition(".")[2])
         self._send({"is": "file", "type": format_.type, "name": name}, [data])
 
-    def _change(self, change: Callable[[tuple[Note, ...]], set[Note]]) -> None:
-        """Change the notes as they are now, also by another page."""
-        with _lock:
-            self._in_memory = json.dumps(sorted(change(self.notes)))
-            if self._path is None:
-                return
-            try:
-                self._path.parent.mkdir(exist_ok=True)
-                write_whole(self._path, self._in_memory)
-            except OSError as error:
-                raise InputError(f"The note cannot be kept in {self._path}: {reason(error)}.") from error
-
 
 def _note(value: object) -> Note:
     match value:
@@ -150,7 +353,7 @@ def _note(value: object) -> Note:
     raise ValueError(f"a note has a start, an end, a tag and a text, and this is {value!r:.80}")
 
 
-def _shown(note: Note) -> Note:
+def _printable(note: Note) -> Note:
     """Return a note as the page shows it: lines of printable text."""
     lines = "\n".join(map(printable, note.text.split("\n")))
     return note._replace(tag=printable(note.tag), text=lines)

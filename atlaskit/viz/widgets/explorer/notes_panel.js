@@ -1,8 +1,13 @@
-const FRAME_NOTE_S = 2; // how long what begins at a frame is taken to last
 const MOST_BYTES = 700_000; // of a file that is opened: the kernel takes no longer message
 // What the notes are exported for, and what the names of the files end in.
 const EXPORTS = { CSV: ".csv", JSON: ".json", WebVTT: ".vtt", EDL: ".edl", OpenTimelineIO: ".otio", LosslessCut: ".llc",
   ELAN: ".eaf", BORIS: ".boris", "Label Studio": ".label-studio.json" };
+
+// Seconds as a clock shows them, to a thousandth.
+function exactText(seconds) {
+  const thousandths = Math.round(seconds * 1000);
+  return clockText(thousandths / 1000).replace(/\d$/, String(thousandths % 1000).padStart(3, "0"));
+}
 
 // What a person notes about parts of the video: fields for the next note, a list, and its export.
 class NotesPanel {
@@ -22,16 +27,18 @@ class NotesPanel {
     this.file = element("input", { type: "file", accept: Object.values(EXPORTS).concat(".tsv").join() });
     this.file.addEventListener("change", () => this.openFile(this.file.files[0]));
     const opening = element("div", { class: "fields" }, element("label", {}, "open notes from a file ", this.file));
-    this.box = element("details", { class: "panel notes" }, element("summary", {}, "Notes (W)"),
+    this.box = element("details", { class: "panel notes", name: PANELS }, element("summary", {}, "Notes (W)"),
       form, this.problem, this.count, this.list, this.exports, opening);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.isAdding = true;
       this.send({ want: "add", ...Object.fromEntries(Object.entries(this.fields).map(([name, { value }]) => [name, value])) });
-      tag.focus();
+      this.explorer.setCut(null);
+      text.focus();
     });
     this.box.addEventListener("toggle", () => { if (this.box.open && !this.isFilled) this.open(); });
-    this.receive({ panel: "notes", notes: [], lane: [], problem: "" });
+    this.rows = new Map(); // by the note as JSON
+    this.receive({ panel: "notes", is: "all", notes: [], lane: [], count: 0 });
     this.send({ want: "here" });
   }
 
@@ -39,19 +46,18 @@ class NotesPanel {
     this.explorer.send({ panel: "notes", ...message });
   }
 
-  // A note about the cell that has the focus, about what begins at the shown frame, or the region.
-  open(cell) {
-    const { shown, ruler } = this.explorer;
+  // A note about the cell that has the focus, exactly, or from the in to the out point.
+  open() {
+    const { shown, focus, selection } = this.explorer;
     if (!shown) return;
-    const isFrame = typeof shown.time_s === "number";
-    this.fill(isFrame ? [shown.time_s, Math.min(shown.time_s + FRAME_NOTE_S, ruler.duration)] : regionOf(shown, cell));
+    this.fill(selection ?? cellSpan(shown, focus));
     this.box.open = true;
-    this.fields.tag.focus();
+    this.fields.text.focus();
   }
 
-  fill([start, end]) {
+  fill(span) {
     this.isFilled = true;
-    [this.fields.from.value, this.fields.to.value] = [clockText(start), clockText(end)];
+    [this.fields.from.value, this.fields.to.value] = span.map(exactText);
   }
 
   // Adds what a file holds to the notes: an export, or what was coded in another program.
@@ -67,29 +73,48 @@ class NotesPanel {
   }
 
   onShown(message) {
-    if (this.box.open && !this.fields.tag.value && !this.fields.text.value) this.fill(regionOf(message));
+    if (this.box.open && !this.fields.tag.value && !this.fields.text.value) this.fill(this.explorer.selection ?? cellSpan(message, this.explorer.focus));
   }
 
   receive(message) {
     if (message.panel !== "notes") return false;
-    const { notes, lane, problem } = message;
-    this.problem.textContent = problem;
-    if (problem) return true;
+    if (message.is === "problem") {
+      this.problem.textContent = message.words;
+      return true;
+    }
+    const { count, lane } = message;
     if (this.isAdding) this.fields.tag.value = this.fields.text.value = "";
     this.isAdding = false;
-    this.count.textContent = notes.length ? `${notes.length} note${notes.length === 1 ? "" : "s"}` : "No notes yet.";
-    this.exports.hidden = !notes.length;
-    this.list.replaceChildren(...notes.map((note) => this.row(note)));
+    this.count.textContent = count ? `${count.toLocaleString("en")} note${count === 1 ? "" : "s"}` : "No notes yet.";
+    this.exports.hidden = !count;
+    this.change(message);
     this.hasLane ||= lane.length > 0; // a lane that was never needed is not shown
     if (this.hasLane) this.explorer.ruler.setLane("notes", lane, this.count.textContent);
     return true;
+  }
+
+  // Keeps the rows in order of time: all of them, or what has changed.
+  change({ is, notes = [], added = [], removed = [] }) {
+    if (is === "all") {
+      this.rows = new Map(notes.map((note) => [JSON.stringify(note), this.row(note)]));
+      this.list.replaceChildren(...this.rows.values());
+    }
+    for (const note of removed) {
+      this.rows.get(JSON.stringify(note))?.remove();
+      this.rows.delete(JSON.stringify(note));
+    }
+    for (const note of added) {
+      const row = this.row(note);
+      this.rows.set(JSON.stringify(note), row);
+      this.list.insertBefore(row, [...this.list.children].find((each) => Number(each.dataset.from) > note[0]) ?? null);
+    }
   }
 
   row(note) {
     const [start, end, tag, text] = note, times = [start, end].map(clockText).join("–");
     const act = (label, onClick) => button(label, { "aria-label": `${label} ${times} ${tag}` }, onClick);
     const clip = (form, words) => this.explorer.order({ want: "clip", form, span_s: [start, end] }, words);
-    return element("li", {}, button(times, {}, (event) => this.explorer.showTime(start, event)), " ",
+    return element("li", { "data-from": start }, button(times, {}, (event) => this.explorer.showTime(start, event)), " ",
       element("b", {}, tag), " ", element("bdi", {}, text), " ", act("play", () => clip("webm", "Making a clip…")),
       " ", act("save clip", () => clip("mp4", "Making a film…")), " ",
       act("remove", () => this.send({ want: "remove", note })));

@@ -1,6 +1,7 @@
 // The search for words in the subtitles: a field, the lines that were found, and their marks on the
 // ruler and on cells.
 const SEARCH_MS = 200; // after the last key, until the words are searched
+const TIME = /^\s*(\d+([:.,]\d+)*\s*([hms]|$)\s*)+$/i; // what is taken for a time, and not for words
 
 class SearchPanel {
   constructor(explorer) {
@@ -8,20 +9,26 @@ class SearchPanel {
     this.hits = [];
     this.spans = []; // of all lines that were found, in seconds
     this.at = -1; // the hit that was gone to
-    this.words = element("input", { type: "search", placeholder: "words, or \"words in a row\"" });
+    this.words = element("input", { type: "search", placeholder: "words, \"in a row\", or a time such as 1:05",
+      "aria-keyshortcuts": "T /" });
     this.count = element("span", { class: "count", role: "status" });
     this.note = element("p", { class: "note" });
     this.list = element("ol", { class: "hits", "aria-label": "lines that were found" });
     this.last = button("previous", { "aria-keyshortcuts": "Shift+N" }, () => this.step(-1));
     this.next = button("next", { "aria-keyshortcuts": "N" }, () => this.step(1));
-    this.box = element("details", { class: "panel search" }, element("summary", {}, "Search the subtitles (/)"),
-      element("div", { class: "fields" }, element("label", {}, "Words: ", this.words), this.last, this.next, this.count),
+    this.box = element("details", { class: "panel search", name: PANELS }, element("summary", {}, "Find words or a time (/)"),
+      element("div", { class: "fields" }, element("label", { class: "long" }, "Words, or a time", this.words), this.last, this.next, this.count),
       this.note, this.list);
     this.words.addEventListener("input", () => {
+      this.words.removeAttribute("aria-invalid");
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.search(), SEARCH_MS);
     });
-    this.words.addEventListener("keydown", (event) => event.key === "Enter" && this.step(event.shiftKey ? -1 : 1));
+    this.words.addEventListener("keydown", ({ key, shiftKey }) => {
+      if (key !== "Enter") return;
+      if (TIME.test(this.words.value)) this.explorer.goToTyped(this.words.value);
+      else this.step(shiftKey ? -1 : 1);
+    });
     this.box.addEventListener("toggle", () => {
       if (!this.box.open) return;
       if (document.activeElement !== this.words) this.open();
@@ -34,6 +41,12 @@ class SearchPanel {
     this.box.open = true;
     this.words.focus();
     this.words.select();
+  }
+
+  // The time that was typed is not in the video.
+  refuse() {
+    this.words.setAttribute("aria-invalid", "true");
+    this.open();
   }
 
   search() {

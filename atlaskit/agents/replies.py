@@ -1,0 +1,216 @@
+"""What agents read in a reply: one class for each kind of call, with every field that it may have.
+
+A schema (`schemas`) is made for one call and lists what is legal in it: these cells, these labels,
+the fields that its question needs. What reads the reply does not want to ask which fields it has.
+`read` turns a validated answer into one of these classes, in which a field that the call did not
+offer is empty. A field of a schema that its class does not know is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from atlaskit.environment.mdp import Traversal
+from atlaskit.environment.question import Span
+
+Label = str | int
+"""A label of evidence, or the number of a cell."""
+
+
+class Read(BaseModel):
+    """Base of what is read in a reply."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Interval(Read):
+    """An interval that a reply names, its ends in any order; no schema can force the order."""
+
+    start_s: float
+    end_s: float
+
+    @property
+    def span(self) -> Span:
+        """Return it as (start, end) in seconds, the earlier end first."""
+        return min(self.start_s, self.end_s), max(self.start_s, self.end_s)
+
+
+class TaskReply(Read):
+    """What to look for, and how."""
+
+    search_task: str
+    traversal: Traversal = "dfs"
+
+
+class RankedCell(Read):
+    """A cell that a probe ranks."""
+
+    cell: int
+    score: float
+
+
+class ProbeReply(Read):
+    """The cells of the root grid to search first."""
+
+    reasoning: str
+    top: tuple[RankedCell, ...]
+
+
+class KeptCell(Read):
+    """A frame that a reply keeps as evidence."""
+
+    cell: int
+    description: str
+    confidence: float
+
+
+class ChosenAction(Read):
+    """The action that a step takes."""
+
+    action: str
+    cell: int | None = None
+    cells: tuple[int, ...] = ()
+    items: tuple[KeptCell, ...] = ()
+    direction: Literal["before", "after", ""] = ""
+
+
+class StepReply(Read):
+    """A worker's step."""
+
+    thought: str
+    action: ChosenAction
+
+
+class WeighedChoice(Read):
+    """What speaks for and against one choice."""
+
+    choice: int
+    supporting: tuple[Label, ...] = ()
+    contradicting: tuple[Label, ...] = ()
+    sufficient: bool = False
+    """Whether a review holds it proven."""
+
+
+class ReviewConclusion(Read):
+    """Whether a review holds the evidence sufficient, and what it asks for otherwise."""
+
+    action: Literal["final_decision", "continue"]
+    looked_for_to_contradict: str = ""
+    supporting: tuple[Label, ...] = ()
+    explore: tuple[int, ...] = ()
+    intervals: tuple[Interval, ...] = ()
+
+
+class ReviewReply(Read):
+    """A review of the search by cells."""
+
+    reasoning: str
+    choices: tuple[WeighedChoice, ...] = ()
+    erase: tuple[Label, ...]
+    conclusion: ReviewConclusion
+
+    @property
+    def is_sufficient(self) -> bool:
+        """Whether it declares the evidence sufficient, and its judgement supports that.
+
+        For a question with choices, exactly one choice must be judged proven, and the conclusion
+        must name evidence that supports it.
+        """
+        if self.conclusion.action != "final_decision":
+            return False
+        if not self.choices:
+            return True
+        proven = {choice.choice: set(choice.supporting) for choice in self.choices if choice.sufficient}
+        return len(proven) == 1 and not set(self.conclusion.supporting).isdisjoint(*proven.values())
+
+    @property
+    def labels_to_erase(self) -> list[str]:
+        """The labels that it erases, each once, but for those that it also uses as support."""
+        needed = set(self.conclusion.supporting)
+        for choice in self.choices:
+            needed.update(choice.supporting)
+        return [str(label) for label in dict.fromkeys(self.erase) if label not in needed]
+
+
+class DecisionReply(Read):
+    """The answer to a question of any kind. A method may ask for more beside it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reasoning: str = ""
+    supporting: tuple[Label, ...] = ()
+    weighed: tuple[WeighedChoice, ...] = ()
+    answer: str | int = ""
+    start_s: float = 0.0
+    end_s: float = 0.0
+    intervals: tuple[Interval, ...] = ()
+    absent: bool = False
+    """Whether what is asked for is not there."""
+
+    @property
+    def interval(self) -> Interval:
+        """The interval that answers a when-question."""
+        return Interval(start_s=self.start_s, end_s=self.end_s)
+
+    @property
+    def cited(self) -> list[Label]:
+        """What the answer rests on, each once: labels, or cells of the root grid."""
+        weighed = [each.supporting for each in self.weighed if each.choice == self.answer]
+        labels = [label for supporting in weighed or [self.supporting] for label in supporting]
+        return list(dict.fromkeys(labels))
+
+
+class PlanReply(Read):
+    """The plan of a search by looks."""
+
+    reasoning: str
+    search_task: str
+    settled_by: Literal["one", "first", "last", "all"]
+    lasts_s: float
+    keep: tuple[KeptCell, ...]
+    look: tuple[Interval, ...]
+
+
+class LookReply(Read):
+    """What a look says of its sheets."""
+
+    note: str
+    keep: tuple[KeptCell, ...]
+    look: tuple[Interval, ...]
+
+
+class VerdictConclusion(Read):
+    """An answer, that it is not there, or what to look at next; the fields are those of these."""
+
+    action: Literal["answer", "not_there", "look"]
+    sure: float = 0.0
+    look: tuple[Interval, ...] = ()
+    supporting: tuple[Label, ...] = ()
+    weighed: tuple[WeighedChoice, ...] = ()
+    answer: str | int = ""
+    start_s: float = 0.0
+    end_s: float = 0.0
+    intervals: tuple[Interval, ...] = ()
+
+
+class VerdictReply(Read):
+    """A review of the search by looks, which may answer."""
+
+    reasoning: str
+    erase: tuple[Label, ...] = ()
+    conclusion: VerdictConclusion
+
+    @property
+    def labels_to_erase(self) -> list[str]:
+        """The labels that it erases, each once."""
+        return [str(label) for label in dict.fromkeys(self.erase)]
+
+
+R = TypeVar("R", bound=Read)
+
+
+def read(kind: type[R], answer: BaseModel) -> R:
+    """Return what the validated answer of a reply says, as one of the classes of this module."""
+    return kind.model_validate(answer.model_dump())

@@ -1,0 +1,462 @@
+"""What the name of a model tells; no other module knows models by name.
+
+Contents:
+    `Family`, `family_of`: image tokens, and how models of a kind think.
+    `Preset`, `preset_named`, `preset_of`: what suits a model: grid, cell size, steps and serving
+        options. It is looked up once, where a model is opened, and lies on it from then on. A
+        package brings a model of its own as `Shipped`.
+    `is_same_model`, `is_generic`: whether a reply's name is the one that was asked for.
+    `entries`, `chat_models`, `first_chat_model`: the models of a server's list, and which of them
+        chat. A list says so in fields that differ from server to server; where it says nothing, the
+        model's name decides.
+    `resolve_model`, `served_name`, `served_family`: which weights a name stands for, and the name
+        under which they are served. Replies are cached under it, so it holds a hash of what they
+        depend on beside the model: the content of a folder, and the arguments of the server.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from atlaskit import limits
+from atlaskit.errors import InputError, ModelWarning, printable
+from atlaskit.guests import MODELS, load, registered
+from atlaskit.models.http import object_of
+from atlaskit.models.protocol import Model, ModelError, Request, Usage
+
+NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
+"""What turns thinking off in the chat templates of Qwen, GLM, Gemma 4, MiniCPM-V and others."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """Models of one kind."""
+
+    name: str
+    pattern: str
+    """Regular expression that a lower-case model name of the family contains."""
+    patch: int = 32
+    """Side, in pixels, of the square that one image token stands for."""
+    thinks: bool = False
+    """Whether its models think before they answer, unless they are told not to."""
+    reasoning_parser: str = ""
+    """vLLM's parser of its thoughts (`--reasoning-parser`); "" for none."""
+    no_thinking: Mapping[str, Any] = field(default_factory=dict)
+    """Fields of a request that turn thinking off on a server that serves open weights; {} where the
+    model always thinks, or never does."""
+    linear_attention: bool = False
+    """Whether its models have layers of linear attention (gated delta networks). vLLM 0.32 computes
+    them on a CPU in bfloat16 alone."""
+
+
+FAMILIES = (
+    Family("Qwen3-VL Thinking", r"qwen3-vl.{0,40}thinking|qwen3-omni.{0,40}thinking", 32, True, "deepseek_r1"),
+    Family("Qwen3-VL", r"qwen3-?vl|qwen3-omni"),
+    Family("Qwen3.5 and later", r"qwen-?3\.[5-9]|qwen-?[4-9]", 32, True, "qwen3", NO_THINKING, True),
+    Family("Qwen2.5-VL and Qwen2-VL", r"qwen-?2(\.5)?-?(vl|omni)|qvq", 28),
+    Family("GLM-4.5V and 4.6V", r"glm-?4\.?[5-9]v|glm4v-moe|glm-?5", 28, True, "glm45", NO_THINKING),
+    Family("GLM-4.1V Thinking", r"glm-?4(\.1)?v.{0,40}thinking", 28, True, "glm45"),
+    Family("GLM-4V", r"glm-?4(\.1)?v|glm-ocr", 28),
+    Family("Kimi-VL Thinking", r"kimi-vl.{0,40}thinking", 28, True, "kimi_k2"),
+    Family("Kimi-K2.5", r"kimi-k2\.?[5-9]", 28, True, "kimi_k2", {"chat_template_kwargs": {"thinking": False}}),
+    Family("Kimi-VL", r"kimi-vl", 28),
+    Family("MiniCPM-V 4.5", r"minicpm-?v-?4[._]5", 28, True, "minicpmv", NO_THINKING),
+    Family("MiniCPM-V 4.6 and later", r"minicpm-?v-?(4[._][6-9]|[5-9])", 28, True, "minicpmv", NO_THINKING, True),
+    Family("MiniCPM-V", r"minicpm-?[vo]", 28),
+    Family("InternVL and Intern-S1", r"intern-?(vl|s1)", 28),
+    Family("Gemma 4", r"gemma-?4", 48, False, "gemma4", NO_THINKING),
+    Family("Gemma 3", r"gemma-?3", 56),
+    Family("LLaVA", r"llava", 14),
+    Family("SmolVLM and Idefics3", r"smolvlm|idefics", 64),
+    Family("Magistral", r"magistral", 28, True, "mistral"),
+    Family("Mistral and Pixtral", r"mistral|ministral|pixtral", 28),
+    Family("DeepSeek-VL2", r"deepseek-?vl", 28),
+    Family("Step3", r"step-?3", 28, True, "step3"),
+    Family("OpenAI, thinking", r"(^|/)(gpt-5(?!.{0,40}chat)|o[1-9]\b)", 32, True),
+    Family("OpenAI", r"(^|/)(chatgpt|gpt)-?4", 32),
+    Family("Gemini", r"gemini-(2\.[5-9]|[3-9])", 48, True),
+    Family("Claude", r"claude", 28),
+)
+"""The families in the order in which they are tried: the first whose pattern matches counts."""
+
+
+PATTERNS = {family.name: re.compile(family.pattern) for family in FAMILIES}
+
+
+def family_of(name: str) -> Family:
+    """Return the family of a model by its name: a hub id, a folder, or "folder@hash"."""
+    lowered = name.lower()
+    return next((each for each in FAMILIES if PATTERNS[each.name].search(lowered)), Family("other", ""))
+
+
+@dataclass(frozen=True)
+class Preset:
+    """Defaults for one model."""
+
+    k: int = 8
+    """Cells along each side of a grid."""
+    cell: int = 320
+    """Side of a cell, in pixels; of a native cell, the longer side."""
+    fit: Literal["native", "contain"] = "native"
+    """How a frame fills its cell: in a cell of the video's shape, or on a grey square."""
+    ruled: bool = True
+    """Whether sheets have gutters, strips for text, and hatched dead cells, or labels in corners
+    and black cells."""
+    steps: int = 12
+    """Most steps of a worker in one region."""
+    plateau: int | None = None
+    """Steps without new evidence after which a worker stops. None: the search's own default."""
+    compile_on_cpu: bool = False
+    """Whether vLLM compiles the model on a CPU. That pays off for a small model only."""
+    copy_per_core: bool = False
+    """Whether a CPU serves many questions best by a copy of the model on each core. That is so if
+    vLLM takes longer to schedule a step than a core takes to compute it."""
+    no_forcing: bool = False
+    """Whether vLLM's grammar lets the model choose its tokens (`no_forcing` of llguidance)."""
+    context: int = 100_000
+    """Tokens of subtitles that a prompt may hold beside many frames, at four characters each."""
+    words: Callable[[Any], Request] | None = field(default=None, repr=False)
+    """Returns the request of a call of Video-RLM in the words that the model was taught; None for a
+    model that reads and writes freely."""
+    caution: Callable[[Any, Any], str] | None = field(default=None, repr=False)
+    """Says of a video and a question what the model was not taught of them, as a sentence that its
+    name precedes; "" if there is nothing. None: nothing to say of any."""
+    torchvision: bool = True
+    """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
+    installed it. Without it, transformers uses Pillow; not every family can."""
+    prefix_caching: bool = True
+    """Whether vLLM caches prefixes of prompts. With an encoder, it then dies at the first request
+    ("CrossAttentionManager does not support caching", vLLM 0.32)."""
+
+
+WHISPER = Preset(prefix_caching=False)
+"""Speech models of that family, by any name with "whisper" in it."""
+
+
+@dataclass(frozen=True)
+class Shipped:
+    """A model that a package brings with its weights, under the name of its entry point."""
+
+    weights: Path
+    """The folder of its weights."""
+    preset: Preset
+
+
+def shipped() -> dict[str, Shipped]:
+    """Return the models that installed packages bring, by their names."""
+    return {name: load(MODELS, name) for name in registered(MODELS)}
+
+
+def preset_named(name: str) -> Preset:
+    """Return the preset of a model by its name.
+
+    A model folder is served as "folder@hash"; the part before the @ decides.
+    """
+    own = name.partition("@")[0]
+    if own in registered(MODELS):
+        brought: Shipped = load(MODELS, own)
+        return brought.preset
+    return WHISPER if "whisper" in name.lower() else Preset()
+
+
+def preset_of(model: object) -> Preset:
+    """Return the preset that lies on a model; the defaults for a model or a function without."""
+    own = getattr(model, "preset", None)
+    return own if isinstance(own, Preset) else Preset()
+
+
+def preset_for(model: Model | str | Callable[..., Model]) -> Preset:
+    """Return the preset of a model, or of a model's name."""
+    return preset_named(model) if isinstance(model, str) else preset_of(model)
+
+
+def cell_for(vlm: Model, size: int | None) -> int:
+    """Return the size of a cell in pixels: the user's choice; for None, what suits the model."""
+    return preset_of(vlm).cell if size is None else size
+
+
+VERSION = re.compile(
+    r"[-@:._]?(20\d{6}|20\d\d-\d\d-\d\d|\d{4}|\d{3}|latest|v\d+(:\d+)?)$|-(preview|exp)(-\d\d-\d\d|-\d{4})?$"
+)
+"""The end of a name that tells a version: a date, a revision, "latest"."""
+SUFFIXES = (":free", ":beta", ":nitro", ":floor", ":exacto", ".gguf")
+"""The end of a name that tells a price or the form of a file."""
+# fmt: off
+GENERIC = frozenset({
+    "default", "model", "models", "local", "local-model", "llm", "vlm", "vision", "chat", "base", "main", "test",
+    "unknown", "none", "null", "any", "auto", "custom", "my-model", "your-model", "served-model", "gpt-3.5-turbo",
+})
+# fmt: on
+"""Names under which many servers serve different models."""
+
+
+def is_generic(name: str) -> bool:
+    """Return whether a name says nothing about the model, so that two servers may both use it."""
+    return name.strip().lower() in GENERIC
+
+
+def is_same_model(asked: str, answered: str) -> bool:
+    """Return whether a reply's `model` is the one that was asked for.
+
+    A provider's prefix ("models/", "openai/"), a path, and a version that either name adds
+    ("gpt-4o" answered by "gpt-4o-2024-08-06") make no other model.
+
+    Args:
+        asked: The name in the request.
+        answered: The name in the reply; "" if it names none, which counts as the same.
+    """
+    if not answered.strip() or asked == answered:
+        return True
+    first, second = _bare(asked), _bare(answered)
+    return first == second or (_without_version(first) == _without_version(second) and _is_open(first, second))
+
+
+def _bare(name: str) -> str:
+    """Return a name without provider, path, suffix of a file, and tag of a price."""
+    last = name.strip().lower().replace("\\", "/").rstrip("/").rpartition("/")[2]
+    return next((last.removesuffix(each) for each in SUFFIXES if last.endswith(each)), last)
+
+
+def _without_version(name: str) -> str:
+    """Return a name without the versions at its end ("-0" is Anthropic's alias of the newest)."""
+    name = name.removesuffix("-0")
+    while (shorter := VERSION.sub("", name)) != name and shorter:
+        name = shorter
+    return name
+
+
+def _is_open(first: str, second: str) -> bool:
+    """Return whether at most one of two names fixes a version: two fixed ones are two models."""
+
+    def is_fixed(name: str) -> bool:
+        found = VERSION.search(name)
+        return found is not None and any(map(str.isdecimal, found[0]))
+
+    return not (is_fixed(first) and is_fixed(second))
+
+
+MOST_NAMED = 8
+"""Most models that a message names."""
+CHATS = frozenset({
+    "llm", "vlm", "chat", "completion_chat", "text", "generate", "completion", "vision", "text-generation",
+    "image-text-to-text", "any-to-any",
+})  # fmt: skip
+"""What a list calls a model that chats: words of LM Studio, Together, vLLM and Ollama, and tasks of
+the Hugging Face hub."""
+OTHER_KINDS = re.compile(
+    r"embed|rerank|score|classif|reward|moderat|pooling|transcri|speech|audio|tts|image-generation|text-to-image"
+    r"|feature-extraction|sentence-similarity|^image$|^video$"
+)
+"""What a list calls a model that does not chat."""
+OTHER_NAMES = re.compile(
+    r"embed|(^|[/_.-])(e5|gte|bge|minilm|sentence-transformers|colbert|colpali|colqwen\d*|clip|siglip\d*)([/_.:-]|$)"
+    r"|rerank|reward-model|moderation|guard|shieldgemma|(^|/)(babbage|davinci)-|whisper|wav2vec|transcribe|voxtral-.{0,40}(asr|tts)|(^|[/_.-])(tts|asr|stt)([/_.:-]|\d|$)|parakeet|kokoro|piper"
+    r"|dall-?e|gpt-image|stable-diffusion|(^|/)(flux|imagen|veo)[-.]|(^|[/_-])sora|text-to-(speech|image)|realtime"
+)
+"""Names of models that do not chat."""
+
+
+def chat_models(listing: Any) -> list[str]:
+    """Return the names of the models in a list that can chat, in the list's order.
+
+    Where the list does not say what a model does, its name does.
+
+    Args:
+        listing: The parsed body of GET /models, from whatever server; anything odd in it is passed
+            over.
+    """
+    said = [(name, _says_it_chats(entry)) for name, entry in entries(listing)]
+    return [name for name, chats in said if chats or (chats is None and not OTHER_NAMES.search(name.lower()))]
+
+
+def first_chat_model(listing: Any, base_url: str) -> str | None:
+    """Return the first model of a list that can chat, and warn if there are several.
+
+    A model that takes no images, as the list says, is taken only where there is no other.
+
+    Args:
+        listing: The parsed body of GET /models.
+        base_url: The server's address, for the messages.
+
+    Returns:
+        The model's name; None if the list is empty or is no list.
+
+    Raises:
+        ModelError: If the server has models, and none of them can chat.
+    """
+    all_names, names = [name for name, _ in entries(listing)], chat_models(listing)
+    blind = {name for name, entry in entries(listing) if _says_it_is_blind(entry)}
+    chosen = next((name for name in names if name not in blind), names[0] if names else None)
+    if all_names and not names:
+        raise ModelError(
+            f"{base_url} has no model that chats, only {named(all_names)}: load one, or pass its name.", Usage()
+        )
+    if chosen is not None and len(names) > 1:
+        warnings.warn(
+            f"{base_url} has {len(names)} models that chat ({named(names)}): {printable(chosen, 100)} is used; "
+            f"name another one after the address.",
+            ModelWarning,
+            stacklevel=2,
+        )
+    return chosen
+
+
+def entries(listing: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the models of a list: {"data": […]}, {"models": […]} or the bare list."""
+    rows = listing
+    if isinstance(listing, Mapping):
+        rows = listing.get("data") if isinstance(listing.get("data"), list) else listing.get("models")
+    for row in rows if isinstance(rows, list) else ():
+        if not isinstance(row, Mapping):
+            continue
+        name = next((row[key] for key in ("id", "model", "name") if isinstance(row.get(key), str) and row[key]), None)
+        if name is not None and len(name) <= limits.NAME:
+            yield name, row
+
+
+def _says_it_chats(entry: Mapping[str, Any]) -> bool | None:
+    """Return whether the list says that a model can chat; None if it says neither."""
+    made = object_of(entry.get("architecture")).get("output_modalities")  # OpenRouter
+    words = list[str]()
+    for kind in (made, *map(entry.get, ("type", "task", "pipeline_tag", "model_type", "capabilities"))):
+        found = [word for word, value in kind.items() if value] if isinstance(kind, Mapping) else kind  # Mistral, TEI
+        words += [word.lower() for word in (found if isinstance(found, list) else [found]) if isinstance(word, str)]
+    if CHATS.intersection(words):  # it may be able to hear and to speak as well
+        return True
+    return False if any(map(OTHER_KINDS.search, words)) else None
+
+
+def _says_it_is_blind(entry: Mapping[str, Any]) -> bool:
+    """Return whether the list says that a model takes no images."""
+    taken = object_of(entry.get("architecture")).get("input_modalities")
+    if isinstance(taken, list):
+        return "image" not in taken
+    sees = object_of(entry.get("capabilities")).get("vision")
+    if isinstance(sees, bool):
+        return not sees
+    return bool(entry.get("type") == "llm")  # LM Studio, whose other type that chats is "vlm"
+
+
+def named(names: list[str]) -> str:
+    """Return names as a list in words, cut off where it is long."""
+    shown = ", ".join(printable(name, 100) for name in names[:MOST_NAMED])
+    return shown + (", …" if len(names) > MOST_NAMED else "")
+
+
+PROSE = {".md", ".csv"}
+"""Suffixes of files that describe a model. Replies do not depend on them."""
+TEMPLATE = "chat_template.jinja"
+TEMPLATES = (TEMPLATE, "chat_template.json", "tokenizer_config.json")
+"""Files that may hold a model's chat template."""
+ON_THE_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+")
+POINT = re.compile(r"(?<=\d)_(?=\d)")
+"""The point of a version in the name of an architecture: qwen3_5."""
+
+
+def resolve_model(model: str) -> str:
+    """Return a model as vLLM takes it: the full path of a folder, or a name on the hub.
+
+    An address is returned unchanged.
+
+    Raises:
+        InputError: If it is neither a folder nor such a name, so that nothing is installed for it.
+    """
+    path = Path(model).expanduser()
+    if model in registered(MODELS):  # also where a folder has that name: ./NAME names the folder
+        brought: Shipped = load(MODELS, model)
+        if not (brought.weights / "config.json").is_file():
+            raise InputError(f"The weights of {model} are not in {brought.weights}, where its package has them.")
+        return str(brought.weights)
+    if path.is_dir():
+        return str(path.resolve())
+    if not ON_THE_HUB.fullmatch(model):
+        names = "".join(f"{name}, " for name in registered(MODELS))
+        raise InputError(
+            f"{printable(model, 200)!r} is no model: pass {names}a folder that exists, a name on the hub (OWNER/NAME), "
+            f"or an address (http://… or https://…)."
+        )
+    return model
+
+
+def served_name(model: str, arguments: Sequence[str] = ()) -> str:
+    """Return the name that a model is served under.
+
+    A folder has the name "folder@hash". The hash changes when the folder is trained on, and not
+    when it is copied, moved, or described in another README. A model on the hub has its own name,
+    or "name@hash" if the server has arguments.
+
+    Args:
+        model: A folder, or the name of a model on the hub.
+        arguments: The user's arguments of vLLM.
+    """
+    folder, digest = Path(model), hashlib.sha256(json.dumps(list(arguments)).encode())
+    if folder.is_dir():
+        for path in sorted(folder.rglob("*")):
+            name = path.relative_to(folder)
+            is_hidden = any(part.startswith(".") for part in name.parts)
+            if path.is_file() and not is_hidden and path.suffix not in PROSE:
+                with path.open("rb") as file:
+                    digest.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    elif not arguments:
+        return model
+    return f"{_folder_name(folder) if folder.is_dir() else model}@{digest.hexdigest()[:12]}"
+
+
+def served_family(model: str) -> Family:
+    """Return the family of what is served, by its name, or else by what its folder contains.
+
+    A fine-tuned model may lie in a folder of any name. Its `config.json` names the architecture,
+    and its chat template contains "<think>" if it begins a thought.
+
+    Args:
+        model: A folder, or the name of a model on the hub.
+    """
+    folder = Path(model)
+    if not folder.is_dir():
+        return family_of(model)
+    by_name = family_of(folder.name)
+    return by_name if by_name.pattern else family_of(_kind(folder))
+
+
+def has_linear_attention(model: str) -> bool:
+    """Return whether a model has layers of linear attention, by its family or its `config.json`.
+
+    Args:
+        model: A folder, or the name of a model on the hub.
+    """
+    config = Path(model) / "config.json"
+    return served_family(model).linear_attention or (config.is_file() and b'"linear_attention"' in config.read_bytes())
+
+
+def _kind(folder: Path) -> str:
+    """Return the architecture of a folder's weights as in names: "qwen3.5-moe" for qwen3_5_moe."""
+    try:
+        kind = str(json.loads((folder / "config.json").read_bytes())["model_type"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+    paths = (folder / name for name in TEMPLATES)
+    is_thinker = any(b"<think>" in path.read_bytes() for path in paths if path.is_file())
+    name = POINT.sub(".", kind).replace("_", "-")
+    return f"{name}-thinking" if is_thinker else name
+
+
+def _folder_name(folder: Path) -> str:
+    """Return the name of a shipped model with the same chat template, or else the folder's name.
+
+    Presets go by the name, so a copy of a shipped model must keep it wherever the copy lies.
+    """
+    template = _template(folder)
+    same = (name for name, each in shipped().items() if template and _template(each.weights) == template)
+    return next(same, folder.name)
+
+
+def _template(folder: Path) -> bytes:
+    path = folder / TEMPLATE
+    return path.read_bytes() if path.is_file() else b""

@@ -1,0 +1,317 @@
+"""The displays of the kit's objects: each function returns the HTML of one class.
+
+    view, still, lazy_image, video          images and what they are made of
+    sheet, scratchpad                       evidence (M+)
+    observation                             what an agent sees, and what it may do
+    result                                  answer, choices, evidence, path of the run, cost
+
+An object may be damaged, and its text may be of unknown origin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import islice
+
+from atlaskit.environment.actions import ACTIONS
+from atlaskit.environment.atlas import Observation
+from atlaskit.environment.grid import Grid, clock, listed
+from atlaskit.environment.image import LazyImage
+from atlaskit.environment.memory import Scratchpad, label_of
+from atlaskit.environment.render import Sheet, Still, View
+from atlaskit.environment.render import view as make_view
+from atlaskit.runs.events import Decision, Report, Review
+from atlaskit.runs.narrate import MAX_LISTED, cited_frames, counted, percent, span_text
+from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
+from atlaskit.runs.trace import Trace
+from atlaskit.video.playlist import Playlist
+from atlaskit.video.video import Video
+from atlaskit.viz.html.markup import (
+    MAX_WIDTH_PX,
+    SHARP,
+    SMALL_WIDTH_PX,
+    Html,
+    card,
+    duration_text,
+    fact_table,
+    guarded,
+    jpeg_image,
+    omitted,
+    paragraph,
+    table,
+    title,
+    untrusted,
+)
+
+
+def view(view: View, max_width_px: int = MAX_WIDTH_PX) -> Html:
+    """Show a view and describe its grid."""
+    return card(
+        guarded("The image", lambda: jpeg_image(view.jpeg, view_caption(view), max_width_px)),
+        guarded("The description", lambda: paragraph(untrusted(view.video.name), " · ", view_description(view))),
+    )
+
+
+def still(still: Still, max_width_px: int = MAX_WIDTH_PX) -> Html:
+    """Show one frame and its time."""
+    at = f"at {clock(still.time_s)}"
+    return card(
+        jpeg_image(still.jpeg, f"The frame of {still.video.name} {at}.", max_width_px),
+        paragraph(untrusted(still.video.name), " · frame ", at),
+    )
+
+
+def lazy_image(shown: LazyImage, max_width_px: int = SMALL_WIDTH_PX) -> Html:
+    """Show a view or a still, such as what an agent looks at beside the grid."""
+    match shown:
+        case View():
+            return view(shown, max_width_px)
+        case Still():
+            return still(shown, max_width_px)
+    return jpeg_image(shown.jpeg, "The requested image.", max_width_px)
+
+
+FRAMES = {"midpoint": "", "keyframe": "keyframes", "shots": "shots"}
+"""What the cells of a view show, by its sampling; nothing of the paper's rule."""
+
+
+def view_caption(view: View) -> str:
+    """Return a sentence that describes a view, for its alt text."""
+    return f"A contact sheet of {view.video.name}: {view_description(view)}."
+
+
+def view_description(view: View) -> str:
+    """Return a view's cells, interval, depth, dead cells, and frames if not the middle ones."""
+    grid, frames = view.grid, FRAMES[view.look.sampling]
+    has_depth = (grid.root_start_s, grid.root_end_s) == (0.0, view.video.duration_s)  # a context scan has none
+    return f"{grid_description(grid, view.dead, has_depth=has_depth)}{f' · {frames}' if frames else ''}"
+
+
+def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True) -> str:
+    """Return a grid's cells, interval, depth and dead cells."""
+    dead = sorted(dead)
+    parts = [
+        f"{grid.k}×{grid.k} cells of {duration_text(grid.span_s / grid.size)}",
+        span_text((grid.start_s, grid.end_s)),
+        *([f"depth {grid.depth}"] if has_depth else []),
+        *([f"dead cells (black): {listed(dead)}"] if dead else []),
+    ]
+    return " · ".join(parts)
+
+
+OVERVIEW_CELL_PX = SHARP * SMALL_WIDTH_PX // 8
+"""Side of a cell in a video's overview, which has 8×8 cells as the root grid has by default."""
+
+
+def video(video: Video) -> Html:
+    """Show the facts of a video, and its root grid at a small size.
+
+    The grid samples the frames that are fastest to decode. They go to the
+    cache of the video.
+    """
+    width, height = video.size
+    rows: list[tuple[str, object]] = [
+        ("duration", f"{clock(video.duration_s)} ({video.duration_s:,.3f} s)"),
+        ("frames", f"{width}×{height} px, {video.fps:g} fps"),
+        ("subtitles", f"{len(video.subtitles):,} lines" if len(video.subtitles) else "none"),
+        ("fingerprint", untrusted(video.fingerprint, 16)),
+    ]
+    if isinstance(video, Playlist):
+        rows.insert(0, ("parts", len(video.parts)))
+
+    def overview() -> View:
+        return make_view(video, cell=OVERVIEW_CELL_PX, sampling="keyframe", cache=video.cache)
+
+    return card(
+        title("Video", video.name),
+        guarded("The facts", lambda: fact_table(rows)),
+        guarded("The overview", lambda: jpeg_image(overview().jpeg, view_caption(overview()), SMALL_WIDTH_PX)),
+        guarded("The description", lambda: paragraph(view_description(overview()))),
+    )
+
+
+MAX_ITEMS = 64
+"""Most evidence frames in one display: those with the highest confidence."""
+
+
+def sheet(sheet: Sheet) -> Html:
+    """Show the frames of a scratchpad, and the table of its evidence."""
+    return card(evidence_image(sheet), guarded("The evidence", lambda: evidence_table(sheet.scratchpad)))
+
+
+def scratchpad(scratchpad: Scratchpad) -> Html:
+    """Show a scratchpad as a table; it has no video, so its frames cannot be shown."""
+    return card(title("Scratchpad", f"{counted(len(scratchpad), 'frame')} of evidence"), evidence_table(scratchpad))
+
+
+def evidence_image(sheet: Sheet) -> Html:
+    """Return the sheet of a scratchpad as one image.
+
+    A sheet that fits is shown as it is, so frames that were drawn before are not decoded again.
+    """
+
+    def draw() -> str:
+        shown = sheet.scratchpad.surest(MAX_ITEMS)
+        if not len(shown):
+            return no_evidence()
+        frames = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in islice(shown, MAX_LISTED))
+        more = f", and {len(shown) - MAX_LISTED} more" if len(shown) > MAX_LISTED else ""
+        shown_sheet = replace(sheet, scratchpad=shown)
+        return jpeg_image(shown_sheet.jpeg, f"Evidence frames: {frames}{more}.", SMALL_WIDTH_PX)
+
+    return guarded("The evidence frames", draw)
+
+
+def evidence_table(scratchpad: Scratchpad) -> Html:
+    """Return the evidence of a scratchpad as a table in order of time."""
+    if not len(scratchpad):
+        return no_evidence()
+    shown = sorted(scratchpad.surest(MAX_ITEMS), key=lambda item: item.timestamp_s)
+    rows = (
+        (
+            untrusted(item.label, 8),
+            clock(item.timestamp_s),
+            span_text((item.start_s, item.end_s)),
+            percent(item.confidence),
+            untrusted(item.description, 300),
+            untrusted(item.subtitle, 200) if item.subtitle else "",
+        )
+        for item in shown
+    )
+    columns = ("label", "time", "cell", "confidence", "description", "subtitle")
+    return card(table("Evidence in order of time", columns, rows), omitted(len(scratchpad) - len(shown), "frame"))
+
+
+def no_evidence(why: str = "") -> Html:
+    """Return what takes the place of an empty scratchpad, and what the answer rests on instead."""
+    return paragraph(f"Evidence: {why}." if why else "There is no evidence.")
+
+
+def observation(seen: Observation) -> Html:
+    """Show the state, the requested frame or scan if any, the view, legal actions and subtitles."""
+    return card(
+        guarded("The state", lambda: _state_table(seen)),
+        lazy_image(seen.looking_at) if seen.looking_at is not None else "",
+        view(seen.view, SMALL_WIDTH_PX),
+        guarded("The subtitles", lambda: _subtitle_table(seen)),
+    )
+
+
+def _state_table(seen: Observation) -> Html:
+    state, grid = seen.state, seen.state.grid
+    legal = sorted(seen.legal.cells.items(), key=lambda each: not each[1])  # those without cells last
+    actions = "; ".join(f"{ACTIONS[name].title}{f' {listed(cells)}' if cells else ''}" for name, cells in legal)
+    rows: list[tuple[str, object]] = [
+        ("grid", f"{span_text((grid.start_s, grid.end_s))}, depth {grid.depth} of at most {state.rules.max_depth}"),
+        ("path", " → ".join(["root", *map(str, grid.path)])),
+        ("traversal", state.rules.traversal),
+        ("evidence", f"{counted(len(state.scratchpad), 'frame')}: {', '.join(state.scratchpad.labels) or 'none'}"),
+        ("dead zones", f"{percent(state.dead_zones.coverage(grid.start_s, grid.end_s))} of this grid"),
+        ("legal actions", untrusted(actions or "none", 2_000)),
+    ]
+    return fact_table(rows if not state.finished else [*rows, ("finished", True)])
+
+
+def _subtitle_table(seen: Observation) -> str:
+    lines = seen.subtitles
+    if not lines:
+        return paragraph("There are no subtitles in this interval.")
+    rows = ((span_text((line.start_s, line.end_s)), untrusted(line.text, 200)) for line in lines[:MAX_LISTED])
+    subtitles = table("Subtitles in this interval", ("time", "text"), rows)
+    return card(subtitles, omitted(len(lines) - MAX_LISTED, "line"))
+
+
+MAX_CHOICES = 40
+"""Most choices in the table, and most frames cited for one."""
+
+
+def result(result: Result) -> Html:
+    """Show the answer, the choices with the frames cited for each, evidence, path and cost."""
+    evidence = [evidence_image(result.sheet), guarded("The evidence", lambda: evidence_table(result.evidence))]
+    return card(
+        title("", result.question.text),
+        guarded("The answer", lambda: fact_table(_answer_rows(result))),
+        guarded("The choices", lambda: _choice_table(result)) if result.question.choices else "",
+        *(evidence if len(result.evidence) else [no_evidence(result.without_evidence)]),
+        guarded("The path", lambda: _path(result)),
+        guarded("The cost", lambda: _cost_table(result)),
+    )
+
+
+def _answer_rows(result: Result) -> list[tuple[str, object]]:
+    words, truth = result.answer_in_words, result.truth_in_words
+    mark = f" {WITHOUT_EVIDENCE}" if result.without_evidence else ""
+    answer = Html(f"{untrusted(words, 2_000)}{mark}") if words else "no answer"
+    correct = {True: "yes", False: "no", None: "unknown"}[result.is_right]
+    rows: list[tuple[str, object]] = [("answer", answer), ("correct", correct)]
+    if truth:
+        rows.append(("truth", untrusted(truth, 2_000)))
+    if result.reasoning:
+        rows.append(("reasoning", untrusted(result.reasoning, 2_000)))
+    cited = _cited_by_decision(result.trace)
+    if cited and not result.question.choices:
+        rows.append(("cited evidence", untrusted(cited)))
+    if "caution" in result.settings:
+        rows.insert(1, ("caution", untrusted(str(result.settings["caution"]), 2_000)))
+    stop = f"{result.stop}: {result.failure}" if result.failure else result.stop
+    rows.append(("stopped by", untrusted(f"{stop}, after {counted(result.rounds, 'round')}")))
+    return rows
+
+
+def _cited_by_decision(trace: Trace) -> str:
+    """Return the frames that the last decision cites; empty if it cites none."""
+    decisions = trace.of(Decision)
+    return cited_frames(decisions[-1].answer.get("supporting")) if decisions else ""
+
+
+def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
+    """Return for each choice the frames last cited for it and against it, and by which event.
+
+    A decision need not judge every choice, so an earlier review can be the last to do so.
+    """
+    judgements: dict[int, tuple[str, str, str]] = {}
+    for event in trace:
+        if isinstance(event, Review | Decision):
+            judged = event.choices if isinstance(event, Review) else event.answer.get("weighed")
+            source = "decision" if isinstance(event, Decision) else f"review of round {event.round}"
+            for each in judged if isinstance(judged, list) else ():
+                if isinstance(each, dict) and isinstance(each.get("choice"), int):
+                    cited = (cited_frames(each.get(side)) or "none" for side in ("supporting", "contradicting"))
+                    judgements[each["choice"]] = (*cited, source)  # type: ignore[assignment]
+    return judgements
+
+
+def _choice_table(result: Result) -> Html:
+    judgements, rows = _judgements(result.trace), []
+    for index, choice in enumerate(result.question.choices[:MAX_CHOICES]):
+        marks = {"answer": index == result.choice, "correct": index == result.question.answer}
+        marked_as = ", ".join(mark for mark, applies in marks.items() if applies)
+        judgement = judgements.get(index, ("", "", "not judged"))
+        rows.append((label_of(index), untrusted(choice), marked_as, *map(untrusted, judgement)))
+    columns = ("choice", "text", "marked as", "supporting frames", "contradicting frames", "judged in")
+    return card(table("Choices", columns, rows), omitted(len(result.question.choices) - len(rows), "choice"))
+
+
+def _path(result: Result) -> Html:
+    """Return in words where workers looked; `plots.path` draws it, and the walkthrough."""
+    reports = result.trace.of(Report)
+    added = sum(bool(event.kept) for event in reports)
+    part = "the video" if result.within == (0.0, result.sheet.video.duration_s) else span_text(result.within)
+    return paragraph(
+        f"Explored: {counted(len(reports), 'visit')} by workers, {added:,} of which added evidence. Dead zones cover "
+        f"{percent(result.dead_zones.coverage(*result.within))} of {part}."
+    )
+
+
+def _cost_table(result: Result) -> Html:
+    names = ("calls", "prompt", "cached", "image", "completion", "effective")
+    rows = [(row["role"], *(row[name] for name in names)) for row in result.costs()]
+    caption = "Calls and tokens by role, including replies from the cache"
+    spent = result.spent
+    paid = (
+        f"Without what came from the cache, this run made {counted(spent.calls, 'call')} and decoded "
+        f"{counted(spent.frames_decoded, 'frame')}; it took {spent.seconds:.2f} s."
+    )
+    estimated = " Token counts are estimates." if result.total.estimated else ""
+    return card(table(caption, ("role", *names), rows), paragraph(f"{paid}{estimated}"))

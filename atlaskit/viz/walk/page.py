@@ -1,0 +1,131 @@
+"""The page that holds one run, and the CSS and JavaScript of the walkthrough.
+
+    save, html                              a run as one HTML file
+    script, style                           what the page and the widgets are made of
+
+Style and script are small files, each of which uses those before it, joined to one text. So neither
+form loads anything: the policy of the page names the hash of a single script, and the widget's
+module has no imports.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from html import escape
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from atlaskit.caching.files import write_whole
+from atlaskit.errors import AtlasError, InputError, reason
+from atlaskit.runs.result import Result
+from atlaskit.viz.html.markup import MAX_WIDTH_PX, SHARP, guarded, plain_text, tag, untrusted
+from atlaskit.viz.html.reprs import result as result_html
+from atlaskit.viz.walk import steps
+from atlaskit.viz.walk.pictures import Pictures, pictures
+from atlaskit.viz.walk.source import open_run
+from atlaskit.viz.walk.steps import summarize
+
+PANE = ("dom", "filters", "map", "strips", "details", "regions", "pane")
+"""The steps of one run."""
+PAGE = (*PANE, "page")
+"""A page of one run that holds all of it."""
+PANES = (*PANE, "beside")
+"""One run or two, with steps and images from elsewhere."""
+
+
+def script(*names: str) -> str:
+    """Return scripts of this package joined to one."""
+    return "\n".join(_read("script", f"{name}.js") for name in names)
+
+
+def style(*names: str) -> str:
+    """Return stylesheets of this package joined to one."""
+    return "".join(_read("style", f"{name}.css") for name in names)
+
+
+def page_template() -> str:
+    """Return the HTML of a page, as a `string.Template`."""
+    return _read(".", "page.html")
+
+
+def _read(folder: str, name: str) -> str:
+    return (Path(__file__).parent / folder / name).read_text(encoding="utf-8")
+
+
+MAX_IMAGE_BYTES = 6_000_000
+"""Most bytes of all images together, as JPEG; base64 in the page takes a third more."""
+MAX_IMAGES = 800
+"""Most distinct images in a page; each then has about 7 kB, and smaller ones would be illegible."""
+_UNSAFE = str.maketrans({char: f"\\u{ord(char):04x}" for char in "<>&\u2028\u2029"})
+
+
+def save(result: Result, path: str | Path) -> None:
+    """Write a run as one HTML file; images that the cache no longer holds are drawn again.
+
+    A sentence takes the place of an image that cannot be drawn.
+
+    Raises:
+        InputError: The file cannot be written.
+
+    Examples:
+        >>> ak.walk.save(result, "run.html")
+    """
+    page = html(result)
+    try:
+        write_whole(path, page)
+    except (OSError, ValueError) as error:
+        raise InputError(f"{path} cannot be written: {reason(error)}.") from error
+
+
+def html(result: Result) -> str:
+    """Return the page that `save` writes.
+
+    Examples:
+        >>> ak.walk.html(result)[:15].lower()
+        '<!doctype html>'
+    """
+    run, code = open_run(result), script(*PAGE)
+    found = pictures(run)
+    summary, (images, missing) = summarize(run, found), _embed(found)
+    content = {"run": summary, "steps": list(steps.steps(run, found)), "pictures": images, "missing": missing}
+    told = (summary["answer"], *summary["notes"])
+    digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+    return Template(page_template()).substitute(
+        policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+        "base-uri 'none'; form-action 'none'",
+        title=escape(plain_text(result.question.text, 100)),
+        style=style("design", "walk"),
+        question=untrusted(result.question.text, 2_000),
+        answer="".join(tag("p", untrusted(text, 2_000)) for text in told if text),
+        summary=guarded("The result", lambda: result_html(result)),
+        run=_embedded_json(content),
+        script=code,
+    )
+
+
+def _embedded_json(value: Any) -> str:
+    """Return JSON without characters that could end a script block or begin another."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).translate(_UNSAFE)
+
+
+def _embed(found: Pictures) -> tuple[list[str], dict[int, str]]:
+    """Return the images as data URIs, empty where one cannot be shown, and why, by index.
+
+    The map and the last sheet come first: a page of a long run has no place for all images.
+    """
+    max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
+    uris, missing = [""] * len(found.images), dict[int, str]()
+    order = sorted(range(len(found.images)), key=lambda number: number not in (found.map, found.sheet))
+    for place, number in enumerate(order):
+        try:
+            if place >= MAX_IMAGES:
+                raise InputError(f"The page already holds {MAX_IMAGES} images, the most it can.")
+            jpeg = found.images[number].jpeg(SHARP * MAX_WIDTH_PX, max_bytes)
+        except AtlasError as error:
+            missing[number] = plain_text(reason(error), 1_000)
+        else:
+            uris[number] = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
+    return uris, missing

@@ -1,0 +1,266 @@
+"""Where the events of a run lie: on its axis, in the tree of regions, and beside the truth.
+
+    places                                  on the axis of the run, parallel workers side by side
+    FindingSteps, merged_in                 which step found which evidence
+    regions, grid_of_view, path_of          the tree of explored regions
+    truth_rows, moments_of                  what became of each moment that holds the answer
+
+A trace holds no times, so each event takes one step. A worker begins when it is assigned, and the
+Master goes on when all workers have reported. Questions about a synthetic world know the moments
+that hold the answer (`Question.evidence_s`); one was seen if the frame of a cell that was shown
+lies in it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from typing import Any, NamedTuple
+
+from atlaskit.environment.grid import Grid, Shift
+from atlaskit.environment.memory import Evidence
+from atlaskit.environment.question import Span
+from atlaskit.errors import InputError
+from atlaskit.runs.events import Assign, Cite, Event, Look, Plan, Probe, Report, Scout, Step, ViewRecord
+from atlaskit.runs.narrate import agent, counted, span_text
+from atlaskit.runs.replay import views_of
+from atlaskit.runs.trace import Trace
+from atlaskit.viz.walk.source import RunSource
+
+
+def places(trace: Trace) -> Iterator[int]:
+    """Yield at which step of the axis each event begins; it ends one later."""
+    now = 0  # when the Master's last event ended
+    # When the last event of each worker of this round ended; None: a probe beside them.
+    busy = dict[int | None, int]()
+    for event in trace:
+        if event.worker is not None or (isinstance(event, Probe) and event.ahead):
+            start = busy.get(event.worker, now)
+            busy[event.worker] = start + 1
+        else:
+            start = max((now, *busy.values()))
+            now = start + 1
+            busy.clear()
+        yield start
+
+
+def merged_in(event: Event) -> Sequence[Evidence]:
+    """Return the evidence that an event added to M+."""
+    if isinstance(event, Report):
+        return event.kept
+    return event.found if isinstance(event, Cite | Plan) else ()
+
+
+class FindingSteps:
+    """The steps that first found each frame of evidence, by time and by label."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._steps: dict[float, int] = {}
+        self._times_s: dict[str, float] = {}
+        for index, event in enumerate(trace):
+            if isinstance(event, Step | Cite | Plan | Look):
+                for item in event.found:
+                    self._steps.setdefault(item.timestamp_s, index)
+            self._times_s |= {item.label: item.timestamp_s for item in merged_in(event)}
+
+    def of(self, time_s: float | None) -> int | None:
+        """Return the index of the event that first found the frame at a time; None if none did."""
+        return None if time_s is None else self._steps.get(time_s)
+
+    def of_label(self, label: str) -> int | None:
+        """Return the same for the frame with a label in M+."""
+        return self.of(self.time_of(label))
+
+    def time_of(self, label: str) -> float | None:
+        """Return the time of the frame with a label in M+, in seconds; None if there is none."""
+        return self._times_s.get(label)
+
+    def labels_at(self, time_s: float) -> list[str]:
+        """Return all labels that the frame at a time has had in M+."""
+        return [label for label, label_time_s in self._times_s.items() if label_time_s == time_s]
+
+
+MAX_REGIONS = 2_000
+MAX_DEPTH = 32
+"""Deepest region in the tree; a trace may name any."""
+
+Path = tuple[int, ...]
+"""The cells opened on the way from the root grid. A negative number after a cell says that its grid
+is looked at between its frames, and by how many half cells it is moved."""
+
+
+def grid_of_view(view: ViewRecord, within: Span | None, k: int | None) -> Grid | None:
+    """Return the grid of a view; None if there is none: see `grid_of`."""
+    if view.stretch_s is None:
+        return grid_of(_path(view.path, view.shift), within, k)
+    try:
+        return Grid(*view.stretch_s, view.k)
+    except InputError:  # a trace may name any stretch
+        return None
+
+
+def path_of(event: Event) -> list[int] | None:
+    """Return the path of the grid that an event is about; None if it is about none."""
+    place = event if isinstance(event, Report) else getattr(event, "view", None)
+    if isinstance(event, Scout):
+        return list(event.path)
+    return None if place is None else _path(place.path, place.shift)
+
+
+def _path(cells: Sequence[int], shift: Sequence[int]) -> list[int]:
+    """Return the path of a grid from its cells and its shift."""
+    if not shift:
+        return list(cells)
+    depth, number = shift
+    return [*cells[:depth], -1 - 2 * number if number > 0 else 2 * number, *cells[depth:]]
+
+
+def regions(run: RunSource) -> list[dict[str, Any]]:
+    """Return the regions that were seen or assigned, and their ancestors.
+
+    Parents come first, then regions in order of time. Each has its `path`, a description (`told`),
+    its interval in seconds (`span`; None where it is not known), and what the run found there
+    (`holds`): evidence, a dead zone, or an empty string.
+    """
+    paths = set[Path]()
+    for event in run.trace:
+        for path in _paths_named_by(event):
+            paths |= {path[:depth] for depth in range(len(path) + 1)}
+    return [{"path": list(path), **_describe(path, run)} for path in islice(sorted(paths), MAX_REGIONS)]
+
+
+def _paths_named_by(event: Event) -> Iterable[Path]:
+    path = path_of(event)
+    paths = [path] if path is not None else []
+    if isinstance(event, Assign):
+        paths += [_path(assignment.path, assignment.shift) for assignment in event.sorties]
+    return [tuple(each) for each in paths if len(each) <= MAX_DEPTH]
+
+
+def _describe(path: Path, run: RunSource) -> dict[str, Any]:
+    name = f"whole {run.scope}"
+    if path:
+        name = "between its frames" if path[-1] < 0 else f"cell {path[-1]:,}"
+    grid = grid_of(path, run.within, run.k)
+    if grid is None:
+        return {"told": name, "holds": "", "span": None}
+    count = len(run.evidence.within(grid.start_s, grid.end_s))
+    holds = f"{counted(count, 'frame')} of evidence" if count else ""
+    if not count and run.memory.dead_zones.coverage(grid.start_s, grid.end_s) >= 1:
+        holds = "dead zone"
+    span = grid.start_s, grid.end_s
+    return {"told": f"{name} · {span_text(span)}", "holds": holds, "span": list(span)}
+
+
+def grid_of(path: Sequence[int] | None, within: Span | None, k: int | None) -> Grid | None:
+    """Return the grid of a path; None if there is none, as for a cell that does not exist.
+
+    Args:
+        path: The path, as `path_of` returns it.
+        within: The interval of the root grid; None where it is not known.
+        k: Cells per side; None for a run without grids.
+    """
+    if path is None or within is None or k is None or len(path) > MAX_DEPTH:
+        return None
+    moved = next((place for place, cell in enumerate(path) if cell < 0), None)
+    shift: Shift = () if moved is None else (moved, path[moved] // 2 if path[moved] % 2 == 0 else -1 - path[moved] // 2)
+    try:
+        return Grid(*within, k, tuple(cell for cell in path if cell >= 0), shift)
+    except InputError:  # the path names a cell that does not exist
+        return None
+
+
+MAX_MOMENTS = 64
+"""Most moments that are told of."""
+
+TruthRow = tuple[str, int | None]
+"""What became of a moment, and the step that shows it."""
+
+
+class Sight(NamedTuple):
+    """A grid that an agent was shown."""
+
+    grid: Grid
+    dead: frozenset[int]
+    """The cells that were black in it."""
+    step: int
+    who: str
+
+
+def moments_of(run: RunSource) -> tuple[Span, ...]:
+    """Return the moments that hold the answer, each once, in order; none if they are not known."""
+    known = () if run.question is None else run.question.evidence_s
+    return tuple(sorted(dict.fromkeys(known)))[:MAX_MOMENTS]
+
+
+def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
+    """Return what became of each moment that holds the answer.
+
+    There is nothing to tell of a method that keeps no evidence and shows no grid.
+    """
+    moments = moments_of(run)
+    grids = list(_grids(run)) if moments else []
+    if not grids and not run.evidence:
+        return []
+    is_exact = run.settings.get("sampling", "midpoint") == "midpoint"
+    return [_row(moment, run, findings, grids, is_exact) for moment in moments]
+
+
+def _row(moment: Span, run: RunSource, findings: FindingSteps, grids: list[Sight], is_exact: bool) -> TruthRow:
+    kept = [item for item in run.evidence if moment[0] <= item.timestamp_s < moment[1]]
+    if kept:
+        labels = ", ".join(f"[{item.label}]" for item in kept)
+        return f"{span_text(moment)} was found: {labels}.", findings.of(kept[0].timestamp_s)
+    if not grids:
+        return f"{span_text(moment)} is not among the evidence.", None
+    found = _deepest(moment, grids, is_exact)
+    if found is None:
+        over = _deepest(moment, grids, False)
+        where = ""
+        if over is not None:
+            sight, cell = over
+            where = f"; the deepest grid over it is at depth {sight.grid.depth} (cell {cell}, step {sight.step})"
+        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", over and over[0].step
+    sight, cell = found
+    shown = "it was shown" if is_exact else "a cell that covers it was shown"
+    place = f"at depth {sight.grid.depth} in cell {cell} at step {sight.step}"
+    dropped = _reported(moment, run)
+    fate = "not reported" if dropped is None else f"reported as [{dropped}] but not kept"
+    return f"{span_text(moment)} was missed: {shown} to {sight.who} {place}, and {fate}.", sight.step
+
+
+def _reported(moment: Span, run: RunSource) -> str | None:
+    """Return the label of a frame of a moment that was evidence once; None if there was none."""
+    items = (item for report in run.trace.of(Report) for item in report.kept)
+    return next((item.label for item in items if moment[0] <= item.timestamp_s < moment[1]), None)
+
+
+def _grids(run: RunSource) -> Iterator[Sight]:
+    """Yield each grid that an agent was shown."""
+    for step, event in enumerate(run.trace):
+        for view in views_of(event):
+            grid = grid_of_view(view, run.within, run.k)
+            if grid is not None:
+                yield Sight(grid, frozenset(view.dead), step, "the Master" if event.worker is None else agent(event))
+
+
+def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, int] | None:
+    """Return the deepest grid, the first of several, with a cell over a moment, and the cell."""
+    for sight in sorted(grids, key=lambda sight: sight.grid.resolution_s):
+        for cell in cells_showing(moment, sight.grid) if is_exact else cells_over(moment, sight.grid):
+            if cell not in sight.dead:
+                return sight, cell
+    return None
+
+
+def cells_showing(moment: Span, grid: Grid) -> range:
+    """Return the cells of a grid whose midpoints lie in a moment."""
+    first, last = ((time_s - grid.start_s) / grid.resolution_s - 0.5 for time_s in moment)
+    return range(max(0, math.ceil(first)), min(grid.size, math.ceil(last)))
+
+
+def cells_over(moment: Span, grid: Grid) -> range:
+    """Return the cells of a grid that overlap a moment."""
+    first, last = ((time_s - grid.start_s) / grid.resolution_s for time_s in moment)
+    return range(max(0, math.floor(first)), min(grid.size, math.ceil(last)))

@@ -1,0 +1,231 @@
+"""`serve`: a widget's page alone in a browser, without a notebook: `atlaskit explore`, `browse`.
+
+It is served on loopback to whoever has its address, which holds a token. The page has the scripts
+and styles of the widget. Each tab that opens it gets a widget of its own, connected by a WebSocket
+in place of a notebook's kernel. Only this machine is served (127.0.0.1), only under its own name,
+so that no other site can point its name here, and only to a browser that has been given the token
+once; it then has a cookie. All lies below a secret path, and so does the cookie: a browser sends
+its cookies to every port of a machine, also to another user's server. The browser is started on a
+file that the user alone can read and that leads here, since everybody can read its arguments.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import html
+import json
+import secrets
+import struct
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from string import Template
+from tempfile import TemporaryDirectory
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from tornado.httpserver import HTTPServer
+from tornado.httputil import HTTPServerRequest
+from tornado.netutil import bind_sockets
+from tornado.web import Application, HTTPError, RequestHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
+
+from atlaskit import limits
+from atlaskit.errors import InputError, reason
+from atlaskit.viz.html.markup import plain_text
+from atlaskit.viz.widgets import GridExplorer, RunTable, bridge
+
+ADDRESS = "127.0.0.1"
+NAMES = frozenset({ADDRESS, "localhost"})
+"""Names of this machine that a browser may call it by; the port may be another, of a tunnel."""
+MAX_PORT = 65_535
+COOKIE = "atlaskit"
+IDLE_S = 30.0
+"""Seconds after which a connection that asks for nothing is closed."""
+FORBIDDEN = "This page needs the whole address that atlaskit printed, with its token.\n"
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; media-src blob:; "
+    "connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Cache-Control": "no-store",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Referrer-Policy": "no-referrer",
+    "Server": "atlaskit",
+    "X-Content-Type-Options": "nosniff",
+}
+
+Make: TypeAlias = Callable[[], GridExplorer | RunTable]
+
+
+def serve(make: Make, name: str, title: str, port: int, on_ready: Callable[[str], None]) -> None:
+    """Serve a page until Ctrl-C.
+
+    Args:
+        make: Returns a new widget; called for each tab.
+        name: Name of the widget's page: "explorer" or "runtable".
+        title: The title of the page.
+        port: Port on 127.0.0.1; 0 for a free one.
+        on_ready: Called with the address to open, once it answers.
+
+    Raises:
+        InputError: The port cannot be used.
+        KeyboardInterrupt: Ctrl-C was pressed; by then the server has stopped.
+    """
+    asyncio.run(_serve(make, name, title, port, on_ready))
+
+
+async def _serve(make: Make, name: str, title: str, port: int, on_ready: Callable[[str], None]) -> None:
+    if not 0 <= port <= MAX_PORT:
+        raise InputError(f"A port is a number from 0 (any that is free) to {MAX_PORT}; got {port}.")
+    try:
+        sockets = bind_sockets(port, ADDRESS)
+    except OSError as error:
+        raise InputError(f"Port {port} cannot be used: {reason(error)}. Without --port, a free one is.") from error
+    used = sockets[0].getsockname()[1]
+    token, root = secrets.token_urlsafe(24), f"/{secrets.token_urlsafe(12)}/"
+    application = _application(make, name, title, token, root)
+    # Who connects and says nothing, or half of a request, must not keep others out.
+    server = HTTPServer(
+        application, max_body_size=0, max_header_size=20_000, idle_connection_timeout=IDLE_S, body_timeout=IDLE_S
+    )
+    server.add_sockets(sockets)
+    on_ready(f"http://{ADDRESS}:{used}{root}?token={token}")
+    try:
+        await asyncio.Event().wait()
+    finally:
+        server.stop()
+        await server.close_all_connections()
+
+
+@contextmanager
+def private_page(address: str) -> Iterator[str]:
+    """Give the address of a file that leads to an address, and that the user alone can read."""
+    with TemporaryDirectory(prefix="atlaskit-") as folder:  # mode 0700
+        page = Path(folder) / "open.html"
+        page.touch(mode=0o600, exist_ok=False)
+        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">')
+        yield page.as_uri()
+
+
+def _application(make: Make, name: str, title: str, token: str, root: str) -> Application:
+    script, style = bridge.page(name)
+    page = Template(_read("standalone.html")).substitute(title=html.escape(plain_text(title, 200)))
+    files = {
+        root: (page, "text/html"),
+        f"{root}page.js": (script, "text/javascript"),
+        f"{root}start.js": (_read("standalone.js"), "text/javascript"),
+        f"{root}page.css": (style, "text/css"),
+    }
+    settings = {
+        "token": token,
+        "root": root,
+        "make": make,
+        "files": files,
+        "websocket_max_message_size": limits.MESSAGE,
+    }
+    return Application([(f"{root}socket", _Socket), ("/.*", _Files)], log_function=lambda _: None, **settings)  # type: ignore[arg-type]
+
+
+class _Guarded(RequestHandler):
+    """A handler that answers only a browser that has the token, under a name of this machine."""
+
+    def set_default_headers(self) -> None:
+        for name, value in HEADERS.items():
+            self.set_header(name, value)
+
+    def prepare(self) -> Awaitable[None] | None:
+        if _name(f"//{self.request.host}") not in NAMES:
+            raise HTTPError(403)
+        cookie = self.get_cookie(COOKIE) or ""
+        if not self._is_token(cookie) and not self._lets_in():
+            raise HTTPError(403)
+        return None
+
+    def _lets_in(self) -> bool:
+        """Return whether the address has the token; the browser then gets a cookie."""
+        if self.request.path != self.settings["root"] or not self._is_token(self.get_query_argument("token", "")):
+            return False
+        path = self.settings["root"]
+        self.set_cookie(COOKIE, self.settings["token"], httponly=True, samesite="Strict", path=path)
+        return True
+
+    def _is_token(self, text: str) -> bool:
+        return secrets.compare_digest(text.encode(), self.settings["token"].encode())
+
+    def write_error(self, status_code: int, **_: Any) -> None:
+        self.set_header("Content-Type", "text/plain; charset=utf-8")
+        self.finish(FORBIDDEN if status_code == 403 else f"{status_code}\n")
+
+
+class _Files(_Guarded):
+    """The page, its scripts and its style."""
+
+    def get(self) -> None:
+        content, type_ = self.settings["files"].get(self.request.path, ("", ""))
+        if not type_:
+            raise HTTPError(404)
+        self.set_header("Content-Type", f"{type_}; charset=utf-8")
+        self.set_header("Content-Security-Policy", POLICY.format(host=self.request.host))
+        self.finish(content)
+
+
+class _Socket(_Guarded, WebSocketHandler):
+    """The connection of one tab with a widget of its own."""
+
+    def __init__(self, application: Application, request: HTTPServerRequest, **more: Any) -> None:
+        super().__init__(application, request, **more)
+        self._receive: bridge.Receive = lambda _message: None
+        self._loop = asyncio.get_running_loop()
+
+    def prepare(self) -> Awaitable[None] | None:
+        # Here, since versions of tornado differ in what they ask `check_origin` about.
+        if self.request.headers.get("Origin") != f"http://{self.request.host}":
+            raise HTTPError(403)
+        return super().prepare()
+
+    def open(self, *_: str, **__: str) -> None:
+        self._receive = self.settings["make"]().attach(self._send)
+
+    def on_message(self, message: str | bytes) -> None:
+        try:
+            content = json.loads(message)
+        except (ValueError, RecursionError):
+            return
+        if isinstance(content, dict):
+            self._receive(content)
+
+    def _send(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
+        """Send a message to the page, from any thread; one that no longer listens gets none."""
+        try:
+            self._loop.call_soon_threadsafe(self._write, _packed(message, buffers))
+        except RuntimeError:
+            return  # the server has stopped
+
+    def _write(self, frame: bytes) -> None:
+        try:
+            self.write_message(frame, binary=True)
+        except WebSocketClosedError:
+            return
+
+
+def _packed(message: dict[str, Any], buffers: Sequence[bytes] = ()) -> bytes:
+    """Return a message and its buffers as one binary frame; `start.js` unpacks it.
+
+    It has the length of its JSON, the JSON (message, sizes of buffers), and the buffers.
+    """
+    head = json.dumps({"message": message, "sizes": [len(buffer) for buffer in buffers]}).encode()
+    return b"".join([struct.pack(">I", len(head)), head, *buffers])
+
+
+def _name(address: str) -> str | None:
+    """Return the name of the machine in an address; None if it is none."""
+    try:
+        return urlsplit(address).hostname
+    except ValueError:
+        return None
+
+
+def _read(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
