@@ -1,97 +1,76 @@
 """A long video as a map: navigate it with a vision-language model.
 
-The names here are a notebook's whole vocabulary. Importing them does no I/O and loads no model.
+The names here are a notebook's whole vocabulary. A module is imported when a name of it is first
+used, so that a script that only opens a video does not wait for the rest. `__init__.pyi` tells the
+names to editors and type checkers.
 """
 
-from atlaskit import benchmarks
-from atlaskit.agents import scouts, strategies
-from atlaskit.agents.budget import Budget
-from atlaskit.agents.search import ask
-from atlaskit.agents.settings import Search
-from atlaskit.agents.speech import transcribe
-from atlaskit.caching.cache import Cache
-from atlaskit.environment.actions import (
-    AddToScratchpad,
-    Backtrack,
-    Claim,
-    Expand,
-    Finished,
-    Investigate,
-    MarkPromising,
-    Zoom,
-)
-from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.question import Question
-from atlaskit.environment.render import view
-from atlaskit.errors import AtlasError
-from atlaskit.evaluation import baselines, diagnosis, metrics, scaling, statistics
-from atlaskit.evaluation.runner import evaluate
-from atlaskit.models.client import VLM
-from atlaskit.models.dialect import Dialect
-from atlaskit.models.embedding import Embedder
-from atlaskit.models.prices import Prices
-from atlaskit.models.serving.server import serve
-from atlaskit.models.speech import ASR
-from atlaskit.runs import archive as cache  # `ak.cache.export`, `ak.cache.import_`: a cache as a whole
-from atlaskit.runs import replay
-from atlaskit.runs.exporting.formats import read as read_passages
-from atlaskit.runs.exporting.passages import Passage, question_of
-from atlaskit.runs.exports import export
-from atlaskit.runs.result import Result
-from atlaskit.runs.trace import Trace
-from atlaskit.video.opening import open_video
-from atlaskit.viz import html, plots, walk, widgets
+from importlib import import_module
 
 __version__ = "0.1.0"
 
-html.attach()  # objects display themselves in notebooks
+PLACES = {
+    "Budget": "agents.budget:Budget",
+    "scouts": "agents.scouts",
+    "ask": "agents.search:ask",
+    "Search": "agents.settings:Search",
+    "transcribe": "agents.speech:transcribe",
+    "strategies": "agents.strategies",
+    "benchmarks": "benchmarks",
+    "Cache": "caching.cache:Cache",
+    "AddToScratchpad": "environment.actions:AddToScratchpad",
+    "Backtrack": "environment.actions:Backtrack",
+    "Claim": "environment.actions:Claim",
+    "Expand": "environment.actions:Expand",
+    "Finished": "environment.actions:Finished",
+    "Investigate": "environment.actions:Investigate",
+    "MarkPromising": "environment.actions:MarkPromising",
+    "Zoom": "environment.actions:Zoom",
+    "Atlas": "environment.atlas:Atlas",
+    "Question": "environment.question:Question",
+    "view": "environment.render:view",
+    "AtlasError": "errors:AtlasError",
+    "baselines": "evaluation.baselines",
+    "diagnosis": "evaluation.diagnosis",
+    "metrics": "evaluation.metrics",
+    "evaluate": "evaluation.runner:evaluate",
+    "scaling": "evaluation.scaling",
+    "statistics": "evaluation.statistics",
+    "VLM": "models.client:VLM",
+    "Dialect": "models.dialect:Dialect",
+    "Embedder": "models.embedding:Embedder",
+    "Prices": "models.prices:Prices",
+    "serve": "models.serving.server:serve",
+    "ASR": "models.speech:ASR",
+    "cache": "runs.archive",
+    "read_passages": "runs.exporting.formats:read",
+    "Passage": "runs.exporting.passages:Passage",
+    "question_of": "runs.exporting.passages:question_of",
+    "export": "runs.exports:export",
+    "replay": "runs.replay",
+    "Result": "runs.result:Result",
+    "Trace": "runs.trace:Trace",
+    "open_video": "video.opening:open_video",
+    "plots": "viz.plots",
+    "walk": "viz.walk",
+    "widgets": "viz.widgets",
+}
+"""The module of each name in this package, or `module:name` of what it names in a module."""
 
-__all__ = [
-    "ASR",
-    "VLM",
-    "AddToScratchpad",
-    "Atlas",
-    "AtlasError",
-    "Backtrack",
-    "Budget",
-    "Cache",
-    "Claim",
-    "Dialect",
-    "Embedder",
-    "Expand",
-    "Finished",
-    "Investigate",
-    "MarkPromising",
-    "Passage",
-    "Prices",
-    "Question",
-    "Result",
-    "Search",
-    "Trace",
-    "Zoom",
-    "ask",
-    "baselines",
-    "benchmarks",
-    "cache",
-    "diagnosis",
-    "evaluate",
-    "export",
-    "metrics",
-    "open_video",
-    "plots",
-    "question_of",
-    "read_passages",
-    "replay",
-    "scaling",
-    "scouts",
-    "serve",
-    "statistics",
-    "strategies",
-    "transcribe",
-    "view",
-    "walk",
-    "widgets",
-]
+__all__ = [*PLACES]
+
+
+def __getattr__(name: str) -> object:
+    """Import what a name stands for, once."""
+    if name not in PLACES:
+        raise AttributeError(f"module 'atlaskit' has no attribute {name!r}")
+    place, _, of_module = PLACES[name].partition(":")
+    html = import_module("atlaskit.viz.html")
+    html.attach()  # objects display themselves in notebooks
+    module = import_module(f"atlaskit.{place}")
+    value = getattr(module, of_module) if of_module else module
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

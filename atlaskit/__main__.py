@@ -9,41 +9,77 @@ from __future__ import annotations
 import argparse
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from typing import Any, NoReturn
 
 from atlaskit import __version__
-from atlaskit.cli.ask import add_ask_command
-from atlaskit.cli.cache import add_cache_commands
-from atlaskit.cli.evaluate import add_evaluate_command
-from atlaskit.cli.explore import add_explore_command
-from atlaskit.cli.export import add_export_command
-from atlaskit.cli.mcp import add_mcp_command
-from atlaskit.cli.model import joined_words
-from atlaskit.cli.outputs import check_outputs
-from atlaskit.cli.paper import add_paper_command
-from atlaskit.cli.run import add_run_command
-from atlaskit.cli.serve import add_serve_command
-from atlaskit.cli.tables import add_tables_commands
-from atlaskit.cli.transcribe import add_transcribe_command
-from atlaskit.cli.view import add_view_commands
 from atlaskit.errors import AtlasError, Interrupted, printable
 
-COMMANDS: tuple[Callable[[Any], None], ...] = (
-    add_ask_command,
-    add_evaluate_command,
-    add_tables_commands,
-    add_explore_command,
-    add_export_command,
-    add_transcribe_command,
-    add_view_commands,
-    add_serve_command,
-    add_mcp_command,
-    add_cache_commands,
-    add_run_command,
-    add_paper_command,
-)
-"""What adds each command, in the order of --help."""
+COMMANDS = {
+    "ask": (
+        "ask:add_ask_command",
+        "ask a question about a video",
+    ),
+    "evaluate": (
+        "evaluate:add_evaluate_command",
+        "run a method on a benchmark and write the table of results",
+    ),
+    "merge": (
+        "tables:add_tables_commands",
+        "join the tables of the shards of an evaluation",
+    ),
+    "compare": (
+        "tables:add_tables_commands",
+        "say how two tables of `evaluate` were made differently, and compare their scores",
+    ),
+    "explore": (
+        "explore:add_explore_command",
+        "explore a video in a browser: grids that open into finer ones, down to frames",
+    ),
+    "browse": (
+        "explore:add_explore_command",
+        "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told --traces FOLDER",
+    ),
+    "export": (
+        "export:add_export_command",
+        "write results, rows of an evaluation and notes for film editors, coders and annotators",
+    ),
+    "transcribe": (
+        "transcribe:add_transcribe_command",
+        "write the subtitles of a video from its sound, by a speech model",
+    ),
+    "view": (
+        "view:add_view_commands",
+        "write a view (the contact sheet of a grid) to an image file",
+    ),
+    "frame": (
+        "view:add_view_commands",
+        "write the frame shown at a time to an image file",
+    ),
+    "serve": (
+        "serve:add_serve_command",
+        "serve a model with vLLM on this machine until Ctrl-C, or stop one that is kept",
+    ),
+    "mcp": (
+        "mcp:add_mcp_command",
+        "lend videos to an assistant: a server of the Model Context Protocol",
+    ),
+    "cache": (
+        "cache:add_cache_commands",
+        "say where the cache is; inspect, verify and prune it; export runs and import recordings",
+    ),
+    "run": (
+        "run:add_run_command",
+        "run notebooks headless and write a results page",
+    ),
+    "paper": (
+        "paper:add_paper_command",
+        "re-run the paper's tables and figures on LongVideoBench or Video-MME",
+    ),
+}
+"""Of each command, in the order of --help: the function of `atlaskit.cli` that adds it, and what
+the command is for. Its module is imported once the command is run."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -52,7 +88,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 done, 1 no answer, 2 an error that the message explains, 130 interrupted.
     """
-    options = _parser().parse_args(joined_words(sys.argv[1:] if arguments is None else arguments))
+    words = [*(sys.argv[1:] if arguments is None else arguments)]
+    command = next((word for word in words if not word.startswith("-")), "")
+    parser = _parser([command])
+    if command not in COMMANDS:
+        parser.parse_args(words)  # it prints the help or what is wrong, and exits
+    from atlaskit.cli.model import joined_words
+    from atlaskit.cli.outputs import check_outputs
+
+    options = parser.parse_args(joined_words(words))
     warnings.showwarning = _print_warning
     run: Callable[[argparse.Namespace], int] = options.run
     try:
@@ -90,14 +134,23 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"atlaskit: {_shown(message.rstrip('.'))}; see {self.prog} --help\n")
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(wanted: Iterable[str] = COMMANDS) -> argparse.ArgumentParser:
+    """Return the parser of the command line.
+
+    Args:
+        wanted: The commands whose arguments it knows; of the others it knows what they are for.
+    """
     about = "Ask a vision-language model about long videos by searching contact sheets."
     parser = _Parser(prog="atlaskit", description=about)
     parser.set_defaults(server_version=__version__)
     parser.add_argument("--version", action="version", version=f"atlaskit {__version__}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for add_command in COMMANDS:
-        add_command(commands)
+    for place in dict.fromkeys(COMMANDS[name][0] for name in wanted if name in COMMANDS):
+        module, _, add = place.partition(":")
+        getattr(import_module(f"atlaskit.cli.{module}"), add)(commands)
+    for name, (_, purpose) in COMMANDS.items():
+        if name not in commands.choices:
+            commands.add_parser(name, help=purpose)
     return parser
 
 

@@ -11,6 +11,7 @@ from typing import Any
 from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.benchmarks.tenhour import standard_and_long
 from atlaskit.errors import check_positive, check_whole
+from atlasworld.questions import ABSENTS
 from atlasworld.ranges import seeds as seeds_of
 from atlasworld.worlds import world
 
@@ -22,6 +23,7 @@ def benchmark(
     seeds: str = "selection",
     minutes: float = 10.0,
     drawn: bool = False,
+    absent: bool = False,
 ) -> Benchmark:
     """Return the questions about the first worlds of a range of seeds.
 
@@ -31,14 +33,18 @@ def benchmark(
         seeds: Name of a range: see `seeds`.
         minutes: Minutes of each world.
         drawn: Whether frames are drawn on demand, and no file is encoded.
+        absent: Whether questions about what is not in a world are mixed among them, and each may be
+            answered so; the categories are then those that have both.
 
     Raises:
         InputError: If a value breaks a rule.
     """
     check_whole("worlds", worlds)
     check_positive(minutes=minutes)
-    made = [world(seed, 60.0 * minutes, directory=root) for seed in seeds_of(seeds)[:worlds]]
-    return Benchmark("AtlasWorld", tuple(case for each in made for case in each.cases(drawn=drawn)))
+    categories = tuple(ABSENTS) if absent else None
+    made = [world(seed, 60.0 * minutes, categories=categories, directory=root) for seed in seeds_of(seeds)[:worlds]]
+    asked = tuple(case for each in made for case in each.cases(drawn=drawn, absent=absent))
+    return Benchmark("AtlasWorld", asked)
 
 
 def cases(

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
-from atlaskit.environment.question import Question, Span, with_article
-from atlasworld.cast import CAPTION_WORDS
+from atlaskit.environment.question import ABSENT, Question, Span, with_article
+from atlasworld.cast import CAPTION_WORDS, EVENT_LINES
 from atlasworld.timeline import COLOURS, SHAPES, Scene, Script, SpokenLine, WorldEvent
 
 CHOICES = 4
@@ -188,6 +188,44 @@ def tally(askable: Askable, rng: random.Random) -> Question | None:
     """TALLY: how many times an object appears, without choices."""
     draft = how_often(askable, rng)
     return draft and draft.without_choices()
+
+
+def when_never(askable: Askable, rng: random.Random) -> Question | None:
+    """WHEN about an object that never appears."""
+    name = _never_shown(askable, rng)
+    return Question(f"When is the {name} on screen?", kind="when", answer=ABSENT)
+
+
+def text_never(askable: Askable, rng: random.Random) -> Question | None:
+    """OCR about an object that never appears; the choices are texts that are on screen."""
+    shown = sorted({event.caption for event in askable.events if event.caption})
+    if len(shown) < CHOICES:
+        return None
+    text = f"What text is on screen while the {_never_shown(askable, rng)} is visible?"
+    return Question(text, tuple(rng.sample(shown, CHOICES)), answer=ABSENT)
+
+
+def never_said(askable: Askable, rng: random.Random) -> Question | None:
+    """T2O about a line that is never spoken; the choices are objects that appear."""
+    said, shown = {line.text for line in askable.script.lines}, sorted(askable.appearances)
+    lines = [line.format(object=with_article(name)) for line in EVENT_LINES for name in shown]
+    unsaid = [line for line in lines if line not in said]
+    if not unsaid or len(shown) < CHOICES:
+        return None
+    text = f"Which object is on screen when the voice says “{rng.choice(unsaid)}”?"
+    return Question(text, tuple(map(with_article, rng.sample(shown, CHOICES))), answer=ABSENT)
+
+
+def tally_of_none(askable: Askable, rng: random.Random) -> Question | None:
+    """TALLY of an object that never appears: 0."""
+    name = _never_shown(askable, rng)
+    return Question(f"How many times does {with_article(name)} appear in the video?", kind="count", answer=0)
+
+
+def _never_shown(askable: Askable, rng: random.Random) -> str:
+    """Return an object that never appears; every cast keeps some."""
+    names = [f"{colour} {shape}" for colour in COLOURS for shape in SHAPES]
+    return rng.choice([name for name in names if name not in askable.appearances])
 
 
 def summary(askable: Askable, rng: random.Random) -> Question | None:

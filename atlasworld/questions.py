@@ -3,16 +3,18 @@ intervals.
 
 WRITERS maps each category to its writer. A category has LongVideoBench's code where one fits (S2O,
 S2A, T2O, O3O, SSS) and otherwise a code of its own: OCR, COUNT, WHEN, and OPEN, TALLY and SUM,
-which have no choices and are written only on demand. This module does not know pixels or models.
+which have no choices and are written only on demand. `write_absent` asks about what a script lacks.
+This module does not know pixels or models.
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
 
 from atlaskit.agents.schemas import MOST_ANSWERED
-from atlaskit.environment.question import Question, Span, with_article
+from atlaskit.environment.question import ABSENT, Question, Span, with_article
 from atlaskit.errors import InputError
 from atlasworld import question_writers as write
 from atlasworld.question_writers import Askable
@@ -33,6 +35,15 @@ WRITERS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
 }
 CATEGORIES = tuple(WRITERS)[:8]
 """The categories of questions if the caller names none."""
+ABSENTS: dict[str, Callable[[Askable, random.Random], Question | None]] = {
+    "WHEN": write.when_never,
+    "OCR": write.text_never,
+    "T2O": write.never_said,
+    "TALLY": write.tally_of_none,
+}
+"""For some categories, what writes the same question about something that the script lacks."""
+NOT = "NOT-"
+"""Begins the category of a question about what is not there."""
 RECURRING = "WHENS"
 """The category of the questions of `write_recurring`."""
 MAX_TRIES = 30
@@ -105,6 +116,39 @@ def write_recurring(script: Script, names: Collection[str]) -> tuple[Question, .
         )
         for number, (name, of_name) in enumerate(recurring.items())
     )
+
+
+def write_absent(script: Script, count: int, seed: int = 0) -> tuple[Question, ...]:
+    """Return up to `count` questions about objects and words that a script lacks.
+
+    Their texts have the form of those about what it has, so only the video tells them apart. Each
+    but those of counts may be answered that it is not there, and that is the answer. The draws are
+    of their own, so these questions change none that `write_questions` draws.
+
+    Args:
+        script: The script to ask about.
+        count: Largest number of questions.
+        seed: Seed of the questions.
+    """
+    askable, rng = Askable(script, script.events), random.Random(f"atlasworld absent {script.seed} {seed}")
+    questions: dict[str, Question] = {}
+    for number in range(MAX_TRIES * count):
+        category = tuple(ABSENTS)[number % len(ABSENTS)]
+        draft = ABSENTS[category](askable, rng)
+        if draft is not None and draft.text not in questions and len(questions) < count:
+            id = f"atlasworld-{script.seed}-absent-{len(questions):03d}"
+            questions[draft.text] = replace(draft, id=id, category=f"{NOT}{category}")
+    return tuple(questions.values())
+
+
+def may_be_absent(question: Question) -> Question:
+    """Return a question that may be answered that what it asks for is not there."""
+    return question if question.kind == "count" else replace(question, may_be_absent=True)
+
+
+def is_absent(question: Question) -> bool:
+    """Return whether the true answer is that what is asked for is not there: ABSENT, or none."""
+    return question.answer == ABSENT or (question.kind == "count" and question.answer == 0)
 
 
 def _new_question(askable: Askable, category: str, rng: random.Random, known: dict[str, Question]) -> Question | None:

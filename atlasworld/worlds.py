@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from atlasworld.anomaly import draw_rule, write_odd
 from atlasworld.clip import Clip
 from atlasworld.generator import LONGEST_S, write_script
 from atlasworld.long_timeline import CLIP_S, OWN_CLIPS, join, write_long_timeline
-from atlasworld.questions import write_questions, write_recurring
+from atlasworld.questions import may_be_absent, write_absent, write_questions, write_recurring
 from atlasworld.timeline import Script, WorldEvent, check_picture
 
 
@@ -79,6 +80,11 @@ class World:
         own = self.clips[:OWN_CLIPS] if len(self.order) > 1 else self.clips
         return write_recurring(self.script, {event.name for clip in own for event in clip.script.events})
 
+    @cached_property
+    def absent(self) -> tuple[Question, ...]:
+        """As many questions about what its script lacks as it has about what it has."""
+        return write_absent(self.script, len(self.questions), self.script.seed)
+
     @property
     def summary(self) -> Question:
         """The question of a summary, whose answer is when the script has events."""
@@ -86,16 +92,21 @@ class World:
         text = "Summarise the video: keep frames that show as many different objects as possible."
         return Question(text, kind="when", answer=spans, id=f"atlasworld-{self.script.seed}-summary", several=True)
 
-    def cases(self, *, drawn: bool = False, several: bool = False) -> tuple[Case, ...]:
+    def cases(self, *, drawn: bool = False, several: bool = False, absent: bool = False) -> tuple[Case, ...]:
         """Return the world's questions as cases for `evaluate`.
 
         Args:
             drawn: Whether the cases open `drawn` instead of `video`.
             several: Whether the questions are those of several intervals, and not `questions`.
+            absent: Whether each question may be answered that it is not there, and those of
+                `absent` are mixed among them: one after each.
         """
         facts = {"duration_s": self.script.duration_s, "seed": self.script.seed}
         opened = partial(_open, self, drawn=drawn)
         asked = self.several if several else self.questions
+        if absent:
+            pairs = zip_longest(map(may_be_absent, asked), self.absent[: len(asked)])
+            asked = tuple(question for pair in pairs for question in pair if question is not None)
         return tuple(Case(question, self.name, opened, facts, self) for question in asked)
 
     def question(self, text: str) -> Question:
@@ -107,7 +118,7 @@ class World:
         for question in self.questions:
             if question.text == text:
                 return question
-        for question in self.several:
+        for question in (*self.several, *self.absent):
             if question.text == text:
                 return question
         raise InputError(

@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-from numpy.typing import NDArray
-
-from atlaskit.evaluation.intervals import Interval, bootstrap_bounds
+from atlaskit.evaluation.intervals import Interval, interval_of_ratio
 
 
 def ratio_of_sums(values: Sequence[float], before: Sequence[float], seeds_of: Sequence[object]) -> Interval:
-    """Return the ratio of the sums of paired values, with its bootstrap interval over seeds."""
-    _, places = np.unique(seeds_of, return_inverse=True)
-    sums = np.bincount(places, values), np.bincount(places, before)
-
-    def ratio(taken: NDArray[np.int64]) -> NDArray[np.float64]:
-        return np.asarray(taken @ sums[0] / (taken @ sums[1]), float)
-
-    low, high = bootstrap_bounds(len(sums[0]), ratio, 0.95)
-    return Interval(float(sums[0].sum() / sums[1].sum()), low, high)
+    """Return the ratio of the sums of paired values, with its interval, clustered by seeds."""
+    return interval_of_ratio(values, before, list(map(str, seeds_of)), are_shares=False)
 
 
 def bounded(value: Interval, form: str) -> str:

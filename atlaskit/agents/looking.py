@@ -401,7 +401,8 @@ class Looking:
         is_searched = not self.seen.unseen(start_s, end_s, self.grain_s)
         dead_s = self.dead_zones.outside(start_s, end_s) if is_searched else ()
         zones = self.dead_zones.add_all(dead_s)
-        cells = [(item.start_s, item.end_s) for item in self.scratchpad]
+        near = [item for item in self.scratchpad if item.start_s < end_s and start_s < item.end_s]
+        cells = [(item.start_s, item.end_s) for item in near]  # those elsewhere were taken out before
         alive_s = tuple(cell for cell in cells if zones.within(*cell).intervals)
         self.dead_zones = zones.without_all(alive_s)
         report = events.Report(

@@ -21,12 +21,12 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError, check_whole, printable
 from atlaskit.models.protocol import ModelError, Usage
 from atlaskit.models.speech import ASR, Segment, hear
-from atlaskit.video.languages import language_code
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo, Playlist
 from atlaskit.video.sound import Chunk, Sound
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.subtitles.track import SourceLine, place_lines
+from atlaskit.video.tracks import language_code
 from atlaskit.video.video import Video
 
 PARALLEL = 8

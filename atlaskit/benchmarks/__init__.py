@@ -1,7 +1,7 @@
 """Questions about videos with known answers; one module per dataset."""
 
 from atlaskit.benchmarks.datasets.choices import egoschema, longtimescope, lvbench, mlvu
-from atlaskit.benchmarks.datasets.grounding import cgbench, charades, extremewhen, qvhighlights
+from atlaskit.benchmarks.datasets.grounding import cgbench, charades, comet, extremewhen, qvhighlights, with_absent
 from atlaskit.benchmarks.datasets.longvideobench import longvideobench
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.datasets.videomme import videomme, videomme_v2
@@ -11,6 +11,7 @@ from atlaskit.benchmarks.tenhour import standard_and_long, ten_hour
 __all__ = [
     "cgbench",
     "charades",
+    "comet",
     "egoschema",
     "extremewhen",
     "longtimescope",
@@ -24,6 +25,7 @@ __all__ = [
     "ten_hour",
     "videomme",
     "videomme_v2",
+    "with_absent",
 ]
 
 

@@ -50,7 +50,6 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     """Add the `ask` subcommand to the parser."""
     parser = commands.add_parser(
         "ask",
-        help="ask a question about a video",
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_ask)

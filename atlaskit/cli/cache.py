@@ -30,7 +30,6 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     """Add the `cache` subcommand and its actions to the parser."""
     cache_parser = commands.add_parser(
         "cache",
-        help="say where the cache is; inspect, verify and prune it; export runs and import recordings",
         description="Without an action: say which cache is used, why that one, and what it holds. Notebooks, scripts\n"
         f"and commands share one: the directory that the variable {VARIABLE} names, or else the nearest cache\n"
         "that atlaskit made, in the current folder or above it in the project, or else the one in the root of\n"

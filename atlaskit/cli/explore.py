@@ -38,7 +38,6 @@ EXAMPLES = """examples:
 The page is served to this machine only, and only at the printed address, which holds a secret. From
 another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is an
 explorer of its own. Ctrl-C ends it."""
-BROWSE = "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told --traces FOLDER"
 OWN_DEFAULTS = {"k": "8", "fit": "native", "sampling": "keyframe"}
 TOLD = {name: f"{value}; with --result, that of the run" for name, value in OWN_DEFAULTS.items()}
 
@@ -47,7 +46,6 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     """Add the `explore` subcommand to the parser."""
     parser = commands.add_parser(
         "explore",
-        help="explore a video in a browser: grids that open into finer ones, down to frames",
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_explore)
@@ -69,7 +67,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     add_grid_options(parser, TOLD)
     add_model_options(parser, "none: the page asks nothing, and writes the line that does")
     add_yes_option(parser)
-    browse = commands.add_parser("browse", help=BROWSE, epilog="examples:\n  atlaskit browse rows.csv")
+    browse = commands.add_parser("browse", epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
     browse.add_argument("rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet")
     told = "folder of the table's runs (default: the table's own folder, and no other)"

@@ -31,7 +31,6 @@ def add_export_command(commands: argparse._SubParsersAction[argparse.ArgumentPar
     """Add the `export` subcommand to the parser."""
     parser = commands.add_parser(
         "export",
-        help="write results, rows of an evaluation and notes for film editors, coders and annotators",
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_export)

@@ -16,7 +16,7 @@ from typing import Any
 
 from atlaskit.caching.files import check_writable
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.video.subtitles.clock import checked_time
+from atlaskit.video.subtitles.text import checked_time
 
 
 def count(text: str) -> int:
@@ -35,6 +35,14 @@ def positive(text: str) -> float:
     if not 0 < number < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number above 0; got {printable(text, 40)}")
     return number
+
+
+def part_of(text: str) -> tuple[int, int]:
+    """Return a word of the command line such as 3/8, the third part of eight."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be such as 3/8, the third part of eight; got {printable(text, 40)}")
+    return int(number), int(of)
 
 
 def seconds_of(text: str) -> float:

@@ -21,7 +21,6 @@ def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     """Add the `run` subcommand to the parser."""
     parser = commands.add_parser(
         "run",
-        help="run notebooks headless and write a results page",
         description="Several that ask a model on this machine share one server. If it is interrupted, run the same\n"
         "command again: it continues from the cached replies.",
         epilog=EXAMPLES,

@@ -24,7 +24,6 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `serve` subcommand to the parser."""
     parser = commands.add_parser(
         "serve",
-        help="serve a model with vLLM on this machine until Ctrl-C, or stop one that is kept",
         epilog=f"examples:\n  atlaskit serve Qwen/Qwen3-VL-8B-Instruct --port 8001\n\n"
         f"The paper's model, on four GPUs of 80 GB:\n  {PAPER}",
     )

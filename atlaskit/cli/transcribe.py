@@ -31,7 +31,6 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
     """Add the `transcribe` subcommand to the parser."""
     parser = commands.add_parser(
         "transcribe",
-        help="write the subtitles of a video from its sound, by a speech model",
         description="The sound is cut at pauses into chunks of at most 30 s, which are sent to the model. If it is\n"
         "interrupted, run the same command again: it continues from the cached chunks.",
         epilog=EXAMPLES,

@@ -20,7 +20,7 @@ from atlaskit.environment.render import Still
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.opening import open_video
-from atlaskit.video.subtitles.clock import checked_time
+from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import SAMPLINGS
 
 VIDEO_HELP = "a video file: its path, or a file:// URL"
@@ -38,7 +38,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     """Add the `view` and `frame` subcommands to the parser."""
     view_parser = commands.add_parser(
         "view",
-        help="write a view (the contact sheet of a grid) to an image file",
         epilog=VIEW_EXAMPLES,
     )
     view_parser.set_defaults(run=_view)
@@ -57,7 +56,6 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
 
     frame_parser = commands.add_parser(
         "frame",
-        help="write the frame shown at a time to an image file",
         epilog=FRAME_EXAMPLES,
     )
     frame_parser.set_defaults(run=_frame)

@@ -1,9 +1,10 @@
 """Means with confidence intervals, and the groups of a table's rows that have one each.
 
-Questions about one video are correlated, so a cluster, not a question, is the unit that is
-resampled.
+Questions about one video are correlated, so a cluster, not a question, is an observation.
 
-* `interval`, `interval_of_group_means`: the mean of values, by a bootstrap of whole clusters.
+* `interval`, `interval_of_group_means`, `interval_of_ratio`: of a mean, of a mean of means, and of
+  a ratio of sums. `clustered` gives the standard error of any statistic, and `bounds` its interval.
+* `paired`: a mean difference with its interval and the p-value that belongs to it.
 * `groups`, `check_columns`: the rows of an evaluation's table, by the values of some columns.
 """
 
@@ -21,8 +22,9 @@ from atlaskit.errors import InputError
 if TYPE_CHECKING:
     import pandas as pd
 
-DRAWS = 4000
-"""Number of bootstrap resamples."""
+NO_ERROR = 1e-12
+"""A standard error up to which nothing varies but the rounding of numbers."""
+Values = Sequence[float] | NDArray[np.float64]
 
 
 class Interval(NamedTuple):
@@ -40,30 +42,18 @@ class Interval(NamedTuple):
     high: float
 
 
-def interval(
-    values: Sequence[float] | NDArray[np.float64],
-    clusters: Sequence[str],
-    *,
-    are_shares: bool = True,
-    level: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> Interval:
-    """Return the mean of values with its confidence interval, by a bootstrap over clusters.
+def interval(values: Values, clusters: Sequence[str], *, are_shares: bool = True, level: float = 0.95) -> Interval:
+    """Return the mean of values with its confidence interval.
 
-    The bounds are the percentiles of the expanded percentile interval, which corrects for a small
-    number of clusters: plain percentile intervals of few videos contain the true mean less often
-    than they claim (docs/evaluation.md). If every value is 0, or every value is 1, a bootstrap has
-    nothing to resample; for shares, the bound is then the exact binomial one (Clopper and Pearson),
-    with each cluster as one observation.
+    It is that of the clustered standard error with the quantile of Student's t, with one degree of
+    freedom less than there are clusters, which holds for few clusters too (docs/evaluation.md);
+    see `bounds` for shares.
 
     Args:
         values: One value a question.
         clusters: The cluster of each value, such as its video.
         are_shares: Whether the values are from 0 to 1, as scores are; tokens and rounds are not.
         level: Confidence level, between 0 and 1.
-        draws: Number of bootstrap resamples.
-        seed: Seed of the resampling.
 
     Returns:
         The mean with its bounds; the bounds are nan if there is only one cluster.
@@ -76,39 +66,45 @@ def interval(
         >>> found.mean, found.low < found.mean < found.high
         (0.75, True)
     """
+    weights = np.ones(len(values))
+    return interval_of_ratio(values, weights, clusters, are_shares=are_shares, level=level)
+
+
+def interval_of_ratio(
+    values: Values, weights: Values, clusters: Sequence[str], *, are_shares: bool = True, level: float = 0.95
+) -> Interval:
+    """Return the sum of values over the sum of weights, as of an F1, with its interval.
+
+    Args:
+        values: One value a question.
+        weights: The weight of each. The ratio is nan if all are 0.
+        clusters: The cluster of each value, such as its video.
+        are_shares: Whether the ratio is from 0 to 1.
+        level: Confidence level, between 0 and 1.
+
+    Raises:
+        InputError: If there are no values, or the level is not between 0 and 1.
+    """
     _check(values, level)
-    _, cluster_index = np.unique(np.asarray(clusters), return_inverse=True)
-    sums, sizes = np.bincount(cluster_index, np.asarray(values, float)), np.bincount(cluster_index)
-    cluster_count = len(sums)
-    mean = float(sums.sum() / sizes.sum())
-    is_constant = are_shares and mean in (0.0, 1.0) and set(np.unique(values)) == {mean}
-    if cluster_count > 1 and is_constant:
-        return Interval(mean, *exact_bounds(int(mean) * cluster_count, cluster_count, level))
-    low, high = bootstrap_bounds(cluster_count, lambda taken: (taken @ sums) / (taken @ sizes), level, draws, seed)
-    return Interval(mean, low, high)
+    _, places = np.unique(np.asarray(clusters), return_inverse=True)
+    sums, sizes = np.bincount(places, np.asarray(values, float)), np.bincount(places, np.asarray(weights, float))
+    if not sizes.sum():
+        return Interval(math.nan, math.nan, math.nan)
+    ratio, error = clustered(len(sums), lambda taken: (taken @ sums) / (taken @ sizes))
+    count = len(values)
+    return Interval(ratio, *bounds(ratio, error, len(sums), observations=count, are_shares=are_shares, level=level))
 
 
 def interval_of_group_means(
-    values: Sequence[float] | NDArray[np.float64],
-    clusters: Sequence[str],
-    groups: Sequence[str],
-    *,
-    level: float = 0.95,
-    draws: int = DRAWS,
-    seed: int = 0,
+    values: Values, clusters: Sequence[str], groups: Sequence[str], *, level: float = 0.95
 ) -> Interval:
     """Return the mean of the means of groups, each counting the same, with its interval.
-
-    As `interval` for shares, clusters are resampled. A resample in which a group has no value is
-    the mean of its other groups.
 
     Args:
         values: One value a question, from 0 to 1.
         clusters: The cluster of each value, such as its video.
         groups: The group of each value, such as its category.
         level: Confidence level, between 0 and 1.
-        draws: Number of bootstrap resamples.
-        seed: Seed of the resampling.
 
     Returns:
         The mean with its bounds; the bounds are nan if there is only one cluster.
@@ -117,26 +113,124 @@ def interval_of_group_means(
         InputError: If there are no values, or the level is not between 0 and 1.
     """
     _check(values, level)
-    if set(values) in ({0.0}, {1.0}):
-        return interval(values, clusters, level=level)
-    _, cluster_index = np.unique(np.asarray(clusters), return_inverse=True)
-    _, group_index = np.unique(np.asarray(groups), return_inverse=True)
-    sizes = np.zeros((cluster_index.max() + 1, group_index.max() + 1))
+    _, places = np.unique(np.asarray(clusters), return_inverse=True)
+    _, kinds = np.unique(np.asarray(groups), return_inverse=True)
+    sizes = np.zeros((places.max() + 1, kinds.max() + 1))
     sums = np.zeros_like(sizes)
-    np.add.at(sizes, (cluster_index, group_index), 1)
-    np.add.at(sums, (cluster_index, group_index), np.asarray(values, float))
+    np.add.at(sizes, (places, kinds), 1)
+    np.add.at(sums, (places, kinds), np.asarray(values, float))
 
-    def mean_of_means(taken: NDArray[np.int64]) -> NDArray[np.float64]:
+    def mean_of_means(taken: NDArray[np.float64]) -> NDArray[np.float64]:
         counts = taken @ sizes
         means = np.divide(taken @ sums, counts, out=np.zeros_like(counts), where=counts > 0)
         mean: NDArray[np.float64] = means.sum(axis=1) / (counts > 0).sum(axis=1)
         return mean
 
-    mean = float(mean_of_means(np.ones((1, len(sizes)), np.int64))[0])
-    return Interval(mean, *bootstrap_bounds(len(sizes), mean_of_means, level, draws, seed))
+    mean, error = clustered(len(sizes), mean_of_means)
+    return Interval(mean, *bounds(mean, error, len(sizes), observations=len(values), level=level))
 
 
-def _check(values: Sequence[float] | NDArray[np.float64], level: float) -> None:
+class Paired(NamedTuple):
+    """A mean difference: its interval, and the p-value of the test that it inverts."""
+
+    interval: Interval
+    p: float
+
+
+def paired(gains: Values, clusters: Sequence[str], *, are_shares: bool = True, level: float = 0.95) -> Paired:
+    """Return the mean of paired differences with its interval and its p-value.
+
+    Both are of the clustered standard error and Student's t, so p is below 1 − level just where
+    the interval leaves out 0. If all differences are the same, nothing varies. For shares, both
+    then follow from the exact bound of the share of clusters that are different, which may be as
+    far off as can be: p is that of a sign test where all differences are 1. Otherwise there are
+    none.
+
+    Args:
+        gains: The difference of each question.
+        clusters: The cluster of each, such as its video.
+        are_shares: Whether the differences are from -1 to 1.
+        level: Confidence level, between 0 and 1.
+
+    Returns:
+        The difference; bounds and p are nan if there are none.
+    """
+    from scipy import stats
+
+    _check(gains, level)
+    _, places = np.unique(np.asarray(clusters), return_inverse=True)
+    sums, sizes = np.bincount(places, np.asarray(gains, float)), np.bincount(places)
+    count = len(sums)
+    mean, error = clustered(count, lambda taken: (taken @ sums) / (taken @ sizes))
+    if count < 2:
+        return Paired(Interval(mean, math.nan, math.nan), math.nan)
+    if error:
+        p = float(2 * stats.t.sf(abs(mean) / error, count - 1))
+        low, high = bounds(mean, error, count, are_shares=False, level=level)
+    elif are_shares:
+        other = exact_bounds(0, count, level)[1]
+        p = min(1.0, 2 * (1 + abs(mean)) ** -count)
+        low, high = mean - (1 + mean) * other, mean + (1 - mean) * other
+    else:
+        p = low = high = math.nan
+    if are_shares:
+        low, high = max(-1.0, low), min(1.0, high)
+    return Paired(Interval(mean, low, high), p)
+
+
+def clustered(count: int, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> tuple[float, float]:
+    """Return a statistic with its standard error, by leaving out each cluster once (jackknife).
+
+    Args:
+        count: Number of clusters.
+        statistic: Maps rows of how often each cluster is taken, of shape (any, count), to a value
+            each.
+
+    Returns:
+        The statistic of all clusters, and its error: nan for a single one, or where the statistic
+        is not defined without one of them.
+    """
+    whole = float(statistic(np.ones((1, count)))[0])
+    if count < 2:
+        return whole, math.nan
+    with np.errstate(divide="ignore", invalid="ignore"):
+        without = statistic(1.0 - np.eye(count))
+    without = without[np.isfinite(without)]
+    error = math.sqrt((count - 1) / count * float(((without - whole) ** 2).sum()))
+    return whole, error if error > NO_ERROR else 0.0
+
+
+def bounds(
+    mean: float, error: float, count: int, *, observations: int = 0, are_shares: bool = True, level: float = 0.95
+) -> tuple[float, float]:
+    """Return the bounds of an estimate from its standard error and the number of clusters.
+
+    Those of a share are computed for its log-odds. Of a share of 0 or 1, in which nothing varies,
+    they are exact (Clopper and Pearson), with each cluster as one observation. Where all clusters
+    happen to have the same share, the error is 0 by chance; they are then exact for independent
+    observations.
+    """
+    from scipy import stats
+
+    if count < 2:
+        return math.nan, math.nan
+    reach = float(stats.t.ppf((1 + level) / 2, count - 1)) * error
+    if not are_shares:
+        return mean - reach, mean + reach
+    if mean <= 0 or mean >= 1:
+        return exact_bounds(round(mean) * count, count, level)
+    if not error and observations:
+        return exact_bounds(round(mean * observations), observations, level)
+    odds, spread = math.log(mean / (1 - mean)), reach / (mean * (1 - mean))
+    return _share_of(odds - spread), _share_of(odds + spread)
+
+
+def _share_of(odds: float) -> float:
+    """Return the share with these log-odds."""
+    return 1 / (1 + math.exp(-odds)) if odds > -700 else 0.0
+
+
+def _check(values: Values, level: float) -> None:
     if not len(values):
         raise InputError("There are no rows, so there is no mean; check the filters that were applied.")
     if not 0 < level < 1:
@@ -148,42 +242,6 @@ def exact_bounds(successes: int, trials: int, level: float) -> tuple[float, floa
     from scipy import stats
 
     low, high = stats.binomtest(successes, trials).proportion_ci(confidence_level=level, method="exact")
-    return float(low), float(high)
-
-
-def bootstrap_bounds(
-    cluster_count: int,
-    statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]],
-    level: float,
-    draws: int = DRAWS,
-    seed: int = 0,
-) -> tuple[float, float]:
-    """Return the expanded percentile interval of a statistic, by a bootstrap over clusters.
-
-    The tail probability is Φ(−√(n/(n−1)) · t), with n clusters and the quantile t of Student's t
-    with n − 1 degrees of freedom: smaller than the tail of a plain percentile interval, to correct
-    for a small n.
-
-    Args:
-        cluster_count: Number of clusters, n.
-        statistic: Maps counts of shape (draws, n), how often each draw takes each cluster, to
-            values of shape (draws,).
-        level: Confidence level, between 0 and 1.
-        draws: Number of bootstrap resamples.
-        seed: Seed of the resampling.
-
-    Returns:
-        The lower and the upper bound; (nan, nan) for a single cluster.
-    """
-    if cluster_count < 2:
-        return math.nan, math.nan
-    from scipy import stats
-
-    shares = np.full(cluster_count, 1 / cluster_count)
-    taken = np.random.default_rng(seed).multinomial(cluster_count, shares, size=draws)
-    t = stats.t.ppf((1 + level) / 2, cluster_count - 1)
-    tail = stats.norm.cdf(-math.sqrt(cluster_count / (cluster_count - 1)) * t)
-    low, high = np.quantile(statistic(taken), [tail, 1 - tail])
     return float(low), float(high)
 
 

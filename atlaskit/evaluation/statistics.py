@@ -20,11 +20,12 @@ from atlaskit.evaluation.costs import NEEDED, cost_of, costs
 from atlaskit.evaluation.intervals import (
     SHARES,
     Interval,
-    bootstrap_bounds,
+    bounds,
     check_columns,
-    exact_bounds,
+    clustered,
     groups,
     interval,
+    paired,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ __all__ = [
     "costs",
     "exponent",
     "interval",
-    "mcnemar",
     "prefix_hits",
 ]
 
@@ -199,12 +199,12 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
     Args:
         rows: Table of `evaluate`, with the column `duration_s`.
         column: The column whose mean grows.
-        cluster: The column to resample by: what is asked about at every duration, such as the
+        cluster: The column of what varies: what is asked about at every duration, such as the
             source video.
         level: Confidence level.
 
     Returns:
-        b with its interval, by a bootstrap over the values of `cluster`.
+        b with its interval, clustered by the values of `cluster`.
 
     Raises:
         InputError: If there are fewer than two durations, a mean is not positive, or the table
@@ -229,16 +229,15 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
     np.add.at(sizes, (cluster_index, duration_index), 1.0)
     x = np.log(durations) - np.log(durations).mean()
 
-    def slopes(taken: NDArray[np.int64]) -> NDArray[np.float64]:
+    def slopes(taken: NDArray[np.float64]) -> NDArray[np.float64]:
         found: NDArray[np.float64] = np.log((taken @ sums) / (taken @ sizes)) @ x / (x @ x)
-        return found[np.isfinite(found)]  # a draw may lack every question of some duration
+        return found
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        slope = slopes(np.ones((1, cluster_count), np.int64))
-        if not len(slope):
-            raise InputError(f"The mean of {column} must be positive at every duration; otherwise it has no exponent.")
-        low, high = bootstrap_bounds(cluster_count, slopes, level)
-    return Interval(float(slope[0]), low, high)
+        slope, error = clustered(cluster_count, slopes)
+    if not math.isfinite(slope):
+        raise InputError(f"The mean of {column} must be positive at every duration; otherwise it has no exponent.")
+    return Interval(slope, *bounds(slope, error, cluster_count, are_shares=False, level=level))
 
 
 def __dir__() -> list[str]:
@@ -263,9 +262,7 @@ class Comparison(NamedTuple):
     only_second: int
     """Number of questions that only the second method answers correctly."""
     p: float
-    """p-value of the exact McNemar test: the probability of a split at least as uneven if neither
-    method is better. The test treats every question as independent, so it is too certain if a video
-    has many; the interval is not."""
+    """p-value of the test that the interval inverts: below 0.05 just where it leaves out 0."""
 
 
 def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score", level: float = 0.95) -> Comparison:
@@ -302,10 +299,10 @@ def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score",
             f"{len(pairs)}."
         )
     gains = pairs[f"{column}_second"].to_numpy(float) - pairs[f"{column}_first"].to_numpy(float)
-    difference = _difference(gains, pairs["video"].tolist(), are_shares=column in SHARES, level=level)
+    difference, p = paired(gains, pairs["video"].tolist(), are_shares=column in SHARES, level=level)
     first_right, second_right = pairs["right_first"].to_numpy(bool), pairs["right_second"].to_numpy(bool)
     only_first, only_second = int((first_right & ~second_right).sum()), int((second_right & ~first_right).sum())
-    return Comparison(*difference, only_first, only_second, mcnemar(only_first, only_second))
+    return Comparison(*difference, only_first, only_second, p)
 
 
 def comparison(
@@ -328,9 +325,8 @@ def comparison(
     Returns:
         One row for each method and group, in the order of the tables. Columns: `method`, those of
         `by`, `questions`, `videos`; the mean of `column`, `low` and `high`; `difference` to the
-        method `to` on the same questions, with `difference_low` and `difference_high`, and `p` of
-        McNemar's exact test (missing for `to` itself); and the columns of `costs`. `plots.pareto`
-        draws it.
+        method `to` on the same questions, with `difference_low`, `difference_high` and `p` (missing
+        for `to` itself); and the columns of `costs`. `plots.pareto` draws it.
 
     Raises:
         InputError: If there is no table of `to`, the tables differ in their questions, or a table
@@ -377,33 +373,3 @@ def _compared(rows: pd.DataFrame, reference: pd.DataFrame | None, column: str, l
         "p": math.nan if found is None else found.p,
         **cost,
     }
-
-
-def _difference(gains: NDArray[np.float64], videos: Sequence[str], *, are_shares: bool, level: float) -> Interval:
-    """Return the mean of differences with its interval.
-
-    Differences of shares that are all −1, all 0 or all 1 give a bootstrap nothing to resample. The
-    bounds are then those of the share of videos that differ from it.
-    """
-    count = len(set(videos))
-    if not are_shares or count < 2 or set(gains) not in ({-1.0}, {0.0}, {1.0}):
-        return interval(gains, videos, are_shares=False, level=level)
-    mean, most = float(gains[0]), exact_bounds(0, count, level)[1]
-    return Interval(mean, max(-1.0, mean - most), min(1.0, mean + most))
-
-
-def mcnemar(only_first: int, only_second: int) -> float:
-    """Return the exact two-sided p-value of McNemar's test.
-
-    Args:
-        only_first: Number of questions that only the first method answers correctly.
-        only_second: Number of questions that only the second method answers correctly.
-
-    Examples:
-        >>> round(ak.statistics.mcnemar(only_first=1, only_second=9), 4)
-        0.0215
-    """
-    from scipy import stats
-
-    discordant = only_first + only_second
-    return float(stats.binomtest(only_first, discordant, 0.5).pvalue) if discordant else 1.0

@@ -14,24 +14,23 @@ Knows nothing of retries and the schema of the answer.
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, NamedTuple
 
 from atlaskit import limits
-from atlaskit.models.http import HttpFailure, failure_of, json_of, object_of, parsed, storable
+from atlaskit.models.http import HttpFailure, failure_of, json_of, json_values, listed, not_json, object_of, storable
 from atlaskit.models.json_text import TooMuch, json_objects
 from atlaskit.models.names import Family
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
 from atlaskit.models.refusals import words_of
 
-EVENTS = re.compile(rb"(?:\xef\xbb\xbf)?(?:[^{\[<]*^)?\s*(?::|(?:data|event|id|retry):)", re.MULTILINE)
-"""The beginning of a stream of server-sent events; no JSON begins so."""
+ENDED = re.compile(rb"\b(?:done|end|eof|stop|completed?|message_stop)\b[^\w]*(?:true\W*)?\Z", re.IGNORECASE)
+"""The end of a stream that tells that it is one, with whatever else it leaves out."""
 REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thought")
 """Fields of a message that may hold reasoning, in order of precedence. vLLM uses the first now."""
 CUT_OFF = frozenset({
@@ -88,13 +87,75 @@ def completion_in(page: bytes) -> Completion:
     Raises:
         HttpFailure: If it holds an error or something else.
     """
-    body: Any = None
+    values = json_values(page)
     try:
-        body = joined(page) if EVENTS.match(page.lstrip()[:2_000]) else parsed(page)
+        first = next(values)
+    except (ValueError, RecursionError) as error:
+        raise not_json(page, error) from error
+    try:
+        body = (
+            joined(chain([first], values), is_ended=ENDED.search(page[-200:]) is not None) if _is_part(first) else first
+        )
         return read_completion(body)
     except ValueError as error:
-        is_foreign = not isinstance(body, dict) or "choices" not in body
+        is_foreign = not isinstance(first, dict) or "choices" not in first
         raise HttpFailure(f"returned {error}", is_foreign=is_foreign) from error
+
+
+def _is_part(value: Any) -> bool:
+    """Return whether a value is no whole answer, so that others may follow it in a stream."""
+    choices = object_of(value).get("choices")
+    return not choices or any("delta" in object_of(choice) for choice in listed(choices))
+
+
+def joined(events: Iterable[Any], *, is_ended: bool) -> dict[str, Any]:
+    """Return the chat completion whose parts a stream sends, with an error that is among them.
+
+    Args:
+        events: The parts.
+        is_ended: Whether the stream tells that it has ended.
+
+    Raises:
+        ValueError: If there are too many.
+    """
+    whole = dict[str, Any]()
+    choices = dict[str, _Joined]()
+    for number, event in enumerate(events):
+        if number == limits.EVENTS:
+            raise ValueError(f"a stream of more than {limits.EVENTS:,} events")
+        for part in map(object_of, listed(event) or [event]):
+            whole.update({name: value for name, value in part.items() if value is not None})
+            for place, choice in enumerate(map(object_of, listed(part.get("choices")))):
+                choices.setdefault(str(choice.get("index", place)), _Joined()).add(choice)
+    if "choices" in whole:
+        whole["choices"] = [choice.whole(is_ended=is_ended) for choice in choices.values()]
+    return whole
+
+
+class _Joined:
+    """One choice of a stream, as far as its parts have come."""
+
+    def __init__(self) -> None:
+        self._message = dict[str, Any]()
+        self._texts = dict[str, list[str]]()  # joined once: each sum takes time by its length
+        self._reason: Any = None
+
+    def add(self, choice: Mapping[str, Any]) -> None:
+        """Add a part: texts and lists are continued, all else is replaced."""
+        self._reason = choice.get("finish_reason") or self._reason
+        for name, value in object_of(choice.get("delta") or choice.get("message")).items():
+            if isinstance(value, list) and isinstance(self._message.get(name), list):
+                self._message[name].extend(value)
+            elif isinstance(value, str) and name != "role":
+                self._texts.setdefault(name, []).append(value)
+            elif value is not None or name not in self._message:
+                self._message[name] = value
+
+    def whole(self, *, is_ended: bool) -> dict[str, Any]:
+        """Return the choice."""
+        texts = {name: "".join(parts) for name, parts in self._texts.items()}
+        reason = self._reason or (None if is_ended else UNFINISHED)
+        return {"message": self._message | texts, "finish_reason": reason}
 
 
 def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure | None:
@@ -138,6 +199,8 @@ def read_completion(body: Any) -> Completion:
     body = body[0] if isinstance(body, list) and body else body
     if not isinstance(body, dict):
         raise ValueError(NO_COMPLETION)
+    wrapped = (each for each in body.values() if isinstance(each, dict) and "choices" in each)
+    body = body if "choices" in body else next(wrapped, body)
     choices = body.get("choices")
     listed = choices[:MOST_CHOICES] if isinstance(choices, list) and choices else [None]
     found = [_read(object_of(choice)) for choice in listed]
@@ -242,11 +305,12 @@ def _reasoning(message: Mapping[str, Any]) -> str:
 
 def _tool_arguments(message: Mapping[str, Any]) -> str:
     """Return the arguments of the tools that a message calls: a model may answer in this way."""
-    calls = message.get("tool_calls")
-    functions = [object_of(call).get("function") or call for call in calls] if isinstance(calls, list) else []
-    functions.append(message.get("function_call"))
-    found = (object_of(function).get("arguments") or object_of(function).get("input") for function in functions)
-    return "\n".join(text for arguments in found if (text := json_of(arguments)))
+    texts = dict[str, list[str]]()
+    for number, call in enumerate(map(object_of, [*listed(message.get("tool_calls")), message.get("function_call")])):
+        function = object_of(call.get("function") or call)
+        arguments = json_of(function.get("arguments") or function.get("input"))
+        texts.setdefault(str(call.get("index", number)), []).append(arguments)  # a stream sends them in parts
+    return "\n".join(filter(None, map("".join, texts.values())))
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> str:
@@ -282,7 +346,7 @@ def _usage(counts: Mapping[str, Any]) -> Usage:
         calls=1,
         prompt_tokens=prompt,
         cached_tokens=min(prompt, cached),
-        image_tokens=min(prompt, _count(images, "image", "image_tokens")),
+        image_tokens=min(prompt, _count(images, "image", "image_tokens") + _count(images, "video", "video_tokens")),
         completion_tokens=completion,
         reasoning_tokens=thought,
     )
@@ -327,19 +391,17 @@ _MARKERS = (
         r"<\|eom\|>(?:<\|start\|>assistant\s*)?(?:to=user<\|message\|>)?",
     ),  # Muse
     (r"\A\s*Here(?: i|')s my thought process:", r"Here(?: i|')s my response:"),  # Granite
+    (
+        r"<\|channel\|>\s*+(?!final|commentary)\w++[^<]{0,200}+<\|message\|>",
+        r"(?:<\|end\|>\s*+)?(?:<\|start\|>assistant\s*+)?<\|channel\|>\s*+(?:final|commentary)[^<]{0,200}+"
+        r"(?:<\|constrain\|>[^<]{0,40}+)?<\|message\|>",
+    ),  # harmony, gpt-oss's format
+    (r"\A\s*analysis(?=\S)(?=.{0,100000}assistantfinal)", r"assistantfinal"),  # without its special tokens
     (r"<\|(?:begin_of_thought|thinking|think)\|>", r"<\|(?:end_of_thought|/thinking|/think)\|>"),
 )
 """What begins and what ends a thought, by family; any end ends any thought."""
 _OPENING, _CLOSING = map("|".join, zip(*_MARKERS, strict=True))
-_MARKER = re.compile(f"(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE)
-_CHANNEL = re.compile(
-    r"<\|channel\|>\s*+(?P<name>\w++)[^<]{0,200}+(?:<\|constrain\|>[^<]{0,40})?<\|message\|>"
-    r"(?P<text>.*?)(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
-    re.DOTALL,
-)
-"""A channel of harmony, gpt-oss's format."""
-_BARE_CHANNELS = re.compile(r"\A\s*analysis(?P<thought>.*?)assistant\s*final(?P<text>.*)", re.DOTALL)
-"""The channels of harmony without their markers, as servers that skip special tokens send them."""
+_MARKER = re.compile(f"(?P<opening>{_OPENING})|(?P<closing>{_CLOSING})", re.IGNORECASE | re.DOTALL)
 _END = re.compile(r"(?:\s|<\|[^|<>\s]{1,40}\|?>|<[\w|]{1,20}\|>|</?s>|<eos>|<end_of_turn>)++")
 
 
@@ -357,42 +419,16 @@ class Split:
 def split_thought(text: str) -> Split:
     """Split a text. Markers within a JSON object are part of its strings.
 
-    A thought whose opening marker is missing, because the prompt has it, begins with the text.
-    Where the closing marker is missing, all that follows the opening marker is thought.
+    What stands before the last closing marker is thought, though its opening marker may be missing,
+    because the prompt has it; so is all that follows an opening marker after it.
     """
-    if "<|channel|>" in text and text.lstrip()[:1] != "{" and (channels := list(_CHANNEL.finditer(text))):
-        return _of_channels(text[: channels[0].start()], channels)
-    if bare := _BARE_CHANNELS.fullmatch(text):
-        return Split(bare["text"], bare["thought"].strip())
     markers = _markers(text)
-    outside, thoughts, place, is_open = list[str](), list[str](), 0, False
-    for marker in markers:
-        is_closing = marker["closing"] is not None
-        if not is_open:
-            outside.append(text[place : marker.start()])
-            if is_closing:  # its opening marker is missing
-                thoughts.extend(outside)
-                outside.clear()
-            place = marker.end()
-        elif is_closing:
-            thoughts.append(text[place : marker.start()])
-            place = marker.end()
-        is_open = not is_closing
-    (thoughts if is_open else outside).append(text[place:])
-    rest = "".join(outside)
-    if _END.fullmatch(rest):
-        rest = ""
-    return Split(rest, "\n".join(each for part in thoughts if (each := part.strip())), is_open)
-
-
-def _of_channels(before: str, channels: list[re.Match[str]]) -> Split:
-    """Split harmony: the channel "final" is the answer; without one, "commentary" is."""
-    texts = [("", before), *((channel["name"].lower(), channel["text"]) for channel in channels)]
-    names = {name for name, _ in texts}
-    answer = next((name for name in ("final", "commentary") if name in names), "")
-    thoughts = [text.strip().removeprefix("<|start|>assistant").strip() for name, text in texts if name != answer]
-    found = [text for name, text in texts if name == answer and answer]
-    return Split("".join(found), "\n".join(filter(None, thoughts)), is_open=not answer)
+    begin = max((marker.end() for marker in markers if marker["closing"] is not None), default=0)
+    opening = next((marker for marker in markers if marker.start() >= begin), None)
+    rest = text[begin : opening.start() if opening else len(text)]
+    thoughts = [_MARKER.sub("\n", text[:begin]), text[opening.end() :] if opening else ""]
+    thought = "\n".join(filter(None, (part.strip() for part in thoughts)))
+    return Split("" if _END.fullmatch(rest) else rest, thought, is_open=opening is not None)
 
 
 def _markers(text: str) -> list[re.Match[str]]:
@@ -414,85 +450,3 @@ def _markers(text: str) -> list[re.Match[str]]:
         return found > 0 and place < whole[found - 1].end
 
     return [marker for marker in markers if not is_inside(marker.start())]
-
-
-STREAM_END = re.compile(
-    rb"^(?:data|event): *\[?(?:done|end|message_stop|completed?)\]?\s*$", re.MULTILINE | re.IGNORECASE
-)
-WORDS = re.compile(r":.*|\[?[A-Za-z][\w .-]{0,80}\]?", re.DOTALL)
-"""Data that is no part of an answer: comments, "ping", "[DONE]"."""
-
-
-def joined(page: bytes) -> dict[str, Any]:
-    """Return the chat completion whose parts a stream sends, with an error that is among them.
-
-    Raises:
-        ValueError: If an event is too long or nested too deeply, or there are too many.
-    """
-    whole, message = dict[str, Any](), dict[str, Any]()
-    texts: dict[str, list[str]] = {}  # joined once: adding each part to the text so far takes time that grows squared
-    tools: dict[Any, tuple[dict[str, Any], list[str]]] = {}
-    reason, is_chat = None, False
-    for number, event in enumerate(map(object_of, _events(page))):
-        if number == limits.EVENTS:
-            raise ValueError(f"a stream of more than {limits.EVENTS:,} events")
-        choices = event.get("choices")
-        is_chat = is_chat or "choices" in event
-        part = object_of(choices[0] if isinstance(choices, list) and choices else None)
-        for name, value in object_of(part.get("delta") or part.get("message")).items():
-            if name == "tool_calls" and isinstance(value, list):
-                _add_tools(tools, value)
-            elif isinstance(value, str) and name != "role":
-                texts.setdefault(name, []).append(value)
-            elif value is not None or name not in message:
-                message[name] = value
-        reason = part.get("finish_reason") or reason
-        whole.update({name: value for name, value in event.items() if name != "choices" and value is not None})
-    if not is_chat:
-        return whole
-    message.update({name: "".join(parts) for name, parts in texts.items()})
-    if tools:
-        message["tool_calls"] = [{**call, "function": {"arguments": "".join(parts)}} for call, parts in tools.values()]
-    if not reason and not STREAM_END.search(page):
-        reason = UNFINISHED
-    return {**whole, "choices": [{"index": 0, "message": message, "finish_reason": reason}]}
-
-
-def _events(page: bytes) -> Iterator[Any]:
-    """Yield the data of each event of a stream, as the standard writes it.
-
-    Lines end in CR, LF or both, after a byte order mark perhaps. The lines `data:` up to a blank
-    one are an event; all others say nothing of the answer. Some gateways leave the blank line out,
-    or send their comments as data.
-    """
-    data = list[str]()
-    lines = page.removeprefix(b"\xef\xbb\xbf").replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    for line in chain(io.BytesIO(lines), (b"\n",)):  # one after the other: millions at once take much memory
-        if line.startswith(b"data:"):
-            text = line[5:].decode(errors="replace").strip()
-            data += [] if not text or WORDS.fullmatch(text) else [text]
-        elif line == b"\n" and data:
-            whole = _event("\n".join(data))
-            yield from [whole] if whole is not None else map(_event, data)
-            data = []
-
-
-def _event(text: str) -> Any:
-    """Return the value of an event; None for one that is no JSON."""
-    if len(text) > limits.JSON:
-        raise ValueError(limits.too_long("an event", limits.JSON))
-    try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("an event that is nested too deeply") from error
-    except ValueError:
-        return None
-
-
-def _add_tools(tools: dict[Any, tuple[dict[str, Any], list[str]]], parts: list[Any]) -> None:
-    """Add parts of tool calls to those so far, by their index."""
-    for number, part in enumerate(map(object_of, parts)):
-        index = part.get("index")
-        _, arguments = tools.setdefault(index if isinstance(index, int) else number, (part, []))
-        text = object_of(part.get("function")).get("arguments")
-        arguments.append(json_of(text))

@@ -29,8 +29,8 @@ from pydantic import TypeAdapter
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.names import NO_THINKING, Family, entries
-from atlaskit.models.protocol import Image, Message, Request, json_schema
-from atlaskit.models.refusals import GROUPED, HELD
+from atlaskit.models.protocol import Clip, Image, Message, Request, json_schema
+from atlaskit.models.refusals import GROUPED, HELD, plain
 
 THOUGHT_TOKENS = 16_384
 """Room for a thought beside the answer, where a model thinks and no limit was set."""
@@ -312,7 +312,8 @@ def build_payload(
     """
     if IMAGE_NAMES in dialect.omits:
         dialect = replace(dialect, image_names=False)
-    keys = {image.key for image in request.images}
+    clips = [image for image in request.images if isinstance(image, Clip)]
+    keys = {image.key for image in request.images if not isinstance(image, Clip)}
     named = {key for key in keys if key in known} if dialect.image_names else set()
     optional = {**parameters, **_schema_fields(request, dialect, is_forced)}
     sent = {name: value for name, value in optional.items() if name not in dialect.omits}
@@ -321,6 +322,9 @@ def build_payload(
     limit = min(max_tokens or request.max_tokens, dialect.most_tokens or math.inf)
     body: dict[str, Any] = {"model": model, dialect.length: limit, **sent}
     body |= {"stream": True, "stream_options": {"include_usage": True}} if dialect.stream else {}
+    if clips and dialect.counters:  # vLLM, which alone has counters
+        body["media_io_kwargs"] = {"video": _video_facts(clips[0])}
+        body["mm_processor_kwargs"] = {"size": {"shortest_edge": 1024, "longest_edge": max(4096, clips[0].pixels)}}
     body["messages"] = [_message(message, dialect, named) for message in messages]
     headers = {"Content-Type": "application/json"}
     if dialect.ranks > 1 or dialect.counters:
@@ -428,11 +432,35 @@ def _without(keywords: Collection[str], schema: Any, above: float = -math.inf) -
 def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
-    content = [
-        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, named)
-        for part in message.parts
-    ]
+    content = [each for part in message.parts for each in _content(part, dialect, named)]
     return {"role": message.speaker, "content": content}
+
+
+def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> list[dict[str, Any]]:
+    """Return a part of a message as the endpoint gets it; a clip perhaps as frames with times."""
+    if isinstance(part, str):
+        return [{"type": "text", "text": part}]
+    if not isinstance(part, Clip):
+        return [_image(part, dialect, named)]
+    frames = [base64.b64encode(frame).decode() for frame in part.jpegs()]
+    if dialect.counters:
+        return [{"type": "video_url", "video_url": {"url": f"data:video/jpeg;base64,{','.join(frames)}"}}]
+    shown = list[dict[str, Any]]()
+    for time_s, frame in zip(part.times_s, frames, strict=True):
+        shown.append({"type": "text", "text": f"{time_s:.1f} s:"})
+        shown.append({"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{frame}"}})
+    return shown
+
+
+def _video_facts(clip: Clip) -> dict[str, Any]:
+    """Return the times of a clip's frames as vLLM takes them: as frames of a millisecond each."""
+    return {
+        "fps": 1000.0,
+        "frames_indices": [round(1000 * time_s) for time_s in clip.times_s],
+        "total_num_frames": max(len(clip.times_s), round(1000 * clip.duration_s)),
+        "duration": clip.duration_s,
+        "do_sample_frames": False,
+    }
 
 
 def _image(image: Image, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
@@ -444,36 +472,24 @@ def _image(image: Image, dialect: Dialect, named: Collection[str]) -> dict[str, 
     return {**part, "uuid": key} if dialect.image_names else part
 
 
-REFUSAL = re.compile(
-    r"(un|not |isn't |n't )support|unknown|unrecogni[sz]ed|unexpected|extra (inputs|fields)|no such"
-    r"|(un|not )(available|accept|recogni|implement|enabled)|not (be )?(permitted|allowed)|invalid"
-    r"|deprecated|fail(ed|s|ure)?|too (many|complex|large|deep)|cannot|can't"
-    r"|only the default|must (not )?be|does not (accept|allow)|incompatible|exceeds",
-    re.IGNORECASE,
+SCHEMA_NAMES = re.compile(
+    r"\b(response format|schema|structured outputs?|guided|guidance|grammar|constrain\w*|repetitions"
+    r"|json (object|mode))\b"
 )
-SYNONYMS = {
-    "response_format": re.compile(
-        r"\b(response.?format|(json.?)?schema|structured.?outputs?|guided|grammar|constrained|repetitions)\b",
-        re.IGNORECASE,
-    ),
-    "structured_outputs": re.compile(r"\b(structured.?outputs?|grammar|guidance)\b", re.IGNORECASE),
-}
-"""What errors call a field, beside its name."""
+"""What errors call the fields that tell the schema, beside their names."""
 LENGTHS = ("max_tokens", "max_completion_tokens")
-LENGTH = re.compile(r"max\w{0,20}[ _]?tokens|(output|completion|generated|new)[ _]tokens", re.IGNORECASE)
+LENGTH = re.compile(r"max (\w{1,20} )?tokens|(output|completion|generated|new) tokens")
 """What errors call the length of an answer."""
 NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
 """A number that stands alone, not as a part of a name such as gpt-4-0613."""
-CONTEXT = re.compile(r"(?:context|max_model_len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})", re.IGNORECASE)
+CONTEXT = re.compile(r"(?:context|max model len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})")
 PROMPT = re.compile(
     r"(\d{1,12}) (?:tokens? )?(?:input|in the (?:messages|input)|of text input|prompt|from the input)"
     r"|(?:has|passed|contains|requested) (?:at least )?(\d{1,12}) (?:input|prompt)"
-    r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})",
-    re.IGNORECASE,
+    r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})"
 )
 SUM = re.compile(r"(\d{1,12}) \+ \d{1,12} > (\d{1,12})")
 """Anthropic's: "exceed context limit: 188240 + 21333 > 200000"."""
-WORD = re.compile(r"\w+")
 FEWEST_TOKENS = 256
 """A limit on an answer below this leaves no room for one."""
 
@@ -508,14 +524,15 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
     if not words or CONTEXT.search(words):
         return None
     # Which number is the limit, errors tell in any words. The largest below what was sent is tried.
-    numbers = [int(number) - bool(exclusive) for number, exclusive in NUMBER.findall(words)]
+    numbers = [
+        int(number) - bool(exclusive)
+        for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words))
+    ]
     fewer = [number for number in numbers if FEWEST_TOKENS <= number < sent.limit and number != failure.status]
     if LENGTH.search(words) and fewer:
         return replace(dialect, most_tokens=max(fewer))
-    if not REFUSAL.search(words):
-        return None
     other = LENGTHS[1 - LENGTHS.index(dialect.length)] if dialect.length in LENGTHS else ""
-    if _names(words, dialect.length) and other and (_names(words, other) or "extra" in words.lower()):
+    if _names(words, dialect.length) and other and (_names(words, other) or "extra" in words):
         return replace(dialect, length=other)
     refused = tuple(name for name in sent.optional if _names(words, name))
     return replace(dialect, omits=(*dialect.omits, *refused)) if refused else None
@@ -525,9 +542,10 @@ def _words(failure: HttpFailure) -> str:
     """Return the words of an error that may name what is wrong with a request, as plain text."""
     if failure.status not in HELD or failure.explanation.kind not in ("", "too long", "stream", "refused"):
         return ""
-    return GROUPED.sub("", failure.explanation.words).replace("`", "").replace('"', "")
+    return plain(failure.explanation.words)
 
 
 def _names(words: str, field: str) -> bool:
-    synonyms = SYNONYMS.get(field)
-    return bool(synonyms and synonyms.search(words)) or field.lower() in WORD.findall(words.lower())
+    """Return whether an error's plain words name a field of a body."""
+    is_schema = field in SCHEMA_FIELDS and SCHEMA_NAMES.search(words) is not None
+    return is_schema or re.search(rf"\b{plain(field)}\b", words) is not None

@@ -6,6 +6,7 @@ Knows nothing of models.
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import ipaddress
 import json
@@ -48,6 +49,7 @@ SHORTEST = 8
 SECRET_NAMES = re.compile(r"key|auth|token|secret|cookie|pass|cred|sign", re.IGNORECASE)
 """Names of headers whose values are secrets."""
 HIDDEN = b"***"
+DECODER = json.JSONDecoder()
 
 
 @dataclass(eq=False)
@@ -82,12 +84,12 @@ class HttpFailure(Exception):
 
 
 class Redaction:
-    """Hides secrets in bytes and texts: as they are, or escaped for JSON, URLs or HTML."""
+    """Hides secrets in bytes and texts: as they are, escaped for JSON, URLs or HTML, or encoded."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
         """Prepare to hide some secrets; those that are too short are left."""
         longest_first = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
-        patterns = ["".join(map(_spellings, secret)) for secret in longest_first]
+        patterns = [pattern for secret in longest_first for pattern in _forms(secret)]
         self._pattern = re.compile("|".join(patterns).encode(), re.IGNORECASE) if patterns else None
 
     def page(self, page: bytes) -> bytes:
@@ -101,12 +103,27 @@ class Redaction:
         return self.page(text.encode("utf-8", "surrogatepass")).decode("utf-8", "surrogatepass")
 
 
+def _forms(secret: str) -> Iterator[str]:
+    """Yield patterns of the forms in which a secret may come back: itself, in base64 and in hex."""
+    yield "".join(map(_spellings, secret))
+    for before in range(3):  # bytes that stand before it in the same group of base64
+        encoded = base64.b64encode(bytes(before) + secret.encode()).decode().rstrip("=")
+        whole = encoded[-(-before * 4 // 3) : len(encoded) - bool((before + len(secret)) % 3)]
+        yield "".join(BASE64.get(character, character) for character in whole)
+    yield r"[\s:,-]?".join(f"{code:02x}" for code in secret.encode())
+    yield r"[\s,]{1,3}".join(str(code) for code in secret.encode())
+
+
+BASE64 = {"+": r"(?:[+-]|\\{1,8}u002b|%(?:25)?2b)", "/": r"(?:\\{0,8}/|_|\\{1,8}u002f|%(?:25)?2f)"}
+"""How the two special characters of base64 are written, in its alphabet for URLs too."""
+
+
 def _spellings(character: str) -> str:
     """Return a pattern of the ways to write a character of a secret."""
     code = ord(character)
-    escaped = rf"\\{{1,8}}(?:u00|x){code:02x}"
+    escaped = rf"\\{{1,8}}(?:u00{code:02x}|x{code:02x}|u\{{0{{0,4}}{code:x}\}}|0?{code:03o})"
     entity = rf"&(?:amp;)?#(?:0{{0,4}}{code}|x0{{0,4}}{code:x});"
-    return rf"(?:\\{{0,8}}{re.escape(character)}|{escaped}|%(?:25)?{code:02x}|{entity})"
+    return rf"(?:\\{{0,8}}{re.escape(character)}|{escaped}|[%=](?:25)?{code:02x}|%u00{code:02x}|{entity})"
 
 
 class Endpoint:
@@ -321,8 +338,49 @@ def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float, red
         raise HttpFailure(f"broke the connection ({printable(words, 200)})") from cause
 
 
-AFTER = re.compile(r"\s*(?:(?:data|event):[^\n{]{0,200}\s*)*")
-"""What may follow a body of JSON: blanks, and the end of a stream that it is none of."""
+OBJECT = re.compile(r"^[ \t\ufeff]*(?:data:)?[ \t]*([{\[].*)", re.MULTILINE)
+"""A line that begins an object or a list: of a body, or of an event in a stream."""
+PREFIX = re.compile(r"^data:[ \t]?", re.MULTILINE)
+BLANK = re.compile(r"\n[ \t]*(?:\n|\Z)|\Z")
+
+
+def json_values(page: bytes) -> Iterator[Any]:
+    """Yield the objects and lists in an answer: its body, or the events of a stream.
+
+    A line that begins with none, such as a comment or "ping", says nothing, nor does what follows
+    one on its line. One may go on over several lines, up to a blank one.
+
+    Raises:
+        ValueError: If one is too long, or there is none.
+    """
+    text = page.decode(json.detect_encoding(page), "replace").replace("\r\n", "\n").replace("\r", "\n")
+    fault: ValueError | RecursionError | None = None
+    tried = done = 0
+    is_found = False
+    for line in OBJECT.finditer(text):
+        if line.start() < done:
+            continue
+        value, problem = _decoded(line[1])
+        if problem is not None and line.start() >= tried:
+            tried = BLANK.search(text, line.start()).end()  # type: ignore[union-attr]  # the end matches
+            value, problem = _decoded(PREFIX.sub("", text[line.start() : tried]))
+            done = done if problem else tried
+        if problem is None:
+            is_found = True
+            yield value
+        fault = fault or problem
+    if not is_found:
+        raise fault or ValueError("it holds no object")
+
+
+def _decoded(text: str) -> tuple[Any, ValueError | RecursionError | None]:
+    """Return the value that a text begins with, or why it begins with none."""
+    if len(text) > limits.JSON:
+        raise ValueError(limits.too_long("a text", limits.JSON))
+    try:
+        return DECODER.raw_decode(text.lstrip())[0], None
+    except (ValueError, RecursionError) as error:
+        return None, error
 
 
 def parsed(page: bytes) -> Any:
@@ -331,24 +389,28 @@ def parsed(page: bytes) -> Any:
     Raises:
         HttpFailure: If it is not JSON.
     """
-    if not page.strip():
-        raise HttpFailure("returned an empty answer")
     try:
-        if len(page) > limits.JSON:
-            raise ValueError(limits.too_long("a text", limits.JSON))
-        text = page.decode(json.detect_encoding(page), "surrogatepass").lstrip("\ufeff \t\r\n")
-        value, end = json.JSONDecoder().raw_decode(text)
-        if not AFTER.fullmatch(text, end):
-            raise ValueError("something follows it")
-        return value
+        return next(json_values(page))
     except (ValueError, RecursionError) as error:
-        is_page = page.lstrip()[:1] == b"<"
-        raise HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page) from error
+        raise not_json(page, error) from error
+
+
+def not_json(page: bytes, error: Exception) -> HttpFailure:
+    """Return the failure of an answer that cannot be parsed."""
+    if not page.strip():
+        return HttpFailure("returned an empty answer")
+    is_page = page.lstrip()[:1] == b"<"
+    return HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page)
 
 
 def object_of(value: Any) -> dict[str, Any]:
     """Return a part of an answer that should be an object; {} if it is none."""
     return value if isinstance(value, dict) else {}
+
+
+def listed(value: Any) -> list[Any]:
+    """Return a part of an answer that should be a list; [] if it is none."""
+    return value if isinstance(value, list) else []
 
 
 def storable(text: object) -> str:

@@ -36,7 +36,9 @@ LONGEST_WORDS = 300
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses that may pass, beside the server's own errors (5xx)."""
 NESTED = ("error", "message", "detail", "msg", "errors", "error_message", "error_description", "status_msg")
-"""Fields that hold an error's words, in order of precedence."""
+"""Fields that hold an error's words."""
+PLACES = ("loc", "param")
+"""Fields that name the part of a request that is wrong, beside the words about it."""
 CODES = re.compile(r"code|.*_?(code|type)|status|reason|quota.*|err(no)?|title|kind", re.IGNORECASE)
 """Fields that hold an error's code or type."""
 CODE_HEADERS = re.compile(r"x-.*err.*(type|code)")
@@ -44,7 +46,7 @@ HELD = frozenset({0, *range(400, 500), 500, 501}) - {401, 408, 425, 429}
 """Statuses with which endpoints refuse what a request holds; 0 for an error in a success."""
 ASKED = frozenset({0, 400, 401, 402, 403, 412, 423, 429})
 """Statuses with which they refuse who asks, or how often."""
-COMING = frozenset({0, 429, *range(500, 600)}) - {501, 504}
+COMING = frozenset({0, 409, 425, 429, *range(500, 600)}) - {501, 504}
 """Statuses with which a server says that it is not ready."""
 ANY = frozenset(range(600))
 
@@ -88,6 +90,7 @@ RULES = (
         flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)|data ?inspection
         (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content"""),
     Rule("used up", ASKED, r"""
+        key limit exceeded|(add|buy|purchase) (more )?credits
         insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required|requires? more credits
         (out of|not enough|no( more)?|all (available|your)) (credit|balance|funds)|billing.?(hard.?)?limit|\b[rt]pd\b
         (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(low|exhausted|depleted|insufficient|used up|exceeded)
@@ -105,7 +108,7 @@ RULES = (
     Rule("busy", ANY, r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase"),
     OFTEN,
     Rule("busy", ANY, r"""
-        rate.?limit|too (many|frequent) (\w+ ){0,2}(requests|calls)|requests? too (frequent|often|fast|many)
+        rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)|requests? too (frequent|often|fast|many)
         request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙|并发
         concurren\w+ .{0,30}(limit|exceed|max|too)|(limit|number|max\w*|many) .{0,20}concurren"""),
     Rule("no images", HELD, r"""
@@ -135,17 +138,20 @@ RULES = (
         IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
         (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
         "{cell}"),
+    Rule("no videos", HELD, r"""
+        trust request mm|MOST 0.{0,20}\bvideo|\bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
+        "start vLLM with --limit-mm-per-prompt '{{\"image\":16,\"video\":1}}' --trust-request-mm-kwargs", True),
     Rule("one image", HELD, r"""
         MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE|one image (per|at a time)
         (multiple|more than (1|one)) images""",
         "{images}", True),
     Rule("few images", HELD, r"""
         MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d|too many (.{0,20} )?images
-        number of images""",
+        number of images|limit mm per prompt""",
         "{images}"),
     Rule("thinking", HELD, "enable thinking must be set to false",
         "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so", True),
-    Rule("stream", HELD, "only supports? stream|stream mode|stream.{0,20}must be (set to )?true",
+    Rule("stream", HELD, r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
         "it answers in streams alone: --dialect hosted,stream=true"),
     Rule("secure", HELD, r"https? request (was sent )?to (an? )?https (server|port)",
         "it speaks TLS: pass its address with https://", True),
@@ -171,7 +177,14 @@ def _pattern(says: str) -> re.Pattern[str]:
 
 
 PATTERNS = {rule: _pattern(rule.says) for rule in RULES}
-BY_STATUS = {401: "key", 402: "used up", 403: "key", 404: "place", 405: "place", 429: "busy", 529: "busy"}
+BY_STATUS = {
+    401: "key",
+    402: "used up",
+    403: "key",
+    404: "place",
+    405: "place",
+    **dict.fromkeys((420, 429, 498, 529), "busy"),
+}
 """What an error is about by its status alone, or by a code that is one."""
 CURES = {
     **{rule.kind: rule.cure for rule in RULES},
@@ -291,36 +304,22 @@ def one_line(words: str) -> str:
     return printable(" ".join(words.split()), LONGEST_WORDS).rstrip(". ")
 
 
-def words_of(body: Any, depth: int = 0) -> str:
+def words_of(body: Any) -> str:
     """Return the words of an error in a parsed body; "" if it has none.
 
     OpenRouter and LiteLLM put the provider's own error beside their general one: both are returned.
     """
-    if depth >= 6:
-        return body if isinstance(body, str) else ""
-    match body:
-        case str() if body.lstrip()[:1] in ("{", "["):  # the text may itself be the JSON of an error
-            try:
-                return words_of(json.loads(body), depth + 1) or body
-            except (ValueError, RecursionError):
-                return body
-        case str():
-            return body
-        case list():
-            return "; ".join(filter(None, (words_of(each, depth + 1) for each in body[:3])))
-        case dict():
-            named = (body.get(name) for name in NESTED)
-            others = (value for value in body.values() if isinstance(value, dict))
-            words = next(filter(None, (words_of(each, depth + 1) for each in (*named, *others))), "")
-            place = body.get("loc") or body.get("param")
-            if words and isinstance(place, list | str) and str(place) and depth:
-                where = ".".join(map(str, place)) if isinstance(place, list) else place
-                words = words if where in words else f"{where}: {words}"
-            metadata = body.get("metadata")
-            raw = metadata.get("raw") if isinstance(metadata, dict) else None
-            more = words_of(raw, depth + 1) if isinstance(raw, str | dict) else ""
-            return f"{words} ({more})" if words and more and more not in words else words or more
-    return ""
+    if isinstance(body, str) and body.lstrip()[:1] not in ("{", "["):
+        return body
+    fields = list(fields_of(body))
+    texts = [value for name, value in fields if name in NESTED and isinstance(value, str)]
+    words = [text for text in texts if text.lstrip()[:1] not in ("", "{", "[")]
+    first = words[0] if words else ""
+    more = [each for each in dict.fromkeys(words[1:4]) if each not in first]
+    place = next((value for name, value in fields if name in PLACES and value), "")
+    where = ".".join(map(str, place)) if isinstance(place, list) else str(place)
+    first = first if where in first else f"{where}: {first}"
+    return f"{first} ({'; '.join(more)})" if more else first
 
 
 def _title(text: str) -> str:
@@ -339,14 +338,11 @@ WINDOW = re.compile(r"\b(?:t|reset)=(\d{1,12})")
 """The draft of a standard: `RateLimit: "default";r=0;t=30`, earlier `limit=9, reset=30`."""
 MUCH_LEFT = 0.1
 """A window of which a larger share is left is not the one that was exceeded."""
-FIELD = re.compile(
-    r"(?:retry(?:after|delay|in|at)?|wait(?:time|for|until)?|(?:rate)?(?:limit)?resets?(?:at|in|after|time|timestamp)?"
-    r"|estimatedtime|cooldown|backoff)(?:s|secs?|seconds?|ms|millis|milliseconds)?"
-)
+FIELD = re.compile(r"(?!.*(max|count|retries|able)).*(retry|wait|reset|cooldown|backoff|estimatedtime).*")
 """Fields of a body that hold a delay, in small letters alone."""
 MILLISECONDS = re.compile(r"(?:Ms|[-_]ms|(?i:millis|milliseconds))$")
 """The end of a name whose value is in milliseconds."""
-UNIT = r"milliseconds?|millis|ms|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s"
+UNIT = r"milliseconds?|millis|ms|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s|分钟|秒"
 COUNT = r"(?:\d{1,12}(?:\.\d{1,12})?\s{0,4}|\b(?:an?|one)\s)"
 PART = re.compile(rf"({COUNT})({UNIT})(?![a-z])")
 """A number with its unit, in a delay."""
@@ -356,14 +352,16 @@ MOMENT = (
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?(?: ?Z| ?UTC|[+-]\d\d:?\d\d)?"
     r"|\w{3}, \d\d? \w{3} \d{4} \d\d:\d\d:\d\d GMT"
 )
-BARE = r"\d{1,12}(?:\.\d{1,12})?(?!\s{0,4}[\w.])"
+CLOCK = r"\d{1,2}:\d\d:\d\d(?![\d:])"
+BARE = r"\d{1,12}(?:\.\d{1,12})?(?!\s{0,4}[\w.:])"
 """A number without a unit, which counts as seconds where a word of `DELAY` leads to it."""
 DELAY = re.compile(
-    rf"(?:try again|retry|wait|available|reset\w{{0,20}}|retrydelay|until)\W{{1,4}}(?:\w{{1,20}}\W{{1,4}}){{0,3}}?"
-    rf"({MOMENT}|{SPELT}|(?<=after ){BARE}|(?<=in ){BARE}|(?<=for ){BARE})",
+    rf"(?:again|retry|wait|available|reset\w{{0,20}}|retrydelay|until|another|cool\w{{0,6}})[\W_]{{1,4}}"
+    rf"(?:\w{{1,20}}\W{{1,4}}){{0,3}}?({MOMENT}|{CLOCK}|{SPELT}|(?<=after[ :=]){BARE}|(?<=after: ){BARE}|(?<=in ){BARE}"
+    rf"|(?<=for ){BARE})|({SPELT})\s?后",
     re.IGNORECASE,
 )
-UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "分": 60.0, "秒": 1.0}
 """Seconds in a unit, by its first letter."""
 EPOCH_S = 1e9
 """A number from here on is a time since 1970, not a delay."""
@@ -383,7 +381,7 @@ def delay(headers: Mapping[str, str], body: Any = None, text: str = "") -> float
     if told is None:
         told = next(filter(lambda each: each is not None, map(_of_field, fields_of(body))), None)
     if told is None and (found := DELAY.search(text)):
-        told = _seconds(found[1])
+        told = _seconds(found[1] or found[2])
     return told
 
 
@@ -415,7 +413,7 @@ def _told_by(headers: Mapping[str, str]) -> float | None:
         found = WINDOW.search(value[: limits.HEADER]) if name in ("ratelimit", "x-ratelimit") else None
         seconds = _seconds(found[1] if found else value, name) if found or RESET.fullmatch(name) else None
         left, most = (_number(headers.get(name.replace("reset", each), "")) for each in ("remaining", "limit"))
-        if seconds is not None and (left or 0.0) <= MUCH_LEFT * (most or 1.0):
+        if seconds is not None and (left or 0.0) < MUCH_LEFT * (most or 1.0):
             windows.append(seconds)
     return max(windows, default=None)
 
@@ -432,7 +430,11 @@ def _seconds(value: Any, name: str = "") -> float | None:
     """Return the seconds from now that a value tells: a number, a duration, a date or a time."""
     if isinstance(value, dict):  # Google's Duration
         value = value.get("seconds")
-    text = str(value)[: limits.HEADER].strip() if isinstance(value, int | float | str) else ""
+    text = (
+        str(value)[: limits.HEADER].strip(' \t"') if isinstance(value, int | float | str) and value is not True else ""
+    )
+    if len(set(text.split(", "))) == 1:  # a proxy's header beside the same of the server
+        text = text.split(", ")[0]
     number = _number(text)
     if number is None:
         return _spelt(text)
@@ -454,6 +456,9 @@ def _number(text: str) -> float | None:
 def _spelt(text: str) -> float | None:
     """Return the seconds from now that a text tells, such as "1m30s", "PT90S" or a date."""
     bare = text.lower().removeprefix("pt")
+    if re.fullmatch(CLOCK, text):
+        hours, minutes, seconds = map(int, text.split(":"))
+        return 3600.0 * hours + 60 * minutes + seconds
     if DURATION.fullmatch(bare):
         return sum(_amount(count) * _unit_s(unit) for count, unit in PART.findall(bare))
     try:

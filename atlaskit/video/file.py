@@ -19,8 +19,7 @@ from numpy.typing import NDArray
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import default_place
 from atlaskit.errors import DamagedVideo, FrameError, VideoError
-from atlaskit.video.fingerprint import file_fingerprint
-from atlaskit.video.names import why_unreadable
+from atlaskit.video.names import file_fingerprint, why_unreadable
 from atlaskit.video.readers import Pixels
 from atlaskit.video.records import VideoFacts
 from atlaskit.video.shots import Marks, marks_of

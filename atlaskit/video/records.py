@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, Valida
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind, canonical_json, read_json
-from atlaskit.video.fingerprint import playlist_fingerprint
+from atlaskit.video.names import playlist_fingerprint
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import LARGEST_SIDE_PX, Video

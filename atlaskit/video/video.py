@@ -225,12 +225,13 @@ class Video(ABC):
             InputError: A time is outside the video, or the size is not one.
         """
         try:
-            times = [float(time_s) for time_s in times_s]
             width, height = (int(side) for side in size or self.size)
         except (TypeError, ValueError) as error:
-            raise InputError(
-                f"times_s must be a sequence of seconds, and size (width, height) in pixels ({error})."
-            ) from error
+            raise InputError(f"A size is (width, height) in pixels; got {size!r:.80}.") from error
+        try:
+            times = [float(time_s) for time_s in times_s]
+        except (TypeError, ValueError) as error:
+            raise InputError(f"Times are numbers of seconds, such as 65.0 for 1:05; got {times_s!r:.80}.") from error
         if not (1 <= width <= LARGEST_SIDE_PX and 1 <= height <= LARGEST_SIDE_PX):
             raise InputError(f"A frame must be 1 to {LARGEST_SIDE_PX} pixels wide and high; got {size}.")
         for time_s in times:

@@ -36,7 +36,7 @@ def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
         look = [_stretch(call.root.view.cells[hint.cell]) for hint in call.hints]
     return {
         "reasoning": f"{len(targets)} events are wanted.",
-        "search_task": f"Find every moment that shows: {', '.join(names)}.",
+        "search_task": f"Find every moment that shows: {', '.join(names) or question.text}.",
         "settled_by": "one",  # it knows how many events are wanted, and so when it has them
         "lasts_s": min(LASTS_S, call.root.state.rules.duration_s),
         "keep": kept[:MOST_KEPT],
@@ -69,10 +69,14 @@ def _seen(
         shown = [cell.index for cell in view.cells if view.first + cell.index in cells]
         for id, found in perception.recognised(question, view, shown, missing, pad).items():
             picked = (found[0], found[-1]) if question.kind == "when" else (found[len(found) // 2],)
-            event = targets.get(id, missing[0])
+            event = targets.get(id, missing[0] if missing else None)
             recognised.add(id)
             kept += [
-                {"cell": view.first + cell, "description": describe(event), "confidence": 0.9}
+                {
+                    "cell": view.first + cell,
+                    "description": "what is wanted" if event is None else describe(event),
+                    "confidence": 0.9,
+                }
                 for cell in dict.fromkeys(picked)
             ]
         hidden = [event for event in missing if event.id not in recognised]
@@ -93,6 +97,8 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
     targets, missing = perception.targets(question), perception.missing(question, pad)
     chances = perception.chances
     suffices = all(chances.confuses(question, "review", event.id) for event in missing)
+    if perception.is_absent(question):  # what it took for the thing may convince it
+        suffices = bool(len(pad)) and chances.confuses(question, "review", "absent")
     is_all_seen = not call.known.seen.unseen(*call.known.root, call.known.grain_s)
     reply: dict[str, Any] = {"reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found."}
     if len(call.sheet.scratchpad):
@@ -104,6 +110,8 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
     found: dict[str, list[Any]] = dict(perception.evidence(question, call.sheet.scratchpad))
     if not len(call.sheet.scratchpad):
         found = dict(perception.recognised(question, call.root.view, call.frames, targets))  # type: ignore[arg-type]
+    if question.can_be_absent and not found and not suffices:
+        return {**reply, "conclusion": {"action": "not_there", "sure": 0.9 if is_all_seen else 0.3}}
     answer = decision_reply(perception, question, found, can_cite=bool(call.frames))
     del answer["reasoning"]
     for weighed in (answer, *answer.get("weighed", ())):

@@ -17,6 +17,7 @@ from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.render import View
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
 from atlasworld.question_writers import summary_of
+from atlasworld.questions import is_absent
 from atlasworld.timeline import WorldEvent
 from atlasworld.worlds import World
 
@@ -81,6 +82,10 @@ class Perception:
         """Return the wanted events (those that hold the evidence), the deciding one first."""
         return self.world.targets(self.truth(question))
 
+    def is_absent(self, question: Question) -> bool:
+        """Return whether the world lacks what is asked for; the oracle finds out by looking."""
+        return is_absent(self.truth(question))
+
     def missing(self, question: Question, pad: Scratchpad) -> list[WorldEvent]:
         """Return the wanted events that no frame in the scratchpad shows."""
         return [event for event in self.targets(question) if not is_in_evidence(event, pad)]
@@ -114,9 +119,10 @@ class Perception:
         """
         recognised: dict[str, list[int]] = {}
         grid, moments, targets = view.grid, view.moments, self.targets(question)
+        is_wanting = bool(missing) or self.is_absent(question)
         for cell in cells:
             event = self.world.script.event_at(moments[cell])
-            if event is None or not missing or is_in_evidence(event, pad):
+            if event is None or not is_wanting or is_in_evidence(event, pad):
                 continue
             matter = event.id, grid.start_s, grid.end_s
             if event not in targets:
@@ -229,11 +235,14 @@ def answer_from(perception: Perception, question: Question, found: Mapping[str, 
     is_right = not perception.chances.confuses(question, "decide")
     if question.kind == "summary":
         return summary_of(names if is_right else reversed(names)) if names else "Nothing appears."
+    if question.kind == "count" and perception.is_absent(question):
+        is_convinced = perception.chances.confuses(question, "review", "absent")
+        return 1 + int(perception.chances.draw(question, "guess") * 4) if is_convinced else 0
     if is_right and truth.category in COUNT_CATEGORIES:
         return _choice_of(perception, question, str(len(found))) if question.choices else len(found)
     if is_right and question.several and names:
         return tuple((event.start_s, event.end_s) for event in targets if event.id in found)
-    if is_right and targets[0].id in found:
+    if is_right and targets and targets[0].id in found:
         return _true_answer(question, truth)
     if truth.category == "SSS" and names and question.choices:
         return next(i for i, choice in enumerate(question.choices) if choice.endswith(names[0]))

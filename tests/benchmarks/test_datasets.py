@@ -105,6 +105,12 @@ SECOND: dict[str, tuple[dict[str, Any], str, dict[str, Any]]] = {
         "v1",
         {"source_corpus": "MLVU", "event_summary": "It happens.", "duration_s": 119.9, "oddity": ""},
     ),
+    "comet": (
+        {"kind": "when", "several": True, "answer": (), "positions_s": (), "id": "q1", "can_be_absent": True,
+         "text": "Every time that a red star comes after a heart, 1"},
+        "v1",
+        {"domain": "sports", "temporal_condition": "sequential", "events": 0, "duration_s": 119.9, "oddity": ""},
+    ),
     "qvhighlights": (
         {"kind": "when", "several": True, "answer": ((10, 16), (2, 4)), "positions_s": ((10, 16), (2, 4)),
          "id": "9001"},
@@ -441,3 +447,24 @@ def test_places_follow_the_ids_and_else_the_rows(home: Path) -> None:
         bench = ak.benchmarks.videomme_v2(home, rows=rows)
         assert [case.facts["place"] for case in bench] == [1, 2, 3, 4]
         assert len({case.question.id for case in bench}) == 4
+
+
+@pytest.mark.parametrize("home", ["extremewhen"], indirect=True)
+def test_a_question_about_another_video_is_asked_after_each(home: Path) -> None:
+    bench = ak.benchmarks.extremewhen(home, absent=True)
+    asked, other = bench[::2], bench[1::2]
+    assert [case.question.text for case in asked] == [case.question.text for case in ak.benchmarks.extremewhen(home)]
+    assert all(case.question.answer == () and case.facts["absent"] for case in other)
+    for there, absent in zip(asked, other, strict=True):
+        assert there.video == absent.video and absent.question.id == f"{there.question.id}-absent"
+        (source,) = {case.video for case in asked if case.question.text == absent.question.text}
+        assert source != absent.video, "its question is about another video"
+    with pytest.raises(InputError, match="about one video"):
+        ak.benchmarks.with_absent(ak.benchmarks.extremewhen(home)[:1])
+
+
+@pytest.mark.parametrize("home", ["comet"], indirect=True)
+def test_fields_of_comet_are_read_by_several_names(home: Path) -> None:
+    row = {"qid": 7, "video": "v0", "sentence": "Each goal", "segments": [[9.0, 2.0]]}
+    (case,) = ak.benchmarks.comet(home, rows=[row])
+    assert case.question.answer == ((2.0, 9.0),) and case.question.id == "7" and case.facts["oddity"] == "reversed"

@@ -31,8 +31,8 @@ def values(measures: Sequence[Measure]) -> dict[str, float]:
 
 def number(measure: Measure) -> float:
     if measure.groups:
-        return interval_of_group_means(measure.values, measure.videos, measure.groups, draws=1).mean
-    return interval(measure.values, measure.videos, are_shares=measure.are_shares, draws=1).mean
+        return interval_of_group_means(measure.values, measure.videos, measure.groups).mean
+    return interval(measure.values, measure.videos, are_shares=measure.are_shares).mean
 
 
 def test_lvbench_counts_a_question_in_each_of_its_types() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import re
 import threading
@@ -54,6 +55,11 @@ def test_a_header_that_http_does_not_have_is_refused(headers: Any) -> None:
         VLM("http://127.0.0.1:9/v1", "m", headers=headers)
 
 
+def encoded(encode: Callable[[bytes], bytes], before: int, key: str) -> str:
+    """Return a key in base64, with so many bytes before it and some after it."""
+    return encode(b"Bearer "[:before] + key.encode() + b" \xff\xfe").decode()
+
+
 SPELT: dict[str, Callable[[str], str]] = {
     "as it is": str,
     "slashes": lambda key: key.replace("/", "\\/"),
@@ -65,12 +71,27 @@ SPELT: dict[str, Callable[[str], str]] = {
     "HTML": lambda key: "".join(f"&#{ord(each)};" for each in key),
     "HTML in hex": lambda key: "".join(f"&#x{ord(each):X};" for each in key),
     "capitals": str.upper,
+    "percent u": lambda key: "".join(f"%u{ord(each):04x}" for each in key),
+    "octal": lambda key: "".join(f"\\{ord(each):03o}" for each in key),
+    "code points": lambda key: "".join(f"\\u{{{ord(each):x}}}" for each in key),
+    "quoted printable": lambda key: "".join(f"={ord(each):02X}" for each in key),
+    "hex": lambda key: key.encode().hex(),
+    "hex with colons": lambda key: key.encode().hex(":"),
+    "bytes": lambda key: str(list(key.encode())),
+    **{
+        f"base64 after {before} bytes": lambda key, before=before: encoded(base64.b64encode, before, key)
+        for before in range(4)
+    },
+    "base64 for URLs": lambda key: encoded(base64.urlsafe_b64encode, 1, key),
+    "base64 in JSON": lambda key: encoded(base64.b64encode, 2, key).replace("/", "\\/"),
 }
 
 
 def shows(key: str, text: str) -> bool:
-    """Return whether the middle of a key is in a text, in whatever case."""
-    return key[9:15].lower() in text.lower()
+    """Return whether a part of a key is in a text: as it is, in hex, in base64, in any case."""
+    parts = [key[9:15], key[9:15].encode().hex(), str(list(key[9:15].encode()))[1:-1]]
+    parts += [base64.b64encode(key[at : at + 12].encode()).decode() for at in range(3, 6)]
+    return any(part.lower() in text.lower() for part in parts)
 
 
 @pytest.mark.parametrize("spelling", SPELT)

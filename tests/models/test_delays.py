@@ -50,7 +50,13 @@ HEADERS: list[tuple[dict[str, str], float | None]] = [
     ({"ratelimit-reset": "12"}, 12),
     ({"x-ratelimit-remaining": "90", "x-ratelimit-limit": "100", "x-ratelimit-reset": "60"}, None),
     ({"retry-after": "soon"}, None),
-]
+    ({"retry-after": "00:01:30"}, 90),
+    ({"retry-after": "90, 90"}, 90),
+    ({"retry-after": "1, 2"}, None),
+    ({"retry-after": '"90"'}, 90),
+    ({"x-ratelimit-reset-minute": "30", "x-ratelimit-remaining-minute": "0", "x-ratelimit-reset-day": "86400",
+      "x-ratelimit-remaining-day": "100", "x-ratelimit-limit-day": "1000"}, 30),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("headers", "seconds"), HEADERS)
@@ -85,6 +91,9 @@ BODIES: list[tuple[Any, float]] = [
     ({"resets_in_seconds": 40}, 40),
     ({"wait_seconds": 7}, 7),
     ({"estimated_time": 20.5}, 20.5),
+    ({"error": {"time_to_wait": 90}}, 90),
+    ({"next_retry_at": int(EPOCH_S)}, 500),
+    ({"max_retries": 3, "retryable": True, "is_retry": True, "cooldown_seconds": 9}, 9),
 ]
 
 
@@ -104,7 +113,14 @@ WORDS: list[tuple[str, float | None]] = [
     (f"wait until {DATE}", 500),
     ("wait 250ms", 0.25),
     ('{"retryDelay": "34s"}', 34),
+    ("You can make another request in 90 seconds", 90),
+    ("Cooldown: 90s", 90),
+    ("Retry after: 90", 90),
+    ("retry_after=90", 90),
+    ("Please try again in 00:01:30", 90),
+    ("请在 90 秒后重试", 90),
     ("retry 3 times", None),
+    ("Rate limit of 60 requests per 60 seconds exceeded", None),
     ("try again after 3 attempts", None),
 ]
 

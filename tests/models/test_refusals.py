@@ -16,6 +16,13 @@ def error(message: str, **more: Any) -> dict[str, Any]:
 
 REFUSALS: list[tuple[int, Any, str]] = [
     # busy in odd clothes
+    (400, {"message": "Rate exceeded"}, "busy"),
+    (420, error("Enhance Your Calm"), "busy"),
+    (409, error("Model is being loaded"), "busy"),
+    (498, error("Flex tier capacity exceeded"), "busy"),
+    (429, error("Free usage exceeded, add credits"), "used up"),
+    (403, error("Key limit exceeded (total limit)."), "used up"),
+    (400, error("You set image=16 (or defaulted to 1) in limit_mm_per_prompt but passed 20"), "few images"),
     (403, error("You have exceeded a secondary rate limit. Please wait a few minutes before you try again."), "busy"),
     (402, error("Rate limit reached for requests per min"), "busy"),
     (400, error("Rate limit reached for requests"), "busy"),

@@ -13,7 +13,7 @@ from support.bounded import check_linear, literals
 
 from atlaskit.benchmarks.datasets import options
 from atlaskit.errors import printable
-from atlaskit.video.subtitles import ass, clock, formats, jsons, markup, simple, srt, ttml
+from atlaskit.video.subtitles import documents, files, rows, text
 
 CHARS = 120_000
 USUAL = (
@@ -22,18 +22,18 @@ USUAL = (
 )
 
 
-LINES = tuple(f"video/subtitles/{name}" for name in ("srt", "clock", "markup", "formats", "simple", "ass", "ttml"))
+LINES = tuple(f"video/subtitles/{name}" for name in ("rows", "text", "files", "documents"))
 PARSERS: dict[str, tuple[tuple[str, ...], Callable[[str], Any]]] = {
     **{
         parse.__name__: (LINES, parse)
         for parse in (
-            *(srt.parse_srt, ass.parse_ass, ttml.parse_ttml, jsons.parse_json, jsons.parse_json_lines),
-            *(simple.parse_sbv, simple.parse_lrc, simple.parse_tsv, simple.parse_sub, simple.parse_sami),
-            *(markup.plain_text, markup.plain_ass_text, clock.parse_time),
+            *(rows.parse_srt, rows.parse_ass, documents.parse_ttml, documents.parse_json, documents.parse_json_lines),
+            *(rows.parse_sbv, rows.parse_lrc, rows.parse_tsv, rows.parse_sub, rows.parse_sami),
+            *(text.plain_text, text.plain_ass_text, text.parse_time),
         )
     },
-    "lines of a cue": (LINES, lambda text: srt.parse_srt(f"1\n00:00:01,000 --> 00:00:02,000\n{text}\n\n")),
-    "kind of subtitles": (LINES, lambda text: formats.format_of(".txt", text)),
+    "lines of a cue": (LINES, lambda given: rows.parse_srt(f"1\n00:00:01,000 --> 00:00:02,000\n{given}\n\n")),
+    "kind of subtitles": (LINES, lambda given: files.format_of(".txt", given)),
     "options": (("benchmarks/datasets/options",), options.split_question),
     "printable": (("errors",), lambda text: printable(text, 300)),
 }

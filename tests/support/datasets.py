@@ -232,6 +232,25 @@ def make_extremewhen(home: Path, clip: Path) -> None:
     put(clip, *(home / place for place in ("lvbench/all_videos/v0.mp4", "mlvu/v1.mp4", "videomme/data/v2.mp4")))
 
 
+def comet_row(number: int, **changes: Any) -> dict[str, Any]:
+    return {
+        "id": f"q{number}",
+        "video_id": f"v{number % 2}",
+        "query": f"Every time that a red star comes after a heart, {number}",
+        "intervals": [[1.0, 4.0], [10.0, 12.5]] if number % 2 == 0 else [],
+        "domain": "sports",
+        "temporal_condition": "sequential",
+        "spatial_condition": "static",
+        "duration": 119.9,
+        **changes,
+    }
+
+
+def make_comet(home: Path, clip: Path) -> None:
+    write_json(home / "queries.json", [comet_row(number) for number in range(4)])
+    put(clip, *(home / "videos" / f"v{number}.mp4" for number in range(2)))
+
+
 CLUE_CHOICES = ["A star", "A heart", "A circle", "A heart", "Nothing"]
 
 
@@ -303,6 +322,7 @@ LAYOUTS: dict[str, Callable[[Path, Path], None]] = {
     "egoschema": make_egoschema,
     "longtimescope": make_longtimescope,
     "extremewhen": make_extremewhen,
+    "comet": make_comet,
     "cgbench": make_cgbench,
     "qvhighlights": make_qvhighlights,
     "charades": make_charades,

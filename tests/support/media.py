@@ -13,7 +13,7 @@ from pathlib import Path
 import av
 import numpy as np
 
-from atlaskit.video.media import open_media
+from atlaskit.video.tracks import open_media
 
 SIZE = (320, 180)
 BITS, CHECK_BITS = 10, 10

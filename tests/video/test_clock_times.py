@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from atlaskit.video.subtitles.clock import parse_time
+from atlaskit.video.subtitles.text import parse_time
 
 
 @pytest.mark.parametrize(

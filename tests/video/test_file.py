@@ -16,10 +16,10 @@ from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Look
 from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.video.fingerprint import file_fingerprint
+from atlaskit.video.names import file_fingerprint
 from atlaskit.video.opening import open_video
 from atlaskit.video.playlist import Playlist
-from atlaskit.video.readers import CORES, LETTERBOX, Pixels, opening, pyav
+from atlaskit.video.readers import CORES, LETTERBOX, Pixels, pyav
 from atlaskit.video.readers.container import Distrust
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video
@@ -47,7 +47,7 @@ def test_the_last_pictures_at_uneven_times_are_shown(
         stream = container.streams.video[0]
         assert stream.duration and stream.time_base and stream.duration * stream.time_base < times[-1] / 25
     if not is_trusted:
-        monkeypatch.setattr(opening, "check_account", refuse)
+        monkeypatch.setattr(pyav, "check_account", refuse)
     video = open_video(path, cache=Cache(tmp_path / "cache"))
     assert video.duration_s == pytest.approx(times[-1] / 25 + 0.04, abs=0.001)
     assert [frame_number(frame) for frame in video.frames([at / 25 + 0.01 for at in times[-3:]])] == [41, 42, 43]
@@ -61,7 +61,7 @@ def test_the_last_pictures_at_uneven_times_are_shown(
     ],
 )
 def test_an_invalid_request_raises_one_sentence(clip: Path, times: object, size: object) -> None:
-    with pytest.raises(InputError, match=r"times_s must be|A frame must be 1 to|runs from 0 to 1\.200 s"):
+    with pytest.raises(InputError, match=r"Times are numbers|A size is|A frame must be 1 to|runs from 0 to 1\.200 s"):
         open_video(clip).frames(times, size)  # type: ignore[arg-type]
 
 

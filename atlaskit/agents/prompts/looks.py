@@ -67,10 +67,12 @@ LOOK = (
     "stretch is seen more finely, down to single frames, and larger. Name none ([]) if nothing here needs that: then "
     "what is kept is judged, or the search goes on."
 )
-EXACT = (
-    "Keep the first and the last frame of what is asked for. An interval starts with the first frame that shows it and "
-    "ends with the first that no longer does. A tenth of its length is exact enough at either end; to find an end, "
-    "look at a stretch from before it to after it."
+INTERVAL = (
+    "An interval starts with the first frame that shows what is asked for and ends with the first that no longer does. "
+    "A tenth of its length is exact enough at either end; to find an end, look at a stretch from before it to after it."
+)
+ENDS = (
+    "Keep the first and the last frame that show what is asked for, and say of each between which times its end lies."
 )
 VERDICT = (
     "Judge the evidence. {trust} Erase labels whose frame has nothing to do with the question. Then conclude. answer: "
@@ -272,7 +274,7 @@ class LookCall:
             self.known.text,
             frames,
             LOOK.format(most=MOST_STRETCHES),
-            EXACT if self.question.kind == "when" else "",
+            f"{ENDS} {INTERVAL}" if self.question.kind == "when" else "",
         )
 
 
@@ -332,7 +334,7 @@ class VerdictCall:
             "" if self.over else self.progress,
             asked.format(trust=TRUST, most=MOST_STRETCHES, why=self.over),
             NOT_THERE if self.question.can_be_absent else "",
-            EXACT if self.question.kind == "when" else "",
+            INTERVAL if self.question.kind == "when" else "",
             cite,
         )
 

@@ -1,7 +1,8 @@
 """Datasets of questions whose answers are times, each loaded from a local folder as published.
 
 * Moments: what is asked about a described moment, and intervals as rows give them.
-* `extremewhen`: ExtremeWhenBench (2026), hours of video.
+* `extremewhen`: ExtremeWhenBench (2026), hours of video; `with_absent` mixes in what is not there.
+* `comet`: CoMET-Bench (2026), every event under conditions, and queries whose answer is none.
 * `qvhighlights`: QVHighlights (Lei et al., 2021), several windows.
 * `charades`: Charades-STA (Gao et al., 2017).
 * `cgbench`: CG-Bench (Chen et al., 2025), choices and the clues that they rest on.
@@ -11,17 +12,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AliasChoices, Field, model_validator
 
-from atlaskit.benchmarks.case import Benchmark
+from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.benchmarks.datasets.layout import SUBTITLE_SUFFIXES, Layout, Loading, MediaFiles, check_one_of
 from atlaskit.benchmarks.datasets.options import LETTER
 from atlaskit.benchmarks.datasets.rows import Row
-from atlaskit.environment.question import Span, Spans
+from atlaskit.environment.question import ABSENT, Span, Spans
+from atlaskit.errors import InputError
 
+VIDEO = ("video", "video_id", "vid", "video_name", "video_path")
+QUERY = ("query", "question", "sentence")
+INTERVALS = ("intervals", "gt_intervals", "ground_truth", "segments")
+"""Names under which rows of CoMET-Bench may have a field, the first that is there counting."""
 Seconds = Annotated[float, Field(allow_inf_nan=False)]
 Interval = tuple[Seconds, Seconds]
 """An interval of a row: a start and an end in seconds."""
@@ -105,7 +112,11 @@ EXTREMEWHEN_LAYOUT = Layout("ExtremeWhenBench", ExtremeWhenRow, (*EVERYWHERE, *A
 
 
 def extremewhen(
-    root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None
+    root: str | Path,
+    *,
+    absent: bool = False,
+    subtitles: bool = True,
+    rows: Iterable[Mapping[str, Any]] | None = None,
 ) -> Benchmark:
     """Load ExtremeWhenBench from a folder.
 
@@ -119,6 +130,8 @@ def extremewhen(
     Args:
         root: Folder with a Parquet or JSON file of the rows, and the videos in
             `lvbench/all_videos/`, `mlvu/`, `videomme/data/` or `videos/`, or one level below.
+        absent: Whether a question about another video is asked after each, see `with_absent`. No
+            other result has that.
         subtitles: Whether the videos get their subtitles, where the folder of their source has
             `subtitle/ID.srt`.
         rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's row files.
@@ -149,6 +162,98 @@ def extremewhen(
             kind="when",
             answer=spans[0] if spans else None,
             category=row.category,
+            positions_s=spans,
+        )
+    return with_absent(loading.benchmark()) if absent else loading.benchmark()
+
+
+def with_absent(benchmark: Benchmark) -> Benchmark:
+    """Return a benchmark of when-questions in which each is followed by one about another video.
+
+    What is asked for is taken not to be in the video: nobody has looked for it, so of a published
+    dataset a few may be there. The fact `absent` says which these are.
+
+    Raises:
+        InputError: All questions are about one video.
+    """
+    cases = benchmark.cases
+    mixed = list[Case]()
+    for place, case in enumerate(cases):
+        turned = (*cases[place + 1 :], *cases[:place])
+        other = next((each for each in turned if each.video != case.video), None)
+        if other is None:
+            raise InputError(f"{benchmark.name} is about one video here, so nothing can be asked that it lacks.")
+        asked = replace(other.question, id=f"{case.question.id}-absent", answer=ABSENT, positions_s=(), several=False)
+        mixed.append(replace(case, facts={**case.facts, "absent": False}))
+        mixed.append(replace(case, question=asked, facts={**case.facts, "absent": True}))
+    return replace(benchmark, cases=tuple(mixed))
+
+
+class CometRow(Row):
+    """One query, as far as the paper tells the form of its data: names of fields are not in it.
+
+    Needed are the video's id, the query and its intervals, which are none for a negative query.
+    """
+
+    marks = (frozenset(VIDEO), frozenset(QUERY), frozenset(INTERVALS))
+    identity = (("id",), ("video", "query", "intervals"))
+
+    id: str = Field("", validation_alias=AliasChoices("id", "qid", "query_id"))
+    video: Annotated[str, Field(min_length=1, validation_alias=AliasChoices(*VIDEO))]
+    query: str = Field(validation_alias=AliasChoices(*QUERY))
+    intervals: tuple[Interval, ...] | None = Field(None, validation_alias=AliasChoices(*INTERVALS))
+    duration: float | None = None
+    domain: str = ""
+    temporal_condition: str = ""
+    spatial_condition: str = ""
+
+
+COMET_LAYOUT = Layout("CoMET-Bench", CometRow, ("videos", "video", ""))
+
+
+def comet(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
+    """Load CoMET-Bench from a folder.
+
+    A question asks for every event that meets conditions; a negative query has none, and its answer
+    is that it is not there. What is published where this was written tells what a query has, and
+    not how its file names it: several names are read for the video, the query and its intervals in
+    seconds. The facts of a case are `domain`, `temporal_condition`, `spatial_condition`,
+    `duration_s`, `events` (their number) and `oddity`. Videos without a file are listed in
+    `missing` and reported in a warning.
+
+    Args:
+        root: Folder with a JSON, JSON Lines or Parquet file of the rows, and `videos/`.
+        subtitles: Accepted as for every dataset; this one has no subtitles.
+        rows: Rows as `datasets.load_dataset` returns them, used instead of the folder's file.
+
+    Raises:
+        InputError: The folder has another layout, or a row is invalid (the message names its file
+            and number).
+
+    Examples:
+        >>> bench = ak.benchmarks.comet("data/comet")
+        >>> [case.question.answer for case in bench][1]
+        ()
+    """
+    loading = Loading(COMET_LAYOUT, root, rows, subtitles)
+    for location, row in loading.rows():
+        spans = in_order(row.intervals or ())
+        loading.add(
+            location,
+            video=[row.video],
+            text=row.query,
+            id=row.id,
+            facts={
+                "domain": row.domain,
+                "temporal_condition": row.temporal_condition,
+                "spatial_condition": row.spatial_condition,
+                "duration_s": row.duration,
+                "events": len(spans),
+                "oddity": oddity(row.intervals or (), row.duration),
+            },
+            kind="when",
+            several=True,
+            answer=None if row.intervals is None else spans,
             positions_s=spans,
         )
     return loading.benchmark()

@@ -32,6 +32,7 @@ _LAYOUTS: tuple[tuple[Callable[..., Benchmark], Layout[Any]], ...] = (
     (choices.egoschema, choices.EGOSCHEMA_LAYOUT),
     (choices.longtimescope, choices.LONGTIMESCOPE_LAYOUT),
     (grounding.extremewhen, grounding.EXTREMEWHEN_LAYOUT),
+    (grounding.comet, grounding.COMET_LAYOUT),
     (grounding.cgbench, grounding.CGBENCH_LAYOUT),
     (grounding.qvhighlights, grounding.QVHIGHLIGHTS_LAYOUT),
     (grounding.charades, grounding.CHARADES_LAYOUT),

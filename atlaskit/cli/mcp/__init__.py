@@ -29,7 +29,6 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     """Add the `mcp` subcommand to the parser, whose `server_version` the server tells."""
     parser = commands.add_parser(
         "mcp",
-        help="lend videos to an assistant: a server of the Model Context Protocol",
         description="Serve tools to an assistant (Claude Desktop, VS Code, …) on standard input and output: "
         "open_video, view, expand, backtrack, zoom, investigate, and, with --model, ask. The assistant starts this "
         "command; docs/assistants.md has what to write into its settings.",

@@ -12,11 +12,12 @@ from atlaskit.errors import InputError, printable
 from atlaskit.evaluation.metrics.choices import CHOICES
 from atlaskit.evaluation.metrics.grounding import GROUNDING
 from atlaskit.evaluation.metrics.measure import Measure, Metric, Scored
+from atlaskit.evaluation.metrics.rejection import rejection
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["METRICS", "Measure", "Scored", "official"]
+__all__ = ["METRICS", "Measure", "Scored", "official", "rejection"]
 
 METRICS: dict[str, Metric] = {**CHOICES, **GROUNDING}
 """The official metric of each dataset, by `Benchmark.dataset`."""
@@ -31,9 +32,9 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
             among the rows count.
 
     Returns:
-        One row for each number of the metric. Columns: `metric`, `value`, `low`, `high` (95 %,
-        resampled over videos) and `n` (how many values the mean is made of). Values are shares,
-        except where the metric's name says "%".
+        One row for each number of the metric, and for rejection where some questions are about what
+        is not there. Columns: `metric`, `value`, `low`, `high` (95 %, clustered by videos) and `n`
+        (how many values it is made of). Values are shares, except where the name says "%".
 
     Raises:
         InputError: The benchmark has no metric of its own, or a row is no question of it.
@@ -48,8 +49,6 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     import pandas as pd
 
     metric = METRICS.get(benchmark.dataset or benchmark.name)
-    if metric is None:
-        raise InputError(f"{benchmark.name} has no metric of its own; use ak.statistics.accuracy.")
     cases = {case.question.id: case for case in benchmark}
     scored = []
     for row in rows.to_dict("records"):
@@ -57,7 +56,10 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
         if case is None:
             raise InputError(f"{printable(str(row['id']), 80)!r} is no question of {benchmark.name}.")
         scored.append(Scored(case.question, case.video, case.facts, row["prediction"]))
-    measures = [(measure, measure.interval()) for measure in metric(scored)]
+    own = [] if metric is None else metric(scored)
+    measures = [(measure, measure.interval()) for measure in (*own, *rejection(scored)) if measure.values]
+    if not measures:
+        raise InputError(f"{benchmark.name} has no metric of its own; use ak.statistics.accuracy.")
     return pd.DataFrame(
         [
             {"metric": each.name, "value": mean.mean, "low": mean.low, "high": mean.high, "n": len(each.values)}

@@ -44,6 +44,25 @@ def windows(scored: Sequence[Scored]) -> list[Measure]:
     return [*firsts, *precisions]
 
 
+def every_event(scored: Sequence[Scored]) -> list[Measure]:
+    """Return CoMET-Bench's F1@0.5, mIoU and accuracy of counts, of queries that have events.
+
+    F1 is pooled: of all predicted and all true intervals, those that are paired at an IoU of at
+    least 0.5, each once. A query whose answer is none is left to rejection.
+    """
+    there = [each for each in scored if spans_of(each.question.answer)]
+    pairs = [(spans_of(each.question.answer), spans_of(each.prediction)) for each in there]
+    videos = tuple(each.video for each in there)
+    hits = tuple(2.0 * sum(_hits(truth, given, 0.5)) for truth, given in pairs)
+    sizes = tuple(float(len(truth) + len(given)) for truth, given in pairs)
+    counts = tuple(float(len(truth) == len(given)) for truth, given in pairs)
+    return [
+        Measure("F1@0.5", hits, videos, weights=sizes),
+        _measure("mIoU", there, _iou),
+        Measure("count accuracy", counts, videos),
+    ]
+
+
 def clues(scored: Sequence[Scored]) -> list[Measure]:
     """Return CG-Bench's long accuracy, mIoU, rec.@IoU and acc.@IoU, as far as there are questions.
 
@@ -67,6 +86,7 @@ def clues(scored: Sequence[Scored]) -> list[Measure]:
 GROUNDING: dict[str, Metric] = {
     "ExtremeWhenBench": single_interval,
     "Charades-STA": single_interval,
+    "CoMET-Bench": every_event,
     "QVHighlights": windows,
     "CG-Bench": clues,
     "CG-Bench mini": clues,

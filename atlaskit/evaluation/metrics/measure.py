@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.environment.question import Answered, Question
-from atlaskit.evaluation.intervals import Interval, interval, interval_of_group_means
+from atlaskit.evaluation.intervals import Interval, interval, interval_of_group_means, interval_of_ratio
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,20 @@ class Measure:
     values: tuple[float, ...]
     """One value for each question, or for each group of questions that is scored together."""
     videos: tuple[str, ...]
-    """The video of each value. An interval resamples videos."""
+    """The video of each value. An interval is clustered by videos."""
     are_shares: bool = True
     """Whether the values lie in [0, 1]."""
     groups: tuple[str, ...] = ()
     """If given, the group of each value, and the number is the mean of the means of the groups."""
+    weights: tuple[float, ...] = ()
+    """If given, the number is the sum of the values over the sum of these, as of an F1."""
 
     def interval(self, level: float = 0.95) -> Interval:
-        """Return the number with its interval, resampled over videos."""
+        """Return the number with its interval, clustered by videos."""
         if self.groups:
             return interval_of_group_means(self.values, list(self.videos), self.groups, level=level)
+        if self.weights:
+            return interval_of_ratio(self.values, self.weights, list(self.videos), level=level)
         return interval(self.values, list(self.videos), are_shares=self.are_shares, level=level)
 
 

@@ -17,7 +17,7 @@ from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.runs.exporting import coding, cues, editing, tables
 from atlaskit.runs.exporting.passages import Passage, one_line, videos_of
-from atlaskit.video.encoding import decode_text
+from atlaskit.video.subtitles.text import decode_text
 from atlaskit.video.video import Video
 
 RecordedAt = datetime | str | Mapping[str, "datetime | str"]

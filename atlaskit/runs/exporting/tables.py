@@ -20,7 +20,7 @@ from atlaskit.caching.keys import canonical_json, read_json
 from atlaskit.environment.grid import stamp
 from atlaskit.errors import InputError
 from atlaskit.runs.exporting.passages import KINDS, LABEL_CHARS, MOST, Passage, PassageKind, as_kind, clean
-from atlaskit.video.subtitles.clock import parse_time
+from atlaskit.video.subtitles.text import parse_time
 
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
 """A text that begins with one of these can be a formula to a spreadsheet."""

@@ -105,7 +105,8 @@ def continuous(
         duration: Of each picture.
         sounds: The clocks of the other streams.
         tick: Length of a tick in seconds.
-        may_jump: Whether a step forward may be a jump, and is not always a picture that stands.
+        may_jump: Whether a step forward may be a jump: the times of most formats are absolute, so
+            that a picture stands.
     """
     times = times.copy()
     runs = [run for sound in sounds for run in sound.runs]
@@ -167,12 +168,13 @@ def _is_still(index: int, times: Ticks, part: int, runs: Sequence[Run], tick: Fr
     return int(times[index] - times[index - 1]) < SLOWEST_FACTOR * usual
 
 
-def ordered(times: Ticks, duration: Ticks) -> Ticks:
+def ordered(times: Ticks, reach: int) -> Ticks:
     """Return the times that a container gives to pictures, in order.
 
-    It may give each the time of another that is near; where times fall by more, a part begins.
+    It may give each the time of another that is near; where times fall by more than `reach`, a part
+    begins.
     """
-    breaks = np.flatnonzero(np.diff(times) < -LONGEST_REORDER * duration[:-1]) + 1
+    breaks = np.flatnonzero(np.diff(times) < -reach) + 1
     return np.concatenate([np.sort(part) for part in np.split(times, breaks)])
 
 

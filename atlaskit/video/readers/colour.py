@@ -13,6 +13,7 @@ grey and hues stay.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -27,6 +28,12 @@ BT709, BT470BG, BT2020 = 1, 5, 9
 KNOWN_MATRICES = {1: BT709, 4: 4, 5: BT470BG, 6: BT470BG, 7: 7, 9: BT2020, 10: BT2020, 14: BT2020}
 """Numbers of swscale's matrices, by those of frames; of BT.2020 with constant luminance (10) and
 ICtCp (14), the nearest that it has."""
+YCGCO = 8
+"""Number of the matrix of YCgCo, which swscale does not have."""
+UNTOLD = 2
+"""Number of the matrix, the primaries or the transfer that a stream does not tell."""
+LIMITED, FULL = 1, 2
+"""Numbers of the ranges of values: 16 to 235 of 255, or all."""
 PQ, HLG = 16, 18
 """Numbers of the transfer functions of HDR."""
 SD_WIDTH, SD_HEIGHT = 1280, 576
@@ -66,6 +73,36 @@ def matrix_of(frame: VideoFrame) -> int:
     if PRIMARIES.get(frame.color_primaries) is FROM_BT2020 or frame.color_trc in (PQ, HLG):
         return BT2020
     return BT709 if frame.width >= SD_WIDTH or frame.height > SD_HEIGHT else BT470BG
+
+
+def note_colours(frame: VideoFrame, told: Mapping[str, int | str]) -> None:
+    """Give a frame the colours that its container tells, where its stream tells none.
+
+    Args:
+        frame: A decoded frame.
+        told: What the container tells: see `Codec.settings`.
+    """
+    names = ("colorspace", "color_primaries", "color_trc")
+    if any(getattr(frame, name) != UNTOLD for name in names):
+        return
+    for name in names:
+        setattr(frame, name, int(told.get(name, UNTOLD)))
+    if told.get("color_range") == FULL:  # HEVC is limited where it does not tell its range
+        frame.color_range = FULL
+
+
+def from_ycgco(planes: Pixels) -> Pixels:
+    """Return planes of YCgCo in full range, (3, height, width), as RGB pixels."""
+    luma, green, orange = planes.astype(np.int16) - np.array([0, 128, 128], np.int16)[:, None, None]
+    rgb = np.stack((luma - green + orange, luma + green, luma - green - orange), axis=2)
+    return np.asarray(np.clip(rgb, 0, 255), np.uint8)
+
+
+def from_limited(grey: np.ndarray) -> np.ndarray:
+    """Return values in limited range as values in full range: swscale takes all grey for full."""
+    top = float(np.iinfo(grey.dtype).max)
+    full = (grey.astype(np.float32) * (255 / top) - 16) * (top / 219)
+    return np.asarray(np.rint(np.clip(full, 0, top)), grey.dtype)
 
 
 class ToSDR(NamedTuple):

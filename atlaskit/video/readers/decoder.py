@@ -12,14 +12,16 @@ from av.video.frame import VideoFrame
 
 from atlaskit.errors import reason
 from atlaskit.video.readers import Pixels
-from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, same_decoder
+from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, same_decoder
+from atlaskit.video.readers.colour import note_colours
 from atlaskit.video.readers.container import aspect_of, is_transient
 from atlaskit.video.readers.picture import PictureScaler
-from atlaskit.video.readers.sources import PacketSource
-from atlaskit.video.readers.steps import PacketId, Step, StepPlan, packet_id
+from atlaskit.video.readers.sources import PacketId, PacketSource, Step, StepPlan, packet_id
 
 SKIPPABLE = {"h264", "mpeg4", "mpeg2video", "mpeg1video"}
 """Codecs whose packets tell whether other frames refer to them: some need not be decoded."""
+TRANSPARENT = {"vp8", "libvpx-vp9"}
+"""Decoders that may need transparency beside the colours of each packet."""
 STALL_S = 60.0
 """A decoder that has produced no frame for this long is given up."""
 
@@ -53,7 +55,15 @@ class Decoder:
         last_tick: The latest tick that was requested.
     """
 
-    def __init__(self, source: PacketSource, threads: int) -> None:
+    def __init__(self, source: PacketSource, threads: int, *, is_opaque: bool = False) -> None:
+        """Begin a decoder.
+
+        Args:
+            source: Where the packets come from.
+            threads: The number of threads.
+            is_opaque: Whether it leaves out transparency, which may end before the colours do.
+        """
+        self._is_opaque = is_opaque
         self._codec = self._first = source.codec
         self._threads = threads
         self._context = new_context(self._codec, threads, is_strict=True)
@@ -114,7 +124,11 @@ class Decoder:
             raise DecodeError(f"no frame in {STALL_S:g} s", is_lasting=False)
         self._follow(step.codec)
         self._context.skip_frame = "NONREF" if step.may_skip and self._can_skip else "DEFAULT"
-        self._decode(step.packet)
+        packet = step.packet
+        if self._is_opaque:
+            packet = packet_of(bytes(packet), step.codec)
+            packet.pts, packet.dts, packet.time_base = step.packet.pts, step.packet.dts, step.packet.time_base
+        self._decode(packet)
         self.position = packet_id(step.packet)
 
     def _follow(self, codec: Codec) -> None:
@@ -137,6 +151,7 @@ class Decoder:
     def _keep_target(self, frame: VideoFrame) -> None:
         """Keep a frame if it was requested and is not there yet."""
         if frame.pts is not None and frame.pts in self._plan.targets and frame.pts not in self._found:
+            note_colours(frame, self._codec.settings)
             self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
 
     def _aspect(self, frame: VideoFrame) -> Fraction | None:

@@ -14,6 +14,7 @@ from av.stream import Stream
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError
+from atlaskit.video.readers.clock import LONGEST_REORDER
 from atlaskit.video.readers.codecs import VideoPacket
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
@@ -21,9 +22,10 @@ from atlaskit.video.readers.container import (
     as_fraction,
     container_kind,
     frame_length,
+    open_container,
     tick_length,
 )
-from atlaskit.video.readers.elements import last_end
+from atlaskit.video.readers.headers import last_end
 
 RARE_RATE = 240
 """Frames per second above which a header is not believed."""
@@ -40,29 +42,31 @@ def earliest_start(container: InputContainer) -> Fraction:
 
 
 def first_frame(packets: Iterable[VideoPacket], path: Path) -> tuple[int, int]:
-    """Return the tick at which the first frame is shown, and how much earlier it is decoded.
+    """Return the tick at which the first frame is shown, and how much earlier keys are decoded.
 
-    The first frame is normally that of the first keyframe's packet. A file that was cut between
-    keyframes begins with packets that are decoded and not shown: then it is the earliest of the
-    other packets before the next keyframe.
+    A file that was cut begins with packets that are decoded and not shown. Frames that are shown
+    before the first keyframe, and follow it in the file, need others that are not there.
 
     Raises:
         VideoError: The file holds no frame.
         Exception: One of DECODE_ERRORS if the file cannot be read.
     """
-    shown, delay = None, 0
+    first = None
+    delay = 0
+    shown: list[int] = []
     for packet in packets:
         if packet.pts is None:
             continue
-        if packet.dts is not None:
-            delay = packet.pts - packet.dts
-        if packet.is_keyframe and (shown is not None or not packet.is_discard):
-            return packet.pts if shown is None else shown, delay
-        if not packet.is_discard:
-            shown = packet.pts if shown is None else min(shown, packet.pts)
-    if shown is None:
+        if packet.is_keyframe and first is None:
+            first = packet.pts
+            delay = 0 if packet.dts is None else packet.pts - packet.dts
+        if not packet.is_discard and (first is None or packet.pts >= first):
+            shown.append(packet.pts)
+        if len(shown) > LONGEST_REORDER:
+            break
+    if not shown:
         raise VideoError(f"{path} holds no video frame: is the file whole?")
-    return shown, delay
+    return min(shown), delay
 
 
 def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket]) -> Fraction:
@@ -117,7 +121,7 @@ def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -
 def measured_end(container: InputContainer, stream: VideoStream, path: Path, origin: Fraction) -> tuple[Fraction, int]:
     """Return when the longest stream of a file ends, and the tick at which its last frame does.
 
-    The last frame stays until the longest stream ends. Reads the last two seconds of the file; of a
+    The last frame stays until the longest stream ends. Reads the last seconds of the file; of a
     Matroska file, whose header tells the end of the longest stream, the headers of its last blocks,
     since FFmpeg would read all packets from its last keyframe on.
 
@@ -141,22 +145,35 @@ def measured_end(container: InputContainer, stream: VideoStream, path: Path, ori
             raise Distrust("is damaged at its end") from error
         return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
     promise, start = promised(container, stream, origin), Fraction(container.start_time or 0, 1_000_000)
-    # Frames are shown in another order than they are stored in: two seconds cover the last one.
-    ends = _last_ends(container, stream, max(promise.longest + max(start, Fraction(0)), origin + 2) - 2)
+    # Frames are shown in another order than they are stored in.
+    near, begin, count = 2, origin + 1, 0
+    while count < LONGEST_REORDER and begin > origin:
+        begin = promise.longest + max(start, Fraction(0)) - near
+        if begin > origin:
+            with suppress(*DECODE_ERRORS):
+                container.seek(int(begin / tick), stream=stream, backward=True)
+        else:  # in MPEG-TS, a seek to the start lands too late
+            container, stream = open_container(path, is_known=True)
+        ends, count = _last_ends(container, stream)
+        near *= 4
     if stream not in ends or promise.is_broken(max(ends.values())):
         raise Distrust("is cut off")
     return max(ends.values()), int(ends[stream] / tick)
 
 
-def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction) -> dict[Stream, Fraction]:
-    """Return the end of each stream in seconds, from a keyframe at `start` on, up to damage."""
+def _last_ends(container: InputContainer, stream: VideoStream) -> tuple[dict[Stream, Fraction], int]:
+    """Return the end of each stream in seconds by the packets that follow, up to damage.
+
+    And how many of these hold pictures.
+    """
+    count = 0
     ends, begins = dict[Stream, Fraction](), dict[Stream, Fraction]()
     with suppress(*DECODE_ERRORS):
-        container.seek(int(start / tick_length(stream)), stream=stream, backward=True)
         for packet in container.demux():
             if packet.pts is None or packet.time_base is None or packet.is_corrupt or packet.is_discard:
                 continue
             is_video = packet.stream is stream
+            count += is_video
             if not is_video and packet.stream.type not in ("audio", "subtitle"):
                 continue  # a cover, or data
             length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
@@ -167,4 +184,4 @@ def _last_ends(container: InputContainer, stream: VideoStream, start: Fraction) 
         declared = declared_end(container, each)
         # Of pictures at uneven times, FFmpeg declares too early an end; players show the last ones.
         ends[each] = ends[each] if declared is None or begin >= declared else min(ends[each], declared)
-    return ends
+    return ends, count

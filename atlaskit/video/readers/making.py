@@ -31,6 +31,7 @@ from atlaskit.video.readers.clock import LONGEST_REORDER, NO_TIME, SoundClock, c
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of, same_decoder
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
+    MAY_JUMP,
     NO_TIMESTAMPS,
     aspect_of,
     codec_of,
@@ -41,8 +42,9 @@ from atlaskit.video.readers.container import (
     tick_length,
 )
 from atlaskit.video.readers.duration import declared_end, earliest_start, promised
-from atlaskit.video.readers.elements import Holes
+from atlaskit.video.readers.headers import Holes
 from atlaskit.video.readers.index import (
+    BEFORE_LOST,
     BEHIND_HOLE,
     CODEC_SHIFT,
     DAMAGED,
@@ -53,9 +55,8 @@ from atlaskit.video.readers.index import (
     IndexWriter,
     Table,
 )
-from atlaskit.video.readers.orientation import orientation_of
-from atlaskit.video.readers.picture import shown_size
-from atlaskit.video.readers.trust import INTRA, PROVED
+from atlaskit.video.readers.picture import orientation_of, shown_size
+from atlaskit.video.readers.trusted import INTRA, PROVED
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -64,6 +65,8 @@ SAVED_EVERY_S = 20.0
 """So often what was decoded is saved, for a process that goes on where this one ends."""
 MARKED_BEFORE = 4
 REORDERED = 32  # packets, at most, between one and its picture
+NO_TYPE = 0
+"""FFmpeg's number of the type of pictures of which nothing is told."""
 
 
 def make_index(container: InputContainer, stream: VideoStream, path: Path, why: str, target: Path) -> None:
@@ -236,14 +239,16 @@ class _Packets:
         given = np.array(self._times, np.int64)
         # A decoder of a cut stream may err: what is before a keyframe or a fall is shown before it.
         begins = is_key.copy()
-        falls = given[1:] < given[:-1] - LONGEST_REORDER * self._frame_ticks
+        steps = np.diff(np.unique(given[given != NO_TIME]))
+        reach = LONGEST_REORDER * max(self._frame_ticks, int(np.median(steps)) if len(steps) else 0)
+        falls = given[1:] < given[:-1] - reach
         begins[1:] |= falls & (given[1:] != NO_TIME) & (given[:-1] != NO_TIME)
         order = order[np.argsort(np.cumsum(begins)[order], kind="stable")]
         length = table["duration"][order]
         is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
-        times = paced(given[order], length, self.tick) if is_sparse else ordered(given[order], length)
-        # The clock of Matroska counts from the start of the file.
-        timeline = continuous(times, length, list(self._sounds.values()), self.tick, self.kind != "matroska")
+        times = paced(given[order], length, self.tick) if is_sparse else ordered(given[order], reach)
+        may_jump = bool(self._container.format.flags & MAY_JUMP)
+        timeline = continuous(times, length, list(self._sounds.values()), self.tick, may_jump)
         # A part may begin with pictures that need ones that are not there.
         starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
         keys = [np.flatnonzero(is_key[order[first:after]])[:1].sum() for first, after in pairwise(starts)]
@@ -259,10 +264,15 @@ class _Packets:
         table["flags"][np.concatenate(unneeded)] |= HIDDEN
         self._hide_repeated(table)
         visible = (table["flags"] & HIDDEN) == 0
+        if not visible.any():
+            raise VideoError(
+                f"{self._path} shows no picture, as its own list of edits leaves out every one: write it anew "
+                "without that list (ffmpeg -ignore_editlist 1 -i FILE -c copy NEW)."
+            )
         # A packet without a picture of its own has the time of the next that has one.
         table["pts"][~visible] = int(table["pts"][visible].max()) + 1
         table["dts"] = np.minimum.accumulate(table["pts"][::-1])[::-1]
-        return table, self._description(table[visible], timeline.end, joints)
+        return table, self._description(table, np.flatnonzero(visible), timeline.end, joints)
 
     @staticmethod
     def _note_pictures(table: Table, pictures: _Pictures, is_key: NDArray[np.bool_], starts: list[int]) -> None:
@@ -296,7 +306,24 @@ class _Packets:
         by_time = shown[np.argsort(table["pts"][shown], kind="stable")]
         table["flags"][by_time[:-1][np.diff(table["pts"][by_time]) == 0]] |= HIDDEN
 
-    def _description(self, shown: Table, end: Fraction, joints: Sequence[tuple[int, int]]) -> Description:
+    def _note_lost(self, table: Table, shown: NDArray[np.intp]) -> None:
+        """Flag the pictures after which the end of a file lost some, which are decoded late.
+
+        No more of those that are there are shown after one than pictures are ever decoded ahead,
+        and there is a gap that the pictures before do not have.
+        """
+        by_time = np.argsort(table["pts"][shown], kind="stable")
+        gaps = np.diff(table["pts"][shown][by_time])
+        last = len(gaps) - int((by_time - np.arange(len(shown))).max())
+        usual = gaps[:last][-REORDERED:].max(initial=3 * self._frame_ticks // 2)
+        late = last + np.flatnonzero(gaps[last:] > usual)
+        table["flags"][shown[by_time[late]]] |= BEFORE_LOST
+
+    def _description(
+        self, table: Table, rows: NDArray[np.intp], end: Fraction, joints: Sequence[tuple[int, int]]
+    ) -> Description:
+        """Return the description of the packets in some rows; note what is lost at their end."""
+        shown = table[rows]
         length = (int(shown["pts"].max()) - int(shown["pts"].min())) * self.tick
         rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
         head = [*map(self.packet, range(min(PROVED, len(self)))), None]
@@ -310,10 +337,8 @@ class _Packets:
         readable, promise = last, promised(self._container, self._stream, first)
         is_guess = bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")  # FFmpeg guesses the length
         if not is_guess and promise.is_broken(last):
-            # Pictures that are decoded late are lost: the first of them ends what is there.
-            near = np.sort(shown["pts"])[-REORDERED:]
-            missing = near[:-1][np.diff(near) > 1.5 * self._frame_ticks]
-            readable = int(missing[0] + self._frame_ticks if len(missing) else ends.max()) * self.tick
+            self._note_lost(table, rows)
+            readable = int(ends.max()) * self.tick
             last = max(first + promise.picture, readable)
         return Description(
             kind=self.kind,
@@ -344,13 +369,30 @@ def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
             continue
         if is_new:
             found.order.append(at)
-            if frame.key_frame and frame.pict_type in INTRA:
+            if _is_key(packets, at, frame):
                 found.keys.append(at)
         is_new = is_new or at == until
         if is_new and time.monotonic() - last_save_s > SAVED_EVERY_S:
             last_save_s = time.monotonic()
             _save(found, len(packets), saved)
     return found
+
+
+def _is_key(packets: _Packets, number: int, frame: VideoFrame) -> bool:
+    """Tell whether decoding can begin at a packet.
+
+    Decoders of old codecs tell nothing. Their pictures follow one another, so that one that comes
+    out the same without those before it can begin.
+    """
+    if frame.key_frame:
+        return frame.pict_type in INTRA or frame.pict_type == NO_TYPE
+    context = new_context(packets.codec(number), 1)
+    if not packets.flags[number] & KEYFRAME or context.codec.reorder:
+        return False
+    with suppress(*DECODE_ERRORS):
+        alone = [*context.decode(packets.packet(number)), *context.decode(None)]
+        return np.array_equal(alone[0].to_ndarray(format="rgb24"), frame.to_ndarray(format="rgb24"))
+    return False
 
 
 def _frames(packets: _Packets, begin: int, errors: list[int], bar: tqdm) -> Iterator[VideoFrame]:

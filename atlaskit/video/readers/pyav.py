@@ -1,5 +1,6 @@
 """The default reader: exact frames through PyAV, each packet decoded at most once.
 
+`open_source` opens a file in place if its container is believed, else by the index that it gets.
 A request is sorted and cut into groups of times that share a group of pictures (GOP). Each group is
 one job: its packets are read under a lock, then decoded by a decoder of its own, in parallel with
 other jobs, since decoding releases the GIL. On the way to a frame, frames that no other frame
@@ -18,11 +19,56 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from atlaskit.errors import FrameError, VideoError
+from atlaskit.video.names import file_fingerprint
 from atlaskit.video.readers import CORES, Packets, Pixels
-from atlaskit.video.readers.container import DECODE_ERRORS
-from atlaskit.video.readers.decoder import DecodeError, Decoder
-from atlaskit.video.readers.opening import open_source
-from atlaskit.video.readers.steps import StepPlan
+from atlaskit.video.readers.container import DECODE_ERRORS, Distrust, open_container
+from atlaskit.video.readers.decoder import TRANSPARENT, DecodeError, Decoder
+from atlaskit.video.readers.index import MadeSource, folder_of_indexes, read_index
+from atlaskit.video.readers.making import make_index
+from atlaskit.video.readers.sources import PacketSource, StepPlan
+from atlaskit.video.readers.trusted import TrustedSource, check_account, check_clock, check_keyframe, head_of, is_live
+
+
+def open_source(path: Path, indexes: Path) -> PacketSource:
+    """Open the video stream of a file.
+
+    Args:
+        path: The file.
+        indexes: Folder of the indexes that were made, and of the names of files that need none
+            although they were recorded live. It is created when it is needed.
+
+    Raises:
+        VideoError: The file is not a video that can be read, or its index cannot be stored.
+    """
+    container, stream = open_container(path)
+    try:
+        verdict = indexes / f"{file_fingerprint(path)}.orderly" if is_live(container, path) else None
+        if verdict and not verdict.exists():
+            check_clock(container, stream)
+            with suppress(VideoError, OSError):  # without it, the file is read again the next time
+                folder_of_indexes(indexes)
+                verdict.touch()
+            container.close()
+            container, stream = open_container(path, is_known=True)
+        head = head_of(container, stream)
+        check_account(container, stream, path, head)
+        source = TrustedSource(path, container, stream, head)
+        check_keyframe(container, stream, source.origin + int(source.end / source.tick / 2))
+        return source
+    except Distrust as distrust:
+        why = str(distrust)
+    container.close()
+    target = folder_of_indexes(indexes) / f"{file_fingerprint(path)}.packets"
+    index = read_index(target)
+    if index is None:
+        container, stream = open_container(path, is_known=True)
+        with container:
+            make_index(container, stream, path, why, target)
+        index = read_index(target)
+    if index is None:
+        raise VideoError(f"The index {target} of {path} cannot be read again: is the disk whole?")
+    return MadeSource(path, index)
+
 
 ASSUMED_GOP_S = 2.0
 """In a file without an index, times this near to each other are taken to share a GOP."""
@@ -207,7 +253,7 @@ class PyAVReader:
         return found
 
     def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | DecodeError:
-        """Decode one frame; if that fails, try once more from one keyframe earlier.
+        """Decode one frame; if that fails, from one keyframe earlier, then without transparency.
 
         After some keyframes, the first frames are not whole yet.
         """
@@ -218,6 +264,9 @@ class PyAVReader:
         if failure.is_lasting:
             with suppress(DecodeError):
                 return self._decode([tick], size, threads=1, is_earlier=True)[tick]
+        if failure.is_lasting and self._source.codec.name in TRANSPARENT:
+            with suppress(DecodeError):
+                return self._decode([tick], size, threads=1, is_opaque=True)[tick]
         return failure
 
     def _decode(
@@ -228,6 +277,7 @@ class PyAVReader:
         threads: int,
         is_sequence: bool = False,
         is_earlier: bool = False,
+        is_opaque: bool = False,
     ) -> dict[int, Pixels]:
         """Return the frame of each tick; raise DecodeError if anything goes wrong on the way."""
         decoder = None
@@ -235,7 +285,8 @@ class PyAVReader:
             with _decoding:
                 with self._lock:
                     self._open()
-                    decoder = self._decoder_for(wanted[0], threads, is_sequence)
+                    decoder = self._paused_near(wanted[0]) if is_sequence else None
+                    decoder = decoder or Decoder(self._source, threads, is_opaque=is_opaque)
                     plan = StepPlan(wanted, decoder.position)
                     decoder.start(plan, size)
                     chunks = self._source.steps(plan, tail=TAIL_PACKETS * is_sequence, is_earlier=is_earlier)
@@ -261,12 +312,10 @@ class PyAVReader:
                     self.frames_decoded += decoder.take_frame_count()
         return {tick: found[pts] for tick, pts in pts_of.items()}
 
-    def _decoder_for(self, tick: int, threads: int, is_sequence: bool) -> Decoder:
-        """Return the decoder that is paused shortly before a tick, or a new one."""
+    def _paused_near(self, tick: int) -> Decoder | None:
+        """Take the decoder that is paused shortly before a tick; None if there is none."""
         paused, self._paused = self._paused, None
-        if is_sequence and paused and self._are_near(paused.last_tick, tick):
-            return paused
-        return Decoder(self._source, threads)
+        return paused if paused and self._are_near(paused.last_tick, tick) else None
 
     def _frame_error(self, failure: DecodeError | None, time_s: float) -> FrameError:
         failure = failure or DecodeError(f"the file ends after {self.readable_s:.3f} s")

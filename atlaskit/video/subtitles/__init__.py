@@ -1,7 +1,7 @@
 """Subtitles: lines of text with a start and an end, from files and from tracks inside video files.
 
-To add a file format, write a module with a function from text to `SourceLine`s and register it in
-`formats`. To add a codec of an embedded track, register it in `tracks`.
+To add a file format, write a function from text to `SourceLine`s in `rows` or `documents`, and
+register it in `files`. To add a codec of an embedded track, register it in `tracks`.
 """
 
 from atlaskit.video.subtitles.embedded import read_embedded, subtitle_tracks

@@ -8,13 +8,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from atlaskit.errors import AtlasError, SubtitleError, reason
-from atlaskit.video.encoding import encoding_of
-from atlaskit.video.languages import same_language
-from atlaskit.video.media import open_media
 from atlaskit.video.subtitles.files import track_of
-from atlaskit.video.subtitles.markup import plain_ass_text, plain_text
+from atlaskit.video.subtitles.text import encoding_of, plain_ass_text, plain_text
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite
-from atlaskit.video.tracks import Track, tracks_of
+from atlaskit.video.tracks import OTHER_CODECS, Track, open_media, same_language, tracks_of
 
 if TYPE_CHECKING:
     from av.container import InputContainer
@@ -27,7 +24,7 @@ def subtitle_tracks(path: str | Path) -> list[Track]:
         SubtitleError: The file cannot be read.
     """
     with _opened(path) as container:
-        return tracks_of(container.streams.subtitles)
+        return _tracks(path, container)
 
 
 def read_embedded(
@@ -67,8 +64,7 @@ def read_embedded(
     check_finite("origin_s", origin_s)
     check_duration(duration_s)
     with _opened(path) as container:
-        streams = container.streams.subtitles
-        candidates = _candidates(path, tracks_of(streams), language, track)
+        candidates = _candidates(path, _tracks(path, container), language, track)
         lines = _lines_of(container, candidates)
     fullest = max(candidates, key=lambda candidate: _worth(candidate, lines[candidate.number]))
     return track_of(lines[fullest.number], origin_s, duration_s, f"the subtitles in {path}")
@@ -79,7 +75,7 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
     """Open a video file for its subtitles; raise SubtitleError for what goes wrong meanwhile."""
     import av  # here, so that `import atlaskit` stays light
 
-    from atlaskit.video.readers.faults import what_it_is
+    from atlaskit.video.readers.container import what_it_is
 
     try:
         with open_media(path, {}) as container:
@@ -95,29 +91,42 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
         ) from error
 
 
+def _tracks(path: str | Path, container: InputContainer) -> list[Track]:
+    """Return the subtitle tracks of an open file, then those of an MP4 that are none to FFmpeg."""
+    from atlaskit.video.readers.headers import codec_of_track  # here, so that `import atlaskit` stays light
+
+    tracks = []
+    for track, stream in zip(tracks_of(container.streams.subtitles), container.streams.subtitles, strict=True):
+        name = codec_of_track(Path(path), stream.id) if track.codec == "unknown" else None
+        tracks.append(track._replace(codec=name or track.codec))
+    for other in container.streams:
+        name = codec_of_track(Path(path), other.id) if other.type in ("data", "unknown") else None
+        if name in OTHER_CODECS:
+            tracks.append(Track(len(tracks), "", "", name, is_default=False, is_forced=False))
+    return tracks
+
+
 def _candidates(
     path: str | Path, tracks: Sequence[Track], language: str | None, track: int | str | None
 ) -> list[Track]:
     """Return the tracks among which the fullest is chosen."""
     if not tracks:
         raise SubtitleError(f"{path} has no subtitle track: give its subtitles as a file.")
-    there = "; ".join(f"{found}" if found.is_text else f"{found} (images)" for found in tracks)
+    there = "; ".join(f"{found}" if found.is_text else f"{found} ({found.kind})" for found in tracks)
     if track is not None:
         chosen = [found for found in tracks if str(track) == str(found.number) or track == found.title]
         if not chosen:
             raise SubtitleError(f"{path} has no subtitle track {track!r:.80}: choose from {there}.")
         if not chosen[0].is_text:
             raise SubtitleError(
-                f"The subtitle track {track!r:.80} of {path} holds images, or text in an unknown codec "
-                f"({chosen[0].codec}): choose another from {there}, or give subtitles as a file."
+                f"The subtitle track {track!r:.80} of {path} cannot be read ({chosen[0].kind}): "
+                f"choose another from {there}, or give subtitles as a file."
             )
         return chosen[:1]
     readable = [found for found in tracks if found.is_text]
     if not readable:
-        codecs = ", ".join(dict.fromkeys(found.codec for found in tracks))
-        raise SubtitleError(
-            f"The subtitles in {path} are images, or text in an unknown codec ({codecs}): give them as a file."
-        )
+        kinds = "; ".join(dict.fromkeys(found.kind for found in tracks))
+        raise SubtitleError(f"The subtitles in {path} cannot be read ({kinds}): give them as a file.")
     if language is not None:
         chosen = [found for found in readable if same_language(language, found.language)]
         if not chosen:

@@ -1,20 +1,96 @@
-"""Read subtitle files: find the encoding, choose the format, place the lines on the video."""
+"""Reads subtitle files: finds the encoding, chooses the format, places the lines on the video.
+
+`FORMATS` has the parser of each format by file suffix. A new format is one entry in it.
+"""
 
 from __future__ import annotations
 
 import os
+import re
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from atlaskit import limits
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoError, printable
-from atlaskit.video.encoding import decode_text
 from atlaskit.video.names import local_path, why_unreadable
-from atlaskit.video.subtitles.formats import FORMATS, format_of
+from atlaskit.video.subtitles.documents import parse_json, parse_json_lines, parse_ttml
 from atlaskit.video.subtitles.rolling import unrolled
+from atlaskit.video.subtitles.rows import parse_ass, parse_lrc, parse_sami, parse_sbv, parse_srt, parse_sub, parse_tsv
+from atlaskit.video.subtitles.text import decode_text
 from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite, place_lines
+
+Parser: TypeAlias = Callable[..., list[SourceLine]]
+"""From a decoded text, whose rows end in `\\n`, to its lines in the file's own time.
+
+Raises SubtitleError for a text that is not of the format; `read_subtitles` puts the file's path
+before the message."""
+
+
+class Format(NamedTuple):
+    """How `read_subtitles` reads the files of one suffix."""
+
+    parse: Parser
+    may_be_empty: bool = False
+    """Whether a whole file of this format may hold no line, for a video in which nobody speaks."""
+    counts_frames: bool = False
+    """Whether `parse` takes the video's frames per second as `fps`."""
+
+
+FORMATS: dict[str, Format] = {
+    ".srt": Format(parse_srt),
+    ".vtt": Format(parse_srt),
+    ".ass": Format(parse_ass),
+    ".ssa": Format(parse_ass),
+    ".json": Format(parse_json, may_be_empty=True),
+    ".json3": Format(parse_json, may_be_empty=True),
+    ".jsonl": Format(parse_json_lines, may_be_empty=True),
+    ".ttml": Format(parse_ttml),
+    ".dfxp": Format(parse_ttml),
+    ".xml": Format(parse_ttml),
+    ".sbv": Format(parse_sbv),
+    ".lrc": Format(parse_lrc),
+    ".tsv": Format(parse_tsv),
+    ".srv1": Format(parse_ttml),
+    ".srv2": Format(parse_ttml),
+    ".srv3": Format(parse_ttml),
+    ".sub": Format(parse_sub, counts_frames=True),
+    ".smi": Format(parse_sami),
+    ".sami": Format(parse_sami),
+}
+SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"WEBVTT"), ".vtt"),
+    (re.compile(r"\[Script Info\]", re.IGNORECASE), ".ass"),
+    (
+        re.compile(
+            r"(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:(?:\w+:)?tt|transcript|timedtext)[\s>]", re.DOTALL
+        ),
+        ".ttml",
+    ),
+    (re.compile(r"<sami", re.IGNORECASE), ".smi"),
+    (re.compile(r"\{\d+\}\{\d*\}", re.ASCII), ".sub"),
+    (re.compile(r"(?:\d+[ \t]*\n\s*)?(?:\d+:){1,2}\d+[,.:]\d+\s*-->", re.ASCII), ".srt"),
+    (re.compile(r"\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n", re.ASCII), ".sbv"),
+    (re.compile(r"start\tend\ttext[ \t]*\n"), ".tsv"),
+    (re.compile(r"(?:\[[a-zA-Z]{1,20}:[^\]\n]*\][ \t]*\n+)*\[\d{1,3}:\d\d[.:]\d\d\d?\]", re.ASCII), ".lrc"),
+    (re.compile(r"\{[^\n]*\}[ \t]*\n\s*\{"), ".jsonl"),
+    (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
+)
+"""How a text begins that is certainly of a format, whatever its suffix."""
+PICTURES = re.compile(rb"PG.{8}[\x14-\x17\x80]|\0\0\x01\xba|# VobSub index", re.DOTALL)
+"""How files of subtitles begin that are pictures."""
+SIGN_CHARS = 10_000
+"""Characters in which it shows."""
+
+
+def format_of(suffix: str, text: str) -> Format | None:
+    """Return the format of a text; None if neither its beginning nor its suffix tells."""
+    for sign, certain in SIGNS:
+        if sign.match(text[:SIGN_CHARS]):
+            return FORMATS[certain]
+    return FORMATS.get(suffix)
+
 
 SubtitleSource: TypeAlias = "str | os.PathLike[str] | Subtitles | None"
 """A subtitle file, "embedded" for the track inside the video file, a track, or None."""
@@ -93,7 +169,13 @@ def read_subtitles(
     suffix = path.suffix.lower()
     check_finite("starts_at_s", starts_at_s)
     check_duration(duration_s)
-    text = _decode(path, _read_bytes(path))
+    data = _read_bytes(path)
+    if PICTURES.match(data):
+        raise SubtitleError(
+            f"{path} holds pictures of text (VobSub or PGS), which cannot be read: turn it into SRT first, with a "
+            "program that recognizes letters."
+        )
+    text = _decode(path, data)
     found = format_of(suffix, text)
     if found is None:
         raise SubtitleError(f"{path} is not a subtitle file of a known format: give one of {', '.join(FORMATS)}.")

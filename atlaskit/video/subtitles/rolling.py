@@ -7,6 +7,7 @@ are, every word is read two or three times.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -33,6 +34,7 @@ class _Step(NamedTuple):
     """Its words that the line before it does not show."""
     is_echo: bool
     is_rolled: bool
+    """Whether it goes on from the line before it with a word that was not said a while ago."""
     repeats_all: bool
     """Whether it begins with all words of the line before it."""
 
@@ -69,6 +71,7 @@ def _steps(lines: Sequence[Line]) -> list[_Step]:
     steps: list[_Step] = []
     shown: list[str] = []
     fresh: list[str] = []
+    said = deque[str](maxlen=MOST_WORDS)
     end_s = 0.0
     for line in lines:
         words = line.text.split()
@@ -76,7 +79,9 @@ def _steps(lines: Sequence[Line]) -> list[_Step]:
         is_continued = 0 < len(fresh) <= overlap
         new = words[overlap:] if is_continued else words
         is_echo = is_continued and not new and line.end_s - line.start_s <= ECHO_S
-        steps.append(_Step(line, new, is_echo, is_continued and bool(new), is_continued and overlap == len(shown)))
+        is_rolled = is_continued and not {*new} <= {*said}  # what repeats itself is a chant
+        steps.append(_Step(line, new, is_echo, is_rolled, is_continued and overlap == len(shown)))
+        said += new
         shown, end_s = words, line.end_s
         fresh = new or fresh
     return steps

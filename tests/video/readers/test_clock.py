@@ -14,7 +14,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
-from atlaskit.video.readers.made import MadeSource
+from atlaskit.video.readers.index import MadeSource
 
 SMALL, NARROW = (160, 90), (200, 180)
 FRAMES = 60

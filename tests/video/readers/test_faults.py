@@ -15,7 +15,7 @@ from support.media import frame_number, make_sound_file, make_video
 
 from atlaskit.errors import VideoError
 from atlaskit.video.opening import open_video
-from atlaskit.video.readers.faults import is_encrypted
+from atlaskit.video.readers.container import is_encrypted
 
 SMALL = (160, 90)
 KEY = {

@@ -20,8 +20,8 @@ from support.pictures import LYING, QUICK, coded, corners, encode, joined, with_
 
 import atlaskit as ak
 from atlaskit.video.readers import LETTERBOX
-from atlaskit.video.readers.elements import crop_of
-from atlaskit.video.readers.orientation import UPRIGHT, turned_by
+from atlaskit.video.readers.headers import crop_of
+from atlaskit.video.readers.picture import UPRIGHT, turned_by
 
 WIDTH, HEIGHT = LYING
 MATRICES = {
@@ -147,7 +147,9 @@ def element(kind: int, *content: bytes) -> bytes:
 
 def test_the_crop_of_a_matroska_track_is_found_by_its_number() -> None:
     sides = [element(kind, bytes([n])) for n, kind in enumerate((0x54AA, 0x54BB, 0x54CC, 0x54DD), 1)]
-    tracks = [element(0xAE), element(0xAE, element(0xD7, b"\2"), element(0xE0, element(0xB0, b"\x40"), *sides))]
+    kinds = {kind: (element(0x83, bytes([kind])), element(0x86, b"V_X")) for kind in (1, 2, 0x12)}
+    picture = element(0xAE, element(0xD7, b"\2"), *kinds[1], element(0xE0, element(0xB0, b"\x40"), *sides))
+    tracks = [element(0xAE, *kinds[0x12]), element(0xAE, *kinds[2]), picture]  # buttons have no number
     segment = element(0x18538067, element(0xEC, b"void"), element(0x1654AE6B, *tracks), element(0x1F43B675, b"x"))
     file = io.BytesIO(element(0x1A45DFA3) + segment)
     assert crop_of(file, 1) == (3, 2, 4, 1) and crop_of(file, 0) == crop_of(file, 2) == (0, 0, 0, 0)

@@ -17,7 +17,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import decoder
-from atlaskit.video.readers.made import MadeSource
+from atlaskit.video.readers.index import MadeSource
 
 
 def test_a_dense_request_decodes_each_packet_about_once(tmp_path: Path) -> None:

@@ -14,10 +14,9 @@ from support.bounded import check_takes, processor_s, repeated
 
 from atlaskit import limits
 from atlaskit.errors import AtlasError, SubtitleError
-from atlaskit.video.languages import same_language
-from atlaskit.video.media import tags_of
 from atlaskit.video.names import local_path
 from atlaskit.video.subtitles import read_subtitles
+from atlaskit.video.tracks import same_language, tags_of
 
 SUFFIXES = (".srt", ".vtt", ".ass", ".ttml", ".json", ".jsonl", ".sub", ".smi", ".lrc", ".sbv", ".tsv")
 BEGINNINGS = {".vtt": "WEBVTT\n\n", ".ttml": "<tt><p>", ".json": "[", ".sub": "{1}{2}", ".smi": "<sami>"}

@@ -16,11 +16,10 @@ from support.media import make_video, numbered_frame
 from support.subtitle_files import ASS_HEADER, damage, is_valid, texts_of
 
 from atlaskit.errors import InputError, SubtitleError
-from atlaskit.video.languages import same_language
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles import Line, read_embedded
 from atlaskit.video.subtitles.embedded import _candidates
-from atlaskit.video.tracks import Track
+from atlaskit.video.tracks import Track, same_language
 
 SPOKEN = [(0.5, 1.5, "{\\i1}Hello{\\i0}\\NWörld"), (1.5, 2.0, "Second"), (2.2, 2.8, "三")]
 
@@ -182,7 +181,10 @@ def test_a_video_without_readable_subtitles_raises_one_sentence(tmp_path: Path) 
     for path, sentence in [
         (make_video(tmp_path / "none.mp4", frames=5), "has no subtitle track"),
         (make_video(tmp_path / "none.ts", frames=5), "has no subtitle track"),
-        (packet_track(tmp_path / "dvd.mkv", "dvd_subtitle", [(0, 1000, b"\0\4\0\2")]), r"images.*\(dvd"),
+        (
+            packet_track(tmp_path / "dvd.mkv", "dvd_subtitle", [(0, 1000, b"\0\4\0\2")]),
+            r"cannot be read \(images, VobSub\)",
+        ),
         (tmp_path / "missing.mp4", "cannot be read .No such file"),
         (tmp_path / "folder.mp4", "cannot be read"),
         (tmp_path / "text.mp4", "cannot be read"),
@@ -192,6 +194,17 @@ def test_a_video_without_readable_subtitles_raises_one_sentence(tmp_path: Path) 
         with pytest.raises(SubtitleError, match=sentence) as error:
             read_embedded(path)
         assert str(error.value).endswith(".") and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("letters", "kind"),
+    [(b"c608", "closed captions, CEA-608"), (b"stpp", "TTML in MP4"), (b"wvtt", "WebVTT in MP4")],
+)
+def test_text_that_cannot_be_read_is_named(tmp_path: Path, letters: bytes, kind: str) -> None:
+    path = subtitled_video(tmp_path / "a.mp4", SPOKEN, codec="mov_text")
+    path.write_bytes(path.read_bytes().replace(b"tx3g", letters))
+    with pytest.raises(SubtitleError, match=rf"cannot be read \({kind}\)"):
+        read_embedded(path)
 
 
 @pytest.mark.parametrize(("name", "codec"), [("a.mp4", "mov_text"), ("a.mkv", "ass")])

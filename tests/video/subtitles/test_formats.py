@@ -315,3 +315,26 @@ def test_negative_times_are_told(tmp_path: Path) -> None:
     with pytest.warns(SubtitleWarning, match="before the first frame"):
         track = read_subtitles(tmp_path / "v.srt")
     assert [line.text for line in track.lines] == ["One", "Two"]
+
+
+def test_segments_keep_their_times_where_their_clock_starts_anew(write: Write) -> None:
+    one = SEGMENT % ((1 << 33) - 4 * 90_000) + "00:00:01.000 --> 00:00:02.000\nOne.\n\n"
+    two = SEGMENT % (6 * 90_000) + "00:00:01.000 --> 00:00:02.000\nTwo.\n\n"
+    track = read_subtitles(write("a.vtt", one + two))
+    assert [(line.start_s, line.text) for line in track.lines] == [(1.0, "One."), (11.0, "Two.")]
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"), [(r"\{hello\}", "{hello}"), (r"{\i1}a \{b\}{\i0} c", "a {b} c"), (r"{note \} on}d", "d")]
+)
+def test_a_brace_after_a_backslash_is_a_letter(write: Write, written: str, shown: str) -> None:
+    track = read_subtitles(write("a.ass", ass([written])))
+    assert [line.text for line in track.lines] == [shown]
+
+
+@pytest.mark.parametrize(
+    "content", [b"# VobSub index file, v7\n", b"\0\0\x01\xba" + bytes(99), b"PG" + bytes(8) + b"\x16" + bytes(9)]
+)
+def test_pictures_of_text_are_named(write: Write, content: bytes) -> None:
+    with pytest.raises(SubtitleError, match="holds pictures of text .VobSub or PGS."):
+        read_subtitles(write("a.sub", content))

@@ -14,7 +14,7 @@ from support.subtitle_files import Write
 
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning
 from atlaskit.video.subtitles import Line, Subtitles, read_subtitles
-from atlaskit.video.subtitles.jsons import LONGEST_S, PAUSE_S
+from atlaskit.video.subtitles.documents import LONGEST_S, PAUSE_S
 from atlaskit.video.subtitles.track import LAST_LINE_S
 
 

@@ -36,7 +36,7 @@ from atlaskit.runs.narrate import MAX_LISTED, spans_text
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
-from atlaskit.video.subtitles.clock import checked_time
+from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Sampling
 from atlaskit.viz.html.markup import MAX_WIDTH_PX, Html, card, guarded, paragraph, plain_text, untrusted
 from atlaskit.viz.html.reprs import lazy_image

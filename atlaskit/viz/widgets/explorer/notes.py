@@ -31,7 +31,7 @@ from atlaskit.runs.exporting.formats import Context, as_bytes, format_of, parse
 from atlaskit.runs.exporting.passages import LABEL_CHARS, Passage, clean, one_line
 from atlaskit.runs.narrate import counted
 from atlaskit.video.playlist import Playlist
-from atlaskit.video.subtitles.clock import checked_time
+from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.widgets.explorer.asking import checked_span, is_time

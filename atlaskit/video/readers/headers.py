@@ -1,13 +1,14 @@
-"""Finds elements in a Matroska or WebM file by their headers (RFC 8794, RFC 9559).
+"""What the headers of files tell that FFmpeg does not: boxes of MP4 and MOV, elements of Matroska.
 
-They tell what FFmpeg does not: whether the file is whole and has cues, where bytes of it are lost,
-and what is cropped.
+* Boxes (ISO 14496-12): several sample descriptions, encryption, fragments, the clean aperture.
+* Elements (RFC 8794, RFC 9559): whether a file is whole and has cues, where bytes of it are lost,
+  and what is cropped.
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -15,11 +16,110 @@ from typing import Any, BinaryIO, NamedTuple
 
 from av.packet import Packet
 
-from atlaskit.video.readers.container import Distrust
+CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
+DEEPEST_NESTING, MOST_BOXES = 6, 4096
+SAMPLE_ENTRY = 8 + 8 + 78
+"""Bytes of a sample description and of its first, visual entry before the boxes in it."""
+DOLBY = {b"dvcC", b"dvvC", b"dvwC"}
+"""Boxes of MP4 that tell of Dolby Vision, and names of the same in Matroska."""
+OWN_COLOURS = {5, 10}
+"""Profiles of Dolby Vision whose pictures may be in colours of its own (IPTPQc2)."""
+
+
+class Box(NamedTuple):
+    """A box: its kind, and where its content lies in the file."""
+
+    kind: bytes
+    start: int
+    end: int
+
+
+def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]:
+    """Yield the boxes between two positions, and those in CONTAINER_BOXES."""
+    for _ in range(MOST_BOXES):
+        if start + 8 > end:
+            return
+        file.seek(start)
+        size, kind = struct.unpack(">I4s", file.read(8))
+        header = 8
+        if size == 1:
+            (size,), header = struct.unpack(">Q", file.read(8)), 16
+        size = end - start if size == 0 else size
+        if size < header:
+            return
+        box = Box(kind, start + header, min(start + size, end))
+        yield box
+        if kind in CONTAINER_BOXES and depth < DEEPEST_NESTING:
+            yield from boxes(file, box.start, box.end, depth + 1)
+        start += size
+
+
+def has_several_descriptions(path: Path) -> bool:
+    """Tell whether a track of an MP4 or MOV file has several sample descriptions.
+
+    Its samples then need several decoders.
+    """
+    return _has(path, lambda file, box: box.kind == b"stsd" and _big_endian(file, box.start + 4) > 1)
+
+
+def is_encrypted_mp4(path: Path) -> bool:
+    """Tell whether the samples of an MP4 are encrypted (`encv`, ISO 23001-7; `drmi` of iTunes)."""
+    return _has(path, lambda file, box: box.kind == b"stsd" and _four(file, box.start + 12) in (b"encv", b"drmi"))
+
+
+def codec_of_track(path: Path, number: int) -> str | None:
+    """Return the four letters by which an MP4 names the codec of a track; None if it does not."""
+    with suppress(OSError, struct.error, UnicodeDecodeError), path.open("rb") as file:
+        for box in boxes_of_track(file, number):
+            if box.kind == b"stsd":
+                return _four(file, box.start + 12).decode("ascii")
+    return None
+
+
+def is_fragmented(path: Path) -> bool:
+    """Tell whether an MP4 or MOV file consists of fragments, each with times of its own."""
+    return _has(path, lambda _, box: box.kind == b"moof")
+
+
+def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
+    """Yield the header, a box `tkhd` (ISO 14496-12, 8.3.2), of the track with an id, and its boxes.
+
+    The boxes in its first sample description, which is that of pictures, follow that of all.
+    """
+    is_track = False
+    for box in boxes(file, 0, file.seek(0, 2)):
+        if box.kind == b"tkhd":
+            file.seek(box.start)
+            is_track = _big_endian(file, box.start + (20 if file.read(1) == b"\x01" else 12)) == number
+        if is_track:
+            yield box
+        if is_track and box.kind == b"stsd":
+            yield from boxes(file, box.start + SAMPLE_ENTRY, box.end)
+
+
+def _has(path: Path, is_wanted: Callable[[BinaryIO, Box], bool]) -> bool:
+    """Tell whether a file has such a box; False if that cannot be read."""
+    with suppress(OSError, struct.error), path.open("rb") as file:
+        return any(is_wanted(file, box) for box in boxes(file, 0, path.stat().st_size))
+    return False
+
+
+def _big_endian(file: BinaryIO, at: int) -> int:
+    return int.from_bytes(_four(file, at), "big")
+
+
+def _four(file: BinaryIO, at: int) -> bytes:
+    file.seek(at)
+    (found,) = struct.unpack("4s", file.read(4))
+    return bytes(found)
+
 
 HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
 TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
 CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
+TRACK_TYPE, TRACK_CODEC, ADDITIONS, ADDED_TYPE, ADDED_DATA = 0x83, 0x86, 0x41E4, 0x41E7, 0x41ED
+READ_TYPES = {1, 2, 0x11, 0x21}
+"""Types of tracks that FFmpeg numbers: pictures, sound, subtitles and metadata, but no buttons."""
 CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
 MOST_ELEMENTS, SEEK_HEAD_BYTES = 1 << 16, 1 << 12
 BETWEEN_BLOCKS_BYTES = 96
@@ -29,23 +129,23 @@ BLOCK_HEADER = 4
 """Bytes of a block before its frame."""
 
 
-def check_elements(path: Path) -> None:
-    """Raise Distrust unless a Matroska file is a single one, whole, and has cues."""
+def fault_of_elements(path: Path) -> str | None:
+    """Return what a Matroska file lacks: it is not a single one, not whole, or has no cues."""
     with suppress(OSError, struct.error), path.open("rb") as file:
         outer = list(islice(_within(file, 0, file.seek(0, 2)), 3))
         if [element.kind for element in outer] == [HEADER, SEGMENT, HEADER]:
-            raise Distrust("consists of several files")
+            return "consists of several files"
         for segment in outer[1:2]:
             if not segment.is_whole:
-                raise Distrust("is cut off")
+                return "is cut off"
             for child in _within(file, segment.start, segment.end):
                 file.seek(child.start)
                 head = file.read(min(SEEK_HEAD_BYTES, child.end - child.start)) if child.kind == SEEK_HEAD else b""
                 if child.kind == CUES or CUES.to_bytes(4) in head:
-                    return
+                    return None
                 if child.kind == CLUSTER:
                     break
-    raise Distrust("has no index")
+    return "has no index"
 
 
 def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
@@ -77,6 +177,30 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
             elif element.kind == SEGMENT or not element.is_whole:
                 raise struct.error("a file that is cut off")
     return max(ends)
+
+
+def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
+    """Tell whether pictures are in Dolby Vision with colours that no other screen shows.
+
+    Args:
+        path: The file.
+        kind: Family of its format: "mov", "matroska", …
+        number: The id of its track.
+        index: The place of the track.
+    """
+    with suppress(OSError, struct.error), path.open("rb") as file:
+        start = 0
+        if kind == "mov":
+            start = next((box.start for box in boxes_of_track(file, number) if box.kind in DOLBY), 0)
+        elif kind == "matroska":
+            added = _fields(file, index, ADDITIONS)
+            is_dolby = _value(file, added, ADDED_TYPE).to_bytes(8)[-4:] in DOLBY
+            start = added[ADDED_DATA].start if is_dolby and ADDED_DATA in added else 0
+        if start:  # of two bytes of version, a profile in seven bits, …, and what others can show
+            file.seek(start)
+            head = file.read(5)
+            return len(head) == 5 and head[2] >> 1 in OWN_COLOURS and head[4] >> 4 == 0
+    return False
 
 
 class Holes:
@@ -136,10 +260,15 @@ def _fields(file: BinaryIO, index: int, *inside: int) -> dict[int, _Element]:
     around: Iterable[_Element] = [_Element(HEADER, 0, file.seek(0, 2))]
     for kind in (SEGMENT, TRACKS, TRACK_ENTRY):
         around = _inside(file, around, kind)
-    around = islice(around, index, index + 1)
+    around = islice((entry for entry in around if _is_read(file, entry)), index, index + 1)
     for kind in inside:
         around = _inside(file, around, kind)
     return {field.kind: field for each in around for field in _within(file, each.start, each.end)}
+
+
+def _is_read(file: BinaryIO, entry: _Element) -> bool:
+    fields = {field.kind: field for field in _within(file, entry.start, entry.end)}
+    return TRACK_CODEC in fields and _value(file, fields, TRACK_TYPE) in READ_TYPES
 
 
 def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:

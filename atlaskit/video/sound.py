@@ -1,0 +1,414 @@
+"""The sound of a video file, decoded in one pass to 16 kHz mono, placed and cut.
+
+* Chunks: `Block`, `Chunk`, `cut_at_pauses`. What is *silent* is so quiet that nobody hears anything
+  in it: it needs no speech model. It is measured in decibels below full scale (dBFS) of the mean
+  power of 20 ms.
+* Places: `SoundTimer`. The clock of a recording may restart or jump in the middle; the picture
+  decides where, and by how much (`PyAVReader.joints`). Small errors of the sound's times are evened
+  out.
+* Tracks: `Sound`, which chooses a track, and decodes it.
+"""
+
+from __future__ import annotations
+
+import io
+import warnings
+import wave
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from atlaskit.errors import DamagedVideo, InputError, VideoError, check_whole, printable, reason
+from atlaskit.video.tracks import Track, same_language, tracks_of
+
+if TYPE_CHECKING:
+    from av.audio.frame import AudioFrame
+    from av.audio.stream import AudioStream
+    from av.container import InputContainer
+
+RATE = 16_000
+"""Samples per second. Speech models are trained on this rate."""
+LONGEST_S = 30.0
+"""Longest chunk in seconds: what Whisper hears at once."""
+FRAME = RATE // 50
+"""Samples over which the power is measured: 20 ms."""
+SILENT_DB = -60.0
+"""What is never louder than this is silent."""
+LONG_SILENCE_S = 4.0
+"""A silence at least this long becomes a chunk of its own: speech models make words up in it."""
+MARGIN_S = 0.3
+"""Silence that stays with the sound on each side of it."""
+QUIET_S = 0.3
+"""Length of the quiet place that a chunk ends in."""
+
+Samples = NDArray[np.int16]
+"""Mono sound at `RATE`, (n,)."""
+
+
+class Block(NamedTuple):
+    """Some sound as it is decoded."""
+
+    first: int
+    """Number of its first sample, from the start of the file's clock."""
+    samples: Samples
+
+
+class Chunk(NamedTuple):
+    """A piece of the sound that is transcribed at once."""
+
+    first: int
+    """Number of its first sample, from the start of the file's clock."""
+    samples: Samples
+    is_silent: bool
+    """Whether it is so quiet that there is nothing to transcribe."""
+
+    @property
+    def start_s(self) -> float:
+        """When it starts, in seconds of the file's clock."""
+        return self.first / RATE
+
+    @property
+    def end_s(self) -> float:
+        """When it ends, in seconds of the file's clock."""
+        return (self.first + len(self.samples)) / RATE
+
+    def wav(self) -> bytes:
+        """Return the chunk as a WAV file of at least half a second: some endpoints refuse less."""
+        data = io.BytesIO()
+        with wave.open(data, "wb") as file:
+            file.setnchannels(1)
+            file.setsampwidth(2)
+            file.setframerate(RATE)
+            file.writeframes(self.samples.astype("<i2").tobytes().ljust(RATE, b"\0"))
+        return data.getvalue()
+
+
+def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iterator[Chunk]:
+    """Cut sound into chunks; together they are all samples of all blocks, each once and in order.
+
+    A chunk ends at the quietest place of its second half, which is a pause where there is one. A
+    long silence becomes a chunk of its own. A chunk also ends where the next block does not follow
+    on.
+
+    Args:
+        blocks: The sound in order. Only the chunk that is being filled is kept in memory.
+        longest_s: Longest chunk in seconds, at least one.
+    """
+    longest = int(longest_s * RATE)
+    first, parts, count = 0, list[Samples](), 0
+    for block in chain(blocks, [None]):
+        is_end = count > 0 and (block is None or block.first != first + count)
+        # Of what goes on, a sound just as long as a chunk is not cut.
+        while count >= (1 if is_end else longest + FRAME):
+            samples = np.concatenate(parts)
+            cut, is_silent = _cut(samples, longest)
+            yield Chunk(first, samples[:cut], is_silent)
+            first, parts, count = first + cut, [samples[cut:]], count - cut
+        if block is not None:
+            first, parts = (first, parts) if count else (block.first, [])
+            parts.append(block.samples)
+            count += len(block.samples)
+
+
+def _cut(samples: Samples, longest: int) -> tuple[int, bool]:
+    """Return where the first chunk of some sound ends, in samples, and whether it is silent."""
+    levels = _levels(samples[:longest])
+    is_silent = levels <= SILENT_DB
+    if is_silent.all():
+        return min(len(samples), longest), True
+    margin, long = round(MARGIN_S * RATE / FRAME), round(LONG_SILENCE_S * RATE / FRAME)
+    runs = [(start, end) for start, end in _runs(is_silent) if end - start >= long]
+    if runs and runs[0][0] == 0:
+        return (runs[0][1] - margin) * FRAME, True
+    if runs:
+        return (runs[0][0] + margin) * FRAME, False
+    if len(samples) <= longest:
+        return len(samples), False
+    return _quietest(levels) * FRAME, False
+
+
+def _quietest(levels: NDArray[np.float64]) -> int:
+    """Return the frame to cut at: the middle of the quietest place of the second half."""
+    width, begin = round(QUIET_S * RATE / FRAME), len(levels) // 2
+    power = np.convolve(10 ** (levels[begin:] / 10), np.ones(width), "valid")
+    return begin + int(np.argmin(power)) + width // 2
+
+
+def _levels(samples: Samples) -> NDArray[np.float64]:
+    """Return the power of each frame in dBFS; the last frame may be shorter."""
+    whole = len(samples) // FRAME * FRAME
+    power = np.square(samples[:whole].astype(np.float64)).reshape(-1, FRAME).mean(axis=1)
+    if whole < len(samples):
+        power = np.append(power, np.square(samples[whole:].astype(np.float64)).mean())
+    levels: NDArray[np.float64] = 10 * np.log10(np.maximum(power, 1e-3) / 32768**2)
+    return levels
+
+
+def _runs(flags: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the (start, end) of each run of true flags."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
+    return [(int(start), int(end)) for start, end in edges.reshape(-1, 2)]
+
+
+TOLERANCE_S = 0.1
+"""Times that are wrong by less are taken for rounded ones: the sound goes on without a break."""
+OVERLAP_S = 0.5
+"""Sound that comes earlier than it should by less is there twice, or its samples run fast: what
+overlaps is left out. A clock that goes back by more has restarted."""
+NEAR_BYTES = 8_000_000
+"""A joint of the sound lies within so many bytes of the file of that of the picture."""
+
+
+class SoundTimer:
+    """Places the frames of one track of sound, in the order of the file.
+
+    Attributes:
+        end_s: When the last frame ends.
+    """
+
+    def __init__(self, joints: Sequence[tuple[int, float]], limit_s: float) -> None:
+        """Begin a track.
+
+        Args:
+            joints: Byte of the file from which on so many seconds are added to its times.
+            limit_s: When the video ends. A clock that jumps past it has not really gone on.
+        """
+        self.end_s: float | None = None
+        self._joints, self._limit_s = list(joints), limit_s
+        self._shift_s = self._lag_s = 0.0
+
+    def place(self, at_s: float | None, length_s: float, byte: int | None) -> float | None:
+        """Return when a frame starts on the video's clock; None if it repeats what was heard.
+
+        Args:
+            at_s: When it starts in the container's time; None if that is not known.
+            length_s: How long it lasts.
+            byte: Where its packet lies in the file; None if that is not known.
+        """
+        start_s = self._start(at_s, byte)
+        if start_s is not None:
+            self.end_s = start_s + length_s
+        return start_s
+
+    def _start(self, at_s: float | None, byte: int | None) -> float | None:
+        expected_s = self.end_s
+        if at_s is None:
+            return expected_s or 0.0
+        if expected_s is None:
+            return at_s
+        if self._passes_joint(at_s, expected_s, byte):
+            # What the part before has too much delays this part, so that nothing is lost.
+            self._lag_s = max(0.0, expected_s - at_s - self._shift_s)
+        start_s = at_s + self._shift_s + self._lag_s
+        off_s = start_s - expected_s
+        if abs(off_s) <= TOLERANCE_S:
+            return expected_s
+        if off_s < -OVERLAP_S or (off_s > 0 and start_s > self._limit_s):
+            self._lag_s -= off_s
+            return expected_s
+        return start_s if off_s > 0 else None
+
+    def _passes_joint(self, at_s: float, expected_s: float, byte: int | None) -> bool:
+        """Move on to the next part of the file if the time of a frame fits that part better."""
+        passed = False
+        while self._joints and byte is not None and byte >= self._joints[0][0] - NEAR_BYTES:
+            now_s = abs(at_s + self._shift_s + self._lag_s - expected_s)
+            then_s = abs(at_s + self._joints[0][1] - expected_s)
+            if now_s <= TOLERANCE_S or then_s >= now_s:
+                break
+            self._shift_s, self._lag_s, passed = self._joints.pop(0)[1], 0.0, True
+        return passed
+
+
+LONGEST_FILL_S = 10.0
+"""A shorter gap is filled with silence; a longer one lies between two blocks."""
+
+
+@dataclass(frozen=True)
+class Sound:
+    """One sound track of a video file.
+
+    Its seconds are those of the file's clock: 0 is where the earliest stream starts, and a subtitle
+    file counts from there.
+    """
+
+    path: Path
+    start_s: float
+    """The container's time of second 0."""
+    lead_s: float
+    """Second at which the first frame of the video is shown."""
+    duration_s: float
+    """Length of the video in seconds, from its first frame on."""
+    joints: Sequence[tuple[int, float]] = ()
+    """See `PyAVReader.joints`."""
+    number: int | None = None
+    """Which of the sound tracks, from 0; None for the best one."""
+    language: str | None = None
+    """Of several tracks, the one in this language."""
+
+    def track(self) -> Track:
+        """Return the track with the number, else the best in the language, else the default one.
+
+        A language only chooses: if there is a single track, or no track gives its language, the
+        default one is taken.
+
+        Raises:
+            VideoError: The file has no sound, or one that cannot be decoded.
+            InputError: There is no such track.
+        """
+        with self._opened() as container:
+            return self._chosen(container)
+
+    def _chosen(self, container: InputContainer) -> Track:
+        tracks = tracks_of(container.streams.audio)
+        if not tracks:
+            raise VideoError(f"{self.path} has no sound: there is nothing to transcribe.")
+        listed = f"{self.path} has the sound tracks {'; '.join(map(str, tracks))}"
+        candidates = tracks
+        if self.number is not None:
+            check_whole("audio_track", self.number, least=0)
+            candidates = tracks[self.number : self.number + 1]
+            if not candidates:
+                raise InputError(f"There is no audio_track {self.number}: {listed}.")
+        elif self.language is not None and len(tracks) > 1 and any(track.language for track in tracks):
+            candidates = [track for track in tracks if same_language(self.language, track.language)]
+            if not candidates:
+                wanted = printable(self.language, 40)
+                raise InputError(f"No sound track is in {wanted!r}: {listed}. Choose one by audio_track.")
+        track = min(candidates, key=lambda track: (track.is_aside, not track.is_default, track.number))
+        if track.codec == "unknown":
+            raise VideoError(
+                f"The sound track {track} of {self.path} has a codec that this build of FFmpeg cannot decode."
+            )
+        return track
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Yield the whole sound in chunks; see `cut_at_pauses` and `blocks`."""
+        return cut_at_pauses(self.blocks())
+
+    def blocks(self) -> Iterator[Block]:
+        """Decode the track from its start to its end.
+
+        The blocks do not overlap. Where packets are missing or cannot be decoded, there is silence,
+        so that what follows keeps its time.
+
+        Raises:
+            VideoError: The file has no sound, or one that cannot be decoded.
+            InputError: There is no such track.
+
+        Warns:
+            DamagedVideo: Some of the sound cannot be decoded.
+        """
+        with self._opened() as container:
+            track = self._chosen(container)
+            stream = container.streams.audio[track.number]
+            timer = SoundTimer(self.joints, self.start_s + self.lead_s + self.duration_s + 1)
+            writer = _BlockWriter(self.start_s)
+            damage: list[str] = []
+            for frame, byte in _frames(container, stream, damage):
+                at_s = float(frame.pts * frame.time_base) if frame.pts is not None and frame.time_base else None
+                start_s = timer.place(at_s, frame.samples / frame.sample_rate, byte)
+                if start_s is not None:
+                    yield from writer.write(frame, start_s)
+            yield from writer.flush()
+            if damage and not writer.count:
+                raise VideoError(f"The sound track {track} of {self.path} cannot be decoded ({damage[0]}).")
+            if damage:
+                warnings.warn(
+                    f"{len(damage)} packets of the sound of {self.path} cannot be decoded ({damage[0]}): "
+                    f"there is silence in their place.",
+                    DamagedVideo,
+                    stacklevel=3,
+                )
+
+    def _opened(self) -> InputContainer:
+        from atlaskit.video.readers.container import open_container  # here, so that `import atlaskit` stays light
+
+        container, _ = open_container(self.path, is_known=True)
+        if not container.streams.audio:  # in a live recording, it may begin late
+            container.close()
+            container, _ = open_container(self.path, is_long_probe=True, is_known=True)
+        return container
+
+
+def _frames(
+    container: InputContainer, stream: AudioStream, damage: list[str]
+) -> Iterator[tuple[AudioFrame, int | None]]:
+    """Decode a stream packet by packet, and yield each frame with the byte of its packet.
+
+    A packet that cannot be decoded costs no other; why is added to `damage`.
+    """
+    from atlaskit.video.readers.container import DECODE_ERRORS, discard_others, is_transient
+
+    discard_others(container, stream)
+    try:
+        for packet in container.demux(stream):
+            try:
+                for frame in packet.decode():
+                    if frame.samples and frame.sample_rate:
+                        yield frame, packet.pos
+            except DECODE_ERRORS as error:
+                damage.append(reason(error))
+    except DECODE_ERRORS as error:
+        if is_transient(error):
+            name = container.name.removeprefix("file:")
+            raise VideoError(f"The sound of {name} cannot be read ({reason(error)}): try again.") from error
+        damage.append(reason(error))
+
+
+class _BlockWriter:
+    """Resamples frames and makes blocks of them, with silence in short gaps.
+
+    Attributes:
+        count: Number of samples so far.
+    """
+
+    def __init__(self, start_s: float) -> None:
+        self._start_s = start_s
+        self._next: int | None = None
+        self._setup: tuple[str, str, int] | None = None
+        self._heard_s = 0.0
+        self.count = 0
+
+    def write(self, frame: AudioFrame, start_s: float) -> Iterator[Block]:
+        """Yield the blocks that a frame starting at `start_s` of the container's time completes."""
+        import av
+
+        setup = frame.format.name, frame.layout.name, frame.sample_rate
+        if self._next is None or setup != self._setup or abs(start_s - self._heard_s) > 1e-6:
+            yield from self.flush()
+            yield from self._move_to(round((start_s - self._start_s) * RATE))
+            self._setup = setup
+            self._resampler = av.AudioResampler("s16", "mono", RATE)
+        self._heard_s = start_s + frame.samples / frame.sample_rate
+        frame.pts = None
+        yield from self._blocks(frame)
+
+    def flush(self) -> Iterator[Block]:
+        """Yield what the resampler still holds."""
+        if self._setup is not None:
+            self._setup = None
+            yield from self._blocks(None)
+
+    def _move_to(self, first: int) -> Iterator[Block]:
+        """Continue at a sample: fill a short gap with silence, and leave a long one."""
+        first = max(first, 0, self._next or 0)
+        if self._next is not None and 0 < first - self._next <= LONGEST_FILL_S * RATE:
+            yield self._block(np.zeros(first - self._next, np.int16))
+        self._next = first
+
+    def _blocks(self, frame: AudioFrame | None) -> Iterator[Block]:
+        for part in self._resampler.resample(frame):
+            if part.samples:
+                yield self._block(np.asarray(part.to_ndarray(), np.int16).reshape(-1))
+
+    def _block(self, samples: Samples) -> Block:
+        block = Block(self._next or 0, samples)
+        self._next = block.first + len(samples)
+        self.count += len(samples)
+        return block

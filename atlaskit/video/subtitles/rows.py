@@ -1,0 +1,298 @@
+"""Parses the formats of subtitles that are rows of text.
+
+* SRT and WebVTT: `parse_srt`. pysubs2 is not used: it takes karaoke text for a line of times, ends
+  a text at a WebVTT identifier or note that belongs to the next one, and reads a negative time as a
+  positive one.
+* ASS and SSA: `parse_ass`. Their own `Format:` row tells the order of the fields.
+* SBV (YouTube), LRC (lyrics), TSV (Whisper), MicroDVD and SubViewer `.sub`, SAMI.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from bisect import bisect_right
+from itertools import groupby, pairwise
+from typing import NamedTuple
+
+from atlaskit.errors import SubtitleError
+from atlaskit.video.subtitles.text import CLOCK, clock_seconds, parse_clock, plain_ass_text, plain_text
+from atlaskit.video.subtitles.track import SourceLine
+
+_ARROW = r"\s*(?:-{1,3}|[–—=])\s?>\s*"
+_TIMING = re.compile(rf"\s*{CLOCK}{_ARROW}{CLOCK}", re.ASCII)
+_LIKE_TIMING = re.compile(r"\s*-?\d{1,6}\s?[:;.,h]?[\w\s:;.,]{0,30}?(?:-{1,3}|[–—=])\s?>[\w\s:;.,-]{0,80}", re.ASCII)
+"""A row that may be times that cannot be read."""
+_WIDE = str.maketrans("：，．", ":,.")
+_BLOCK = re.compile(r"(?:NOTE|WEBVTT)(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.ASCII)
+"""The first row of a block of a WebVTT file that is no text."""
+WRAP_S = (1 << 33) / 90_000
+"""Seconds after which the clock of a transport stream starts anew."""
+_FEWEST_DIGITS, _MOST_LETTERS = 4, 3
+"""How a row of damaged times differs from a sentence with an arrow."""
+
+
+def parse_srt(text: str) -> list[SourceLine]:
+    """Return the lines of an SRT or WebVTT text.
+
+    The header decides which of the two it is, since many files have the other's suffix. A text
+    whose times cannot be read gets NaN for its start.
+    """
+    is_vtt = text.startswith("WEBVTT")
+    rows = text.split("\n")
+    cues = _cues(rows)
+    ends = [cue.row for cue in cues[1:]] + [len(rows)]
+    lines = []
+    # strict=False: a text without any timing still has one entry in `ends`.
+    for cue, end in zip(cues, ends, strict=False):
+        body = rows[cue.row + 1 : end]
+        is_last = end == len(rows)
+        body = _vtt_body(body, is_last) if is_vtt else _srt_body(body, is_last)
+        lines.append(SourceLine(cue.start_s, cue.end_s, plain_text(" ".join([cue.words, *body]))))
+    return _of_segments(lines, cues, rows) if is_vtt else lines
+
+
+def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> list[SourceLine]:
+    """Return the lines of WebVTT segments in one file; each header may shift the times of its own.
+
+    A line that spans a joint is in both segments, and is shown once.
+    """
+    headers = [row for row, text in enumerate(rows) if text.startswith("WEBVTT")]
+    if len(headers) < 2:
+        return lines
+    placed: list[SourceLine] = []
+    for line, cue in zip(lines, cues, strict=True):
+        header = headers[bisect_right(headers, cue.row) - 1]
+        # The clock that the segments count on starts anew every 26.5 hours.
+        shift_s = math.remainder(_shift_s(rows[header : header + 4]) - _shift_s(rows[:4]), WRAP_S)
+        start_s, end_s = line.start_s + shift_s, None if line.end_s is None else line.end_s + shift_s
+        for number in range(len(placed) - 1, max(-1, len(placed) - 9), -1):
+            before = placed[number]
+            if before.text == line.text and (before.end_s or start_s) >= start_s and end_s is not None:
+                placed[number] = before._replace(end_s=max(before.end_s or end_s, end_s))
+                break
+        else:
+            placed.append(SourceLine(start_s, end_s, line.text))
+    return placed
+
+
+def _shift_s(header: list[str]) -> float:
+    """Return the seconds to add to the times of a WebVTT segment of HLS (RFC 8216, 3.5)."""
+    text = "\n".join(header)
+    ticks, local = re.search(r"MPEGTS:(\d{1,12})", text), re.search(r"LOCAL:([\d:.]+)", text)
+    return int(ticks[1]) / 90_000 - (parse_clock(local[1]) or 0.0) if ticks and local else 0.0
+
+
+class _Cue(NamedTuple):
+    """A row of times."""
+
+    row: int
+    start_s: float
+    end_s: float | None
+    words: str = ""
+    """What stands behind the times, unless it is settings."""
+
+
+def _cues(rows: list[str]) -> list[_Cue]:
+    cues = []
+    for index, row in enumerate(rows):
+        if ">" not in row:
+            continue
+        match = _TIMING.match(row.translate(_WIDE))
+        if match:
+            times = match.groups()
+            behind = row[match.end() :]
+            words = "" if all(":" in word for word in behind.split()) else behind
+            cues.append(_Cue(index, clock_seconds(*times[:5]), clock_seconds(*times[5:]), words))
+        elif _is_damaged_timing(row.translate(_WIDE)):
+            cues.append(_Cue(index, math.nan, None))
+    return cues
+
+
+def _is_damaged_timing(row: str) -> bool:
+    """Tell whether a row holds times that cannot be read. It ends one text and begins another."""
+    if not _LIKE_TIMING.fullmatch(row):
+        return False
+    digits, letters = sum(map(str.isdigit, row)), sum(map(str.isalpha, row))
+    return digits >= _FEWEST_DIGITS and letters <= _MOST_LETTERS and any(mark in row for mark in ":;")
+
+
+def _srt_body(body: list[str], is_last: bool) -> list[str]:
+    """Return the rows of a text, without the number of the next one.
+
+    There may be an empty row behind each row, or behind the number.
+    """
+    count = len(body)
+    while count and not body[count - 1].strip():
+        count -= 1
+    is_number = count and not is_last and body[count - 1].strip().isdigit()
+    is_beside = count == len(body) or (
+        count > 1 and not body[count - 2].strip() and any(map(str.strip, body[: count - 1]))
+    )
+    return body[: count - 1] if is_number and is_beside else body
+
+
+def _vtt_body(body: list[str], is_last: bool) -> list[str]:
+    """Return the rows of a text: all up to the next one's times but its identifier, and no notes.
+
+    An empty row ends a text. A row with a space does not: YouTube's captions begin with one. Rows
+    after an empty row belong to no text by the standard; they are kept, so that no word is lost.
+    """
+    blocks = [list(block) for is_empty, block in groupby(body, key=lambda row: row == "") if not is_empty]
+    # Rows right behind the times are text, whatever they say.
+    own, others = (blocks[:1], blocks[1:]) if body and body[0] != "" else ([], blocks)
+    if blocks and not is_last and body[-1] != "" and len(blocks[-1]) == 1:
+        identifier = blocks[-1][0].strip()
+        is_own = len(blocks) == 1 and len(body) == 1  # directly behind the times: it is the text
+        if not is_own and (len(blocks) > 1 or " " not in identifier):
+            (others or own).pop()
+    return [row for block in [*own, *(rest for rest in others if not _BLOCK.fullmatch(rest[0]))] for row in block]
+
+
+USUAL_FIELDS = ["layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text"]
+
+
+def parse_ass(text: str) -> list[SourceLine]:
+    """Return the dialogue of an ASS or SSA text, without its comments and drawings.
+
+    What is drawn in several layers at once is one line.
+
+    Each event is parsed by itself, so that a damaged event costs no other. An event whose times
+    cannot be read gets NaN for its start.
+    """
+    lines: list[SourceLine] = []
+    fields, is_events = USUAL_FIELDS, True
+    for row in text.split("\n"):
+        name, _, content = row.strip().partition(":")
+        if row.lstrip().startswith("["):
+            is_events = row.strip().lower() == "[events]"
+        elif name.lower() == "format" and is_events:
+            fields = [field.strip().lower() for field in content.split(",")]
+        elif name.lower() == "dialogue":
+            lines.append(_event(content, fields))
+    return list(dict.fromkeys(lines))
+
+
+def _event(content: str, fields: list[str]) -> SourceLine:
+    """Return the line of one event. The last field may hold commas."""
+    values = dict(zip(fields, content.split(",", len(fields) - 1), strict=False))
+    start_s, end_s = parse_clock(values.get("start", "")), parse_clock(values.get("end", ""))
+    text = plain_ass_text(values.get("text", ""))
+    return SourceLine(float("nan") if start_s is None else start_s, end_s, text)
+
+
+_SBV = re.compile(rf"\s*{CLOCK}\s*,\s*{CLOCK}\s*", re.ASCII)
+_LRC_TAG = re.compile(r"\[(?:(\d{1,3}):(?=\d{1,2}:\d{1,2}\.))?(\d{1,4}):(\d{1,2})(?:[.:,](\d{1,3}))?\]", re.ASCII)
+_LRC_ABOUT = re.compile(r"\[[a-z#]{1,20}:[^\]]*\]", re.IGNORECASE)
+_LRC_WORD = re.compile(r"<\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?>", re.ASCII)
+_LRC_OFFSET = re.compile(r"\[offset:\s*([+-]?\d{1,9})\s*\]", re.IGNORECASE | re.ASCII)
+_MICRODVD = re.compile(r"\{(\d{1,9})\}\{(\d{0,9})\}(.*)", re.ASCII)
+_MICRODVD_CODE = re.compile(r"\{[a-zA-Z]:[^{}]*\}")
+_SYNC = re.compile(r"<sync\s+start\s*=\s*[\"']?(-?\d{1,12})[\"']?[^<>]*>", re.IGNORECASE | re.ASCII)
+_SECONDS = re.compile(r"^\d{1,9}\.\d{1,9}\t\d{1,9}\.\d{1,9}\t", re.ASCII | re.MULTILINE)
+_SAMI_TAG = re.compile(r"<[^<>]*>")
+MICRODVD_FPS = 23.976
+"""Frames per second of a MicroDVD file that does not tell its own in its first line, if the
+video's are not known."""
+
+
+def parse_sbv(text: str) -> list[SourceLine]:
+    """Return the lines of an SBV text: `0:00:01.000,0:00:02.000`, then rows, then an empty row."""
+    lines: list[SourceLine] = []
+    for row in text.split("\n"):
+        if match := _SBV.fullmatch(row):
+            times = match.groups()
+            lines.append(SourceLine(clock_seconds(*times[:5]), clock_seconds(*times[5:]), ""))
+        elif lines:
+            lines[-1] = lines[-1]._replace(text=f"{lines[-1].text}\n{row}")
+    return [line._replace(text=plain_text(line.text.replace("[br]", " "))) for line in lines]
+
+
+def parse_lrc(text: str) -> list[SourceLine]:
+    """Return the lines of an LRC text: `[00:12.50]words`, with several times if repeated."""
+    offset = _LRC_OFFSET.search(text)
+    earlier_s = int(offset[1]) / 1000 if offset else 0.0
+    said: list[tuple[list[float], str]] = []
+    for row in text.split("\n"):
+        at, starts = len(row) - len(row.lstrip()), []
+        while tag := _LRC_TAG.match(row, at):
+            hours, minutes, seconds, decimals = tag.groups()
+            starts.append(clock_seconds("", hours, minutes, seconds, decimals) - earlier_s)
+            at = tag.end() + (row[tag.end() : tag.end() + 1] == " ")
+        words = plain_text(_LRC_WORD.sub("", row[at:]))
+        if starts:
+            said.append((starts, words))
+        elif words and said and not _LRC_ABOUT.fullmatch(row.strip()):  # a row without a time goes on
+            said[-1] = (said[-1][0], f"{said[-1][1]} {words}".strip())
+    # A time without words ends the line before it.
+    every = sorted({start_s for starts, _ in said for start_s in starts})
+    following = dict(pairwise(every))
+    return [SourceLine(start_s, following.get(start_s), words) for starts, words in said for start_s in starts if words]
+
+
+def parse_tsv(text: str) -> list[SourceLine]:
+    """Return the lines of Whisper's TSV: start and end in milliseconds, text, by tabs.
+
+    Times with decimals are seconds, as in the labels of Audacity.
+    """
+    lines = []
+    per_second = 1 if _SECONDS.search(text) else 1000
+    for row in text.split("\n"):
+        start, _, rest = row.partition("\t")
+        end, _, words = rest.partition("\t")
+        if not words or start.strip().lower() == "start":
+            continue
+        try:
+            start_s, end_s = float(start) / per_second, float(end) / per_second
+        except ValueError:
+            start_s, end_s = math.nan, math.nan
+        lines.append(SourceLine(start_s if math.isfinite(start_s) else math.nan, end_s, plain_text(words)))
+    return lines
+
+
+def parse_sub(text: str, fps: float | None = None) -> list[SourceLine]:
+    """Return the lines of a MicroDVD or SubViewer text.
+
+    Args:
+        text: The text.
+        fps: Frames per second of the video, for a MicroDVD text that does not tell its own.
+
+    Raises:
+        SubtitleError: The text is neither, such as the binary half of VobSub pictures.
+    """
+    if _MICRODVD.match(text.lstrip()):
+        return _microdvd(text, fps or MICRODVD_FPS)
+    lines = parse_sbv(text)
+    if not lines:
+        raise SubtitleError("the text is neither MicroDVD nor SubViewer; pictures (VobSub) cannot be read.")
+    return lines
+
+
+def _microdvd(text: str, fps: float) -> list[SourceLine]:
+    lines = []
+    for number, row in enumerate(text.split("\n")):
+        match = _MICRODVD.match(row.strip())
+        if match is None:
+            continue
+        start, end, words = match.groups()
+        if number == 0 and re.fullmatch(r"\d{1,3}(?:[.,]\d{1,6})?", words.strip(), re.ASCII):
+            fps = float(words.replace(",", ".")) or fps
+            continue
+        words = plain_text(_MICRODVD_CODE.sub("", words).replace("|", " "))
+        lines.append(SourceLine(int(start) / fps, int(end) / fps if end else None, words))
+    return lines
+
+
+def parse_sami(text: str) -> list[SourceLine]:
+    """Return the lines of a SAMI text. Each lasts until the next `<SYNC>`."""
+    syncs = list(_SYNC.finditer(text))
+    ends = [sync.start() for sync in syncs[1:]] + [len(text)]
+    # Several languages may be said at one time.
+    every = sorted({int(sync[1]) for sync in syncs})
+    following = dict(pairwise(every))
+    lines = []
+    for sync, end in zip(syncs, ends, strict=False):  # without one, there is still an end
+        words = plain_text(_SAMI_TAG.sub(" ", re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end])))
+        until_ms = following.get(int(sync[1]))
+        lines.append(SourceLine(int(sync[1]) / 1000, None if until_ms is None else until_ms / 1000, words))
+    return lines
