@@ -93,7 +93,10 @@ def test_the_page_explores_a_video(
     page.keyboard.press("Escape")
 
     page.reload()
+    expect(caption).to_contain_text("at full resolution", timeout=WAIT_MS)  # the address tells where one was
+    page.go_back()
     page.get_by_role("gridcell").first.wait_for()
+    expect(caption).to_contain_text("0:22.5–")
     assert faults == []
     page.set_viewport_size({"width": 400, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400

@@ -122,6 +122,7 @@ def _application(make: Make, name: str, title: str, token: str, root: str) -> Ap
         "token": token,
         "root": root,
         "make": make,
+        "left": [],
         "files": files,
         "websocket_max_message_size": limits.MESSAGE,
     }
@@ -177,6 +178,7 @@ class _Socket(_Guarded, WebSocketHandler):
     def __init__(self, application: Application, request: HTTPServerRequest, **more: Any) -> None:
         super().__init__(application, request, **more)
         self._receive: bridge.Receive = lambda _message: None
+        self._widget: bridge.PageOwner | None = None
         self._loop = asyncio.get_running_loop()
 
     def prepare(self) -> Awaitable[None] | None:
@@ -186,7 +188,16 @@ class _Socket(_Guarded, WebSocketHandler):
         return super().prepare()
 
     def open(self, *_: str, **__: str) -> None:
-        self._receive = self.settings["make"]().attach(self._send)
+        left: list[bridge.PageOwner] = self.settings["left"]
+        asking = next((each for each in left if each.is_asking), None)  # of a page that was loaded again
+        left[:] = [each for each in left if each.is_asking and each is not asking]
+        self._widget = asking or self.settings["make"]()
+        self._receive = self._widget.attach(self._send)
+
+    def on_close(self) -> None:
+        if self._widget is not None and self._widget.is_asking:
+            self._widget.leave()
+            self.settings["left"].append(self._widget)
 
     def on_message(self, message: str | bytes) -> None:
         try:
