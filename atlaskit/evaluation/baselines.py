@@ -21,6 +21,7 @@ from atlaskit.agents.search import ask
 from atlaskit.methods.baselines import blind, captions, composite, subtitles_only, uniform
 from atlaskit.methods.dvd import dvd
 from atlaskit.methods.mapreduce import mapreduce, mapreduce_clips
+from atlaskit.methods.native import native
 from atlaskit.methods.retrieval import retrieval
 from atlaskit.methods.videoagent import videoagent
 from atlaskit.methods.videoarm import videoarm
@@ -36,6 +37,7 @@ __all__ = [
     "dvd",
     "mapreduce",
     "mapreduce_clips",
+    "native",
     "retrieval",
     "settings_of",
     "subtitles_only",
@@ -49,6 +51,7 @@ __all__ = [
 METHODS: dict[str, Callable[..., Result]] = {
     "video-rlm": ask,
     "uniform": uniform,
+    "native": native,
     "composite": composite,
     "captions": captions,
     "subtitles": subtitles_only,

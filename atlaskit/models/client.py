@@ -47,10 +47,6 @@ from atlaskit.models.protocol import (
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
 """What replies depend on beside the model, by default."""
-HITS_AFTER, FEW_HITS = 50, 0.3
-"""After how many calls the share of prompt tokens from the server's cache is judged, and what is
-little: a run with Qwen3-VL finds 55 %, one with Qwen3.5 14 % (tiny models, vLLM 0.32)."""
-
 FEWEST_IMAGE_TOKENS, MOST_CHARACTERS_A_TOKEN = 8, 12
 """The fewest tokens of an image, and the most characters of a token, in any model: a prompt that
 was counted with fewer cannot hold all that was sent."""
@@ -151,7 +147,7 @@ class VLM:
         self.max_tokens = max_tokens
         self.answered: str | None = None
         declared = self._line.dialect
-        self._comparing, self._counted, self._misfits = threading.Lock(), Usage(), 0
+        self._comparing, self._misfits = threading.Lock(), 0
         self._has_told_images, self._told = False, set[str]()
         self.parameters: Mapping[str, Any] = {
             "temperature": temperature,
@@ -212,7 +208,6 @@ class VLM:
                 problem = complaint
             else:
                 self._check_images(request, completion)
-                self._count_hits(state.usage)
                 return Reply(
                     found.answer,
                     found.text,
@@ -325,18 +320,6 @@ class VLM:
             self._line.warn(
                 f"counted {counted.prompt_tokens:,} prompt tokens for {images} images and their text: it may have "
                 "dropped the images, so check that it serves a vision-language model"
-            )
-
-    def _count_hits(self, usage: Usage) -> None:
-        """Warn once if a server whose model finds prefixes in large blocks alone found few."""
-        with self._comparing:
-            before, self._counted = self._counted, self._counted + usage
-            now = self._counted
-        share = now.cached_tokens / max(1, now.prompt_tokens)
-        if self._family.linear_attention and before.calls < HITS_AFTER <= now.calls and share < FEW_HITS:
-            self._line.warn(
-                f"took {share:.0%} of {now.prompt_tokens:,} prompt tokens from its prefix cache: with linear attention "
-                "it finds long prefixes alone. Larger cells help, and Qwen3-VL finds about half of them"
             )
 
     def _ignores_schema(self, request: Request, completion: Completion) -> bool:

@@ -29,7 +29,7 @@ from pydantic import TypeAdapter
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.names import NO_THINKING, Family, entries
-from atlaskit.models.protocol import Image, Message, Request, json_schema
+from atlaskit.models.protocol import Clip, Image, Message, Request, json_schema
 from atlaskit.models.refusals import GROUPED, HELD, plain
 
 THOUGHT_TOKENS = 16_384
@@ -312,7 +312,8 @@ def build_payload(
     """
     if IMAGE_NAMES in dialect.omits:
         dialect = replace(dialect, image_names=False)
-    keys = {image.key for image in request.images}
+    clips = [image for image in request.images if isinstance(image, Clip)]
+    keys = {image.key for image in request.images if not isinstance(image, Clip)}
     named = {key for key in keys if key in known} if dialect.image_names else set()
     optional = {**parameters, **_schema_fields(request, dialect, is_forced)}
     sent = {name: value for name, value in optional.items() if name not in dialect.omits}
@@ -321,6 +322,9 @@ def build_payload(
     limit = min(max_tokens or request.max_tokens, dialect.most_tokens or math.inf)
     body: dict[str, Any] = {"model": model, dialect.length: limit, **sent}
     body |= {"stream": True, "stream_options": {"include_usage": True}} if dialect.stream else {}
+    if clips and dialect.counters:  # vLLM, which alone has counters
+        body["media_io_kwargs"] = {"video": _video_facts(clips[0])}
+        body["mm_processor_kwargs"] = {"size": {"shortest_edge": 1024, "longest_edge": max(4096, clips[0].pixels)}}
     body["messages"] = [_message(message, dialect, named) for message in messages]
     headers = {"Content-Type": "application/json"}
     if dialect.ranks > 1 or dialect.counters:
@@ -428,11 +432,35 @@ def _without(keywords: Collection[str], schema: Any, above: float = -math.inf) -
 def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
     if all(isinstance(part, str) for part in message.parts):
         return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
-    content = [
-        {"type": "text", "text": part} if isinstance(part, str) else _image(part, dialect, named)
-        for part in message.parts
-    ]
+    content = [each for part in message.parts for each in _content(part, dialect, named)]
     return {"role": message.speaker, "content": content}
+
+
+def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> list[dict[str, Any]]:
+    """Return a part of a message as the endpoint gets it; a clip perhaps as frames with times."""
+    if isinstance(part, str):
+        return [{"type": "text", "text": part}]
+    if not isinstance(part, Clip):
+        return [_image(part, dialect, named)]
+    frames = [base64.b64encode(frame).decode() for frame in part.jpegs()]
+    if dialect.counters:
+        return [{"type": "video_url", "video_url": {"url": f"data:video/jpeg;base64,{','.join(frames)}"}}]
+    shown = list[dict[str, Any]]()
+    for time_s, frame in zip(part.times_s, frames, strict=True):
+        shown.append({"type": "text", "text": f"{time_s:.1f} s:"})
+        shown.append({"type": "image_url", "image_url": {"url": f"data:image/jpeg;base64,{frame}"}})
+    return shown
+
+
+def _video_facts(clip: Clip) -> dict[str, Any]:
+    """Return the times of a clip's frames as vLLM takes them: as frames of a millisecond each."""
+    return {
+        "fps": 1000.0,
+        "frames_indices": [round(1000 * time_s) for time_s in clip.times_s],
+        "total_num_frames": max(len(clip.times_s), round(1000 * clip.duration_s)),
+        "duration": clip.duration_s,
+        "do_sample_frames": False,
+    }
 
 
 def _image(image: Image, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:

@@ -212,7 +212,6 @@ CHOICE_FIELDS = frozenset({"answer", "choice"})
 Schema = Mapping[str, Any]
 
 _INTEGER = re.compile(r"[+-]?\d{1,15}(?:\.0*)?")
-_NUMBER = re.compile(r"[+-]?(?:\d{1,15}(?:\.\d{0,30})?|\.\d{1,30})(?:[eE][+-]?\d{1,3})?")
 _LETTER = re.compile(r"(?:option |choice |answer )?[(\[]?([a-z])[)\]]?[.:]?", re.IGNORECASE)
 _LABELLED = re.compile(r"((?:option |choice |answer )?[(\[]?(?:[a-z]|\d{1,3})[)\].:]{1,2})\s*(.+)", re.IGNORECASE)
 """A choice's letter or number, and its text."""
@@ -248,12 +247,6 @@ class _Fitting:
                 return self._fit_object(_parsed(value, dict), schema)
             case "array":
                 return self._fit_list(value, schema, name)
-            case "integer":
-                return _integer(value)
-            case "number":
-                return _number(value)
-            case "boolean":
-                return {"true": True, "false": False}.get(value.strip().lower(), value) if _is_text(value) else value
         return value
 
     def _resolved(self, schema: Schema) -> Schema:
@@ -341,10 +334,3 @@ def _integer(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     return int(value.strip().partition(".")[0]) if _is_text(value) and _INTEGER.fullmatch(value.strip()) else value
-
-
-def _number(value: Any) -> Any:
-    if not _is_text(value) or not _NUMBER.fullmatch(value.strip()):
-        return value
-    number = float(value)
-    return number if math.isfinite(number) else value

@@ -28,6 +28,7 @@ from typing import Any, Literal
 from atlaskit import limits
 from atlaskit.errors import InputError, ModelWarning, printable
 from atlaskit.guests import MODELS, load, registered
+from atlaskit.models.http import object_of
 from atlaskit.models.protocol import Model, ModelError, Request, Usage
 
 NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
@@ -243,9 +244,10 @@ def _is_open(first: str, second: str) -> bool:
 
 MOST_NAMED = 8
 """Most models that a message names."""
-CHATS = frozenset(
-    {"llm", "vlm", "chat", "generate", "completion", "vision", "text-generation", "image-text-to-text", "any-to-any"}
-)
+CHATS = frozenset({
+    "llm", "vlm", "chat", "completion_chat", "text", "generate", "completion", "vision", "text-generation",
+    "image-text-to-text", "any-to-any",
+})  # fmt: skip
 """What a list calls a model that chats: words of LM Studio, Together, vLLM and Ollama, and tasks of
 the Hugging Face hub."""
 OTHER_KINDS = re.compile(
@@ -321,16 +323,10 @@ def entries(listing: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 def _says_it_chats(entry: Mapping[str, Any]) -> bool | None:
     """Return whether the list says that a model can chat; None if it says neither."""
-    architecture, capabilities = entry.get("architecture"), entry.get("capabilities")
-    if isinstance(architecture, Mapping):  # OpenRouter
-        modalities = [architecture.get(f"{side}_modalities") for side in ("input", "output")]
-        if all(isinstance(each, list) for each in modalities):
-            return all("text" in each for each in modalities if isinstance(each, list))
-    if isinstance(capabilities, Mapping) and isinstance(capabilities.get("completion_chat"), bool):  # Mistral
-        return bool(capabilities["completion_chat"])
+    made = object_of(entry.get("architecture")).get("output_modalities")  # OpenRouter
     words = list[str]()
-    for kind in (entry.get(key) for key in ("type", "task", "pipeline_tag", "model_type", "capabilities")):
-        found = [word for word, value in kind.items() if value] if isinstance(kind, Mapping) else kind  # TEI
+    for kind in (made, *map(entry.get, ("type", "task", "pipeline_tag", "model_type", "capabilities"))):
+        found = [word for word, value in kind.items() if value] if isinstance(kind, Mapping) else kind  # Mistral, TEI
         words += [word.lower() for word in (found if isinstance(found, list) else [found]) if isinstance(word, str)]
     if CHATS.intersection(words):  # it may be able to hear and to speak as well
         return True
@@ -339,11 +335,12 @@ def _says_it_chats(entry: Mapping[str, Any]) -> bool | None:
 
 def _says_it_is_blind(entry: Mapping[str, Any]) -> bool:
     """Return whether the list says that a model takes no images."""
-    architecture, capabilities = entry.get("architecture"), entry.get("capabilities")
-    if isinstance(architecture, Mapping) and isinstance(architecture.get("input_modalities"), list):
-        return "image" not in architecture["input_modalities"]
-    if isinstance(capabilities, Mapping) and isinstance(capabilities.get("vision"), bool):
-        return not capabilities["vision"]
+    taken = object_of(entry.get("architecture")).get("input_modalities")
+    if isinstance(taken, list):
+        return "image" not in taken
+    sees = object_of(entry.get("capabilities")).get("vision")
+    if isinstance(sees, bool):
+        return not sees
     return bool(entry.get("type") == "llm")  # LM Studio, whose other type that chats is "vlm"
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
@@ -234,6 +234,29 @@ class Image(Protocol):
 
     def jpeg(self) -> bytes:
         """Return the image as a JPEG file."""
+
+
+@runtime_checkable
+class Clip(Image, Protocol):
+    """Frames of a video, in order of time. A server that knows videos gets them as one.
+
+    As an image it is its first frame; its key stands for all of them.
+    """
+
+    @property
+    def times_s(self) -> Sequence[float]:
+        """The second of the video that each frame shows."""
+
+    @property
+    def duration_s(self) -> float:
+        """Seconds that the video lasts."""
+
+    @property
+    def pixels(self) -> int:
+        """Pixels of all frames together, which the server's processor must not make fewer."""
+
+    def jpegs(self) -> Sequence[bytes]:
+        """Return the frames as JPEG files."""
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,9 @@ LONGEST_WORDS = 300
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses that may pass, beside the server's own errors (5xx)."""
 NESTED = ("error", "message", "detail", "msg", "errors", "error_message", "error_description", "status_msg")
-"""Fields that hold an error's words, in order of precedence."""
+"""Fields that hold an error's words."""
+PLACES = ("loc", "param")
+"""Fields that name the part of a request that is wrong, beside the words about it."""
 CODES = re.compile(r"code|.*_?(code|type)|status|reason|quota.*|err(no)?|title|kind", re.IGNORECASE)
 """Fields that hold an error's code or type."""
 CODE_HEADERS = re.compile(r"x-.*err.*(type|code)")
@@ -136,6 +138,9 @@ RULES = (
         IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
         (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
         "{cell}"),
+    Rule("no videos", HELD, r"""
+        trust request mm|MOST 0.{0,20}\bvideo|\bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
+        "start vLLM with --limit-mm-per-prompt '{{\"image\":16,\"video\":1}}' --trust-request-mm-kwargs", True),
     Rule("one image", HELD, r"""
         MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE|one image (per|at a time)
         (multiple|more than (1|one)) images""",
@@ -299,36 +304,22 @@ def one_line(words: str) -> str:
     return printable(" ".join(words.split()), LONGEST_WORDS).rstrip(". ")
 
 
-def words_of(body: Any, depth: int = 0) -> str:
+def words_of(body: Any) -> str:
     """Return the words of an error in a parsed body; "" if it has none.
 
     OpenRouter and LiteLLM put the provider's own error beside their general one: both are returned.
     """
-    if depth >= 6:
-        return body if isinstance(body, str) else ""
-    match body:
-        case str() if body.lstrip()[:1] in ("{", "["):  # the text may itself be the JSON of an error
-            try:
-                return words_of(json.loads(body), depth + 1) or body
-            except (ValueError, RecursionError):
-                return body
-        case str():
-            return body
-        case list():
-            return "; ".join(filter(None, (words_of(each, depth + 1) for each in body[:3])))
-        case dict():
-            named = (body.get(name) for name in NESTED)
-            others = (value for value in body.values() if isinstance(value, dict))
-            words = next(filter(None, (words_of(each, depth + 1) for each in (*named, *others))), "")
-            place = body.get("loc") or body.get("param")
-            if words and isinstance(place, list | str) and str(place) and depth:
-                where = ".".join(map(str, place)) if isinstance(place, list) else place
-                words = words if where in words else f"{where}: {words}"
-            metadata = body.get("metadata")
-            raw = metadata.get("raw") if isinstance(metadata, dict) else None
-            more = words_of(raw, depth + 1) if isinstance(raw, str | dict) else ""
-            return f"{words} ({more})" if words and more and more not in words else words or more
-    return ""
+    if isinstance(body, str) and body.lstrip()[:1] not in ("{", "["):
+        return body
+    fields = list(fields_of(body))
+    texts = [value for name, value in fields if name in NESTED and isinstance(value, str)]
+    words = [text for text in texts if text.lstrip()[:1] not in ("", "{", "[")]
+    first = words[0] if words else ""
+    more = [each for each in dict.fromkeys(words[1:4]) if each not in first]
+    place = next((value for name, value in fields if name in PLACES and value), "")
+    where = ".".join(map(str, place)) if isinstance(place, list) else str(place)
+    first = first if where in first else f"{where}: {first}"
+    return f"{first} ({'; '.join(more)})" if more else first
 
 
 def _title(text: str) -> str:

@@ -9,6 +9,7 @@ from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.methods.baselines import CaptionCall, FramesCall
+from atlaskit.methods.native import NativeCall
 from atlaskit.methods.records import ClipCall, StillCall
 from atlaskit.methods.run import EvidenceCall, TextCall
 from atlasworld.oracle.perception import Perception, Replies, decision_reply, describe
@@ -34,6 +35,18 @@ def frames_reply(perception: Perception, call: FramesCall) -> dict[str, Any]:
     found: dict[str, list[int]] = {}
     for view in call.views:
         found |= perception.recognised(call.question, view, range(view.grid.size), targets)
+    return decision_reply(perception, call.question, found, can_cite=False)
+
+
+def native_reply(perception: Perception, call: NativeCall) -> dict[str, Any]:
+    """Return the answer that the frames of a video give."""
+    shown = {event.id for time_s in call.clip.times_s if (event := perception.world.script.event_at(time_s))}
+    whole = (0.0, call.duration_s)
+    found: dict[str, list[int]] = {
+        event.id: []
+        for event in perception.targets(call.question)
+        if event.id in shown and not perception.chances.misses(call.question, "miss", event.id, *whole)
+    }
     return decision_reply(perception, call.question, found, can_cite=False)
 
 
@@ -101,6 +114,7 @@ def evidence_reply(perception: Perception, call: EvidenceCall) -> dict[str, Any]
 REPLIES: Replies = {
     GlanceCall: glance_reply,
     FramesCall: frames_reply,
+    NativeCall: native_reply,
     CaptionCall: caption_reply,
     TextCall: text_reply,
     ClipCall: clip_reply,

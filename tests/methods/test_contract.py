@@ -30,6 +30,7 @@ STEPS: dict[str, tuple[str, ...]] = {
     "dvd": ("clip", "dvd", "browse", "inspect"),
     "mapreduce": ("clip", "continues", "scene", "characters", "map", "reduce", "goal", "look", "overview"),
     "mapreduce-clips": ("clip", "characters", "map", "reduce", "goal", "look", "overview"),
+    "native": (),
     "retrieval": ("clip",),
     "subtitles": (),
     "uniform": (),
@@ -40,7 +41,17 @@ STEPS: dict[str, tuple[str, ...]] = {
 }
 """The steps before the decision that a method's calls have."""
 EACH_STEP = [(name, step) for name, each in STEPS.items() for step in each]
-FREE_WORDS = ("dvd", "mapreduce", "mapreduce-clips", "retrieval", "videoagent", "videoarm", "videotree", "worldmm")
+FREE_WORDS = (
+    "dvd",
+    "mapreduce",
+    "mapreduce-clips",
+    "native",
+    "retrieval",
+    "videoagent",
+    "videoarm",
+    "videotree",
+    "worldmm",
+)
 """The methods that need a model which writes free text."""
 WATCHING = sorted(set(METHODS) - {"blind", "subtitles"})
 """The methods that show the model frames."""
@@ -227,6 +238,7 @@ OWN: dict[str, list[tuple[dict[str, Any], str]]] = {
     "captions": [({"per_clip": 5}, "per_clip must be a square number")],
     "dvd": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],
     "mapreduce": [({"longest": 0}, f"longest {WHOLE}")],
+    "native": [({"frames": 0}, WHOLE), ({"tokens": 3}, "tokens must be at least"), ({"fps": 0.0}, "fps")],
     "uniform": [({"frames": 0}, WHOLE), *(({"per_image": each}, "per_image") for each in (3, 9, 1))],
     "videoagent": [({"frames": 0}, WHOLE), ({"segments": 0}, f"segments {WHOLE}")],
     "videoarm": [({"frames": 31}, "frames"), ({"frames": 257}, "frames")],

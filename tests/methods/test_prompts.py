@@ -15,7 +15,9 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
 from atlaskit.environment.tiles import Look
 from atlaskit.methods.baselines import CaptionCall, FramesCall
+from atlaskit.methods.native import Footage, NativeCall
 from atlaskit.methods.run import Call, DecisionCall, TextCall
+from atlaskit.models.names import family_of
 from atlaskit.models.protocol import json_schema
 from atlaskit.video.subtitles import Line
 
@@ -23,6 +25,7 @@ SAID, ROWS = {'"Hello “there”"', '"Bye"'}, {"A dog.", "A cat."}
 FIRST, SECOND, LOOKED_FOR = "3×3 cells", "4×4 cells", "What to look for: "
 MUST: dict[str, tuple[set[str], str]] = {
     "FramesCall": ({FIRST, "Decide.", *SAID}, "reasoning weighed answer"),
+    "NativeCall": ({"16.0 s", "Decide.", *SAID}, "reasoning weighed answer"),
     "CaptionCall": ({FIRST, "in order of time", "text on screen", *SAID}, "caption"),
     "TextCall": ({"16.0 s", "A dog.", "Decide."}, "reasoning weighed answer"),
     "ClipCall": ({FIRST, "text on screen", *SAID}, "caption subjects on_screen_text"),
@@ -68,6 +71,7 @@ def calls() -> dict[str, Any]:
     said = (Line(1.0, 2.5, "Hello “there”"), Line(3.0, 4.0, "Bye"))
     return {
         "FramesCall": FramesCall(question, 16.0, (view,), (said,)),
+        "NativeCall": NativeCall(question, 16.0, Footage(Flat(), (1.0, 3.0), Look(48), cache, family_of("")), said),
         "CaptionCall": CaptionCall(view, said),
         "TextCall": TextCall(question, 16.0, "A dog."),
         **dict(method_calls(cache)),

@@ -228,21 +228,3 @@ def test_a_model_that_took_anothers_place_does_not_serve_its_replies(loop: Loop,
         Cached(vlm, cache).complete(request("Two."))
         loop.faults = [answering(3, "gemma")]
         assert Cached(VLM(loop.url, "loop"), cache).complete(request("One.")).answer.cell == 3
-
-
-@pytest.mark.parametrize(("cached", "name"), [(100, "Qwen/Qwen3.5-4B"), (600, "Qwen/Qwen3.5-4B"), (100, "Qwen3-VL-4B")])
-def test_few_hits_of_a_model_with_linear_attention_are_told_once(
-    cached: int, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("atlaskit.models.client.HITS_AFTER", 3)
-    body = completion('{"thought":"","cell":3}')
-    body |= {"usage": {"prompt_tokens": 1000, "prompt_tokens_details": {"cached_tokens": cached}}, "model": name}
-    with loopback() as server, warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", ModelWarning)
-        server.faults = [sending(body)] * 7
-        vlm = VLM(server.url, name)
-        for _ in range(7):
-            vlm.complete(request())
-    words = [str(each.message) for each in told if "prefix cache" in str(each.message)]
-    assert len(words) == (cached == 100 and "3.5" in name)
-    assert all("took 10% of 3,000 prompt tokens" in each for each in words)

@@ -13,6 +13,7 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 """Small images, by method."""
 SMALL["uniform"]["frames"] = 64
+SMALL["native"]["frames"] = 64
 
 
 def ask_by(name: str, world: World, vlm: Any, cache: Cache, number: int = 0, **settings: Any) -> Result:

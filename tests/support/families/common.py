@@ -47,7 +47,7 @@ ROPE = ("mrope_section", "mrope_interleaved", "partial_rotary_factor")
 GREY = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
 
 
-def chat_template(start: str, end: str, image: str, thought: str = "", no_thought: str = "") -> str:
+def chat_template(start: str, end: str, image: str, thought: str = "", no_thought: str = "", *, video: str = "") -> str:
     """Return a chat template as the families have it, without tools.
 
     Args:
@@ -56,6 +56,7 @@ def chat_template(start: str, end: str, image: str, thought: str = "", no_though
         image: Stands for an image.
         thought: What begins the model's turn if it thinks.
         no_thought: What begins it if `enable_thinking` is false.
+        video: Stands for a video; "" for what stands for an image.
     """
     before, _, after = start.partition("ROLE")
     lines = [
@@ -63,6 +64,7 @@ def chat_template(start: str, end: str, image: str, thought: str = "", no_though
         f"{{{{- {before!r} + message['role'] + {after!r} }}}}",
         "{%- if message['content'] is string %}{{- message['content'] }}{%- else %}",
         "{%- for part in message['content'] %}{%- if part['type'] == 'text' %}{{- part['text'] }}",
+        f"{{%- elif part['type'] == 'video' %}}{{{{- {video or image!r} }}}}",
         f"{{%- else %}}{{{{- {image!r} }}}}{{%- endif %}}{{%- endfor %}}{{%- endif %}}{{{{- {end!r} }}}}",
         "{%- endfor %}",
         f"{{%- if add_generation_prompt %}}{{{{- {before!r} + 'assistant' + {after!r} }}}}",

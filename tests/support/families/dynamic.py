@@ -35,6 +35,7 @@ SPECIAL = (
     "<|video_pad|>",
 )  # fmt: skip
 IMAGE = "<|vision_start|><|image_pad|><|vision_end|>"
+VIDEO = "<|vision_start|><|video_pad|><|vision_end|>"
 IMAGES = "Qwen2VLImageProcessor"
 LIKELY = {'"': 4.0}
 THINKING = {**LIKELY, "</think>": 2.5}
@@ -43,7 +44,7 @@ THINKING = {**LIKELY, "</think>": 2.5}
 def qwen_tokenizer(folder: Path, thinks: bool = False) -> tuple[PreTrainedTokenizerFast, dict[str, int]]:
     """Write Qwen's tokenizer and return it with the ids that its configurations hold."""
     thought = ("<think>\n", "<think>\n\n</think>\n\n") if thinks else ()
-    template = chat_template("<|im_start|>ROLE\n", "<|im_end|>\n", IMAGE, *thought)
+    template = chat_template("<|im_start|>ROLE\n", "<|im_end|>\n", IMAGE, *thought, video=VIDEO)
     tokenizer = write_tokenizer(folder, SPECIAL, template, "<|im_end|>", ("<think>", "</think>") if thinks else ())
     names = {
         "image_token_id": "<|image_pad|>",

@@ -1,0 +1,99 @@
+"""Native video: which frames are sent, how large, and how an endpoint gets them."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from PIL import Image
+from support.faults import completion, fitting_answer, sending
+from support.loopback import Loop
+from support.model_doubles import Counting
+
+from atlaskit.caching.cache import Cache
+from atlaskit.environment.render import Frame
+from atlaskit.environment.tiles import Look
+from atlaskit.errors import ModelWarning
+from atlaskit.methods.native import native
+from atlaskit.models.client import VLM
+from atlasworld import Oracle, World
+
+
+def sent(loop: Loop, world: World, cache: Cache, dialect: str, **settings: Any) -> dict[str, Any]:
+    """Return the body of the request that a run sends."""
+    native(world.drawn, world.questions[0], vlm=VLM(loop.url, "qwen3-vl", dialect=dialect), cache=cache, **settings)
+    return loop.bodies[-1]
+
+
+def frames_in(url: str) -> list[Image.Image]:
+    """Return the frames of a video that is a data URL."""
+    kind, _, data = url.partition(";base64,")
+    assert kind == "data:video/jpeg"
+    return [Image.open(io.BytesIO(base64.b64decode(frame))) for frame in data.split(",")]
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+def test_vllm_gets_one_video_with_the_time_of_each_frame(loop: Loop, tiny: World, cache: Cache) -> None:
+    body = sent(loop, tiny, cache, "vllm", frames=8, size=64)
+    (video,) = [part for part in body["messages"][1]["content"] if part["type"] == "video_url"]
+    frames, facts = frames_in(video["video_url"]["url"]), body["media_io_kwargs"]["video"]
+    duration_s = tiny.drawn.duration_s
+    assert facts["frames_indices"] == [round(1000 * duration_s * (at + 0.5) / 8) for at in range(8)]
+    assert (facts["fps"], facts["duration"], facts["do_sample_frames"]) == (1000, duration_s, False)
+    assert body["mm_processor_kwargs"]["size"]["longest_edge"] == sum(math.prod(frame.size) for frame in frames)
+    assert len(frames) == 8 and {frame.size for frame in frames} == {(64, 32)}
+    for frame, index in zip(frames, facts["frames_indices"], strict=True):
+        exact = Frame(tiny.drawn, index / 1000, Look(64, "native"), cache).image
+        difference = np.abs(np.asarray(exact, "i2") - np.asarray(frame.convert("RGB"), "i2"))
+        assert difference.mean() < 3, "it is the frame of that time"
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+def test_other_endpoints_get_images_each_after_its_time(loop: Loop, tiny: World, cache: Cache) -> None:
+    body = sent(loop, tiny, cache, "hosted", frames=4, size=64)
+    content = body["messages"][1]["content"]
+    kinds = [part["type"] for part in content]
+    assert kinds[:8] == ["text", "image_url"] * 4 and "media_io_kwargs" not in body
+    assert content[0]["text"] == f"{tiny.drawn.duration_s / 8:.1f} s:"
+
+
+def test_frames_keep_to_the_rate_the_cap_and_the_budget(tiny: World) -> None:
+    def clip(**settings: Any) -> Any:
+        oracle = Counting(Oracle(tiny))
+        native(tiny.drawn, tiny.questions[0], vlm=oracle, cache=Cache(None), **settings)
+        (request,) = oracle.requests
+        return request.images[0]
+
+    duration_s = tiny.drawn.duration_s
+    assert len(clip(fps=0.5, size=32).times_s) == int(0.5 * duration_s)
+    assert len(clip(frames=7, size=32).times_s) == 7
+    large, small = clip(frames=16, size=320), clip(frames=16, size=320, tokens=100)
+    assert small.tokens <= 100 < large.tokens and large.size[0] == 320
+    assert large.key != small.key and large.key == clip(frames=16, size=320).key
+
+
+def test_a_server_that_makes_frames_smaller_is_told(loop: Loop, tiny: World, cache: Cache) -> None:
+    """The stand-in counts 40 tokens of images, whatever it gets."""
+    with pytest.warns(ModelWarning, match="counted 40 tokens for frames of 480: it made"):
+        sent(loop, tiny, cache, "vllm", frames=16, size=320)
+
+
+def test_a_replay_decodes_and_asks_nothing(loop: Loop, tiny: World, cache: Cache) -> None:
+    vlm = VLM(loop.url, "qwen3-vl", dialect="vllm")
+    given: dict[str, Any] = {"vlm": vlm, "cache": cache, "frames": 4, "size": 64}
+    first = native(tiny.drawn, tiny.questions[0], **given)
+    asked = len(loop.bodies)
+    again = native(tiny.drawn, tiny.questions[0], replay=True, **given)
+    assert len(loop.bodies) == asked and again.to_json() == first.to_json()
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+def test_an_endpoint_that_counts_nothing_is_charged_for_all_frames(loop: Loop, tiny: World, cache: Cache) -> None:
+    loop.answer = lambda body: sending({**completion(fitting_answer(body)), "usage": None})
+    vlm = VLM(loop.url, "qwen3-vl", dialect="vllm")
+    result = native(tiny.drawn, tiny.questions[0], vlm=vlm, cache=cache, frames=16, size=320)
+    assert result.calls[-1].estimated and result.calls[-1].image_tokens == 8 * 10 * 6
