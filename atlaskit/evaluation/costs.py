@@ -131,7 +131,7 @@ COUNTED = ("calls", "tokens")
 """What is counted for each question, and for each video: columns `tokens`, `video_tokens`."""
 SHARED = ("image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
 """What is counted so too, where the rows have it."""
-OF_THIS_RUN = ("model_seconds", "waiting_seconds", "frames_decoded")
+OF_THIS_RUN = ("model_seconds", "queue_seconds", "frames_decoded")
 """What this execution took; little where replies and frames came from the cache."""
 NEEDED = ["method", "video", "fingerprint", "seconds", *COUNTED, *(f"video_{name}" for name in COUNTED)]
 
@@ -154,7 +154,7 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
         video share equally. The same for `usd` where `evaluate` got prices. Then, of a question
         with its share of its video, tokens of images, of other text in prompts, from the prefix
         cache (of both), and of replies. Last, what this execution took a question: `model_seconds`
-        in which a server answered, `waiting_seconds` in which calls waited for their turn,
+        in which a server answered, `queue_seconds` in which calls waited for their turn,
         `frames_decoded`, and `seconds` in all; little where replies came from the cache.
 
     Raises:

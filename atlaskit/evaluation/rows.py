@@ -135,7 +135,7 @@ def case_row(
         "depth": max((step.depth for step in result.trace.of("step")), default=0),
         "k": result.settings.get("k"),
         "model_seconds": sum(call.wall_s - call.queue_s for call in result.calls),
-        "waiting_seconds": sum(call.queue_s for call in result.calls),
+        "queue_seconds": sum(call.queue_s for call in result.calls),
         "frames_decoded": result.spent.frames_decoded,
         "calls_paid": result.spent.calls,
         "stop": result.stop,

@@ -50,7 +50,7 @@ def test_both_tables_stand_beside_what_is_published(data: Path, capsys: pytest.C
             assert name.rpartition("-")[0][:7] in printed
             costs = pd.read_csv(f"out/{name}-costs.csv").set_index("system")
             assert costs.loc["video-rlm", "image_tokens"] + costs.loc["video-rlm", "text_tokens"] > 0
-            assert {"model_seconds", "waiting_seconds", "frames_decoded", "cached_tokens"} <= set(costs.columns)
+            assert {"model_seconds", "queue_seconds", "frames_decoded", "cached_tokens"} <= set(costs.columns)
             assert costs.loc["captions", "video_calls"] > 0 == costs.loc["uniform", "video_calls"]
         assert "frames; a request holds 1,024." in printed
         assert main([*line, "--total-calls", "1"]) == 1

@@ -103,7 +103,7 @@ def test_every_cost_of_a_question_is_a_column() -> None:
     shared = rows["video_image_tokens"].max() / len(rows)
     own = (rows["image_tokens"] - rows["video_image_tokens"]).mean()
     assert cost["image_tokens"] == pytest.approx(own + shared), "the video's part is shared by its questions"
-    assert cost["model_seconds"] >= 0.01 and cost["waiting_seconds"] == 0
+    assert cost["model_seconds"] >= 0.01 and cost["queue_seconds"] == 0
     again = ak.evaluate(world.cases(drawn=True), "captions", vlm=vlm, cache=ak.Cache(None), progress=False)
     compared = ak.statistics.comparison({"video-rlm": rows, "again": again})
     assert ak.plots.pareto(compared, "image_tokens") and ak.plots.pareto(compared, "model_seconds")
