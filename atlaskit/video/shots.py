@@ -42,9 +42,9 @@ THUMBNAIL = (24, 18)
 BLANK_LEVELS = 8
 """A thumbnail whose pixels differ by no more than this, of 255, is blank: a fade, a black frame.
 It differs from everything and shows nothing."""
-SAME_LEVELS = 2.0
+SAME_LEVELS = 1.0
 """Mean difference of two thumbnails, of 255, up to which they show the same, without a cut. Two
-slides of a lecture may differ by three, the frames of a camera that stands by one."""
+slides of a lecture differ by 1.5 and more, the grain of one by 0.15."""
 OTHER_LEVELS = 20.0
 """Mean difference from which two frames that were only looked at may have a cut between them."""
 FLASH_S = 0.3

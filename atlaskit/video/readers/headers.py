@@ -134,7 +134,8 @@ def _four(file: BinaryIO, at: int) -> bytes:
 
 
 HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
-TRACKS, TRACK_ENTRY, VIDEO, GROUP = 0x1654AE6B, 0xAE, 0xE0, 0xA0
+TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
+CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
 TRACK_TYPE, TRACK_CODEC, ADDITIONS, ADDED_TYPE, ADDED_DATA = 0x83, 0x86, 0x41E4, 0x41E7, 0x41ED
 READ_TYPES = {1, 2, 0x11, 0x21}
 """Types of tracks that FFmpeg numbers: pictures, sound, subtitles and metadata, but no buttons."""
@@ -164,6 +165,37 @@ def fault_of_elements(path: Path) -> str | None:
                 if child.kind == CLUSTER:
                     break
     return "has no index"
+
+
+def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
+    """Return when the last block of the track at `index` ends, in ticks, by the headers of blocks.
+
+    Args:
+        path: The file.
+        start: The byte of a cluster; blocks are looked at from there on.
+        index: The track.
+        frame_ticks: Length of a block that does not give its own.
+
+    Raises:
+        OSError, struct.error, ValueError: The file cannot be read, or is damaged.
+    """
+    base, ends, is_own = 0, list[int](), False
+    with path.open("rb") as file:
+        size, wanted = file.seek(0, 2), _value(file, _fields(file, index), TRACK_NUMBER)
+        while start < size:
+            (element,) = islice(_within(file, start, size), 1)
+            start = element.start if element.kind in (CLUSTER, GROUP) else element.end
+            file.seek(element.start)
+            if element.kind == CLUSTER_TIME:
+                base = _unsigned(file, element)
+            elif element.kind in (BLOCK, SIMPLE_BLOCK):
+                is_own = _number(file)[0] == wanted
+                ends += [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
+            elif element.kind == BLOCK_LENGTH and is_own:
+                ends[-1] += _unsigned(file, element) - frame_ticks
+            elif element.kind == SEGMENT or not element.is_whole:
+                raise struct.error("a file that is cut off")
+    return max(ends)
 
 
 def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
