@@ -41,7 +41,7 @@ SETTING = re.compile(
     r"(?:miss(?:es)?|mistakes?|rate of|chance(?: is)?|K =|cells? of|below|than|goal|\b\w*[A-Z]\w*)\s*$"
 )
 """Words right before a number that is set, published or a version, and not measured."""
-OTHER = re.compile(r"\s*(?:million|MB|GB|s\b|minutes|inches|at least|,? (?:resampled|a bootstrap)|points)")
+OTHER = re.compile(r"\s*(?:million|MB|GB|s\b|minutes|inches|at least|,? (?:resampled|clustered|a bootstrap)|points)")
 """What follows the size of a file or a figure, a duration, a bound, or the level of intervals."""
 
 

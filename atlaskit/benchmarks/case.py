@@ -25,7 +25,7 @@ class Case:
 
     question: Question
     video: str
-    """Name of the video. A bootstrap resamples videos, since questions about one are dependent."""
+    """Name of the video. Intervals are clustered by it, since questions about one are dependent."""
     opened: Callable[[], Video] = field(repr=False, compare=False)
     """Opens the video; picklable, because evaluations may run in other processes."""
     facts: Mapping[str, Any] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import random
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ from tqdm import tqdm
 from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.benchmarks.datasets.registry import dataset_in
 from atlaskit.environment.question import Question, Span, spans_of
-from atlaskit.errors import InputError
+from atlaskit.errors import InputError, printable
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 
@@ -54,10 +55,12 @@ def ten_hour(
     """Return the same questions, each about its video at a random place among other videos.
 
     As many whole videos as fit into `duration_s` are joined, in an order drawn from `seed` and the
-    question's id; they repeat if there are too few. A video that is longer than `duration_s` stays
-    alone. `positions_s` and the answer of a "when" question move with the video; LongVideoBench's
-    frame indices become positions. A question about "the video" (what comes first, how often) then
-    refers to the whole variant, as in the paper.
+    question's id; they repeat if there are too few. With the same `among`, a question's variant
+    does not depend on what else is asked. A video that is longer than `duration_s`, or beside which
+    no other fits, stays alone; a warning tells of the latter. `positions_s` and the answer of a
+    "when" question move with the video; LongVideoBench's frame indices become positions. A question
+    about "the video" (what comes first, how often) then refers to the whole variant, as in the
+    paper.
 
     `Case.video` still names the source, so that results of one question at several durations can be
     paired. The facts gain `duration_s`, `offset_s` (where the source starts) and `parts` (number of
@@ -83,7 +86,8 @@ def ten_hour(
         raise InputError("ten_hour needs at least one case; got none.")
     if not 0 < duration_s < math.inf:
         raise InputError(f"duration_s must be a positive number of seconds; got {duration_s!r:.40}.")
-    openers = {case.video: case.opened for case in [*own, *(among or ())]}
+    known = {case.video: case.opened for case in [*own, *(among or ())]}
+    openers = {name: known[name] for name in sorted(known)}  # an order that no subset of them changes
     videos = _open_all(openers, progress)
     lengths = {name: Fraction(video.duration_s) for name, video in videos.items()}
     moved = []
@@ -97,6 +101,13 @@ def ten_hour(
         facts = {**case.facts, "duration_s": total_s, "offset_s": offset_s, "parts": len(order)}
         question = _shift(_with_positions(case, videos[case.video]), offset_s)
         moved.append(Case(question, case.video, JoinedVideo(tuple(openers[name] for name in order)), facts))
+    short = {case.video for case in moved if case.facts["parts"] == 1 and case.facts["duration_s"] < duration_s}
+    if short:
+        warnings.warn(
+            f"{len(short)} videos stay alone, as no other one fits beside them: {printable(min(short), 60)} has "
+            f"{float(lengths[min(short)]) / 3600:.2g} h, not {duration_s / 3600:g}.",
+            stacklevel=2,
+        )
     dataset = cases.dataset if isinstance(cases, Benchmark) else ""
     return Benchmark(f"{len(own)} questions in {duration_s / 3600:g} h", tuple(moved), dataset=dataset)
 

@@ -22,6 +22,8 @@ from atlaskit.errors import CacheError, CacheWarning
 
 DATABASE = "cache.db"
 """Name of the database file in a folder of entries."""
+BESIDE = ("streams", "notes")
+"""Folders beside the entries that this version or an earlier one filled: private too."""
 VARIABLE = "ATLASKIT_CACHE"
 NAME = "cache"
 ROOT_MARKS = ("pyproject.toml", ".git")
@@ -133,7 +135,9 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
         raise CacheError(f"{folder} is not atlaskit's: name another directory with Cache(directory).")
     is_new = not folder.exists()
     folder.mkdir(mode=0o700, exist_ok=True)
-    _make_private(folder, directory)
+    for each in (folder, *(directory / name for name in BESIDE)):
+        if each.is_dir() and not each.is_symlink():
+            _make_private(each, directory)
     if network and is_new:
         warnings.warn(
             f"{directory} is on a network file system ({network}), where hosts cannot share a database: this host "

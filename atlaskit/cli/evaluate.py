@@ -32,7 +32,7 @@ from atlaskit.cli.model import (
     named_model,
     search_of,
 )
-from atlaskit.cli.outputs import TABLES, add_output, count, positive
+from atlaskit.cli.outputs import TABLES, add_output, count, part_of, positive
 from atlaskit.cli.tables import Like, command_of, of_card, rows_of
 from atlaskit.environment.question import ABSENT
 from atlaskit.errors import InputError, printable
@@ -129,7 +129,8 @@ def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
 def _add_run(parser: argparse.ArgumentParser) -> None:
     run = parser.add_argument_group("the run; nothing here moves a score")
     add_money_options(run)
-    run.add_argument("--shard", metavar="I/N", help="ask part I of N; `atlaskit merge` joins their tables")
+    told = "ask part I of N; `atlaskit merge` joins their tables"
+    run.add_argument("--shard", type=part_of, metavar="I/N", help=told)
     told = "keep the rows of FILE, and ask only the questions that failed"
     run.add_argument("--rerun", choices=("failures",), help=told)
     run.add_argument("--parallel", type=count, default=4, help="questions in flight at once (default 4)")
@@ -158,7 +159,7 @@ def _evaluate(options: argparse.Namespace) -> int:
     vlm: Model | MakesModel | ModelSpec = _oracle(options) if spec is None else spec
     cases, part = _cases(options), dict[str, Any]()
     if options.shard is not None:
-        cases, part = shard(cases, *_numbers(options.shard))
+        cases, part = shard(cases, *options.shard)
     if isinstance(vlm, ModelSpec):
         is_replay = settings.get("replay") is True
         opened = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
@@ -220,13 +221,6 @@ def _write(
     return 0
 
 
-def _numbers(text: str) -> tuple[int, int]:
-    number, _, of = text.partition("/")
-    if not (number.isdecimal() and of.isdecimal()):
-        raise InputError(f"--shard must be such as 3/8, the third part of eight; got {printable(text, 40)}.")
-    return int(number), int(of)
-
-
 def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the settings of each method: those that it has.
 
@@ -250,7 +244,7 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
         if len(found) > 1:
             print(f"\n{name}")
         for by in ("category", None):
-            print(statistics.accuracy(table, by).to_string(index=False, float_format="{:.3f}".format))
+            print(statistics.accuracy(table, by).to_string(index=False, na_rep="", float_format="{:.3f}".format))
         if cases.dataset in metrics.METRICS or any(case.question.answer == ABSENT for case in cases):
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
@@ -259,7 +253,7 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
-        print(statistics.comparison(found, to).T.to_string(header=False, float_format="{:,.4g}".format))
+        print(statistics.comparison(found, to).T.to_string(header=False, na_rep="", float_format="{:,.4g}".format))
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:
@@ -272,7 +266,7 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
     except InputError as error:
         return f"{cases.dataset}'s own metric is left out: {error}"
     title = f"{cases.dataset}'s own metric" if cases.dataset in metrics.METRICS else "Rejection"
-    return f"{title}:\n{official.to_string(index=False, float_format='{:.3f}'.format)}"
+    return f"{title}:\n{official.to_string(index=False, na_rep='', float_format='{:.3f}'.format)}"
 
 
 def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:
@@ -299,7 +293,7 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     loading = _loading(load, options)
     with ExitStack() as stack:
         bad = stack.enter_context(skip_bad()) if options.skip_bad else []
-        found = load(**loading)
+        found = whole = load(**loading)
     for sentence in bad:
         print(f"left out: {sentence}", file=sys.stderr)
     if options.where:
@@ -309,7 +303,8 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     if options.first is not None:
         found = found[: options.first]
     if options.hours is not None:
-        found = ten_hour(found, seed=options.seed, duration_s=HOUR_S * options.hours, progress=True)
+        length_s = HOUR_S * options.hours
+        found = ten_hour(found, among=whole, seed=options.seed, duration_s=length_s, progress=True)
     return found
 
 

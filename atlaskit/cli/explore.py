@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import webbrowser
 from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -93,10 +94,11 @@ def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, o
             raise
         raise InputError(missing("A page in a browser", "tornado>=6.4")) from error
     make()  # a wrong file or setting is told here, not in the page
-    try:
-        serve(make, page, title, options.port, partial(_announce, options.no_browser))
-    except KeyboardInterrupt:
-        print("The server has stopped.")
+    with ExitStack() as until_stopped:
+        try:
+            serve(make, page, title, options.port, partial(_announce, options.no_browser, until_stopped))
+        except KeyboardInterrupt:
+            print("The server has stopped.")
     return 0
 
 
@@ -132,7 +134,12 @@ def _explorer(video: Video, cache: Cache, options: argparse.Namespace, vlm: Mode
     return explorer
 
 
-def _announce(is_quiet: bool, address: str) -> None:
+def _announce(is_quiet: bool, until_stopped: ExitStack, address: str) -> None:
     print(f"The page is at {address}\nCtrl-C ends it.", flush=True)
-    if not is_quiet:  # in a thread: a browser in the terminal would keep the server from answering it
-        Thread(target=webbrowser.open, args=[address], daemon=True).start()
+    if is_quiet:
+        return
+    from atlaskit.viz.widgets.standalone import private_page
+
+    page = until_stopped.enter_context(private_page(address))  # other users can read a browser's arguments
+    # In a thread: a browser in the terminal would keep the server from answering it.
+    Thread(target=webbrowser.open, args=[page], daemon=True).start()

@@ -175,7 +175,18 @@ def goes_on(
     cases: Benchmark,
     total: Budget | None,
 ) -> bool:
-    """Ask some questions, print what all will take, and return whether the user wants that.
+    """Ask some questions, print what all will take, and return whether the user wants that."""
+    print_estimates(options, ask, cases, total)
+    return agrees(options)
+
+
+def print_estimates(
+    options: argparse.Namespace,
+    ask: Mapping[str, Callable[..., pd.DataFrame]],
+    cases: Benchmark,
+    total: Budget | None,
+) -> dict[str, pd.DataFrame]:
+    """Ask some questions, print what all will take; return their rows, by method.
 
     Args:
         options: Those of `add_money_options`, and `parallel`.
@@ -188,12 +199,18 @@ def goes_on(
         raise InputError(f"--estimate must be from 1 to {len(cases)}, the number of questions; got {options.estimate}.")
     places = sorted(random.Random(0).sample(range(len(cases)), options.estimate))
     sample, videos = replace(cases, cases=tuple(cases[place] for place in places)), {case.video for case in cases}
-    for name, asked in ask.items():
-        expected = estimate(asked(sample, total=total), len(cases), len(videos), parallel=options.parallel)
+    found = {name: asked(sample, total=total) for name, asked in ask.items()}
+    for name, rows in found.items():
+        expected = estimate(rows, len(cases), len(videos), parallel=options.parallel)
         print(f"{name}, from {len(sample)} of {len(cases)} questions; low and high bound 95 %:")
         print(expected.to_string(index=False, na_rep="", float_format="{:,.4g}".format))
         if "hours" not in set(expected["amount"]):
             print("hours: not known, since all replies came from the cache")
+    return found
+
+
+def agrees(options: argparse.Namespace) -> bool:
+    """Return whether the user goes on after an estimate: `--yes`, or the answer to one question."""
     if options.yes:
         return True
     if not sys.stdin.isatty():

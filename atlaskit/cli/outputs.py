@@ -37,6 +37,14 @@ def positive(text: str) -> float:
     return number
 
 
+def part_of(text: str) -> tuple[int, int]:
+    """Return a word of the command line such as 3/8, the third part of eight."""
+    number, _, of = text.partition("/")
+    if not (number.isdecimal() and of.isdecimal()):
+        raise argparse.ArgumentTypeError(f"must be such as 3/8, the third part of eight; got {printable(text, 40)}")
+    return int(number), int(of)
+
+
 def seconds_of(text: str) -> float:
     """Return the seconds of a time as a person types it; for `argparse`."""
     try:

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -51,6 +52,10 @@ OF_MODEL = ("dialect", "max_tokens", "thinking", "extra_body")
 """The options of a model's client among them."""
 LISTS = tuple(each.name for each in fields(Search) if isinstance(each.default, tuple))
 """The settings of a search that are several."""
+NO_SETTINGS = ("command ", "settings ", "run ", "columns of text")
+"""Parts of a card that `compare` leaves out: the run, and what was typed (the settings in full tell
+it)."""
+IN_FULL = "settings in full "
 MOST_CHARS = 60
 """Most characters of a setting's value that a comparison shows."""
 
@@ -123,26 +128,46 @@ def _compare(options: argparse.Namespace) -> int:
     for path, table in ((options.one, one), (options.other, other)):
         if table["method"].nunique() != 1:
             raise InputError(f"{path} holds several methods; `evaluate` has compared them. Pass tables of one each.")
-    apart = differences(one.attrs, other.attrs)
-    print(f"Settings that differ: {len(apart)}" if apart else "All settings are the same.")
-    for name, *values in apart:
-        first, second = (printable(str("not set" if value is None else value), MOST_CHARS) for value in values)
-        print(f"  {name}: {first} | {second}")
     shared = one.merge(other, on=["id", "video"])[["id", "video"]]
-    one, other = one.merge(shared), other.merge(shared)
     if shared.empty:
         raise InputError(f"{options.one} and {options.other} share no question.")
-    found = statistics.compare(one, other)
-    print(f"{len(shared)} questions of both: {one['score'].mean():.3f} and {other['score'].mean():.3f}")
-    print(f"Difference {found.difference:+.3f}, 95 % from {found.low:+.3f} to {found.high:+.3f}, p = {found.p:.2g}")
+    first, second = one.merge(shared), other.merge(shared)
+    found = statistics.compare(first, second)
+    means = f"{first['score'].mean():.3f} and {second['score'].mean():.3f}"
+    print(f"{len(shared)} questions of both, about {shared['video'].nunique()} videos: {means}.")
+    print(f"Difference {found.difference:+.3f}: {_certainty(found)}")
     print(f"Only the first is right on {found.only_first}, only the second on {found.only_second}.")
-    for path, table in ((options.one, one), (options.other, other)):
+    for path, table in ((options.one, first), (options.other, second)):
         if failed := (table["failure"] != "").sum():
             print(
                 f"{path}: {failed} questions had a failed call, and those without an answer count as wrong; "
                 "`evaluate --rerun failures` asks them again."
             )
+    _print_apart(one.attrs, other.attrs)
     return 0
+
+
+def _certainty(found: statistics.Comparison) -> str:
+    """Return in words how sure a difference is."""
+    if math.isnan(found.low):
+        return "no interval, since one video tells nothing of others."
+    verdict = "not to be told from none" if found.low <= 0 <= found.high else "more than chance"
+    return f"95 % from {found.low:+.3f} to {found.high:+.3f}, p = {found.p:.2g}: {verdict}."
+
+
+def _print_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """Print in which settings two tables differ from each other, then what only one has."""
+    apart = [
+        each for each in differences(one, other) if each[0].startswith(IN_FULL) or not each[0].startswith(NO_SETTINGS)
+    ]
+    both = [each for each in apart if None not in each[1:]]
+    print(f"Settings that differ: {len(both)}" if both else "All settings that both have are the same.")
+    for name, *values in both:
+        first, second = (printable(str(value), MOST_CHARS) for value in values)
+        print(f"  {printable(name, MOST_CHARS)}: {first} | {second}")
+    if len(apart) > len(both):
+        alone = [name.removeprefix(IN_FULL) for name, *values in apart if None in values]
+        print(f"Only one of them has: {', '.join(printable(name, MOST_CHARS) for name in alone)}.")
 
 
 Word = Annotated[str, Field(pattern=r"^[^\x00]*$", max_length=limits.ROW_TEXT)]

@@ -129,6 +129,10 @@ class Spending:
 
 COUNTED = ("calls", "tokens")
 """What is counted for each question, and for each video: columns `tokens`, `video_tokens`."""
+SHARED = ("image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
+"""What is counted so too, where the rows have it."""
+OF_THIS_RUN = ("model_seconds", "waiting_seconds", "frames_decoded")
+"""What this execution took; little where replies and frames came from the cache."""
 NEEDED = ["method", "video", "fingerprint", "seconds", *COUNTED, *(f"video_{name}" for name in COUNTED)]
 
 
@@ -147,8 +151,11 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
         `videos`, and for calls and tokens: `question_…`, the mean of what is paid for each
         question; `video_…`, the mean of what is paid once for a video; and `calls`, `tokens`, the
         mean of a question with its share of its video, which all questions of the table about the
-        video share equally. The same for `usd` where `evaluate` got prices. Last, the mean
-        `seconds` of the executions, which are few where replies came from the cache.
+        video share equally. The same for `usd` where `evaluate` got prices. Then, of a question
+        with its share of its video, tokens of images, of other text in prompts, from the prefix
+        cache (of both), and of replies. Last, what this execution took a question: `model_seconds`
+        in which a server answered, `waiting_seconds` in which calls waited for their turn,
+        `frames_decoded`, and `seconds` in all; little where replies came from the cache.
 
     Raises:
         InputError: If the table lacks a column.
@@ -174,6 +181,11 @@ def cost_of(rows: pd.DataFrame) -> dict[str, Any]:
         found[f"question_{name}"] = float(own.mean())
         found[f"video_{name}"] = float(of_videos.mean()) if len(videos) else 0.0
         found[name] = float((own.sum() + of_videos.sum()) / len(rows))
+    for name in SHARED:
+        if {name, f"video_{name}"} <= set(rows.columns):
+            own = rows[name] - rows[f"video_{name}"]
+            found[name] = float((own.sum() + videos[f"video_{name}"].sum()) / len(rows))
+    found |= {name: float(rows[name].mean()) for name in OF_THIS_RUN if name in rows}
     return {**found, "seconds": float(rows["seconds"].mean())}
 
 

@@ -91,7 +91,8 @@ def interval_of_ratio(
     if not sizes.sum():
         return Interval(math.nan, math.nan, math.nan)
     ratio, error = clustered(len(sums), lambda taken: (taken @ sums) / (taken @ sizes))
-    return Interval(ratio, *bounds(ratio, error, len(sums), are_shares=are_shares, level=level))
+    count = len(values)
+    return Interval(ratio, *bounds(ratio, error, len(sums), observations=count, are_shares=are_shares, level=level))
 
 
 def interval_of_group_means(
@@ -126,7 +127,7 @@ def interval_of_group_means(
         return mean
 
     mean, error = clustered(len(sizes), mean_of_means)
-    return Interval(mean, *bounds(mean, error, len(sizes), level=level))
+    return Interval(mean, *bounds(mean, error, len(sizes), observations=len(values), level=level))
 
 
 class Paired(NamedTuple):
@@ -200,12 +201,14 @@ def clustered(count: int, statistic: Callable[[NDArray[np.float64]], NDArray[np.
 
 
 def bounds(
-    mean: float, error: float, count: int, *, are_shares: bool = True, level: float = 0.95
+    mean: float, error: float, count: int, *, observations: int = 0, are_shares: bool = True, level: float = 0.95
 ) -> tuple[float, float]:
     """Return the bounds of an estimate from its standard error and the number of clusters.
 
     Those of a share are computed for its log-odds. Of a share of 0 or 1, in which nothing varies,
-    they are exact (Clopper and Pearson), with each cluster as one observation.
+    they are exact (Clopper and Pearson), with each cluster as one observation. Where all clusters
+    happen to have the same share, the error is 0 by chance; they are then exact for independent
+    observations.
     """
     from scipy import stats
 
@@ -216,6 +219,8 @@ def bounds(
         return mean - reach, mean + reach
     if mean <= 0 or mean >= 1:
         return exact_bounds(round(mean) * count, count, level)
+    if not error and observations:
+        return exact_bounds(round(mean * observations), observations, level)
     odds, spread = math.log(mean / (1 - mean)), reach / (mean * (1 - mean))
     return _share_of(odds - spread), _share_of(odds + spread)
 

@@ -44,6 +44,9 @@ COUNTS = (
     "tokens",
 )
 """Columns of a question's usage: of both roles together and, with the role as prefix, of each."""
+OF_VIDEO = ("calls", "tokens", "image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
+"""What is counted apart where it is paid once a video: columns `video_calls`, and so on. Tokens of
+text are those of the prompt that encode no image."""
 ASIDE = "aside"
 """What a row brings beside its columns: `Aside`."""
 REFUSED = frozenset({401, 403, 404})
@@ -131,6 +134,8 @@ def case_row(
         "coverage": result.explored,
         "depth": max((step.depth for step in result.trace.of("step")), default=0),
         "k": result.settings.get("k"),
+        "model_seconds": sum(call.wall_s - call.queue_s for call in result.calls),
+        "waiting_seconds": sum(call.queue_s for call in result.calls),
         "frames_decoded": result.spent.frames_decoded,
         "calls_paid": result.spent.calls,
         "stop": result.stop,
@@ -191,7 +196,7 @@ def _question_columns(case: Case, name: str) -> dict[str, Any]:
 
 
 def _counts(usage: Usage) -> dict[str, int]:
-    return {name: getattr(usage, name) for name in COUNTS}
+    return {name: getattr(usage, name) for name in COUNTS} | {"text_tokens": usage.prompt_tokens - usage.image_tokens}
 
 
 def _costs(total: Usage, per_video: Usage, fingerprint: str, prices: Prices | None) -> dict[str, Any]:
@@ -203,8 +208,7 @@ def _costs(total: Usage, per_video: Usage, fingerprint: str, prices: Prices | No
     usd = {} if prices is None else {"usd": prices.usd(total), "video_usd": prices.usd(per_video)}
     return {
         "fingerprint": fingerprint,
-        "video_calls": per_video.calls,
-        "video_tokens": per_video.tokens,
+        **{f"video_{name}": amount for name, amount in _counts(per_video).items() if name in OF_VIDEO},
         "question_tokens": total.tokens - per_video.tokens,
         **usd,
     }

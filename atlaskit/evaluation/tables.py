@@ -57,14 +57,32 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False))
-        card = json.dumps({**rows.attrs, TEXT: texts}, indent=1, ensure_ascii=False)
+        settings = with_servers(rows.attrs, target)
+        card = json.dumps({**settings, TEXT: texts}, indent=1, ensure_ascii=False)
         write_whole(target.with_name(f"{target.name}.json"), card + "\n")
-        write_whole(target.with_name(f"{target.name}.txt"), card_text(rows.attrs) + "\n")
+        write_whole(target.with_name(f"{target.name}.txt"), card_text(settings) + "\n")
         partial = so_far(target)
         for suffix in ("", ".json", ".txt"):
             partial.with_name(f"{partial.name}{suffix}").unlink(missing_ok=True)
     except OSError as error:
         raise InputError(f"{target} cannot be written: {reason(error)}.") from error
+
+
+def with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:
+    """Return a card that still says what answered, where the cache has answered all now.
+
+    That is on the card of the table that is replaced, if it is of the same models and questions.
+    """
+    run = card.get(OF_THE_RUN)
+    if not isinstance(run, Mapping) or run.get("servers"):
+        return dict(card)
+    try:
+        before = checked_card(read_json(read_whole(path.with_name(f"{path.name}.json"))))
+    except (OSError, ValueError):
+        return dict(card)
+    same = all(before.get(name) == card.get(name) for name in ("models", "asked", "parameters"))
+    servers = (before.get(OF_THE_RUN) or {}).get("servers") if same else None
+    return {**card, OF_THE_RUN: {**run, "servers": servers}} if servers else dict(card)
 
 
 def so_far(path: str | Path) -> Path:

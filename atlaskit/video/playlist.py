@@ -94,17 +94,21 @@ class Playlist(Video):
 
     def marks(self) -> Marks:
         """Return what the containers tell of cuts and keyframes; each part begins with a cut."""
-        of_part, cuts_s, keyframes_s = dict[int, Marks](), list[float](), list[float]()
+        of_part = dict[int, Marks]()
+        cuts_s: list[float] = []
+        keyframes_s: list[float] = []
+        changes: list[tuple[float, float]] = []
         for part, start in zip(self.parts, self._part_starts, strict=True):
             if id(part) not in of_part:
                 of_part[id(part)] = part.marks()
             marks, start_s = of_part[id(part)], float(start)
             cuts_s += [start_s, *(start_s + cut_s for cut_s in marks.cuts_s)]
+            changes += [(start_s + change_s, strength) for change_s, strength in marks.changes]
             inner_s = np.arange(0.0, part.duration_s, 1.0) if marks.keyframes_s is None else marks.keyframes_s
             keyframes_s += [start_s + float(time_s) for time_s in inner_s if time_s < part.duration_s]
         is_free = all(marks.keyframes_s is None for marks in of_part.values())
         is_telling = all(marks.is_telling for marks in of_part.values())
-        return Marks(cuts_s[1:], None if is_free else keyframes_s, is_telling)
+        return Marks(cuts_s[1:], None if is_free else keyframes_s, is_telling, changes)
 
     def _locate(self, time_s: float) -> tuple[int, float]:
         """Return the index of the part that has the frame at a time, and the second in that part.

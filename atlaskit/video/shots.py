@@ -1,19 +1,19 @@
 """Shots: where the picture changes, and the one frame that a person would want to see of a cell.
 
 First the container is read: keyframes off the regular beat, and packets much larger than those
-around them, are where the encoder saw a change (`marks_of`). Then a bounded number of frames is
-looked at as thumbnails. This drops changes that are none, finds those that the container does not
-tell, and ranks each place by how little of the film around it looks alike (`find_shots`). The rank
-of a place does not depend on any grid, so a cell shows the highest place in it, and dividing a cell
-loses none that it showed (`Shots.moment`). All of it is cached by the content of the video
-(`shots_of`).
+around them, are where the encoder saw a change; where the size of packets changes its level, there
+may be one (`marks_of`). Then a bounded number of frames is looked at as thumbnails. This drops
+changes that are none, finds those that the container does not tell, and ranks each place by how
+little of the film around it looks alike (`find_shots`). The rank of a place does not depend on any
+grid, so a cell shows the highest place in it, and dividing a cell loses none that it showed
+(`Shots.moment`). All of it is cached by the content of the video (`shots_of`).
 """
 
 from __future__ import annotations
 
 import json
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol
@@ -26,8 +26,15 @@ from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import FrameError
 from atlaskit.video.readers import Packets, Pixels
 
-MOST_LOOKS = 640
-"""The most frames of a video that are looked at: ten for each cell of a root grid with K = 8."""
+MOST_LOOKS = 1280
+"""The most frames of a video that are looked at: twenty for each cell of a root grid with K = 8."""
+DENSEST_S = 0.5
+"""Frames that are looked at for no reason are so far apart, however short a video is."""
+MOST_PLAYED = 128
+"""The most of these that are no keyframes, so that the film from the keyframe before is played:
+that costs twice as much as a root grid of midpoints."""
+CERTAIN = 4.0
+"""How strong a change is that is certain, beside the logarithms of `Marks.changes`."""
 LOOKS_AT_ONCE = 64
 """Frames that are decoded between two steps of the bar."""
 THUMBNAIL = (24, 18)
@@ -35,8 +42,9 @@ THUMBNAIL = (24, 18)
 BLANK_LEVELS = 8
 """A thumbnail whose pixels differ by no more than this, of 255, is blank: a fade, a black frame.
 It differs from everything and shows nothing."""
-SAME_LEVELS = 6.0
-"""Mean difference of two thumbnails, of 255, up to which they show the same, without a cut."""
+SAME_LEVELS = 2.0
+"""Mean difference of two thumbnails, of 255, up to which they show the same, without a cut. Two
+slides of a lecture may differ by three, the frames of a camera that stands by one."""
 OTHER_LEVELS = 20.0
 """Mean difference from which two frames that were only looked at may have a cut between them."""
 FLASH_S = 0.3
@@ -44,11 +52,11 @@ FLASH_S = 0.3
 FEWEST_MARKS = 3
 """A container tells where cuts are if so many keyframes lie off its beat."""
 LONG_GOP_SHARE = 1 / 96
-"""Where keyframes lie further apart than this share of a video, frames between them are looked at:
-playing all of it then costs no more than a few grids of midpoints."""
-AROUND_S = 300.0
-"""How far around a place the film is compared with it."""
-DOUBLINGS = 5
+"""Where keyframes lie further apart than this share of a video in half of it, all frames between
+them may be looked at: playing all of it costs no more than a few grids of midpoints then."""
+AROUND = 128
+"""How many frames before and after it a frame is compared with."""
+DOUBLINGS = 3
 """Over so many lengths of film, each twice the one before, it is averaged how unlike a place is."""
 SHORTEST_S = 4.0
 """The shortest of these lengths."""
@@ -90,6 +98,8 @@ class Marks(NamedTuple):
     """Times of all keyframes; None if every frame costs the same."""
     is_telling: bool
     """Whether its keyframes follow the picture, not only a beat."""
+    changes: list[tuple[float, float]] = []  # noqa: RUF012 - a tuple has no default of its own
+    """Where the size of its packets changes its level, and by how much."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +142,7 @@ def _are_shots(_: str, entry: bytes) -> bool:
     return parse_shots(entry) is not None
 
 
-SHOTS = Kind("shots", 1, _are_shots)
+SHOTS = Kind("shots", 2, _are_shots)
 """The cuts of a video, and the places in it that are unlike the rest. Left out: nothing."""
 
 
@@ -172,36 +182,75 @@ def shots_of(video: Film, cache: Cache) -> Shots:
 
 # --- what the container tells
 
+BEAT_SHARE = 0.6
+"""Share of the gaps between keyframes that are equal where they follow a beat."""
+REACH = 40
+"""Packets before and after one that it is compared with: more than two pyramids of B-frames."""
+SUDDEN_FACTOR = 2.5
+"""A packet that is larger than those around it by more begins another picture."""
+LEVEL_S = 0.8
+"""Length of film over which the size of packets is averaged."""
+LEVEL_FACTOR = 2.5
+"""Their size changes its level by so much or more."""
+BLOCK = 1 << 14
+"""Windows that are looked at together."""
+
 
 def marks_of(packets: Packets) -> Marks:
     """Return where a container marks changes: keyframes off its beat, packets that stick out."""
-    times_s = packets.times_s
-    keyframes_s = times_s[packets.are_keyframes]
-    if len(keyframes_s) < 2 or len(keyframes_s) > len(times_s) / 2:
-        return Marks(_sudden(packets), [float(at) for at in keyframes_s], False)
+    keyframes_s = packets.times_s[packets.are_keyframes]
+    every_s = [float(at) for at in keyframes_s]
+    if len(keyframes_s) < 2 or len(keyframes_s) > len(packets.times_s) / 2:
+        return Marks([], every_s, False)
     gaps_s = np.diff(keyframes_s)
-    rounded = np.round(gaps_s, 1)
-    values, counts = np.unique(rounded, return_counts=True)
-    usual_s = values[counts.argmax()] if counts.max() > 0.6 * len(gaps_s) else gaps_s.max()
-    slack_s = max(0.15, 0.02 * float(usual_s))
-    off_beat_s = keyframes_s[1:][gaps_s < usual_s - slack_s]
-    cuts_s = sorted({*map(float, off_beat_s), *_sudden(packets)})
-    return Marks(cuts_s, [float(at) for at in keyframes_s], len(off_beat_s) >= FEWEST_MARKS)
+    values, counts = np.unique(np.round(gaps_s, 1), return_counts=True)
+    beat_s = float(values[counts.argmax()] if counts.max() > BEAT_SHARE * len(gaps_s) else gaps_s.max())
+    off_beat_s = keyframes_s[1:][gaps_s < beat_s - max(0.15, 0.02 * beat_s)]
+    excess = _excess(packets)
+    sudden_s = packets.times_s[(excess > SUDDEN_FACTOR) & (packets.sizes > 0.3 * _key_sizes(packets))]
+    cuts_s = sorted({*map(float, off_beat_s), *map(float, sudden_s)})
+    return Marks(cuts_s, every_s, len(off_beat_s) >= FEWEST_MARKS, _changes(packets, excess))
 
 
-def _sudden(packets: Packets, reach: int = 12) -> list[float]:
-    """Return the times of packets between keyframes that are much larger than those around them."""
-    sizes, are_keyframes = packets.sizes.astype(np.float64), packets.are_keyframes
-    if are_keyframes.sum() > len(sizes) / 2 or len(sizes) < 3 * reach:
-        return []
-    usual = np.where(are_keyframes, np.nan, sizes)
-    padded = np.pad(usual, reach, constant_values=np.nan)
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1)
-    order = np.sort(np.where(np.isnan(windows), -1.0, windows), axis=1)
-    second = order[:, -2]
-    key_sizes = np.interp(np.arange(len(sizes)), np.flatnonzero(are_keyframes), sizes[are_keyframes])
-    is_sudden = ~are_keyframes & (sizes > 2.5 * second) & (sizes > 0.3 * key_sizes)
-    return [float(at) for at in packets.times_s[is_sudden]]
+def _excess(packets: Packets) -> NDArray[np.float32]:
+    """Return by what factor each packet between keyframes is larger than those around it."""
+    sizes = np.where(packets.are_keyframes, 0, packets.sizes).astype(np.float32)
+    # Of those around a packet, a few may be changes too.
+    windows = np.pad(sizes, REACH)
+    usual = _over_windows(windows, 2 * REACH + 1, lambda windows: np.partition(windows, -4, axis=1)[:, -4])
+    return np.asarray(sizes / np.maximum(usual, 1), np.float32)
+
+
+def _key_sizes(packets: Packets) -> NDArray[np.float64]:
+    """Return how large the keyframes around each packet are."""
+    keys = np.flatnonzero(packets.are_keyframes)
+    return np.interp(np.arange(len(packets.sizes)), keys, packets.sizes[keys])
+
+
+def _changes(packets: Packets, excess: NDArray[np.float32]) -> list[tuple[float, float]]:
+    """Return where packets become larger or smaller for long, and by how much, as a logarithm.
+
+    A packet that is larger than all around it counts too.
+    """
+    times_s = packets.times_s
+    between = np.flatnonzero(~packets.are_keyframes)
+    levels = np.interp(np.arange(len(times_s)), between, np.log(packets.sizes[between] + 1.0)).astype(np.float32)
+    width = max(3, round(LEVEL_S * len(times_s) / max(times_s[-1] - times_s[0], LEVEL_S)))
+    medians = _over_windows(np.pad(levels, width, mode="edge"), width, lambda windows: np.median(windows, axis=1))
+    steps = np.abs(medians[width : width + len(levels)] - medians[: len(levels)])
+    steps += np.log(np.maximum(excess, 1))
+    highest = _over_windows(np.pad(steps, width), 2 * width + 1, lambda windows: windows.max(axis=1))
+    found = np.flatnonzero((steps == highest) & (steps > np.log(LEVEL_FACTOR)))
+    found = found[np.diff(found, prepend=-width) >= width]  # of several that are equal, the first
+    return [(float(times_s[number]), float(steps[number])) for number in found]
+
+
+def _over_windows(
+    values: NDArray[np.float32], width: int, reduce: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+) -> NDArray[np.float32]:
+    """Return one value for each window of so many values; of some windows at a time."""
+    windows = np.lib.stride_tricks.sliding_window_view(values, width)
+    return np.concatenate([reduce(windows[at : at + BLOCK]) for at in range(0, len(windows), BLOCK)])
 
 
 # --- what the frames tell
@@ -225,58 +274,81 @@ def find_shots(video: Film) -> Shots:
         FrameError: A frame could not be read this time.
     """
     marks = video.marks()
-    edges_s = [0.0]
-    for cut_s in marks.cuts_s:
-        if edges_s[-1] + FLASH_S <= cut_s <= video.duration_s - FLASH_S:
-            edges_s.append(cut_s)
-    edges_s.append(video.duration_s)
-    pieces = _pieces(marks, edges_s, video.duration_s)
+    cuts_s = _apart(marks.cuts_s, video.duration_s)
+    strengths = dict.fromkeys(cuts_s, CERTAIN)
+    if not marks.is_telling:
+        changes = sorted(marks.changes, key=lambda change: -change[1])[: MOST_LOOKS // 2]
+        strengths = {**dict(changes), **strengths}
+    edges_s = [0.0, *_apart(sorted(strengths), video.duration_s), video.duration_s]
+    pieces = _pieces(marks, edges_s, strengths)
+
     seen = _look(video, [piece.look_s for piece in pieces])
     pieces = [piece for piece in pieces if piece.look_s in seen]
     if not pieces:
-        return Shots(tuple(edges_s[1:-1]))
+        return Shots(tuple(cuts_s))
+
     pixels = np.array([seen[piece.look_s].ravel() for piece in pieces], np.float32)
     ranks = _ranks(pieces, pixels, video.duration_s)
-    are_blank = [_is_blank(seen[piece.look_s]) for piece in pieces]
     places = {
         piece.shown_s: round(float(rank), 2)
-        for piece, rank, is_blank in zip(pieces, ranks, are_blank, strict=True)
-        if rank > SAME_LEVELS and not is_blank
+        for piece, rank in zip(pieces, ranks, strict=True)
+        if rank > SAME_LEVELS and not _is_blank(seen[piece.look_s])
     }
-    cuts_s = _cuts(edges_s, pieces, pixels, marks.is_telling)
-    return Shots(tuple(cuts_s), tuple(sorted(places)), tuple(places[place_s] for place_s in sorted(places)))
+    in_order = sorted(places)
+    cuts_s = _cuts(cuts_s, pieces, pixels, marks.is_telling)
+    return Shots(tuple(cuts_s), tuple(in_order), tuple(places[place_s] for place_s in in_order))
 
 
-def _pieces(marks: Marks, edges_s: list[float], duration_s: float) -> list[_Piece]:
-    """Return the stretches of which one frame each is looked at, in order."""
-    shots = list(pairwise(edges_s))
-    if len(shots) > MOST_LOOKS:  # those at even places
-        starts_s = edges_s[:-1]
-        wanted = {bisect_right(starts_s, (n + 0.5) / MOST_LOOKS * duration_s) - 1 for n in range(MOST_LOOKS)}
-        shots = [shots[index] for index in sorted(wanted)]
-    keyframes_s = marks.keyframes_s
+def _apart(times_s: Sequence[float], duration_s: float) -> list[float]:
+    """Return those of sorted times that are no flash after another, nor at an end of the video."""
+    kept_s = [0.0]
+    for time_s in times_s:
+        if kept_s[-1] + FLASH_S <= time_s <= duration_s - FLASH_S:
+            kept_s.append(time_s)
+    return kept_s[1:]
+
+
+def _pieces(marks: Marks, edges_s: list[float], strengths: Mapping[float, float]) -> list[_Piece]:
+    """Return the stretches of which one frame each is looked at, in order.
+
+    Args:
+        marks: What the container tells.
+        edges_s: Where stretches begin and end.
+        strengths: How strong a change each edge is but the start and the end of the video.
+    """
+    duration_s = edges_s[-1]
+    stretches = list(pairwise(edges_s))
+    if len(stretches) > MOST_LOOKS:  # those at even places
+        wanted = {bisect_right(edges_s, (n + 0.5) / MOST_LOOKS * duration_s) - 1 for n in range(MOST_LOOKS)}
+        stretches = [stretches[index] for index in sorted(wanted)]
     longest_s = np.inf
-    if not marks.is_telling and len(shots) < MOST_LOOKS:
-        longest_s = duration_s / (MOST_LOOKS - len(shots))
-    gop_s = 0.0
-    if keyframes_s is not None:
-        gop_s = max(np.diff([*keyframes_s, duration_s]), default=duration_s)
+    if not marks.is_telling and len(stretches) < MOST_LOOKS:
+        longest_s = max(DENSEST_S, duration_s / (MOST_LOOKS - len(stretches)))
+    gops_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
+    has_long_gops = gops_s[gops_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2
+
     pieces = []
-    for start_s, end_s in shots:
+    played: list[tuple[float, _Piece]] = []
+    for start_s, end_s in stretches:
         count = max(1, int((end_s - start_s) // longest_s))
         bounds_s = [start_s + number / count * (end_s - start_s) for number in range(count)] + [end_s]
         for first_s, last_s in pairwise(bounds_s):
             middle_s = (first_s + last_s) / 2
-            look_s = _nearest(keyframes_s, first_s, last_s, middle_s)
-            if look_s is None and (count == 1 or gop_s > LONG_GOP_SHARE * duration_s):
-                look_s = middle_s
-            if look_s is None:
-                continue
-            shown_s = look_s
-            if look_s < first_s + (last_s - first_s) / 5:  # not a shot's first frame, which may be half a change
-                shown_s = min(middle_s, look_s + LATEST_S)
-            pieces.append(_Piece(first_s, last_s, look_s, shown_s))
-    return pieces
+            # Where a change begins is not known to the frame.
+            unsure_s = FLASH_S if count == 1 and not marks.is_telling else 0.0
+            look_s = _nearest(marks.keyframes_s, min(middle_s, first_s + unsure_s), last_s, middle_s)
+            if look_s is not None:
+                shown_s = look_s
+                if look_s < first_s + (last_s - first_s) / 5:  # not a shot's first frame, which may be half a change
+                    shown_s = min(middle_s, look_s + LATEST_S)
+                pieces.append(_Piece(first_s, last_s, look_s, shown_s))
+            elif has_long_gops:
+                pieces.append(_Piece(first_s, last_s, middle_s, middle_s))
+            elif count == 1:
+                weight = strengths.get(start_s, CERTAIN) + strengths.get(end_s, CERTAIN)
+                played.append((weight, _Piece(first_s, last_s, middle_s, middle_s)))
+    played.sort(key=lambda piece: -piece[0])
+    return sorted([*pieces, *(piece for _, piece in played[:MOST_PLAYED])])
 
 
 def _nearest(keyframes_s: list[float] | None, start_s: float, end_s: float, middle_s: float) -> float | None:
@@ -311,17 +383,13 @@ def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float)
     does not exceed. So what is long, or comes often, is unlike nothing, and what is short and looks
     like nothing else ranks highest, whatever the length of a cell.
     """
-    looks_s = np.array([piece.look_s for piece in pieces])
     lengths_s = np.array([piece.end_s - piece.start_s for piece in pieces])
-    shortest_s = max(SHORTEST_S, duration_s / MOST_LOOKS)
-    wanted_s = shortest_s * 2.0 ** np.arange(DOUBLINGS)
-    around_s = max(AROUND_S, 32 * duration_s / MOST_LOOKS)
+    wanted_s = max(SHORTEST_S, duration_s / MOST_LOOKS) * 2.0 ** np.arange(DOUBLINGS)
     ranks = []
-    room = np.empty_like(pixels)  # one for all: to get megabytes anew for each frame takes longer than to compare
-    for index, at_s in enumerate(looks_s):
-        first, last = np.searchsorted(looks_s, [at_s - around_s, at_s + around_s])
-        near = slice(int(first), max(int(last), index + 1))
-        unlike = room[: near.stop - near.start]
+    room = np.empty_like(pixels[: 2 * AROUND + 1])  # one for all: to get memory anew takes longer than to compare
+    for index in range(len(pieces)):
+        near = slice(max(0, index - AROUND), index + AROUND + 1)
+        unlike = room[: len(pixels[near])]
         np.subtract(pixels[near], pixels[index], out=unlike)
         differences = np.abs(unlike, out=unlike).mean(axis=1)
         order = np.argsort(differences, kind="stable")
@@ -331,24 +399,27 @@ def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float)
     return ranks
 
 
-def _cuts(edges_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], is_telling: bool) -> list[float]:
+def _cuts(cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], is_telling: bool) -> list[float]:
     """Return the container's cuts between unlike frames, and the cuts that only frames tell."""
-    steps = np.abs(np.diff(pixels, axis=0)).mean(axis=1)
-    starts_s, cuts_s = [piece.start_s for piece in pieces], list[float]()
-    for cut_s in edges_s[1:-1]:
+    changed = np.diff(pixels.reshape(len(pixels), -1, 3), axis=0)
+    steps = np.abs(changed).mean(axis=(1, 2))
+    # What only becomes lighter or darker as a whole is a fade, a flash or a flicker.
+    patterns = np.abs(changed - changed.mean(axis=1, keepdims=True)).mean(axis=(1, 2))
+    starts_s, kept_s = [piece.start_s for piece in pieces], list[float]()
+    for cut_s in cuts_s:
         after = bisect_left(starts_s, cut_s)
         is_between = 0 < after < len(pieces) and pieces[after].start_s == cut_s == pieces[after - 1].end_s
-        if not is_between or steps[after - 1] > SAME_LEVELS:
-            cuts_s.append(cut_s)
+        if not is_between or patterns[after - 1] > SAME_LEVELS:
+            kept_s.append(cut_s)
     if is_telling:
-        return cuts_s
-    known = {*edges_s}
+        return kept_s
     for number, step in enumerate(steps):
         usual = float(np.median(steps[max(0, number - 8) : number + 9]))
-        is_known = any(pieces[number].look_s < cut_s <= pieces[number + 1].look_s for cut_s in known)
+        piece, following = pieces[number], pieces[number + 1]
+        is_known = any(piece.look_s < cut_s <= following.look_s for cut_s in cuts_s)
         if step > max(OTHER_LEVELS, 3 * usual) and not is_known:
-            cuts_s.append(pieces[number + 1].look_s)
-    return sorted(cuts_s)
+            kept_s.append(following.start_s if following.start_s == piece.end_s else following.look_s)
+    return sorted(kept_s)
 
 
 def _is_blank(thumbnail: Pixels) -> bool:

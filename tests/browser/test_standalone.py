@@ -70,7 +70,8 @@ def test_the_page_explores_a_video(
     page: Page, server: tuple[subprocess.Popen[str], str], faults: list[str], in_tmp: Path
 ) -> None:
     process, address = server
-    assert page.url == f"http://{urlsplit(address).netloc}/", "the token has left the address bar"
+    assert page.url.partition("#")[0] == address.partition("?")[0], "the token has left the address bar"
+    assert (len(urlsplit(address).path), page.context.cookies()[0]["path"]) == (18, urlsplit(address).path)
     expect(page.locator("#state")).to_be_hidden()
     for part in ("body", ".atlaskit"):
         expect(page.locator(part)).to_have_css("background-color", "rgb(21, 24, 28)")  # the dark scheme's
@@ -92,7 +93,10 @@ def test_the_page_explores_a_video(
     page.keyboard.press("Escape")
 
     page.reload()
+    expect(caption).to_contain_text("at full resolution", timeout=WAIT_MS)  # the address tells where one was
+    page.go_back()
     page.get_by_role("gridcell").first.wait_for()
+    expect(caption).to_contain_text("0:22.5–")
     assert faults == []
     page.set_viewport_size({"width": 400, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -123,10 +127,10 @@ def test_find_the_second_goal_note_it_and_send_the_clip_by_keys_alone(browser: B
         expect(page.locator(".explorer .caption")).to_contain_text("at 0:15.000", timeout=WAIT_MS)
         keys.press("Escape")
         keys.press("w")
-        expect(notes.get_by_label("tag")).to_be_focused()
-        keys.type("goal")
-        keys.press("Tab")
-        keys.type("the second\n")
+        expect(notes.get_by_label("note ", exact=True)).to_be_focused()
+        keys.type("the second")
+        keys.press("Shift+Tab")
+        keys.type("goal\n")
         expect(notes.get_by_text("the second")).to_be_visible()
         while page.evaluate("document.activeElement.textContent") != "save clip":
             keys.press("Tab")

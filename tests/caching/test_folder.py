@@ -19,8 +19,10 @@ def test_the_folder_is_private_and_its_parent_unchanged(tmp_path: Path) -> None:
     cache.put("view:1", b"x" * 50_000)
     assert stat.S_IMODE((tmp_path / "entries").stat().st_mode) == 0o700
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o755
+    (tmp_path / "streams").mkdir(mode=0o755)
     (tmp_path / "entries").chmod(0o777)
     assert Cache(tmp_path).get("view:1") is not None
+    assert stat.S_IMODE((tmp_path / "streams").stat().st_mode) == 0o700, "as earlier versions left it"
     assert stat.S_IMODE((tmp_path / "entries").stat().st_mode) == 0o700
 
 

@@ -205,3 +205,17 @@ def test_odd_columns_of_a_table_end_in_a_sentence(
         tables.save(odd, tmp_path / "rows.csv")
         assert main(["compare", str(tmp_path / "rows.csv"), str(table)]) == 2
         assert f"its column {name} must hold" in capsys.readouterr().err
+
+
+def test_a_comparison_says_its_result_first(table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """One video gives no interval; settings are told that differ from each other."""
+    blind = ["--load", "worlds", "1", "--load", "minutes", "1", "--first", "2", "--oracle", "0", "--method", "blind"]
+    other = tmp_path / "blind.csv"
+    assert main(["evaluate", "atlasworld", *blind, "--out", str(other), "--cache", str(tmp_path / "cache")]) == 0
+    capsys.readouterr()
+    assert main(["compare", str(other), str(table)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("2 questions of both, about 1 videos: ")
+    assert lines[1].endswith("no interval, since one video tells nothing of others.")
+    assert "  method: blind | video-rlm" in lines and lines[-1].startswith("Only one of them has: ")
+    assert not any("nan" in line or "None" in line for line in lines)

@@ -7,6 +7,7 @@ import json
 import re
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from tornado.httpclient import HTTPClientError, HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from atlaskit.__main__ import main
+from atlaskit.viz.widgets.standalone import private_page
 
 
 @dataclass
@@ -36,10 +38,15 @@ class Explorer:
     def host(self) -> str:
         return urlsplit(self.address).netloc
 
-    def get(self, path: str, **headers: str) -> http.client.HTTPResponse:
-        """Return the answer to a request; its body is read."""
+    @property
+    def root(self) -> str:
+        """The secret path that all lies below."""
+        return urlsplit(self.address).path
+
+    def get(self, path: str, root: str = "", **headers: str) -> http.client.HTTPResponse:
+        """Return the answer to a request below the secret path, or another; its body is read."""
         connection = http.client.HTTPConnection(self.host, timeout=60)
-        connection.putrequest("GET", path, skip_host="Host" in headers)
+        connection.putrequest("GET", f"{root or self.root}{path.removeprefix('/')}", skip_host="Host" in headers)
         for name, value in headers.items():
             connection.putheader(name, value)
         connection.endheaders()
@@ -51,13 +58,13 @@ class Explorer:
     def cookie(self) -> str:
         """The cookie that a browser gets with the token."""
         parts = urlsplit(self.address)
-        return str(self.get(f"{parts.path}?{parts.query}").headers["Set-Cookie"]).split(";")[0]
+        return str(self.get(f"?{parts.query}").headers["Set-Cookie"]).split(";")[0]
 
     def connect(self, **headers: str) -> Any:
         """Return a connection as the page makes it, to await."""
         given = {"Cookie": self.cookie, "Origin": f"http://{self.host}", **headers}
         request = HTTPRequest(
-            f"ws://{self.host}/socket", headers={name: value for name, value in given.items() if value}
+            f"ws://{self.host}{self.root}socket", headers={name: value for name, value in given.items() if value}
         )
         return websocket_connect(request)
 
@@ -69,7 +76,7 @@ def exploring(*arguments: object, cwd: Path) -> Iterator[Explorer]:
     try:
         assert process.stdout is not None and process.stderr is not None
         line = process.stdout.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{32}$", line)
+        found = re.search(r"http://127\.0\.0\.1:\d+/[\w-]{16}/\?token=[\w-]{32}$", line)
         assert found, line + process.stderr.read()
         yield Explorer(process, found[0])
     finally:
@@ -105,6 +112,10 @@ def test_only_a_browser_with_the_token_is_let_in(explorer: Explorer) -> None:
     assert let_in.status == 200 and "<h1>atlasworld" in let_in.text  # type: ignore[attr-defined]
     cookie = str(let_in.headers["Set-Cookie"])
     assert "HttpOnly" in cookie and "SameSite=Strict" in cookie and parts.query.split("=")[1] in cookie
+    assert f"Path={explorer.root}" in cookie, "no other server of this machine gets it"
+    for path in (f"?{parts.query}", "page.js"):
+        answer = explorer.get(path, root="/")
+        assert answer.status == 403 and "Set-Cookie" not in answer.headers
     for path in ("/", "/page.js", "/page.css", "/start.js"):
         assert explorer.get(path, Cookie=explorer.cookie).status == 200
     name = explorer.cookie.split("=")[0]
@@ -124,6 +135,23 @@ def test_only_a_browser_with_the_token_is_let_in(explorer: Explorer) -> None:
         assert refused.status in (400, 403) and "Set-Cookie" not in refused.headers, path
         assert "atlasworld" not in refused.text  # type: ignore[attr-defined]
     assert explorer.get("/none", Cookie=explorer.cookie).status == 404
+
+
+def test_the_browser_is_started_on_a_file_of_the_users_alone() -> None:
+    with private_page("http://127.0.0.1:1/secret/?token=x&y") as address:
+        page = Path(urlsplit(address).path)
+        assert address.startswith("file:///") and "secret" not in address and "token" not in address
+        assert [stat.S_IMODE(each.stat().st_mode) for each in (page, page.parent)] == [0o600, 0o700]
+        assert 'content="0; url=http://127.0.0.1:1/secret/?token=x&amp;y"' in page.read_text()
+    assert not page.exists()
+
+
+def test_who_says_nothing_keeps_nobody_out(explorer: Explorer) -> None:
+    with contextlib.ExitStack() as connections:
+        for number in range(200):
+            connection = connections.enter_context(socket.create_connection(tuple(explorer.host.split(":"))))
+            connection.sendall(b"GET / HTTP/1.1\r\nHost: 127" if number % 2 else b"")
+        assert explorer.get("page.js", Cookie=explorer.cookie).status == 200
 
 
 def test_another_name_of_this_machine_is_refused(explorer: Explorer) -> None:

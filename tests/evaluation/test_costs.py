@@ -91,3 +91,19 @@ def test_methods_stand_side_by_side(cases: tuple[Case, ...], cache: Cache) -> No
     by_seed = statistics.comparison(tables, by="seed")
     assert by_seed[["method", "seed"]].to_numpy().tolist() == [[name, seed] for name in tables for seed in (1, 2)]
     assert by_seed["video_tokens"].gt(0).tolist() == [False] * 4 + [True] * 2
+
+
+def test_every_cost_of_a_question_is_a_column() -> None:
+    """Tokens of images, text, replies and the prefix cache; seconds of model and waiting."""
+    world = aw.world(1, 60, questions=2, size=(160, 90))
+    vlm = ak.scaling.delayed(aw.Oracle, 0.01)
+    rows = ak.evaluate(world.cases(drawn=True), "captions", vlm=vlm, cache=ak.Cache(None), progress=False)
+    (cost,) = ak.statistics.costs(rows).to_dict("records")
+    assert cost["image_tokens"] + cost["text_tokens"] + cost["completion_tokens"] == pytest.approx(cost["tokens"])
+    shared = rows["video_image_tokens"].max() / len(rows)
+    own = (rows["image_tokens"] - rows["video_image_tokens"]).mean()
+    assert cost["image_tokens"] == pytest.approx(own + shared), "the video's part is shared by its questions"
+    assert cost["model_seconds"] >= 0.01 and cost["waiting_seconds"] == 0
+    again = ak.evaluate(world.cases(drawn=True), "captions", vlm=vlm, cache=ak.Cache(None), progress=False)
+    compared = ak.statistics.comparison({"video-rlm": rows, "again": again})
+    assert ak.plots.pareto(compared, "image_tokens") and ak.plots.pareto(compared, "model_seconds")

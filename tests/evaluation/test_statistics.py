@@ -110,6 +110,11 @@ def test_bounds_use_the_tabulated_quantiles_of_students_t(clusters: int, t: floa
     assert found == pytest.approx((4.0, 4.0 - reach, 4.0 + reach), rel=1e-4)
 
 
+def test_videos_that_are_alike_by_chance_do_not_make_a_number_certain() -> None:
+    found = interval([1.0, 0.0, 0.0, 0.0] * 3, [str(n // 4) for n in range(12)])
+    assert found == (0.25, *(pytest.approx(each) for each in exact_bounds(3, 12, 0.95)))
+
+
 def test_bounds_of_shares_are_those_of_their_log_odds() -> None:
     means = np.array([0.5, 0.75, 1.0])
     found = interval(np.repeat(means, 4), [str(n // 4) for n in range(12)])

@@ -14,6 +14,7 @@ from support.asking import ask
 from support.stand_ins import ALL_HOSTILE, HOSTILE, TAGS, Flat, HostileVideo, MissingVideo, Page, checked_html
 
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import recipe_key
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.memory import Evidence, Scratchpad
@@ -57,6 +58,15 @@ def test_a_video_shows_an_overview_and_its_facts_and_decodes_it_once(tmp_path: P
     assert cache.stats()["tile"]["entries"] == 64 and [path.name for path in tmp_path.iterdir()] == ["own"]
     assert repr(video) == "<flat: 16.0 s, 320×180, 25 fps, 0 lines>"
     assert "parts2" in checked_html(Playlist([Flat(), Flat((160, 90))])).text
+
+
+def test_a_cache_and_a_trace_say_what_they_hold(answered: Result, tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.put(recipe_key("reply", 1, a=1), b"{}")
+    page = checked_html(cache)
+    assert str(tmp_path) in page.text and "reply" in page.text and "again" in page.text
+    page = checked_html(answered.trace)
+    assert f"{len(answered.trace):,}" in page.text and answered.stop in page.text
 
 
 def test_a_view_shows_its_image_and_describes_its_grid(cache: Cache) -> None:

@@ -227,6 +227,8 @@ class Loading(Generic[R]):
     cases: list[Case] = field(default_factory=list)
     missing: dict[str, None] = field(default_factory=dict)
     """Videos that have questions but no file, as the dataset names them."""
+    missing_lines: dict[str, None] = field(default_factory=dict)
+    """Subtitle files that rows name and that are not there."""
     _taken: Counter[str] = field(default_factory=Counter)
     """How often each id was given so far."""
     _number: int = -1
@@ -306,6 +308,8 @@ class Loading(Generic[R]):
             return
         names = [name, *video] if lines is None else lines
         found = (subtitles or self._subtitles).find(*names) if self.wants_lines else None
+        if found is None and lines and self.wants_lines:  # the row says that there are some
+            self.missing_lines[lines[0]] = None
         facts = {**facts, "subtitles": found is not None}
         self.cases.append(Case(question, name, LazyVideo(path, found, starts_at_s), facts))
 
@@ -316,12 +320,38 @@ class Loading(Generic[R]):
             name: Its name; "" for the dataset's.
         """
         name, home = name or self.layout.name, self.home
-        if self.missing:
-            named = ", ".join(printable(video, 60) for video in list(self.missing)[:MOST_NAMED])
-            more = ", …" if len(self.missing) > MOST_NAMED else ""
-            warnings.warn(f"{name}: {len(self.missing)} videos are missing: {named}{more}", stacklevel=3)
+        for what, absent in (("videos", self.missing), ("subtitle files", self.missing_lines)):
+            if absent:
+                named = ", ".join(printable(each, 60) for each in list(absent)[:MOST_NAMED])
+                more = ", …" if len(absent) > MOST_NAMED else ""
+                warnings.warn(f"{name}: {len(absent)} {what} are missing: {named}{more}", stacklevel=3)
+        if lacking := parts_missing(self._files):
+            warnings.warn(f"{name}: {lacking}; the others hold the rest of its questions.", stacklevel=3)
         lacks_lines = self.wants_lines and not any(case.facts["subtitles"] for case in self.cases)
         for archive, command in (packed_in(home) if self.missing or lacks_lines else {}).items():
             if self.missing or "subtitle" in archive:
                 warnings.warn(f"{name}: {home / archive} is still packed; this unpacks it: {command}", stacklevel=3)
         return Benchmark(name, tuple(self.cases), tuple(self.missing), name)
+
+
+PART = re.compile(r"(.*-)(\d{5})-of-(\d{5})(\.\w+)", re.DOTALL)
+"""The name of one of several files of rows, such as validation-00000-of-00002.parquet."""
+
+
+def parts_missing(paths: Sequence[Path]) -> str:
+    """Return in words which of several files of rows is not there; "" if none."""
+    found: dict[tuple[str, str, str], set[int]] = {}
+    for path in paths:
+        if part := PART.fullmatch(path.name):
+            found.setdefault((part[1], part[3], part[4]), set()).add(int(part[2]))
+    for (begin, count, end), numbers in found.items():
+        if len(numbers) < int(count) <= MOST_PARTS:
+            lacking = next(number for number in range(int(count)) if number not in numbers)
+            return (
+                f"only {len(numbers)} of {int(count)} files of rows are there, not {begin}{lacking:05d}-of-{count}{end}"
+            )
+    return ""
+
+
+MOST_PARTS = 10_000
+"""Parts up to which a name is believed."""

@@ -22,13 +22,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.runs.result import Result
+from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import guarded
-from atlaskit.viz.html.reprs import observation, result, scratchpad, sheet, still, video, view
+from atlaskit.viz.html.reprs import cache, observation, result, scratchpad, sheet, still, trace, video, view
 
 REPRS: dict[type, Callable[[Any], str]] = {
     Video: video,
@@ -38,6 +40,8 @@ REPRS: dict[type, Callable[[Any], str]] = {
     Observation: observation,
     Scratchpad: scratchpad,
     Result: result,
+    Trace: trace,
+    Cache: cache,
 }
 """The function that displays objects of a class and of its subclasses."""
 

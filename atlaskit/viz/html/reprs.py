@@ -3,17 +3,21 @@
     view, still, lazy_image, video          images and what they are made of
     sheet, scratchpad                       evidence (M+)
     observation                             what an agent sees, and what it may do
-    result                                  answer, choices, evidence, path of the run, cost
+    result, trace                           answer, choices, evidence, path of the run, cost; events
+    cache                                   what a cache holds, and what is lost without it
 
 An object may be damaged, and its text may be of unknown origin.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
 
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import KINDS
 from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Grid, clock, listed
@@ -21,8 +25,8 @@ from atlaskit.environment.image import LazyImage
 from atlaskit.environment.memory import Scratchpad, label_of
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.render import view as make_view
-from atlaskit.runs.events import Decision, Report, Review
-from atlaskit.runs.narrate import MAX_LISTED, cited_frames, counted, percent, span_text
+from atlaskit.runs.events import Decision, Report, Review, Stop
+from atlaskit.runs.narrate import MAX_LISTED, TITLES, cited_frames, counted, percent, span_text
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.playlist import Playlist
@@ -315,3 +319,27 @@ def _cost_table(result: Result) -> Html:
     )
     estimated = " Token counts are estimates." if result.total.estimated else ""
     return card(table(caption, ("role", *names), rows), paragraph(f"{paid}{estimated}"))
+
+
+def trace(trace: Trace) -> Html:
+    """Show what a trace records: how many events of each kind, and how it ended."""
+    counts = Counter(event.kind for event in trace)
+    stops = trace.of(Stop)
+    rows: list[tuple[str, object]] = [
+        ("events", len(trace)),
+        ("rounds", max((event.round for event in trace), default=0)),
+    ]
+    rows += [(TITLES[kind], count) for kind, count in counts.items()]
+    rows += [("stopped by", untrusted(stops[-1].stop))] if stops else []
+    return card(title("Trace", ""), fact_table(rows))
+
+
+def cache(cache: Cache) -> Html:
+    """Show what a cache holds by kind, and whether it is drawn again or paid for again."""
+    rows = []
+    for name, row in cache.stats().items():
+        is_drawn = name in KINDS and KINDS[name].is_image
+        lost = "is drawn again from the video" if is_drawn else "is asked for, or found, again"
+        rows.append((untrusted(name, 40), row["entries"], row["bytes"] / 1e6, row["hits"], row["misses"], lost))
+    columns = ("kind", "entries", "MB", "hits", "misses", "without it")
+    return card(title("Cache", str(cache.directory or "in memory")), table("Entries by kind", columns, rows))

@@ -261,4 +261,4 @@ def _interval_note(compared: pd.DataFrame) -> str:
     """Return what the intervals are."""
     if compared["low"].isna().all():
         return "a single video, so no intervals"
-    return f"{100 * compared.attrs.get('level', 0.95):g} % intervals (bootstrap over videos)"
+    return f"{100 * compared.attrs.get('level', 0.95):g} % intervals (clustered by videos)"

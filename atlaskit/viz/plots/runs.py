@@ -38,6 +38,7 @@ from atlaskit.viz.plots.style import (
     SMALL_PT,
     TRUTH,
     beside_truth,
+    categorical,
     duration_label,
     figure_style,
     label_ends,
@@ -46,6 +47,7 @@ from atlaskit.viz.plots.style import (
     set_title,
     styled_axes,
 )
+from atlaskit.viz.walk.places import shaded
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,15 +70,18 @@ class Lane:
     moments: Sequence[tuple[float, str]] = ()
     """Dots, each at a time in seconds and with a label."""
     colour: str = "black"
+    shades: Sequence[float] = ()
+    """How dark each filled interval is, from 0 to 1; none for all alike."""
 
 
 def draw_lanes(ax: Axes, lanes: Sequence[Lane], duration_s: float, most_ticks: int = 12) -> None:
     """Draw lanes as rows over the time of a video, the first on top."""
     for row, lane in enumerate(lanes):
         for spans, fill in ((lane.filled, lane.colour), (lane.outlined, "none")):
-            for start_s, end_s in spans:
+            for place, (start_s, end_s) in enumerate(spans):
+                shade = lane.shades[place] if lane.shades and fill != "none" else None
                 length_s = max(end_s - start_s, SHORTEST * duration_s)
-                ax.barh(row, length_s, left=start_s, height=0.6, facecolor=fill, edgecolor=lane.colour)
+                ax.barh(row, length_s, left=start_s, height=0.6, facecolor=fill, edgecolor=lane.colour, alpha=shade)
         for times_s, label in _merge_close_labels(lane.moments, min_gap_s=0.02 * duration_s):
             ax.plot(times_s, [row] * len(times_s), "o", ms=4, color="black")
             middle_s = sum(times_s) / len(times_s)
@@ -112,6 +117,8 @@ VIEW_PX, GAP = 840, 0.04
 """Largest side of a drawn view in pixels; the gap between two views, as a fraction of one."""
 MAX_NUMBERED_K = 8
 """Largest K for which the cells of a view are numbered."""
+MAX_PARTS = 400
+"""Most parts of what was seen that are drawn."""
 MAX_VISITS = 24
 """Most visits that have a row each."""
 
@@ -121,8 +128,8 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
 
     The bar of a row is the region, its dots are evidence frames. With many visits, a row has those
     of a worker, filled where they added evidence. The top row has the evidence by label; the ground
-    truth, where known, is green, and the intervals that answer a when-question are hatched. The
-    bottom row has the dead zones.
+    truth, where known, is green, and the intervals that answer a when-question are hatched. Below
+    it is what was seen, the finer the darker. The bottom row has the dead zones.
 
     Examples:
         >>> ax = ak.plots.path(result)
@@ -135,7 +142,10 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
         [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else _worker_lanes(result)
     )
     evidence = Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])
-    lanes = [evidence, *visits, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
+    seen = shaded(result.coverage, MAX_PARTS)
+    spans, shades = [part[:2] for part in seen], [part[2] for part in seen]
+    coverage = [Lane("seen", spans, shades=shades, colour=categorical(0))] if seen else []
+    lanes = [evidence, *coverage, *visits, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
         told = _draw_intervals(ax, result)
         draw_lanes(ax, lanes, duration_s)

@@ -129,7 +129,7 @@ def draw_means(
 
 
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:
-    """Return what seaborn takes as `errorbar`: the interval by a bootstrap over clusters.
+    """Return what seaborn takes as `errorbar`: the interval, clustered.
 
     seaborn calls it with the values of each point. Their index tells of which clusters they are.
 
@@ -172,7 +172,7 @@ def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean")
         (known[column] == known["high"]) & (known[column] == 1)
     )
     exact = "; exact binomial where all scores are the same" if is_exact.any() else ""
-    return f"95 % intervals (bootstrap over {clusters}{exact})"
+    return f"95 % intervals (clustered by {clusters}{exact})"
 
 
 def short_count(value: float, _position: object = None) -> str:

@@ -4,6 +4,7 @@
     FindingSteps, merged_in                 which step found which evidence
     regions, grid_of_view, path_of          the tree of explored regions
     truth_rows, moments_of                  what became of each moment that holds the answer
+    shaded                                  what was seen, the finer the darker
 
 A trace holds no times, so each event takes one step. A worker begins when it is assigned, and the
 Master goes on when all workers have reported. Questions about a synthetic world know the moments
@@ -22,6 +23,7 @@ from atlaskit.environment.grid import Grid, Shift
 from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
+from atlaskit.runs.coverage import Coverage
 from atlaskit.runs.events import Assign, Cite, Event, Look, Plan, Probe, Report, Scout, Step, ViewRecord
 from atlaskit.runs.narrate import agent, counted, span_text
 from atlaskit.runs.replay import views_of
@@ -252,6 +254,18 @@ def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, i
             if cell not in sight.dead:
                 return sight, cell
     return None
+
+
+def shaded(coverage: Coverage, most: int) -> list[tuple[float, float, float]]:
+    """Return what was seen in parts, each with a shade: the finest 1, the coarsest 0.3."""
+    parts = [part for part in coverage.seen.parts if part[2] > 0][:most]
+    grains = [math.log(step_s) for _, _, step_s in parts]
+    spread = max(grains, default=0.0) - min(grains, default=0.0)
+    shaded = []
+    for (start_s, end_s, _), grain in zip(parts, grains, strict=True):
+        shade = 1 - 0.7 * (grain - min(grains)) / spread if spread else 1.0
+        shaded.append((start_s, end_s, round(shade, 2)))
+    return shaded
 
 
 def cells_showing(moment: Span, grid: Grid) -> range:

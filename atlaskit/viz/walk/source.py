@@ -27,6 +27,9 @@ from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 
+MAX_K = 1_000
+"""Most cells per side of a grid in a run that is shown; a trace may name any."""
+
 
 @dataclass(frozen=True)
 class RunSource:
@@ -111,7 +114,7 @@ class RunSource:
     def k(self) -> int | None:
         """Cells per side of a grid; None for a run without grids."""
         k = self.settings.get("k")
-        return k if type(k) is int and k > 1 else None
+        return k if type(k) is int and 1 < k <= MAX_K else None
 
     @cached_property
     def within(self) -> Span | None:

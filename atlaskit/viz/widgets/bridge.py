@@ -85,6 +85,15 @@ class PageOwner(ABC):
         return self._receive
 
     @property
+    def is_asking(self) -> bool:
+        """Whether something goes on that another page can take up."""
+        return False
+
+    def leave(self) -> None:
+        """Take note that the page is gone."""
+        return
+
+    @property
     def has_page(self) -> bool:
         """Whether a page has been made or attached."""
         return self._send_to is not None or "widget" in vars(self)

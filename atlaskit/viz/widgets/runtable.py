@@ -280,7 +280,7 @@ def means_text(rows: pd.DataFrame) -> str:
     """Return the mean score of rows with its interval in words, for each of several methods.
 
     It is called accuracy where every score is 0 or 1. Without a column `video` there is no
-    interval, because it resamples whole videos.
+    interval, because it is clustered by videos.
     """
     if not len(rows):
         return "no rows, so no accuracy"

@@ -70,7 +70,7 @@ function focusStage() {
 }
 
 history.replaceState(null, "", location.pathname + location.hash); // the token is a cookie by now
-const model = new Model(`ws://${location.host}/socket`);
+const model = new Model(`ws://${location.host}${location.pathname}socket`);
 // Until the first picture, the widget shows nothing, not even what went wrong.
 model.on("msg:custom", ({ is, words }) => {
   if (is === "picture" && !state.hidden) focusStage();

@@ -4,7 +4,9 @@ It is served on loopback to whoever has its address, which holds a token. The pa
 and styles of the widget. Each tab that opens it gets a widget of its own, connected by a WebSocket
 in place of a notebook's kernel. Only this machine is served (127.0.0.1), only under its own name,
 so that no other site can point its name here, and only to a browser that has been given the token
-once; it then has a cookie.
+once; it then has a cookie. All lies below a secret path, and so does the cookie: a browser sends
+its cookies to every port of a machine, also to another user's server. The browser is started on a
+file that the user alone can read and that leads here, since everybody can read its arguments.
 """
 
 from __future__ import annotations
@@ -14,9 +16,11 @@ import html
 import json
 import secrets
 import struct
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from string import Template
+from tempfile import TemporaryDirectory
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -35,6 +39,9 @@ ADDRESS = "127.0.0.1"
 NAMES = frozenset({ADDRESS, "localhost"})
 """Names of this machine that a browser may call it by; the port may be another, of a tunnel."""
 MAX_PORT = 65_535
+COOKIE = "atlaskit"
+IDLE_S = 30.0
+"""Seconds after which a connection that asks for nothing is closed."""
 FORBIDDEN = "This page needs the whole address that atlaskit printed, with its token.\n"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; media-src blob:; "
@@ -76,10 +83,15 @@ async def _serve(make: Make, name: str, title: str, port: int, on_ready: Callabl
         sockets = bind_sockets(port, ADDRESS)
     except OSError as error:
         raise InputError(f"Port {port} cannot be used: {reason(error)}. Without --port, a free one is.") from error
-    used, token = sockets[0].getsockname()[1], secrets.token_urlsafe(24)
-    server = HTTPServer(_application(make, name, title, token, used), max_body_size=0, max_header_size=20_000)
+    used = sockets[0].getsockname()[1]
+    token, root = secrets.token_urlsafe(24), f"/{secrets.token_urlsafe(12)}/"
+    application = _application(make, name, title, token, root)
+    # Who connects and says nothing, or half of a request, must not keep others out.
+    server = HTTPServer(
+        application, max_body_size=0, max_header_size=20_000, idle_connection_timeout=IDLE_S, body_timeout=IDLE_S
+    )
     server.add_sockets(sockets)
-    on_ready(f"http://{ADDRESS}:{used}/?token={token}")
+    on_ready(f"http://{ADDRESS}:{used}{root}?token={token}")
     try:
         await asyncio.Event().wait()
     finally:
@@ -87,24 +99,34 @@ async def _serve(make: Make, name: str, title: str, port: int, on_ready: Callabl
         await server.close_all_connections()
 
 
-def _application(make: Make, name: str, title: str, token: str, port: int) -> Application:
+@contextmanager
+def private_page(address: str) -> Iterator[str]:
+    """Give the address of a file that leads to an address, and that the user alone can read."""
+    with TemporaryDirectory(prefix="atlaskit-") as folder:  # mode 0700
+        page = Path(folder) / "open.html"
+        page.touch(mode=0o600, exist_ok=False)
+        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">')
+        yield page.as_uri()
+
+
+def _application(make: Make, name: str, title: str, token: str, root: str) -> Application:
     script, style = bridge.page(name)
     page = Template(_read("standalone.html")).substitute(title=html.escape(plain_text(title, 200)))
     files = {
-        "/": (page, "text/html"),
-        "/page.js": (script, "text/javascript"),
-        "/start.js": (_read("standalone.js"), "text/javascript"),
-        "/page.css": (style, "text/css"),
+        root: (page, "text/html"),
+        f"{root}page.js": (script, "text/javascript"),
+        f"{root}start.js": (_read("standalone.js"), "text/javascript"),
+        f"{root}page.css": (style, "text/css"),
     }
     settings = {
         "token": token,
-        # All servers of this machine share its cookies, whatever their ports.
-        "cookie": f"atlaskit-{port}",
+        "root": root,
         "make": make,
+        "left": [],
         "files": files,
         "websocket_max_message_size": limits.MESSAGE,
     }
-    return Application([("/socket", _Socket), ("/.*", _Files)], log_function=lambda _: None, **settings)  # type: ignore[arg-type]
+    return Application([(f"{root}socket", _Socket), ("/.*", _Files)], log_function=lambda _: None, **settings)  # type: ignore[arg-type]
 
 
 class _Guarded(RequestHandler):
@@ -117,16 +139,17 @@ class _Guarded(RequestHandler):
     def prepare(self) -> Awaitable[None] | None:
         if _name(f"//{self.request.host}") not in NAMES:
             raise HTTPError(403)
-        cookie = self.get_cookie(self.settings["cookie"]) or ""
+        cookie = self.get_cookie(COOKIE) or ""
         if not self._is_token(cookie) and not self._lets_in():
             raise HTTPError(403)
         return None
 
     def _lets_in(self) -> bool:
         """Return whether the address has the token; the browser then gets a cookie."""
-        if self.request.path != "/" or not self._is_token(self.get_query_argument("token", "")):
+        if self.request.path != self.settings["root"] or not self._is_token(self.get_query_argument("token", "")):
             return False
-        self.set_cookie(self.settings["cookie"], self.settings["token"], httponly=True, samesite="Strict", path="/")
+        path = self.settings["root"]
+        self.set_cookie(COOKIE, self.settings["token"], httponly=True, samesite="Strict", path=path)
         return True
 
     def _is_token(self, text: str) -> bool:
@@ -155,6 +178,7 @@ class _Socket(_Guarded, WebSocketHandler):
     def __init__(self, application: Application, request: HTTPServerRequest, **more: Any) -> None:
         super().__init__(application, request, **more)
         self._receive: bridge.Receive = lambda _message: None
+        self._widget: bridge.PageOwner | None = None
         self._loop = asyncio.get_running_loop()
 
     def prepare(self) -> Awaitable[None] | None:
@@ -164,7 +188,16 @@ class _Socket(_Guarded, WebSocketHandler):
         return super().prepare()
 
     def open(self, *_: str, **__: str) -> None:
-        self._receive = self.settings["make"]().attach(self._send)
+        left: list[bridge.PageOwner] = self.settings["left"]
+        asking = next((each for each in left if each.is_asking), None)  # of a page that was loaded again
+        left[:] = [each for each in left if each.is_asking and each is not asking]
+        self._widget = asking or self.settings["make"]()
+        self._receive = self._widget.attach(self._send)
+
+    def on_close(self) -> None:
+        if self._widget is not None and self._widget.is_asking:
+            self._widget.leave()
+            self.settings["left"].append(self._widget)
 
     def on_message(self, message: str | bytes) -> None:
         try:

@@ -61,7 +61,10 @@ class Channel:
         """Handle a request of the page; any other message is ignored."""
         match message:
             case {"want": "run", "run": int(number)}:
-                jobs = self._step_jobs.setdefault(number, Debouncer("steps"))
+                jobs = self._step_jobs.pop(number, None) or Debouncer("steps")
+                self._step_jobs[number] = jobs
+                for oldest in list(self._step_jobs)[:-MAX_RUNS]:
+                    del self._step_jobs[oldest]  # its thread ends, once it has nothing more to send
                 jobs.submit(lambda is_latest: self._send_run(number, is_latest))
             case {"want": "pictures", "wanted": [*wanted]}:
                 requested = [(pair[0], pair[1]) for pair in wanted if _is_pair(pair)][:MAX_REQUESTED]
@@ -73,13 +76,17 @@ class Channel:
             run = self._open_run(number)
             found = pictures(run)
             summary = summarize(run, found, MAX_STEPS)
-        except AtlasError as error:
+        except Exception as error:  # a thread has no caller, and a trace from elsewhere may hold any number
             words = plain_text(f"This run cannot be shown: {reason(error)}", MAX_CHARS)
             self._send({"is": "trouble", "run": number, "words": words})
             return
         self._remember(number, found)
         self._send({"is": "head", "run": number, "head": summary})
-        self._send_steps(number, run, found, is_latest)
+        try:
+            self._send_steps(number, run, found, is_latest)
+        except Exception as error:
+            words = plain_text(f"Some steps cannot be shown: {reason(error)}", MAX_CHARS)
+            self._send({"is": "trouble", "run": number, "words": words})
 
     def _remember(self, number: int, found: Pictures) -> None:
         """Keep the images of a run as the newest of MAX_RUNS."""

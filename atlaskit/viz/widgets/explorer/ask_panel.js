@@ -52,6 +52,8 @@ class AskPanel {
   buildRun() {
     this.ask = button("Ask", { class: "go" }, () => this.start());
     this.stop = button("stop", {}, () => this.explorer.send({ panel: "ask", want: "stop" }));
+    this.goesOn = element("input", { type: "checkbox" });
+    this.goesOn.addEventListener("change", () => this.explorer.send({ panel: "ask", want: "go on", goes_on: this.goesOn.checked }));
     this.problem = element("p", { class: "problem", role: "alert" });
     this.hint = element("p", { class: "note" });
     this.asked = element("p", { class: "asked" });
@@ -62,7 +64,8 @@ class AskPanel {
     this.latest = element("ul", { class: "latest", "aria-label": "latest steps" });
     this.evidence = element("ul", { class: "evidence", "aria-label": "evidence" });
     this.toSteps = button("steps", { "aria-expanded": "false" }, () => this.toggleSteps());
-    this.run = element("div", {}, element("div", { class: "fields" }, this.ask, this.stop), this.hint, this.problem,
+    this.run = element("div", {}, element("div", { class: "fields" }, this.ask, this.stop),
+      element("label", {}, this.goesOn, " go on when this page is closed; else it stops, and replies are kept"), this.hint, this.problem,
       element("div", { class: "run" }, this.asked, this.outcome, this.elapsed, this.reasoning, this.evidence, this.counts,
         this.latest, this.toSteps));
   }
@@ -144,6 +147,8 @@ class AskPanel {
     this.ask.disabled = isRunning;
     this.ask.textContent = isRunning ? "Asking… one run at a time" : "Ask";
     this.stop.hidden = !isRunning;
+    this.goesOn.checked = state.goes_on ?? false;
+    this.goesOn.parentElement.hidden = Boolean(state.hint);
     this.stop.disabled = state.phase === "stopping";
     this.asked.textContent = state.question ?? "";
     this.reasoning.textContent = state.reasoning ?? "";
@@ -202,5 +207,6 @@ class AskPanel {
     clearTimeout(this.lineTimer);
     clearInterval(this.clock);
     this.closeSteps();
+    if (!this.explorer.hasStopped) this.explorer.send({ panel: "ask", want: "left" });
   }
 }

@@ -229,6 +229,8 @@ MAX_CHARS = 1_000
 """Characters of one text of a run."""
 MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
 """Most questions that are offered, and the kinds that the page can ask."""
+LEFT_S = 10.0
+"""Seconds for which a run goes on after its page is gone, as a page that is loaded again."""
 STANDS_FOR = "In this line, `video` stands for your video, and `vlm` for your model."
 NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
 NO_MODEL_IN_SHELL = "To ask from here, start it with a model: atlaskit explore VIDEO --model MODEL."
@@ -272,6 +274,7 @@ class AskPanel:
         self._explorer = explorer
         self._run: AskedRun | None = None
         self._lock, self._marked = threading.Lock(), object()
+        self._goes_on, self._is_left = False, False
         self._channel = Channel(self._open_run, self._send_steps)
 
     def receive(self, message: dict[str, Any]) -> bool:
@@ -282,7 +285,12 @@ class AskPanel:
         if message.get("panel") != "ask":
             return False
         match message.get("want"):
+            case "left":
+                self.leave()
+            case "go on":
+                self._goes_on = message.get("goes_on") is True
             case "here":
+                self._is_left = False
                 self._send_questions()
                 self._send_state()
             case "line":
@@ -293,6 +301,26 @@ class AskPanel:
                 self._run.stop()
                 self._send_state()
         return True
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a run is going on."""
+        return self._run is not None and not self._run.is_over
+
+    def leave(self) -> None:
+        """Stop the run soon, as its page is gone, unless a page takes it up or it is to go on."""
+        run = self._run
+        if run is None or run.is_over or self._goes_on:
+            return
+        self._is_left = True
+
+        def stop() -> None:
+            if self._is_left:
+                run.stop()
+
+        timer = threading.Timer(LEFT_S, stop)
+        timer.daemon = True
+        timer.start()
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until no run is going on."""
@@ -360,7 +388,7 @@ class AskPanel:
         """Send what the panel shows: the run that goes on, or what became of the last one."""
         run, last = self._run, self._explorer.results[-1] if self._explorer.results else None
         hint = "" if self._explorer.vlm is not None else self._no_model
-        state: dict[str, Any] = {"is": "state", "phase": "idle", "hint": hint}
+        state: dict[str, Any] = {"is": "state", "phase": "idle", "hint": hint, "goes_on": self._goes_on}
         if run is not None and not run.is_over:
             state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(now_s() - run.started_s)}
             state |= {"question": run.draft.text, **_progress(run.so_far)}

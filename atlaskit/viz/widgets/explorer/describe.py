@@ -8,7 +8,6 @@ png_of, file_name, unreadable_note      what is shown as a file
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +27,7 @@ from atlaskit.runs.narrate import span_text
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.html.reprs import view_caption
+from atlaskit.viz.walk.places import shaded
 from atlaskit.viz.walk.source import RunSource
 from atlaskit.viz.widgets.explorer.navigation import Location, Shown, frame_number
 
@@ -152,14 +152,7 @@ def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
 
 def _seen(coverage: Coverage, duration_s: float) -> dict[str, Any]:
     """Return how finely each part was seen: as shares with a shade, the finest 1, and in words."""
-    parts = coverage.seen.parts[:MAX_MARKS]
-    steps_s = [step_s for _, _, step_s in parts if step_s > 0]
-    finest, spread = math.log(min(steps_s, default=1.0)), len(set(steps_s)) > 1
-    most = math.log(max(steps_s, default=1.0)) - finest
-    spans = []
-    for start_s, end_s, step_s in parts:
-        shade = 1 - 0.7 * (math.log(step_s) - finest) / most if spread and step_s > 0 else 1
-        spans.append([*_shares((start_s, end_s), duration_s), round(shade, 2)])
+    spans = [[*_shares((start_s, end_s), duration_s), shade] for start_s, end_s, shade in shaded(coverage, MAX_MARKS)]
     return {"spans": spans, "words": plain_text(f"Seen: {coverage}.", 400)}
 
 

@@ -148,7 +148,8 @@ class GridExplorer(PageOwner):
         self._glance_jobs, self._peek_jobs = Debouncer("explorer-glances"), Debouncer("explorer-peeks")
         self._shots_jobs = Debouncer("explorer-shots")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
-        self._panels = SearchPanel(self.atlas, self.send, embedder), AskPanel(self), self._notes
+        self._ask = AskPanel(self)
+        self._panels = SearchPanel(self.atlas, self.send, embedder), self._ask, self._notes
 
     @property
     def view(self) -> View:
@@ -251,6 +252,15 @@ class GridExplorer(PageOwner):
     def _submit(self, location: Location) -> None:
         if self.has_page:
             self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
+
+    @property
+    def is_asking(self) -> bool:
+        """Whether a question of the page is being asked."""
+        return self._ask.is_asking
+
+    def leave(self) -> None:
+        """Take note that the page is gone."""
+        self._ask.leave()
 
     # --- from the page
 
