@@ -137,8 +137,16 @@ class VLM:
             check_whole("max_tokens", max_tokens)
         self._thinking, self._extra_body = thinking, checked_extra_body(extra_body)
         declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
-        how = {"api_key": api_key, "timeout_s": timeout_s, "in_flight": in_flight, "rpm": rpm, "headers": headers}
-        self._line = ChatLine(base_url, model or "", declared, **how)
+        self._line = ChatLine(
+            base_url,
+            model or "",
+            dialect=declared,
+            api_key=api_key,
+            timeout_s=timeout_s,
+            in_flight=in_flight,
+            rpm=rpm,
+            headers=headers,
+        )
         self.base_url = self._line.endpoint.base_url
         self.name = self._line.name = model or self._line.first_model()
         self.preset = preset_named(self.name)
@@ -149,14 +157,15 @@ class VLM:
         declared = self._line.dialect
         self._comparing, self._misfits = threading.Lock(), 0
         self._has_told_images, self._told = False, set[str]()
-        self.parameters: Mapping[str, Any] = {
+        parameters = {
             "temperature": temperature,
             "seed": seed,
-            **({"schema": "words"} if declared and declared.schema == "words" else {}),
-            **({"thinking": thinking} if thinking is not None else {}),
-            **({"extra_body": self._extra_body} if self._extra_body else {}),
-            **({"address": self.base_url} if is_generic(self.name) else {}),
+            "schema": "words" if declared and declared.schema == "words" else None,
+            "thinking": thinking,
+            "extra_body": self._extra_body or None,
+            "address": self.base_url if is_generic(self.name) else None,
         }
+        self.parameters: Mapping[str, Any] = {name: each for name, each in parameters.items() if each is not None}
 
     def __reduce__(self) -> tuple[Callable[[], VLM], tuple[()]]:
         """Pickle the settings: another process or machine opens connections of its own."""

@@ -87,14 +87,9 @@ class Embedder:
             raise InputError(f"model must be a text that is not blank; got {model!r:.80}.")
         if not isinstance(query_prefix, str) or len(query_prefix) > 10_000:
             raise InputError(f"query_prefix must be a text; got {query_prefix!r:.80}.")
-        how: dict[str, Any] = {
-            "api_key": api_key,
-            "timeout_s": timeout_s,
-            "in_flight": in_flight,
-            "rpm": rpm,
-            "headers": headers,
-        }
-        self._line = Line(base_url, model, **how)
+        self._line = Line(
+            base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight, rpm=rpm, headers=headers
+        )
         self.base_url, self.name = self._line.endpoint.base_url, model
         self.query_prefix = query_prefix
 

@@ -100,15 +100,15 @@ class ModelSpec:
     @property
     def settings(self) -> dict[str, Any]:
         """The keywords of `VLM` that the replies depend on; only those that were given."""
-        given = {"max_tokens": self.max_tokens, "thinking": self.thinking, "extra_body": self.extra_body}
-        dialect = {} if self.dialect is None else {"dialect": self.dialect}
-        return dialect | {name: value for name, value in given.items() if value is not None}
+        return self._given("dialect", "max_tokens", "thinking", "extra_body")
 
     @property
     def limits(self) -> dict[str, float]:
         """The keywords of `VLM` that limit its requests; only those that were given."""
-        given = {"timeout_s": self.timeout_s, "rpm": self.rpm}
-        return {name: value for name, value in given.items() if value is not None}
+        return self._given("timeout_s", "rpm")
+
+    def _given(self, *names: str) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name in names and value is not None}
 
     def access(self) -> dict[str, Any]:
         """Return the keywords of `VLM` with the endpoint's key and headers; only those given.
@@ -153,18 +153,30 @@ class ModelSpec:
         if _is_folder(self.model) and not (self.settings or self.key_env):
             return self.model
         words = [self.model, *([] if self.name is None else [self.name])]
-        given = {"--dialect": self.dialect, "--key-env": self.key_env, "--max-tokens": self.max_tokens}
-        for option, value in given.items():
-            words += [] if value is None else [option, str(value)]
-        words += ["--no-thinking"] if self.thinking is False else []
-        words += [] if self.extra_body is None else ["--extra-body", json.dumps(self.extra_body, sort_keys=True)]
-        for header in self.headers or ():
-            name, _, value = header.partition(":")
-            is_secret = SECRET_NAMES.search(name) and not VARIABLE.search(value)
-            words += ["--header", f"{name}: ***" if is_secret else header]
-        for option, limit in (("--timeout", self.timeout_s), ("--rpm", self.rpm)):
-            words += [] if limit is None else [option, f"{limit:g}"]
+        for option, how in OPTIONS.items():
+            value = getattr(self, how.get("dest", option[2:].replace("-", "_")))
+            words += [] if value is None else _words(option, value)
         return shlex.join(words)
+
+
+def _words(option: str, value: Any) -> list[str]:
+    """Return an option with its value as words of a command line."""
+    match value:
+        case bool():
+            return [] if value else [option]  # the option turns it off
+        case tuple():
+            return [word for header in value for word in (option, _without_secret(header))]
+        case float():
+            return [option, f"{value:g}"]
+        case Mapping():
+            return [option, json.dumps(value, sort_keys=True)]
+    return [option, str(value)]
+
+
+def _without_secret(header: str) -> str:
+    """Return a header, without its value if that is a secret in plain words."""
+    name, _, value = header.partition(":")
+    return f"{name}: ***" if SECRET_NAMES.search(name) and not VARIABLE.search(value) else header
 
 
 def _variable(name: str) -> str:

@@ -145,14 +145,9 @@ class ASR:
         for name, text in {"model": model, "language": language or "en", "prompt": prompt or "-"}.items():
             if not isinstance(text, str) or not text.strip() or len(text) > 10_000:
                 raise InputError(f"{name} must be a text that is not blank; got {text!r:.80}.")
-        how: dict[str, Any] = {
-            "api_key": api_key,
-            "timeout_s": timeout_s,
-            "in_flight": in_flight,
-            "rpm": rpm,
-            "headers": headers,
-        }
-        self._line = Line(base_url, model, **how)
+        self._line = Line(
+            base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight, rpm=rpm, headers=headers
+        )
         self.base_url, self.name = self._line.endpoint.base_url, model
         self._format: Format | None = None
         self.parameters: Mapping[str, Any] = {

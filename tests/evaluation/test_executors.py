@@ -180,9 +180,10 @@ def test_an_invalid_engine_or_setting_is_an_input_error(
         evaluate(cases, engine="ray", **options)
 
 
-def test_a_client_can_be_pickled() -> None:
+def test_a_client_can_be_pickled_and_asks_nothing_when_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     import pickle
 
+    monkeypatch.setattr("socket.create_connection", lambda *_, **__: pytest.fail("a connection was opened"))
     told: dict[str, Any] = {"max_tokens": 9, "thinking": True, "extra_body": {"top_k": 1}}
     vlm = ak.VLM("http://127.0.0.1:9/v1", "m", temperature=0.5, seed=3, timeout_s=7, dialect="vllm", **told)
     restored = pickle.loads(pickle.dumps(vlm))
