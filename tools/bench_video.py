@@ -8,6 +8,7 @@ code does), and torchcodec on the CPU, whose exact mode reads the whole file whe
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import statistics
 import subprocess
@@ -33,6 +34,17 @@ K, CELL = 8, (320, 180)
 HOURS = (1, 10)
 FRESH = 200
 """First of the development seeds that are measured: the rule for frames was tried out on others."""
+FORMS: dict[str, tuple[str, int, dict[str, str]]] = {
+    "2s": ("libx264", 2, {"preset": "veryfast", "x264-params": "scenecut=0"}),
+    "5s": ("libx264", 5, {"preset": "veryfast", "x264-params": "scenecut=0"}),
+    "hevc": ("libx265", 10, {"preset": "ultrafast", "x265-params": "log-level=none"}),
+    "vp9": ("libvpx-vp9", 10, {"deadline": "realtime", "cpu-used": "8", "crf": "34", "b": "0"}),
+    "av1": ("libsvtav1", 10, {"preset": "12", "crf": "40"}),
+}
+"""How films are written anew: a codec, seconds between keyframes, options of the encoder."""
+LONE_S = 2.0
+"""An insert that lasts so long and shares its cells with no other should be shown."""
+RULES = ("midpoint", "keyframe", "shots")
 READERS = ("PyAV midpoint", "PyAV keyframe", "decord", "OpenCV", "torchcodec exact", "torchcodec approx.")
 
 
@@ -271,6 +283,130 @@ def shown_events(hours: float, count: int) -> None:
     print(f"  difference by world, 95 %: {low:+.1%} to {high:+.1%}; {frames / count:.0f} frames decoded for shots")
 
 
+def films_table(folder: Path, forms: list[str]) -> None:
+    """Print how many inserts of films the root grid shows, by rule, and how long it takes.
+
+    Beside a film `x.mp4` lies its truth, `x.mp4.truth.json`, with the start and end of each insert;
+    beside both may lie the film written anew, as `x__2s.mp4`. PySceneDetect's content detector is
+    measured where it can be imported: an insert is found if a scene begins within half a second of
+    its start or its end, and the detector decodes the whole film.
+    """
+    shown: dict[tuple[str, int, str], list[int]] = {}
+    for truth in sorted(folder.glob("*.truth.json")):
+        film = truth.with_name(truth.name.removesuffix(".truth.json"))
+        inserts = [(each["start"], each["end"]) for each in json.loads(truth.read_text())["inserts"]]
+        for form in ("x264", *forms):
+            path = film if form == "x264" else film.with_name(f"{film.stem}__{form}{film.suffix}")
+            if path.exists():
+                film_rows(path, form, inserts, shown)
+    print("\nAll films: lone inserts of 2 s and more that are shown")
+    for (form, k, rule), (hits, count) in sorted(shown.items()):
+        print(f"  {form:<6} K = {k:<4}{rule:<14}{hits:4} of {count:<4} {hits / max(1, count):7.1%}")
+
+
+def film_rows(
+    path: Path, form: str, inserts: list[tuple[float, float]], shown: dict[tuple[str, int, str], list[int]]
+) -> None:
+    """Print the rows of one film, and add its lone inserts to the sums."""
+    video = ak.open_video(path)
+    print(f"\n{path.name}: {video.duration_s / 60:.0f} minutes, {len(inserts)} inserts", flush=True)
+    for k in (8, 16):
+        span_s = video.duration_s / k**2
+        cells = [range(int(start_s / span_s), int(end_s / span_s) + 1) for start_s, end_s in inserts]
+        are_lone = [
+            end_s - start_s >= LONE_S and sum(bool({*mine} & {*other}) for other in cells) == 1
+            for (start_s, end_s), mine in zip(inserts, cells, strict=True)
+        ]
+        for rule in RULES:
+            began = time.perf_counter()
+            view: View = ak.view(video, k=k, cell=CELL[0], sampling=rule, cache=ak.Cache(None))
+            view.image  # noqa: B018 - the time of the whole sheet
+            taken_s = time.perf_counter() - began
+            are_shown = [any(start_s <= at_s < end_s for at_s in view.moments) for start_s, end_s in inserts]
+            hits = sum(lone and each for lone, each in zip(are_lone, are_shown, strict=True))
+            add(shown, (form, k, rule), hits, sum(are_lone))
+            print(
+                f"  K = {k:<4}{rule:<14}{sum(are_shown):3} of {len(inserts)} inserts, {hits:3} of {sum(are_lone)} lone "
+                f"ones{taken_s:9.1f} s",
+                flush=True,
+            )
+    with contextlib.suppress(ImportError):
+        began = time.perf_counter()
+        starts_s = scenes(path)
+        taken_s = time.perf_counter() - began
+        found = sum(any(abs(edge_s - at_s) < 0.5 for edge_s in each for at_s in starts_s) for each in inserts)
+        print(
+            f"          PySceneDetect {found:3} of {len(inserts)} inserts have a cut at an edge, "
+            f"{len(starts_s)} cuts{taken_s:9.1f} s",
+            flush=True,
+        )
+        add(shown, (form, 0, "PySceneDetect"), found, len(inserts))
+
+
+def add(shown: dict[tuple[str, int, str], list[int]], key: tuple[str, int, str], hits: int, count: int) -> None:
+    """Add to the hits and the count of a row."""
+    before = shown.setdefault(key, [0, 0])
+    before[0] += hits
+    before[1] += count
+
+
+def scenes(path: Path) -> list[float]:
+    """Return the seconds at which PySceneDetect's content detector finds that a scene begins."""
+    from scenedetect import ContentDetector, detect
+
+    return [start.get_seconds() for start, _ in detect(str(path), ContentDetector())]
+
+
+def make_film(path: Path, seed: int, minutes: float) -> Path:
+    """Write a film with its truth: stretches of AtlasWorld, and inserts that are like nothing else.
+
+    An insert is a card of coloured squares, still or moving, of 2 to 6 s.
+    """
+    rng, size, fps = np.random.default_rng(seed), (640, 360), 10
+    world = aw.world(seed, minutes * 60, size=size, fps=fps)
+    renderer, total = SceneRenderer(world.script), int(minutes * 60 * fps)
+    starts = np.sort(rng.choice(np.arange(20, minutes * 60 - 20, 20), 8, replace=False)) + rng.uniform(0, 8, 8)
+    spans = [(round(float(at), 1), round(float(at + rng.uniform(2, 6)), 1)) for at in starts]
+    cards = [rng.integers(0, 256, (9, 16, 3), np.uint8).repeat(40, 0).repeat(40, 1) for _ in spans]
+    with av.open(str(path), "w") as container:
+        stream = container.add_stream("libx264", rate=fps, options={"preset": "veryfast", "g": "100"})
+        stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
+        for index in range(total):
+            at_s = index / fps
+            number = next((n for n, (start_s, end_s) in enumerate(spans) if start_s <= at_s < end_s), None)
+            if number is None:
+                pixels = np.asarray(renderer.frame(index))
+            else:
+                pixels = np.roll(cards[number], (number % 2) * 4 * index, axis=1)
+            frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(pixels), format="rgb24")
+            container.mux(stream.encode(frame))
+        container.mux(stream.encode())
+    truth = {"inserts": [{"start": start_s, "end": end_s} for start_s, end_s in spans]}
+    Path(f"{path}.truth.json").write_text(json.dumps(truth))
+    return path
+
+
+def write_anew(path: Path, form: str) -> Path:
+    """Write a film in another form beside it, unless it is there; return its path."""
+    codec, gop_s, options = FORMS[form]
+    target = path.with_name(f"{path.stem}__{form}{path.suffix}")
+    if target.exists():
+        return target
+    draft = target.with_name(f"{target.stem}.part{target.suffix}")
+    with av.open(str(path)) as source, av.open(str(draft), "w") as container:
+        given = source.streams.video[0]
+        rate = given.average_rate or Fraction(25)
+        stream = container.add_stream(codec, rate=rate, options=options)
+        stream.width, stream.height, stream.pix_fmt = given.codec_context.width, given.codec_context.height, "yuv420p"
+        stream.codec_context.gop_size = round(gop_s * rate)
+        for index, frame in enumerate(source.decode(given)):
+            plain = av.VideoFrame.from_ndarray(frame.to_ndarray(format="yuv420p"), format="yuv420p")
+            plain.pts, plain.time_base = index, 1 / Fraction(rate)
+            container.mux(stream.encode(plain))
+        container.mux(stream.encode())
+    return draft.rename(target)
+
+
 def goals(rows: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms: float) -> None:
     """Print each goal beside the figure reached."""
     exact, keyframe = rows["PyAV midpoint", hours], rows["PyAV keyframe", hours]
@@ -302,14 +438,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=MEDIA)
     parser.add_argument("--column", nargs=2, metavar=("READER", "FILE"))
+    parser.add_argument("--films", type=Path, help="a folder of films with their truths: print only their table")
+    parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), metavar="FORM")
     options = parser.parse_args()
+    if options.films:
+        films_table(options.films, options.forms)
+        return 0
     if options.column:
         print(json.dumps(measure(options.column[0], Path(options.column[1]))))
         return 0
     options.folder.mkdir(parents=True, exist_ok=True)
+    own = options.folder / "films"
+    own.mkdir(exist_ok=True)
+    for seed in (0, 1):
+        film = own / f"film{seed}.mp4"
+        if not film.exists():
+            make_film(film, seed, minutes=10)
+        for form in options.forms:
+            write_anew(film, form)
+    films_table(own, options.forms)
     for hours, count in ((1 / 6, 20), (1, 20), (10, 10)):
         shown_events(hours, count)
-    aw.world(options.folder)
+    world(options.folder)
     table(options.folder)
     return 0
 

@@ -96,7 +96,9 @@ def brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
 
 def form_text(schema: type[BaseModel] | ParametricSchema) -> str:
     """Return the form of a reply: JSON with <what belongs there> in place of values."""
-    return f"Reply in JSON, with texts of at most {LONGEST_TEXT} characters:\n{_form(*_nodes(schema))}"
+    form = _form(*_nodes(schema))
+    limit = f", with texts of at most {LONGEST_TEXT} characters" if '"<text>"' in form else ""
+    return f"Reply in JSON{limit}:\n{form}"
 
 
 def action_forms(schema: ParametricSchema) -> dict[str, str]:

@@ -101,7 +101,7 @@ class NativeCall(DecisionCall):
         return self.decision(WATCHER, self.clip, lasts, *speech(self.lines), self.remark, DECIDE)
 
 
-@method("native", k=1, free_text=False)
+@method("native", k=1)
 def native(
     run: MethodRun, *, fps: float = 2.0, frames: int = 2048, tokens: int = 224_000, context: int | None = None
 ) -> Result:

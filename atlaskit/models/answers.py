@@ -221,15 +221,15 @@ def _words(error: ValidationError) -> str:
     """
     faults = error.errors(include_url=False, include_context=False, include_input=False)
     names = [each for each in faults if each["type"] == "literal_error" and _NAME.fullmatch(each["msg"])]
+    if not names:
+        where, what = first_fault(error)
+        return f"{what} at {where}" if where else what
     others = {each["loc"][:-1] for each in names}
     named = [each for each in faults if not any(each["loc"][:n] in others for n in range(len(each["loc"]) + 1))]
-    where, what = first_fault(error)
-    if named and others:
-        where, what = printable(".".join(map(str, named[0]["loc"])), 80), named[0]["msg"]
-    elif len(names) > 1 and names[0] is faults[0]:
-        field = names[0]["loc"][-1]
-        expected = dict.fromkeys(each["msg"].partition("be ")[2] for each in names if each["loc"][-1] == field)
-        *most, last = expected
-        what = f"Input should be {', '.join(most)} or {last}" if most else what
-        where = printable(".".join(map(str, (*names[0]["loc"][:-2], field))), 80) if most else where
-    return f"{what} at {where}" if where else what
+    fault = (named or names)[0]
+    place, what = fault["loc"], fault["msg"]
+    if not named and len(names) > 1:
+        expected = dict.fromkeys(each["msg"].partition("be ")[2] for each in names)
+        what = f"Input should be {' or '.join(expected)}"
+        place = (*place[:-2], place[-1])
+    return f"{what} at {printable('.'.join(map(str, place)), 80)}"

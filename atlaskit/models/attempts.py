@@ -192,12 +192,6 @@ class Slots:
     def _most_now(self) -> int:
         return min(self.most, self.allowed or self.most)
 
-    def __enter__(self) -> None:
-        self.acquire(threading.TIMEOUT_MAX)
-
-    def __exit__(self, *_: object) -> None:
-        self.release()
-
 
 _limits: dict[str, tuple[int, float | None]] = {}
 """Limits that clients have set, by address."""

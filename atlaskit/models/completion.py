@@ -15,6 +15,7 @@ Knows nothing of retries and the schema of the answer.
 from __future__ import annotations
 
 import json
+import math
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,7 +27,7 @@ from atlaskit import limits
 from atlaskit.models.http import HttpFailure, failure_of, json_of, json_values, listed, not_json, object_of, storable
 from atlaskit.models.json_text import TooMuch, json_objects
 from atlaskit.models.names import Family
-from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Clip, Request, Usage
 from atlaskit.models.refusals import words_of
 
 ENDED = re.compile(rb"\b(?:done|end|eof|stop|completed?|message_stop)\b[^\w]*(?:true\W*)?\Z", re.IGNORECASE)
@@ -175,9 +176,10 @@ def estimated_usage(request: Request, completion: Completion, family: Family) ->
     A token stands for four characters of text, or for a square of the family's patch in an image.
     """
     texts = (part for message in request.messages for part in message.parts if isinstance(part, str))
-    image_tokens = sum(
-        -(-image.size[0] // family.patch) * -(-image.size[1] // family.patch) for image in request.images
-    )
+    image_tokens = 0
+    for image in request.images:
+        frames = -(-len(image.times_s) // 2) if isinstance(image, Clip) else 1  # two frames of a video share theirs
+        image_tokens += frames * math.prod(-(-side // family.patch) for side in image.size)
     thought = -(-len(completion.reasoning) // CHARACTERS_A_TOKEN)
     return Usage(
         calls=1,

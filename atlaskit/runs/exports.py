@@ -89,11 +89,12 @@ def export(
 
 
 def _each(what: Any) -> Iterator[Any]:
-    """Yield the single things that are to be exported."""
-    if isinstance(what, Result | Passage) or (hasattr(what, "to_dict") and hasattr(what, "columns")):
+    """Yield the results, the passages and the tables of rows in what a person exports."""
+    is_table = hasattr(what, "to_dict") and hasattr(what, "columns")  # pandas is not imported for this
+    if is_table or isinstance(what, Result | Passage):
         yield what
         return
-    if isinstance(what, str | bytes) or not isinstance(what, Iterable):
+    if isinstance(what, str | bytes | Mapping) or not isinstance(what, Iterable):
         raise InputError(f"Export a Result, passages, rows of ak.evaluate, or a list of them; got {what!r:.80}.")
     for each in what:
         yield from _each(each)

@@ -52,8 +52,8 @@ FLASH_S = 0.3
 FEWEST_MARKS = 3
 """A container tells where cuts are if so many keyframes lie off its beat."""
 LONG_GOP_SHARE = 1 / 96
-"""Where keyframes lie further apart than this share of a video, frames between them are looked at:
-playing all of it then costs no more than a few grids of midpoints."""
+"""Where keyframes lie further apart than this share of a video in half of it, all frames between
+them may be looked at: playing all of it costs no more than a few grids of midpoints then."""
 AROUND = 128
 """How many frames before and after it a frame is compared with."""
 DOUBLINGS = 3
@@ -205,9 +205,7 @@ def marks_of(packets: Packets) -> Marks:
     gaps_s = np.diff(keyframes_s)
     values, counts = np.unique(np.round(gaps_s, 1), return_counts=True)
     beat_s = float(values[counts.argmax()] if counts.max() > BEAT_SHARE * len(gaps_s) else gaps_s.max())
-    # An encoder that is sometimes late is sometimes early for no reason either.
-    late_s = float(np.quantile(np.maximum(gaps_s - beat_s, 0), 0.98))
-    off_beat_s = keyframes_s[1:][gaps_s < beat_s - max(0.15, 0.02 * beat_s, 1.5 * late_s)]
+    off_beat_s = keyframes_s[1:][gaps_s < beat_s - max(0.15, 0.02 * beat_s)]
     excess = _excess(packets)
     sudden_s = packets.times_s[(excess > SUDDEN_FACTOR) & (packets.sizes > 0.3 * _key_sizes(packets))]
     cuts_s = sorted({*map(float, off_beat_s), *map(float, sudden_s)})
@@ -326,10 +324,8 @@ def _pieces(marks: Marks, edges_s: list[float], strengths: Mapping[float, float]
     longest_s = np.inf
     if not marks.is_telling and len(stretches) < MOST_LOOKS:
         longest_s = max(DENSEST_S, duration_s / (MOST_LOOKS - len(stretches)))
-    gop_s = 0.0
-    if marks.keyframes_s is not None:
-        gop_s = max(np.diff([*marks.keyframes_s, duration_s]), default=duration_s)
-    has_long_gops = gop_s > LONG_GOP_SHARE * duration_s
+    gops_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
+    has_long_gops = gops_s[gops_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2
 
     pieces = []
     played: list[tuple[float, _Piece]] = []

@@ -41,7 +41,17 @@ STEPS: dict[str, tuple[str, ...]] = {
 }
 """The steps before the decision that a method's calls have."""
 EACH_STEP = [(name, step) for name, each in STEPS.items() for step in each]
-FREE_WORDS = ("dvd", "mapreduce", "mapreduce-clips", "retrieval", "videoagent", "videoarm", "videotree", "worldmm")
+FREE_WORDS = (
+    "dvd",
+    "mapreduce",
+    "mapreduce-clips",
+    "native",
+    "retrieval",
+    "videoagent",
+    "videoarm",
+    "videotree",
+    "worldmm",
+)
 """The methods that need a model which writes free text."""
 WATCHING = sorted(set(METHODS) - {"blind", "subtitles"})
 """The methods that show the model frames."""

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from PIL import Image
+from support.faults import completion, fitting_answer, sending
 from support.loopback import Loop
 from support.model_doubles import Counting
 
@@ -88,3 +89,11 @@ def test_a_replay_decodes_and_asks_nothing(loop: Loop, tiny: World, cache: Cache
     asked = len(loop.bodies)
     again = native(tiny.drawn, tiny.questions[0], replay=True, **given)
     assert len(loop.bodies) == asked and again.to_json() == first.to_json()
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.ModelWarning")
+def test_an_endpoint_that_counts_nothing_is_charged_for_all_frames(loop: Loop, tiny: World, cache: Cache) -> None:
+    loop.answer = lambda body: sending({**completion(fitting_answer(body)), "usage": None})
+    vlm = VLM(loop.url, "qwen3-vl", dialect="vllm")
+    result = native(tiny.drawn, tiny.questions[0], vlm=vlm, cache=cache, frames=16, size=320)
+    assert result.calls[-1].estimated and result.calls[-1].image_tokens == 8 * 10 * 6

@@ -159,7 +159,7 @@ UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "an object in an answer": ('{"plan": {"search_task": "a"}, "x": 1}', schemas.TaskAnswer, "required at search_task"),
     "a cell that cannot be zoomed": (Z.replace("3", "9"), STEP, "^Input should be 2 or 3 at action.Zoom.cell$"),
     "a cell out of range": (Z.replace("zoom", "expand").replace("3", "99"), STEP, "at action.Expand.cell$"),
-    "an unknown action": (Z.replace("zoom", "jump"), STEP, "'expand', 'zoom'.* or 'finished' at action.action$"),
+    "an unknown action": (Z.replace("zoom", "jump"), STEP, "'expand' or 'zoom'.* or 'finished' at action.action$"),
     "a cell by words": (Z.replace("3", '"cell 3"'), STEP, "at action.Zoom.cell$"),
     "a choice by words": (js({**CHOSEN, "answer": "the second"}), CHOICE, "0, 1, 2 or 3 at answer"),
     "a letter too far": (js({**CHOSEN, "answer": "E"}), CHOICE, "0, 1, 2 or 3 at answer"),

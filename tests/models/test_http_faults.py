@@ -12,7 +12,9 @@ import sys
 import threading
 import time
 import zlib
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
@@ -125,11 +127,21 @@ def test_ctrl_c_does_not_wait_for_calls(loop: Loop, tmp_path: Path, monkeypatch:
 PROBED = json.dumps({"reasoning": "", "top": [{"cell": 0, "score": 0.9}, {"cell": 1, "score": 0.8}]})
 
 
+@contextmanager
+def occupied(address: str) -> Iterator[None]:
+    """Take a slot of an address for the length of a block."""
+    slots_of(address).acquire(60)
+    try:
+        yield
+    finally:
+        slots_of(address).release()
+
+
 def test_a_forked_process_reads_its_own_answers(loop: Loop) -> None:
     """A child shares neither connections nor the slots with its parent."""
     vlm = VLM(loop.url, "loop", dialect="vllm", in_flight=1)
     vlm.complete(request())  # opens a connection that is kept
-    with slots_of(vlm.base_url):
+    with occupied(vlm.base_url):
         child = os.fork()
         if child == 0:
             try:
@@ -209,7 +221,7 @@ def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pyte
 @pytest.mark.parametrize("how", ["deadline", "cancel"])
 def test_a_call_that_ends_in_the_queue_costs_nothing(loop: Loop, how: str) -> None:
     vlm, cancel = VLM(loop.url, "loop", dialect="vllm", in_flight=1), threading.Event()
-    with slots_of(vlm.base_url):
+    with occupied(vlm.base_url):
         threading.Timer(0.1, cancel.set).start()
         limits: Any = {"deadline_s": now_s() + 0.05} if how == "deadline" else {"cancel": cancel}
         with pytest.raises(ModelError, match="before the deadline") as caught:

@@ -75,7 +75,8 @@ ENDS = (
     "Keep the first and the last frame that show what is asked for, and say of each between which times its end lies."
 )
 VERDICT = (
-    "Judge the evidence. {trust} Erase labels whose frame has nothing to do with the question. Then conclude. answer: "
+    "Judge the evidence. {trust} Erase labels whose frame neither supports an answer nor rules one out. Then conclude. "
+    "answer: "
     "if the evidence shows it; if it depends on several moments, only once nothing that matters is unseen; sure is the "
     "chance that it is right. look: otherwise; name up to {most} stretches in seconds to see next, best first. With "
     "none ([]) what is unseen is gone through in order of time; if all was seen, all is, in steps half as long."
@@ -85,8 +86,8 @@ NOT_THERE = (
     "all was gone through."
 )
 LAST = (
-    "The search is over: {why} Judge the evidence. {trust} Erase labels whose frame has nothing to do with the "
-    "question. Then conclude. answer: the one that is supported best; sure is the chance that it is right."
+    "The search is over: {why} Judge the evidence. {trust} Erase labels whose frame neither supports an answer nor "
+    "rules one out. Then conclude. answer: the one that is supported best; sure is the chance that it is right."
 )
 SETTLED = {
     "one": "One such moment settles the answer.",

@@ -95,7 +95,11 @@ class FrameClock:
         return float(tick / self.rate)
 
     def timecode(self, tick: int) -> str:
-        """Return a tick as SMPTE timecode; with a semicolon where numbers are dropped."""
+        """Return a tick as SMPTE timecode; with a semicolon if it is drop-frame timecode.
+
+        Drop-frame timecode leaves out the first `drops` frame numbers of each minute but every
+        tenth, so that at 29.97 frames per second it keeps up with the clock.
+        """
         base = max(1, round(self.rate))
         if self.drops:
             tens, rest = divmod(tick, 600 * base - 9 * self.drops)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from fractions import Fraction
@@ -25,7 +24,6 @@ from atlaskit.video.readers.container import (
     open_container,
     tick_length,
 )
-from atlaskit.video.readers.headers import last_end
 
 RARE_RATE = 240
 """Frames per second above which a header is not believed."""
@@ -121,9 +119,7 @@ def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -
 def measured_end(container: InputContainer, stream: VideoStream, path: Path, origin: Fraction) -> tuple[Fraction, int]:
     """Return when the longest stream of a file ends, and the tick at which its last frame does.
 
-    The last frame stays until the longest stream ends. Reads the last seconds of the file; of a
-    Matroska file, whose header tells the end of the longest stream, the headers of its last blocks,
-    since FFmpeg would read all packets from its last keyframe on.
+    The last frame stays until the longest stream ends. Reads the last seconds of the file.
 
     Args:
         container: The file.
@@ -135,15 +131,6 @@ def measured_end(container: InputContainer, stream: VideoStream, path: Path, ori
         Distrust: The file ends before its header says, or its end is damaged.
     """
     tick = tick_length(stream)
-    if container_kind(container) == "matroska":
-        with suppress(*DECODE_ERRORS):
-            container.seek(stream.start_time or 0, stream=stream)  # FFmpeg reads the cues at the first seek
-        entries, frame = stream.index_entries, max(1, int(frame_length(stream) / tick))
-        try:
-            last = last_end(path, entries[len(entries) - 1].pos, stream.index, frame)
-        except (struct.error, *DECODE_ERRORS) as error:
-            raise Distrust("is damaged at its end") from error
-        return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
     promise, start = promised(container, stream, origin), Fraction(container.start_time or 0, 1_000_000)
     # Frames are shown in another order than they are stored in.
     near, begin, count = 2, origin + 1, 0

@@ -14,10 +14,14 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+import numpy as np
 from av.packet import Packet
+from numpy.typing import NDArray
 
 CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
 DEEPEST_NESTING, MOST_BOXES = 6, 4096
+MOST_SAMPLES = 1 << 25
+"""A table of more pictures is not read: they would last two weeks."""
 SAMPLE_ENTRY = 8 + 8 + 78
 """Bytes of a sample description and of its first, visual entry before the boxes in it."""
 DOLBY = {b"dvcC", b"dvvC", b"dvwC"}
@@ -76,6 +80,21 @@ def codec_of_track(path: Path, number: int) -> str | None:
     return None
 
 
+def reorderings(path: Path, number: int) -> NDArray[np.int64]:
+    """Return how much later each picture of a track of an MP4 is shown than decoded, in its ticks.
+
+    Empty if its header does not tell (box `ctts`, ISO 14496-12, 8.6.1.3).
+    """
+    with suppress(OSError, struct.error, ValueError, MemoryError), path.open("rb") as file:
+        for box in boxes_of_track(file, number):
+            if box.kind == b"ctts":
+                file.seek(box.start + 8)
+                runs = np.frombuffer(file.read((box.end - box.start - 8) // 8 * 8), ">i4").reshape(-1, 2)
+                if runs[:, 0].min() >= 0 and runs[:, 0].sum() <= MOST_SAMPLES:
+                    return np.repeat(runs[:, 1], runs[:, 0]).astype(np.int64)
+    return np.zeros(0, np.int64)
+
+
 def is_fragmented(path: Path) -> bool:
     """Tell whether an MP4 or MOV file consists of fragments, each with times of its own."""
     return _has(path, lambda _, box: box.kind == b"moof")
@@ -115,8 +134,7 @@ def _four(file: BinaryIO, at: int) -> bytes:
 
 
 HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
-TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
-CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
+TRACKS, TRACK_ENTRY, VIDEO, GROUP = 0x1654AE6B, 0xAE, 0xE0, 0xA0
 TRACK_TYPE, TRACK_CODEC, ADDITIONS, ADDED_TYPE, ADDED_DATA = 0x83, 0x86, 0x41E4, 0x41E7, 0x41ED
 READ_TYPES = {1, 2, 0x11, 0x21}
 """Types of tracks that FFmpeg numbers: pictures, sound, subtitles and metadata, but no buttons."""
@@ -146,37 +164,6 @@ def fault_of_elements(path: Path) -> str | None:
                 if child.kind == CLUSTER:
                     break
     return "has no index"
-
-
-def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
-    """Return when the last block of the track at `index` ends, in ticks, by the headers of blocks.
-
-    Args:
-        path: The file.
-        start: The byte of a cluster; blocks are looked at from there on.
-        index: The track.
-        frame_ticks: Length of a block that does not give its own.
-
-    Raises:
-        OSError, struct.error, ValueError: The file cannot be read, or is damaged.
-    """
-    base, ends, is_own = 0, list[int](), False
-    with path.open("rb") as file:
-        size, wanted = file.seek(0, 2), _value(file, _fields(file, index), TRACK_NUMBER)
-        while start < size:
-            (element,) = islice(_within(file, start, size), 1)
-            start = element.start if element.kind in (CLUSTER, GROUP) else element.end
-            file.seek(element.start)
-            if element.kind == CLUSTER_TIME:
-                base = _unsigned(file, element)
-            elif element.kind in (BLOCK, SIMPLE_BLOCK):
-                is_own = _number(file)[0] == wanted
-                ends += [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
-            elif element.kind == BLOCK_LENGTH and is_own:
-                ends[-1] += _unsigned(file, element) - frame_ticks
-            elif element.kind == SEGMENT or not element.is_whole:
-                raise struct.error("a file that is cut off")
-    return max(ends)
 
 
 def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:

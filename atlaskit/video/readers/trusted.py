@@ -14,6 +14,7 @@ from contextlib import suppress
 from itertools import chain, dropwhile, islice, pairwise
 from pathlib import Path
 
+import numpy as np
 from av.container import InputContainer
 from av.video.stream import VideoStream
 
@@ -32,7 +33,13 @@ from atlaskit.video.readers.container import (
     tick_length,
 )
 from atlaskit.video.readers.duration import checked_rate, earliest_start, first_frame, measured_end
-from atlaskit.video.readers.headers import Holes, fault_of_elements, has_several_descriptions, is_fragmented
+from atlaskit.video.readers.headers import (
+    Holes,
+    fault_of_elements,
+    has_several_descriptions,
+    is_fragmented,
+    reorderings,
+)
 from atlaskit.video.readers.picture import orientation_of, shown_size
 from atlaskit.video.readers.sources import PacketSource, Step
 
@@ -244,13 +251,20 @@ class TrustedSource(PacketSource):
     def packet_rows(self) -> list[tuple[int, int, bool]]:
         """Return (tick, bytes, whether it is a keyframe) of every packet that is shown.
 
-        The index of an MP4 holds them all, in decoding times that are turned into those of
-        keyframes; other frames may be shown up to a few frames later.
+        The index of an MP4 holds them all, in decoding times; its header tells when they are shown.
         """
-        entries = self._stream.index_entries
-        if self.kind != "mov" or not len(entries):
+        entries = list(self._stream.index_entries)
+        if self.kind != "mov" or not entries:
             return super().packet_rows()
-        return [(entry.timestamp + self._index_delay, entry.size, entry.is_keyframe) for entry in entries]
+        later = reorderings(self.path, self._stream.id)
+        if len(later) != len(entries):  # an edit list leaves out some; then as the first keyframe
+            later = np.zeros(len(entries), np.int64)
+        first = next((number for number, entry in enumerate(entries) if entry.is_keyframe), 0)
+        later += self._index_delay - int(later[first])
+        return [
+            (entry.timestamp + int(more), entry.size, entry.is_keyframe)
+            for entry, more in zip(entries, later, strict=True)
+        ]
 
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
