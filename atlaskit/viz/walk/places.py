@@ -87,6 +87,9 @@ MAX_REGIONS = 2_000
 MAX_DEPTH = 32
 """Deepest region in the tree; a trace may name any."""
 
+FAINTEST = 64.0
+"""How many times coarser than aimed at the faintest parts were seen."""
+
 Path = tuple[int, ...]
 """The cells opened on the way from the root grid. A negative number after a cell says that its grid
 is looked at between its frames, and by how many half cells it is moved."""
@@ -257,14 +260,13 @@ def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, i
 
 
 def shaded(coverage: Coverage, most: int) -> list[tuple[float, float, float]]:
-    """Return what was seen in parts, each with a shade: the finest 1, the coarsest 0.3."""
+    """Return what was seen in parts, each with a shade, up to 1 for the step that was aimed at."""
     parts = [part for part in coverage.seen.parts if part[2] > 0][:most]
-    grains = [math.log(step_s) for _, _, step_s in parts]
-    spread = max(grains, default=0.0) - min(grains, default=0.0)
+    aim_s = coverage.goal_s or min((step_s for _, _, step_s in parts), default=1.0)
     shaded = []
-    for (start_s, end_s, _), grain in zip(parts, grains, strict=True):
-        shade = 1 - 0.7 * (grain - min(grains)) / spread if spread else 1.0
-        shaded.append((start_s, end_s, round(shade, 2)))
+    for start_s, end_s, step_s in parts:
+        shade = 1 - 0.7 * math.log(step_s / aim_s) / math.log(FAINTEST)
+        shaded.append((start_s, end_s, round(min(max(shade, 0.3), 1.0), 2)))
     return shaded
 
 

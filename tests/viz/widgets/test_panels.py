@@ -222,6 +222,28 @@ def test_a_run_can_be_stopped_at_once_and_another_asked(cache: Cache) -> None:
     assert page.put("Who?")["phase"] == "answered"
 
 
+@pytest.mark.parametrize("decided", ["", "here", "go on"])
+def test_a_question_belongs_to_its_page(cache: Cache, monkeypatch: pytest.MonkeyPatch, decided: str) -> None:
+    """It stops soon after its page is gone, unless another takes it up or it was told to go on."""
+    monkeypatch.setattr("atlaskit.viz.widgets.explorer.asking.LEFT_S", 0.2)
+    model = Waiting()
+    page = page_of(Flat(), cache, vlm=model)
+    page.tell("ask", question="Who?", choices=["a", "b"], within=None)
+    assert model.begun.wait(60) and page.widget.is_asking
+    if decided == "go on":
+        page.tell("go on", goes_on=True)
+        assert page.tell("here")["goes_on"] is True
+    page.widget.leave()
+    if decided == "here":
+        assert page.tell("here")["phase"] == "running", "a page that is loaded again shows it"
+    panel = next(panel for panel in page.widget._panels if isinstance(panel, AskPanel))
+    panel.wait(1.0)
+    assert page.widget.is_asking is bool(decided)
+    page.tell("stop")
+    page.wait()
+    assert page.of("ask")[-1]["phase"] == "stopped"
+
+
 def test_a_stop_that_comes_after_a_failure_does_not_hide_it(cache: Cache) -> None:
     class Broken(Waiting):
         def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:

@@ -20,6 +20,7 @@ from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError
 from atlaskit.evaluation import baselines
+from atlaskit.runs.events import Start
 from atlaskit.runs.replay import pictures
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
@@ -90,6 +91,18 @@ def test_invalid_messages_are_ignored(answered: Result) -> None:
     ):
         assert page.request(**message) == []
     assert len(page.steps()) == count, "its threads still run"
+
+
+@pytest.mark.parametrize("number", [1e308, 10**300, -(10**300)], ids=["float", "int", "negative"])
+def test_absurd_numbers_in_a_trace_are_told_and_keep_nobody_waiting(answered: Result, number: float) -> None:
+    """A thread that died of them left the page waiting in silence."""
+    for name, value in (("k", number), ("within", [0, number]), ("max_depth", number)):
+        start = answered.trace.of(Start)[0]
+        strange = replace(start, settings={**start.settings, name: value})
+        page = FakePage(TraceViewer(Trace((strange, *answered.trace.events[1:])), cache=Cache(None)))
+        page.request(want="run", run=0)
+        last = [message for message, _ in page.sent][-1]
+        assert last["is"] == "trouble" or last.get("last") is True, (name, last)
 
 
 def test_what_is_no_run_raises_one_sentence(tmp_path: Path) -> None:
@@ -180,6 +193,7 @@ def test_a_row_opens_its_run(world: World, rows: pd.DataFrame, shared_cache: Cac
         saved = json.loads(Path(path).read_text(encoding="utf-8"))
         assert len(page.steps(number)) == len(saved["trace"]) and page.head()["question"] == rows["question"][number]
     assert len(page.widget._channel._pictures) == MAX_RUNS, "the images of the oldest run are released"
+    assert len(page.widget._channel._step_jobs) == MAX_RUNS, "and so are the threads that sent them"
     table = RunTable(rows, cases=world.cases(drawn=True), cache=Cache(None))
     page = RunPage(table)
     image = next(step["saw"][0][0] for step in page.steps(0) if step["saw"])

@@ -176,13 +176,10 @@ class AskPanel {
 
   // Says that a run goes on, and for how long, or how it ended.
   tell(isRunning) {
-    const { phase, words = "", seconds } = this.state, begun = Date.now() - 1000 * seconds;
+    const { phase, words = "", seconds } = this.state;
     const outcome = isRunning ? `${phase === "stopping" ? "Stopping" : "Running"}…` : words;
     if (this.outcome.textContent !== outcome) this.outcome.textContent = outcome; // else it would be read out again
-    const tick = () => { this.elapsed.textContent = isRunning ? `${Math.round((Date.now() - begun) / 1000)} s` : ""; };
-    clearInterval(this.clock);
-    tick();
-    if (isRunning) this.clock = setInterval(tick, 1000);
+    this.elapsed.textContent = isRunning ? `${seconds} s` : "";
   }
 
   // --- its steps
@@ -205,7 +202,6 @@ class AskPanel {
 
   close() {
     clearTimeout(this.lineTimer);
-    clearInterval(this.clock);
     this.closeSteps();
     if (!this.explorer.hasStopped) this.explorer.send({ panel: "ask", want: "left" });
   }
