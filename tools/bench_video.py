@@ -453,7 +453,7 @@ def main() -> int:
     for seed in (0, 1):
         film = own / f"film{seed}.mp4"
         if not film.exists():
-            make_film(film, seed, minutes=10)
+            make_film(film, seed, minutes=20)
         for form in options.forms:
             write_anew(film, form)
     films_table(own, options.forms)
