@@ -27,7 +27,7 @@ from atlaskit.benchmarks.datasets.rows import read_parquet
 from atlaskit.caching.keys import KINDS
 from atlaskit.errors import AtlasError, InputError
 from atlaskit.evaluation import tables
-from atlaskit.runs import recording
+from atlaskit.runs import archive
 from atlaskit.runs.result import trace_of
 from atlaskit.video.subtitles import read_subtitles
 
@@ -69,7 +69,7 @@ def read_result(path: Path, text: bytes) -> None:
 
 
 def read_recording(path: Path, text: bytes) -> None:
-    path.write_bytes(lzma.compress(recording.HEADER + b"\n" + text, preset=0))
+    path.write_bytes(lzma.compress(archive.HEADER + b"\n" + text, preset=0))
     ak.cache.import_(path, cache=ak.Cache(None))
 
 

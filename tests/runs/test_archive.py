@@ -16,8 +16,7 @@ from atlaskit.caching.keys import KINDS, kind_of
 from atlaskit.errors import CacheError, InputError, VideoError
 from atlaskit.models.protocol import Usage
 from atlaskit.models.serving.server import SERVED
-from atlaskit.runs.archive import export, import_
-from atlaskit.runs.recording import HEADER
+from atlaskit.runs.archive import HEADER, export, import_
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
 from atlasworld import Oracle, World

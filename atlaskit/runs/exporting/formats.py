@@ -15,7 +15,7 @@ from atlaskit import limits
 from atlaskit.caching.files import open_regular, write_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.errors import InputError, printable, reason
-from atlaskit.runs.exporting import coding, cues, editing, tables
+from atlaskit.runs.exporting import coding, editing, tables
 from atlaskit.runs.exporting.passages import Passage, one_line, videos_of
 from atlaskit.video.subtitles.text import decode_text
 from atlaskit.video.video import Video
@@ -133,8 +133,8 @@ FORMATS = (
         "vtt",
         (".vtt",),
         "text/vtt",
-        lambda passages, _: cues.write_vtt(passages),
-        lambda text, _: cues.read_vtt(text),
+        lambda passages, _: editing.write_vtt(passages),
+        lambda text, _: editing.read_vtt(text),
         "confidence, question, less than a millisecond",
         is_of_one_video=True,
     ),
