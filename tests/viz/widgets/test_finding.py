@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from atlaskit.video.subtitles import Line
-from atlaskit.video.subtitles.finding import find_words
+from atlaskit.viz.widgets.explorer.searching import find_words
 
 
 def marked(text: str, query: str) -> list[str] | None:
