@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import statistics
 import subprocess
@@ -352,9 +353,8 @@ def add(shown: dict[tuple[str, int, str], list[int]], key: tuple[str, int, str],
 
 def scenes(path: Path) -> list[float]:
     """Return the seconds at which PySceneDetect's content detector finds that a scene begins."""
-    from scenedetect import ContentDetector, detect
-
-    return [start.get_seconds() for start, _ in detect(str(path), ContentDetector())]
+    scenedetect = importlib.import_module("scenedetect")  # not among the dependencies: it brings OpenCV of its own
+    return [start.get_seconds() for start, _ in scenedetect.detect(str(path), scenedetect.ContentDetector())]
 
 
 def make_film(path: Path, seed: int, minutes: float) -> Path:
