@@ -98,6 +98,12 @@ def test_the_page_explores_a_video(
     page.get_by_role("gridcell").first.wait_for()
     expect(caption).to_contain_text("0:22.5–")
     assert faults == []
+    for width, height in ((1440, 900), (1920, 1080), (1440, 500)):
+        page.set_viewport_size({"width": width, "height": height})
+        stage, sheet = (page.locator(each).bounding_box() for each in (".stage", ".sheet"))
+        assert stage is not None and sheet is not None
+        assert sheet["height"] <= stage["height"] + 1, "the whole grid is in sight"
+        assert sheet["width"] <= stage["width"] + 1
     page.set_viewport_size({"width": 400, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
 

@@ -320,8 +320,10 @@ class Explorer {
 
   // How large the picture may be, a frame never larger than it is; and what the cells are.
   drawLooks({ size: [width, height], looks, place }) {
-    const most = place.look === "frame" ? `${width / devicePixelRatio}px` : "none";
-    for (const [name, value] of [["--ratio", width / height], ["--most", most]]) this.stage.style.setProperty(name, value);
+    const { style } = this.stage;
+    style.setProperty("--ratio", width / height);
+    if (place.look === "frame") style.setProperty("--most", `${width / devicePixelRatio}px`);
+    else style.removeProperty("--most");
     const names = Object.entries(PICKS).filter(([pick]) => pick !== "keyframe" || looks.pick === pick);
     this.pick.select.replaceChildren(...names.map(([value, text]) => element("option", { value }, text)));
     this.pick.select.value = looks.pick;
