@@ -204,6 +204,8 @@ def read_completion(body: Any) -> Completion:
     wrapped = (each for each in body.values() if isinstance(each, dict) and "choices" in each)
     body = body if "choices" in body else next(wrapped, body)
     choices = body.get("choices")
+    if isinstance(choices, dict):
+        choices = [choices] if "message" in choices else list(choices.values())
     listed = choices[:MOST_CHOICES] if isinstance(choices, list) and choices else [None]
     found = [_read(object_of(choice)) for choice in listed]
     first = next((each for each in found if each.texts), found[0])
@@ -253,7 +255,13 @@ def _message(choice: Mapping[str, Any]) -> dict[str, Any]:
 def _read(choice: Mapping[str, Any]) -> _Choice:
     message = _message(choice)
     content, thought = _content(message.get("content"))
-    elsewhere = (_tool_arguments(message), storable(choice.get("text")), storable(choice.get("message")))
+    parsed = message.get("parsed")
+    elsewhere = (
+        _tool_arguments(message),
+        storable(choice.get("text")),
+        storable(choice.get("message")),
+        json_of(parsed) if isinstance(parsed, dict) else "",
+    )
     splits = [_split(text) for text in (content, *filter(None, elsewhere))]
     chosen = next((split for split in splits if split.text.strip()), splits[0])
     thoughts = (*(split.thought for split in splits), thought or _reasoning(message))

@@ -129,6 +129,7 @@ RULES = (
     Rule("busy", COMING - {500}, r"""
         \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b|starting up|cold start
         queue.{0,9}full|try again|retry|please wait|maximum pending"""),
+    Rule("busy", frozenset({404}), r"scal(ing|ed) up|cold start|(try again|retry) (later|in)|is (still )?starting"),
     Rule("busy", COMING, r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model|model.{0,40}\bloading"),
     Rule("key", frozenset({0, 400, 401, 403}), r"""
         api.?key|authenti|authori[sz]|credential|\bbearer\b|access token|permission denied

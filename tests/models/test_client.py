@@ -183,6 +183,9 @@ READ_ONCE: dict[str, Fault] = {
     "the second choice": sending(
         {**completion(ANSWER), "choices": [{"message": {"content": ""}}, *completion(ANSWER)["choices"]]}
     ),
+    "choices as an object": sending({**completion(ANSWER), "choices": completion(ANSWER)["choices"][0]}),
+    "choices by number": sending({**completion(ANSWER), "choices": {"0": completion(ANSWER)["choices"][0]}}),
+    "an answer that the server parsed": sending(completion("", parsed=json.loads(ANSWER))),
     "an error beside the answer": sending({**completion(ANSWER), "error": {"message": "logging failed"}}),
 }
 
@@ -191,7 +194,7 @@ READ_ONCE: dict[str, Fault] = {
 def test_what_was_read_stays_read(loop: Loop, name: str) -> None:
     loop.faults = [READ_ONCE[name]]
     reply = VLM(loop.url, "loop").complete(request())
-    assert (reply.text, reply.usage.calls, len(loop.bodies)) == (ANSWER, 1, 1)
+    assert (json.loads(reply.text), reply.usage.calls, len(loop.bodies)) == (json.loads(ANSWER), 1, 1)
 
 
 def half(finish: str) -> dict[str, Any]:

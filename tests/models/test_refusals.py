@@ -225,6 +225,9 @@ REFUSALS: list[tuple[int, Any, str]] = [
     # flagged
     (400, error("The response was filtered due to the content management policy.", code="content_filter"), "flagged"),
     (400, {"code": "data_inspection_failed", "message": "Input data may contain inappropriate content."}, "flagged"),
+    # not there yet
+    (404, error("The deployment is scaling up from zero. Retry later."), "busy"),
+    (404, error("Not Found"), "place"),
     # other
     (500, error("Internal server error"), ""),
     (503, error("Service Unavailable"), ""),
