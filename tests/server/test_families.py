@@ -45,6 +45,8 @@ from atlasworld import World
 pytestmark = pytest.mark.server
 
 BUDGET = Budget(calls=14)
+ENDS = {"presence_penalty": 2}
+"""Else a model that babbles may never end its thought: it is to repeat no token."""
 
 
 @pytest.fixture(scope="module")
@@ -62,9 +64,7 @@ def family(request: pytest.FixtureRequest) -> TinyFamily:
 
 @pytest.fixture(scope="module")
 def vlm(models: Path, family: TinyFamily, small_and_offline: None) -> Iterator[VLM]:
-    # Else a model that babbles may never end its thought: it is to repeat no token.
-    options = "--extra-body '{\"presence_penalty\":2}'"
-    with serve(f"{models / family.folder} {options}") as vlm:
+    with serve(f"{models / family.folder} --extra-body '{json.dumps(ENDS)}'") as vlm:
         yield vlm
 
 
@@ -139,7 +139,8 @@ def test_the_plan_is_what_vllm_logs_of_its_cache(vlm: VLM, family: TinyFamily, m
 def test_images_are_sent_once_and_then_named(vlm: VLM, world: World, cache: Cache) -> None:
     """Three images of different sizes in one request."""
     views = [view(world.drawn, k=k, cell=size, cache=cache) for k, size in ((8, 65), (4, 96), (2, 128))]
-    plain = VLM(vlm.base_url, vlm.name)  # as if the server ran elsewhere: it shares no folder
+    # As if the server ran elsewhere: it shares no folder.
+    plain = VLM(vlm.base_url, vlm.name, extra_body=ENDS)
     questions = ("What is here?", "And what is there?")
     first, second = (plain.complete(request(*views, words)) for words in questions)
     assert first.transit.sent_bytes > sum(len(each.jpeg()) for each in views) > 4 * second.transit.sent_bytes
