@@ -338,7 +338,7 @@ def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float, red
         raise HttpFailure(f"broke the connection ({printable(words, 200)})") from cause
 
 
-OBJECT = re.compile(r"^[ \t\ufeff]*(?:data:)?[ \t]*([{\[].*)", re.MULTILINE)
+OBJECT = re.compile(r"^[ \t\ufeff]*+(?:data:)?[ \t]*+([{\[].*)", re.MULTILINE)
 """A line that begins an object or a list: of a body, or of an event in a stream."""
 PREFIX = re.compile(r"^data:[ \t]?", re.MULTILINE)
 BLANK = re.compile(r"\n[ \t]*(?:\n|\Z)|\Z")

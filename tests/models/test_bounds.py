@@ -60,9 +60,9 @@ def explained(status: int, page: bytes) -> None:
     dialect.adapted(failure, HOSTED, sent)
 
 
-def listed(names: list[str]) -> None:
+def listed(models: list[str]) -> None:
     """Read a list of models as a client does."""
-    body = parsed(json.dumps({"data": [{"id": name, "type": name} for name in names]}).encode())
+    body = parsed(json.dumps({"data": [{"id": name, "type": name} for name in models]}).encode())
     dialect.dialect_of(body, {}, "m")
     names.chat_models(body)
 
