@@ -21,7 +21,7 @@ from atlaskit import limits
 
 KEY = re.compile(r"([a-z]+):([1-9][0-9]{0,8}):([0-9a-f]{64})")
 KINDS: dict[str, Kind] = {}
-"""Every kind, by its name; complete once `atlaskit` is imported."""
+"""Every kind, by its name; complete after `atlaskit.import_kinds`."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The package imports what a name stands for once the name is used."""
 
 import ast
+import re
 import subprocess
 import sys
 from importlib import import_module
@@ -26,3 +27,14 @@ def test_the_names_of_the_package_are_those_that_type_checkers_see() -> None:
 def test_importing_the_package_loads_nothing_heavy() -> None:
     code = "import sys, atlaskit; print({'numpy', 'av', 'PIL', 'pydantic'} & sys.modules.keys())"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def test_all_kinds_of_cache_entries_are_known_once_a_name_is_used() -> None:
+    code = "import atlaskit as ak; ak.Cache; from atlaskit.caching.keys import KINDS; print(*sorted(KINDS))"
+    used = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    package = Path(atlaskit.__file__).parent
+    texts = [path.read_text() for path in package.rglob("*.py")]
+    declared = [found for text in texts for found in re.findall(r'= Kind\(\s*"(\w+)"', text)]
+        found for path in package.rglob("*.py") for found in re.findall(r'= Kind\(\s*"(\w+)"', path.read_text())
+    ]
+    assert used == sorted(declared)
