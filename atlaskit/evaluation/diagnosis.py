@@ -145,7 +145,7 @@ def failures(
     Examples:
         >>> found = ak.diagnosis.failures(cases[:6], vlm=weak)
         >>> [failure.result.is_right for failure in found]
-        [False, False, False, False, False]
+        [False, False, False, False]
     """
     vlm, wrong = as_model(vlm, cache) if isinstance(vlm, str) else vlm, []
     for case in cases:

@@ -35,6 +35,4 @@ def test_all_kinds_of_cache_entries_are_known_once_a_name_is_used() -> None:
     package = Path(atlaskit.__file__).parent
     texts = [path.read_text() for path in package.rglob("*.py")]
     declared = [found for text in texts for found in re.findall(r'= Kind\(\s*"(\w+)"', text)]
-        found for path in package.rglob("*.py") for found in re.findall(r'= Kind\(\s*"(\w+)"', path.read_text())
-    ]
     assert used == sorted(declared)

@@ -175,6 +175,11 @@ def with_absent(benchmark: Benchmark) -> Benchmark:
 
     Raises:
         InputError: All questions are about one video.
+
+    Examples:
+        >>> benchmark = ak.benchmarks.load("atlasworld", seed=3, worlds=2, codes=("WHEN",), count=1)
+        >>> [case.facts["absent"] for case in ak.benchmarks.with_absent(benchmark)]
+        [False, True, False, True]
     """
     cases = benchmark.cases
     mixed = list[Case]()

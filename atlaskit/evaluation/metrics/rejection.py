@@ -24,6 +24,10 @@ def rejection(scored: Sequence[Scored]) -> list[Measure]:
     what is not there, the share that was rejected). A false positive is an answer to a question
     about what is not there; a false rejection says that of what is there. A question without an
     answer is neither, and counts as not rejected. Only questions that may be answered so count.
+
+    Examples:
+        >>> ak.metrics.rejection([])
+        []
     """
     counted = [each for each in scored if each.question.can_be_absent or each.question.kind == "count"]
     absent = [each for each in counted if is_rejection(each.question, each.question.answer)]

@@ -86,7 +86,7 @@ def other_size(folder: Path, suffix: str) -> Path:
 JOINED: list[tuple[Callable[[Path, str], Path], str, int]] = [
     *((restart, suffix, 3) for suffix in (".ts", ".flv", ".mp4", ".mpg", ".h264")),
     (restart_once, ".mkv", 2),  # FFmpeg reads no third file
-    *((jump, suffix, 3) for suffix in (".ts", ".flv", ".mp4")),
+    *((jump, suffix, 3) for suffix in (".ts", ".mp4")),
     *(
         (overlap, ".flv", 2),
         (without_sound, ".ts", 2),
