@@ -481,7 +481,7 @@ class Looking:
             shown,
             reasoning=answer.reasoning,
             choices=[],
-            conclusion=conclusion.model_dump(mode="json", exclude_unset=True),
+            conclusion=outcome.answer.conclusion.model_dump(),
             sufficient=is_answer and not over,
             erased=erased,
             dead_s=(),

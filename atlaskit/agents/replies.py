@@ -8,6 +8,8 @@ offer is empty. A field of a schema that its class does not know is an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
 from typing import Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -128,24 +130,27 @@ class ReviewReply(Read):
     @property
     def labels_to_erase(self) -> list[str]:
         """The labels that it erases, each once, but for those that it also uses as support."""
-        needed = set(self.conclusion.supporting)
-        for choice in self.choices:
-            needed.update(choice.supporting)
-        return [str(label) for label in dict.fromkeys(self.erase) if label not in needed]
+        by_choice = (choice.supporting for choice in self.choices)
+        return _without(self.erase, chain(self.conclusion.supporting, *by_choice))
 
 
-class DecisionReply(Read):
-    """The answer to a question of any kind. A method may ask for more beside it."""
+class AnswerFields(Read):
+    """The answer to a question of any kind, and what it rests on."""
 
-    model_config = ConfigDict(extra="ignore")
-
-    reasoning: str = ""
     supporting: tuple[Label, ...] = ()
     weighed: tuple[WeighedChoice, ...] = ()
     answer: str | int = ""
     start_s: float = 0.0
     end_s: float = 0.0
     intervals: tuple[Interval, ...] = ()
+
+
+class DecisionReply(AnswerFields):
+    """The answer to a question. A method may ask for more beside it."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reasoning: str = ""
     absent: bool = False
     """Whether what is asked for is not there."""
 
@@ -181,18 +186,12 @@ class LookReply(Read):
     look: tuple[Interval, ...]
 
 
-class VerdictConclusion(Read):
-    """An answer, that it is not there, or what to look at next; the fields are those of these."""
+class VerdictConclusion(AnswerFields):
+    """An answer, that it is not there, or what to look at next."""
 
     action: Literal["answer", "not_there", "look"]
     sure: float = 0.0
     look: tuple[Interval, ...] = ()
-    supporting: tuple[Label, ...] = ()
-    weighed: tuple[WeighedChoice, ...] = ()
-    answer: str | int = ""
-    start_s: float = 0.0
-    end_s: float = 0.0
-    intervals: tuple[Interval, ...] = ()
 
 
 class VerdictReply(Read):
@@ -204,8 +203,14 @@ class VerdictReply(Read):
 
     @property
     def labels_to_erase(self) -> list[str]:
-        """The labels that it erases, each once."""
-        return [str(label) for label in dict.fromkeys(self.erase)]
+        """The labels that it erases, each once, but for those that it also uses as support."""
+        return _without(self.erase, self.conclusion.supporting)
+
+
+def _without(labels: Iterable[Label], needed: Iterable[Label]) -> list[str]:
+    """Return labels in their order, each once, but for those that are needed."""
+    kept = set(needed)
+    return [str(label) for label in dict.fromkeys(labels) if label not in kept]
 
 
 R = TypeVar("R", bound=Read)

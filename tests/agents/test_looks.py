@@ -209,6 +209,20 @@ def _only(requests: Sequence[Request], step: str) -> list[Request]:
     return [request for request in requests if request.step == step]
 
 
+def test_a_review_cannot_erase_what_its_answer_rests_on(world: World) -> None:
+    eye = Eye([(330.0, 335.0)])
+
+    def erase_support(request: Request, answer: dict[str, Any]) -> None:
+        conclusion = answer.get("conclusion", {})
+        if conclusion.get("action") == "answer":
+            answer["erase"] = conclusion["supporting"][:8]
+
+    eye.change = erase_support
+    result = looks(world, eye)
+    (review,) = result.trace.of("review")
+    assert review.erased == () and set(review.conclusion["supporting"]) <= set(result.evidence.labels)
+
+
 def test_every_call_is_told_what_is_known(world: World) -> None:
     eye = Eye([(100.0, 106.0), (400.0, 406.0)], settled_by="all")
     looks(world, eye, COUNT, workers=1)
