@@ -57,30 +57,7 @@ PLACES = {
 }
 """The module of each name in this package, or `module:name` of what it names in a module."""
 
-OF_ENTRIES = (
-    "environment.render",
-    "environment.tiles",
-    "evaluation.scaling",
-    "methods.native",
-    "methods.videotree",
-    "models.cached",
-    "models.embedding",
-    "models.serving.server",
-    "models.speech",
-    "runs.exporting.clips",
-    "runs.trace",
-    "video.records",
-    "video.shots",
-)
-"""The modules that declare kinds of cache entries: a cache knows those that are imported."""
-
 __all__ = [*PLACES]
-
-
-def import_kinds() -> None:
-    """Import every module that declares a kind of cache entries."""
-    for module in OF_ENTRIES:
-        import_module(f"atlaskit.{module}")
 
 
 def __getattr__(name: str) -> object:
@@ -88,7 +65,6 @@ def __getattr__(name: str) -> object:
     if name not in PLACES:
         raise AttributeError(f"module 'atlaskit' has no attribute {name!r}")
     place, _, of_module = PLACES[name].partition(":")
-    import_kinds()
     html = import_module("atlaskit.viz.html")
     html.attach()  # objects display themselves in notebooks
     module = import_module(f"atlaskit.{place}")

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
-from atlaskit import __version__, import_kinds
+from atlaskit import __version__
 from atlaskit.errors import AtlasError, Interrupted, printable
 
 COMMANDS = {
@@ -90,8 +90,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     words = [*(sys.argv[1:] if arguments is None else arguments)]
     command = next((word for word in words if not word.startswith("-")), "")
-    if command in COMMANDS:
-        import_kinds()
     parser = _parser([command])
     if command not in COMMANDS:
         parser.parse_args(words)  # it prints the help or what is wrong, and exits

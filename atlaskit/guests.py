@@ -6,6 +6,7 @@
 | `atlaskit.benchmarks` | a function that returns a `Benchmark` for `atlaskit evaluate` |
 | `atlaskit.oracles` | `oracle(world, miss, confuse)`: the `Model` that knows a case's world |
 | `atlaskit.worlds` | a `gym.tasks.MakesWorlds`: what `atlaskit.gym` draws |
+| `atlaskit.entries` | a module that declares kinds of cache entries, which a cache then knows |
 | `atlaskit.displays` | what draws `ask(show=True)`: the kit's own, `viz.live` |
 
 The oracle of a benchmark is registered by the benchmark's name; each that it makes is called
@@ -27,6 +28,7 @@ MODELS = "atlaskit.models"
 BENCHMARKS = "atlaskit.benchmarks"
 ORACLES = "atlaskit.oracles"
 WORLDS = "atlaskit.worlds"
+ENTRIES = "atlaskit.entries"
 DISPLAYS = "atlaskit.displays"
 
 

@@ -13,15 +13,17 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from atlaskit import limits
+from atlaskit.guests import ENTRIES, load, registered
 
 KEY = re.compile(r"([a-z]+):([1-9][0-9]{0,8}):([0-9a-f]{64})")
 KINDS: dict[str, Kind] = {}
-"""Every kind, by its name; complete after `atlaskit.import_kinds`."""
+"""The kinds that are declared so far, by name. `kinds` returns every one."""
 
 
 @dataclass(frozen=True)
@@ -94,25 +96,44 @@ def kind_of(key: str) -> str:
     return key.partition(":")[0]
 
 
+@cache
+def kinds() -> Mapping[str, Kind]:
+    """Return every kind by its name, once the modules that declare kinds are imported.
+
+    A module of the kit is imported when it is used, so that a kind may not be declared yet.
+    """
+    for name in registered(ENTRIES):
+        load(ENTRIES, name)
+    return KINDS
+
+
+def known_kind(key: str) -> Kind | None:
+    """Return the kind of a key's entry; None if nothing declares it."""
+    return KINDS.get(kind_of(key)) or kinds().get(kind_of(key))
+
+
 def is_image(key: str) -> bool:
     """Return whether the entry of a key can be drawn again from the video."""
-    return kind_of(key) in KINDS and KINDS[kind_of(key)].is_image
+    kind = known_kind(key)
+    return kind is not None and kind.is_image
 
 
 def is_recorded(key: str) -> bool:
     """Return whether a recording may hold the entry of a key."""
-    return kind_of(key) in KINDS and KINDS[kind_of(key)].check is not None
+    kind = known_kind(key)
+    return kind is not None and kind.check is not None
 
 
 def is_outdated(key: str) -> bool:
     """Return whether an older version of atlaskit made the entry; this one never looks it up."""
-    kind, version = kind_of(key), key.split(":")[1]
-    return kind in KINDS and version.isdecimal() and int(version) < KINDS[kind].version
+    kind = known_kind(key)
+    version = key.split(":")[1]
+    return kind is not None and version.isdecimal() and int(version) < kind.version
 
 
 def is_valid(key: str, value: bytes) -> bool:
     """Return whether bytes from elsewhere can be the entry of a key. Nothing in them is run."""
-    kind = KINDS.get(kind_of(key))
+    kind = known_kind(key)
     try:
         return kind is not None and kind.check is not None and kind.check(key, value)
     except (ValueError, RecursionError):

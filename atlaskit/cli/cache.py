@@ -10,7 +10,7 @@ from pathlib import Path
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import VARIABLE, default_place, is_cache
-from atlaskit.caching.keys import KINDS, is_outdated
+from atlaskit.caching.keys import is_outdated, kinds
 from atlaskit.cli.outputs import add_output
 from atlaskit.errors import InputError, printable
 from atlaskit.runs.archive import export, import_
@@ -65,7 +65,7 @@ def _add_prune(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> 
     prune_parser.add_argument(
         "--kind",
         action="append",
-        choices=sorted([*KINDS, COPIES]),
+        choices=sorted([*kinds(), COPIES]),
         help="remove entries of this kind (default: all kinds of images); streams: the indexes of files whose "
         "own is not believed, with copies of their streams, which are made again when they are needed",
     )
@@ -146,7 +146,7 @@ def _tell_apart(cache: Cache) -> None:
 
     paid, drawn = Counter[str](), Counter[str]()
     for name, row in cache.stats().items():
-        is_image = name in KINDS and KINDS[name].is_image
+        is_image = name in kinds() and kinds()[name].is_image
         (drawn if is_image else paid).update({"entries": row["entries"], "bytes": row["bytes"]})
     print(f"replies, and facts of videos: {_size(paid)}; without them, replies are paid for again")
     print(f"frames and sheets: {_size(drawn)}; without them, they are drawn again from the video")
@@ -178,7 +178,7 @@ def _prune(options: argparse.Namespace) -> int:
         removed = cache.prune(is_wanted=lambda key: not is_outdated(key))
     else:
         removed = cache.prune(
-            kinds=set(options.kind or (name for name, kind in KINDS.items() if kind.is_image)) - {COPIES},
+            kinds=set(options.kind or (name for name, kind in kinds().items() if kind.is_image)) - {COPIES},
             older_than_s=DAY_S * (options.older_than or 0.0),
             to_bytes=None if options.to is None else round(MEGABYTE * options.to),
         )

@@ -25,7 +25,6 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.files import write_whole
 from atlaskit.caching.keys import (
     KEY,
-    KINDS,
     canonical_json,
     is_image,
     is_key,
@@ -33,6 +32,7 @@ from atlaskit.caching.keys import (
     is_recorded,
     is_valid,
     kind_of,
+    known_kind,
 )
 from atlaskit.errors import CacheError, InputError, reason
 from atlaskit.runs.events import Start
@@ -92,12 +92,13 @@ def read_recording(path: str | Path) -> Iterator[tuple[str, bytes]]:
         for line in lines:
             found = LINE.fullmatch(line)
             key = found[1].decode() if found else ""
-            if not found or not is_recorded(key) or KINDS[kind_of(key)].is_image:
+            kind = known_kind(key)
+            if found is None or kind is None or kind.check is None or kind.is_image:
                 raise CacheError(f"{path} holds {line[:120]!r}…, which is no entry of a recording.")
-            if int(key.split(":")[1]) != KINDS[kind_of(key)].version:
+            if int(key.split(":")[1]) != kind.version:
                 raise CacheError(
                     f"{path} was made by another version of atlaskit ({key[:40]}…; this one makes version "
-                    f"{KINDS[kind_of(key)].version}), so this one cannot replay it."
+                    f"{kind.version}), so this one cannot replay it."
                 )
             if key in seen:
                 raise CacheError(f"{path} holds an entry twice: it is damaged, or was tampered with.")

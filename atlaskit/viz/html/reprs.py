@@ -17,7 +17,7 @@ from dataclasses import replace
 from itertools import islice
 
 from atlaskit.caching.cache import Cache
-from atlaskit.caching.keys import KINDS
+from atlaskit.caching.keys import kinds
 from atlaskit.environment.actions import ACTIONS
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.grid import Grid, clock, listed
@@ -338,7 +338,7 @@ def cache(cache: Cache) -> Html:
     """Show what a cache holds by kind, and whether it is drawn again or paid for again."""
     rows = []
     for name, row in cache.stats().items():
-        is_drawn = name in KINDS and KINDS[name].is_image
+        is_drawn = name in kinds() and kinds()[name].is_image
         lost = "is drawn again from the video" if is_drawn else "is asked for, or found, again"
         rows.append((untrusted(name, 40), row["entries"], row["bytes"] / 1e6, row["hits"], row["misses"], lost))
     columns = ("kind", "entries", "MB", "hits", "misses", "without it")
