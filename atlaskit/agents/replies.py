@@ -163,8 +163,7 @@ class DecisionReply(AnswerFields):
     def cited(self) -> list[Label]:
         """What the answer rests on, each once: labels, or cells of the root grid."""
         weighed = [each.supporting for each in self.weighed if each.choice == self.answer]
-        labels = [label for supporting in weighed or [self.supporting] for label in supporting]
-        return list(dict.fromkeys(labels))
+        return list(dict.fromkeys(chain(*weighed) if weighed else self.supporting))
 
 
 class PlanReply(Read):

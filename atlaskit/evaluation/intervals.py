@@ -86,13 +86,20 @@ def interval_of_ratio(
         InputError: If there are no values, or the level is not between 0 and 1.
     """
     _check(values, level)
-    _, places = np.unique(np.asarray(clusters), return_inverse=True)
-    sums, sizes = np.bincount(places, np.asarray(values, float)), np.bincount(places, np.asarray(weights, float))
-    if not sizes.sum():
+    if not np.sum(weights):
         return Interval(math.nan, math.nan, math.nan)
+    ratio, error, count = _clustered_ratio(values, weights, clusters)
+    observations = len(values)
+    return Interval(ratio, *bounds(ratio, error, count, observations=observations, are_shares=are_shares, level=level))
+
+
+def _clustered_ratio(values: Values, weights: Values, clusters: Sequence[str]) -> tuple[float, float, int]:
+    """Return the sum of values over that of weights, its standard error, and the clusters' number."""
+    _, places = np.unique(np.asarray(clusters), return_inverse=True)
+    sums = np.bincount(places, np.asarray(values, float))
+    sizes = np.bincount(places, np.asarray(weights, float))
     ratio, error = clustered(len(sums), lambda taken: (taken @ sums) / (taken @ sizes))
-    count = len(values)
-    return Interval(ratio, *bounds(ratio, error, len(sums), observations=count, are_shares=are_shares, level=level))
+    return ratio, error, len(sums)
 
 
 def interval_of_group_means(
@@ -158,10 +165,7 @@ def paired(gains: Values, clusters: Sequence[str], *, are_shares: bool = True, l
     from scipy import stats
 
     _check(gains, level)
-    _, places = np.unique(np.asarray(clusters), return_inverse=True)
-    sums, sizes = np.bincount(places, np.asarray(gains, float)), np.bincount(places)
-    count = len(sums)
-    mean, error = clustered(count, lambda taken: (taken @ sums) / (taken @ sizes))
+    mean, error, count = _clustered_ratio(gains, np.ones(len(gains)), clusters)
     if count < 2:
         return Paired(Interval(mean, math.nan, math.nan), math.nan)
     if error:

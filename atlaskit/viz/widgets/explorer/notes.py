@@ -132,6 +132,7 @@ class NoteFile:
         mark = hashlib.sha256(left).hexdigest()
         self._read()
         if mark in self._taken:
+            self._old = None
             return
         try:
             notes = [_note(each) for each in read_json(left)]
@@ -140,6 +141,7 @@ class NoteFile:
                 f"The notes in {self._old} cannot be read: {reason(error)}. Move the file away."
             ) from error
         self._append(added=notes, mark=mark)
+        self._old = None
 
     def _append(self, *, added: Iterable[Note], removed: Iterable[Note] = (), mark: str = "") -> None:
         folder = self.path.parent
