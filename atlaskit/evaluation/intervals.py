@@ -94,7 +94,7 @@ def interval_of_ratio(
 
 
 def _clustered_ratio(values: Values, weights: Values, clusters: Sequence[str]) -> tuple[float, float, int]:
-    """Return the sum of values over that of weights, its standard error, and the clusters' number."""
+    """Return the ratio of two sums, its standard error, and the number of clusters."""
     _, places = np.unique(np.asarray(clusters), return_inverse=True)
     sums = np.bincount(places, np.asarray(values, float))
     sizes = np.bincount(places, np.asarray(weights, float))
