@@ -287,6 +287,7 @@ class Like(argparse.Action):
             parser.error(
                 f"--like {name} is no card of `evaluate` ({reason(error)}): name a rows.csv.json"
             )
+        kept["folder"] = Path(str(values)).parent
         namespace.like = kept  # argparse sets the dataset, where it is left out, to None after this
         for name, value in kept.items():
             if not hasattr(namespace, name) or getattr(namespace, name) == parser.get_default(name):

@@ -34,9 +34,9 @@ from atlaskit.caching.keys import Kind, is_json
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
-from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.evaluation.runner import check_cases, check_settings, json_settings
 from atlaskit.evaluation.statistics import accuracy
+from atlaskit.evaluation.tables import RIGHT_FROM
 from atlaskit.models.cached import Call
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, now_s
 from atlaskit.models.serving.plan import cpuinfo

@@ -12,15 +12,17 @@ a table stays with the settings that produced it.
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from io import BytesIO
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import limits
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.rows import read_parquet
+from atlaskit.benchmarks.datasets.spreadsheet import read_text, separator_of
 from atlaskit.caching.files import read_whole, write_whole
 from atlaskit.caching.keys import canonical_json, read_json
 from atlaskit.environment.question import as_answered
@@ -39,6 +41,13 @@ from atlaskit.evaluation.card import (
 if TYPE_CHECKING:
     import pandas as pd
 
+RIGHT_FROM = 0.5
+"""The lowest score that counts as right."""
+TEXTS = (
+    *("id", "video", "question", "choices", "truth", "answer", "method", "kind", "category"),
+    *("stop", "failure", "fingerprint", "trace", "model"),
+)
+"""Columns that hold texts, in a table without a card."""
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
 
@@ -127,45 +136,117 @@ def check_path(path: str | Path) -> Path:
 
 
 def load(path: str | Path) -> pd.DataFrame:
-    """Read a table that `save` wrote, with its settings in `attrs`.
+    """Read a table of results, with its settings in `attrs` as far as it has a card.
+
+    Without a card, as `rows.to_csv("rows.csv")` or a spreadsheet leaves it, it needs the columns
+    `id`, `video` and `score` alone; a warning tells what is missing.
 
     Raises:
-        InputError: If `save` did not write the file, or it cannot be read.
-    """
-    import pandas as pd
+        InputError: It cannot be read, or is no table of results.
 
+    Examples:
+        >>> ak.read_rows("rows.csv")["score"].mean()
+        1.0
+    """
     source = Path(path)
     try:
-        card = checked_card(read_json(read_whole(source.with_name(f"{source.name}.json"))))
-        texts = dict.fromkeys(card.pop(TEXT), str)
-        if source.suffix == ".csv":
-            text = read_whole(source)
-            if any(line.count(b",") > limits.COMMAS for line in text.splitlines()):
-                raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
-            na = {
-                name: [""]
-                for name in pd.read_csv(BytesIO(text), nrows=0).columns
-                if name not in texts
-            }
-            rows = pd.read_csv(
-                BytesIO(text),
-                dtype=texts,
-                nrows=limits.TABLE_ROWS + 1,
-                keep_default_na=False,
-                na_values=na,
-            )
-        else:
-            rows = read_parquet(source).to_pandas()
+        card = _card_of(source)
+        texts = TEXTS if card is None else tuple(card.pop(TEXT))
+        rows = _read_csv(source, texts) if source.suffix == ".csv" else _read_parquet(source)
         if len(rows) > limits.TABLE_ROWS:
             raise ValueError(f"it has more than {limits.TABLE_ROWS:,} rows")
-        rows.attrs = card
+        if card is None:
+            rows = _completed(rows, source)
+        else:
+            rows.attrs = card
         _check_columns(rows)
-        predictions = read_json(f"[{','.join(rows['prediction'].astype(str))}]")
-        if len(predictions) != len(rows):
-            raise ValueError("a prediction is more than one value")
+        predictions = _predictions(rows, is_ours=card is not None)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"{source} is not a saved evaluation: {reason(error)}.") from error
     return rows.assign(prediction=prediction_column([as_answered(value) for value in predictions]))
+
+
+def _card_of(table: Path) -> dict[str, Any] | None:
+    """Return the card beside a table; None where there is a table and no card."""
+    path = table.with_name(f"{table.name}.json")
+    if table.is_file() and not path.exists():
+        return None
+    return checked_card(read_json(read_whole(path)))
+
+
+def _read_csv(source: Path, texts: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a CSV, as `save` or a spreadsheet wrote it."""
+    import pandas as pd
+
+    from atlaskit.evaluation.frame import EvaluationRows
+
+    separator, text = separator_of(read_text(source))
+    if any(line.count(separator) > limits.COMMAS for line in text.splitlines()):
+        raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
+    columns = pd.read_csv(StringIO(text), sep=separator, nrows=0).columns
+    rows = pd.read_csv(
+        StringIO(text),
+        sep=separator,
+        dtype=dict.fromkeys(texts, str),
+        nrows=limits.TABLE_ROWS + 1,
+        keep_default_na=False,
+        na_values={name: [""] for name in columns if name not in texts},
+    )
+    return EvaluationRows(rows)
+
+
+def _read_parquet(source: Path) -> pd.DataFrame:
+    from atlaskit.evaluation.frame import EvaluationRows
+
+    return EvaluationRows(read_parquet(source).to_pandas())
+
+
+def _completed(rows: pd.DataFrame, source: Path) -> pd.DataFrame:
+    """Return a table without a card with the columns that are read, and say what is missing."""
+    lacking = [name for name in ("id", "video", "score") if name not in rows]
+    if lacking:
+        listed = ", ".join(printable(str(name), 40) for name in rows.columns[:8])
+        raise ValueError(f"it has no column {lacking[0]!r}, but {listed}")
+    usual = {
+        "method": source.stem,
+        "failure": "",
+        "stop": "",
+        "prediction": None,
+    }
+    absent = [name for name in usual if name not in rows]
+    rows = rows.assign(**{name: usual[name] for name in absent})
+    if "right" not in rows:
+        rows = rows.assign(right=rows["score"] >= RIGHT_FROM)
+    rows.attrs = {}
+    columns = f", nor has it the columns {', '.join(absent)}" if absent else ""
+    warnings.warn(
+        f"{source} has no card ({source.name}.json), so its settings are not known{columns}: "
+        "`rows.save` and `atlaskit evaluate` write a card beside a table.",
+        stacklevel=4,
+    )
+    return rows
+
+
+def _predictions(rows: pd.DataFrame, *, is_ours: bool) -> list[Any]:
+    """Return the predictions of a table as values."""
+    if is_ours:
+        predictions: list[Any] = read_json(f"[{','.join(rows['prediction'].astype(str))}]")
+        if len(predictions) != len(rows):
+            raise ValueError("a prediction is more than one value")
+        return predictions
+    return [_prediction_of(value) for value in rows["prediction"]]
+
+
+def _prediction_of(value: Any) -> Any:
+    """Return a prediction as pandas wrote it: a number, intervals, or text."""
+    if value is None or value != value:  # NaN is not itself
+        return None
+    if not isinstance(value, str):
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+    try:
+        return read_json(value.replace("(", "[").replace(",)", "]").replace(")", "]"))
+    except ValueError:
+        return value
 
 
 def _check_columns(rows: pd.DataFrame) -> None:

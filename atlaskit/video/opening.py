@@ -20,6 +20,7 @@ from atlaskit.video.names import local_path
 from atlaskit.video.playlist import AnyVideo, Playlist
 from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
+from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.video import Video
 
 FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
@@ -41,7 +42,8 @@ def open_video(
         source: A file (its path or `file://` URL), a list of files and open videos, or None for a
             video that `cache` knows.
         subtitles: A subtitle file (see `read_subtitles` for the formats), "embedded" for a track
-            inside the video file, a track that was read before, or None. For a list of
+            inside the video file, "beside" for a file that lies beside the video and has its name,
+            if there is one, a track that was read before, or None. For a list of
             videos: one for the whole, or a list with one (or None) for each; the lines of the parts
             are joined.
         reader: Which library decodes: "pyav" or "decord".
@@ -92,10 +94,10 @@ def open_video(
         _check_no_subtitles(source, subtitles)
         video = source
     else:
+        named = _named(source, subtitles)
+        lines = _beside(named) if subtitles == "beside" else subtitles
         options = {"subtitles_track": subtitles_track, "language": language}
-        video = _Opening(reader, cache, options).video(
-            _named(source, subtitles), subtitles, fingerprint
-        )
+        video = _Opening(reader, cache, options).video(named, lines, fingerprint)
     if fingerprint not in (None, video.fingerprint):
         found, expected = video.fingerprint[:12], str(fingerprint)[:12]
         raise VideoError(
@@ -235,6 +237,13 @@ def _check_embedded(source: object, subtitles: object) -> None:
             "language and subtitles_track choose a track inside a video file: give "
             'subtitles="embedded" with them.'
         )
+
+
+def _beside(source: Path | list[Video | Path] | None) -> Any:
+    """Return the subtitle files that lie beside videos, None where there is none."""
+    if isinstance(source, list):
+        return [None if isinstance(part, Video) else subtitles_beside(part) for part in source]
+    return None if source is None else subtitles_beside(source)
 
 
 def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:
