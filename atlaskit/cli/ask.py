@@ -24,8 +24,8 @@ from atlaskit.cli.model import (
 )
 from atlaskit.cli.outputs import IMAGES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
-from atlaskit.cli.view import VIDEO_HELP, write_image
-from atlaskit.environment.question import Kind, Question
+from atlaskit.cli.view import SUBTITLES_HELP, VIDEO_HELP, subtitles_of, write_image
+from atlaskit.environment.question import Kind, Question, check_distinct
 from atlaskit.errors import InputError, printable
 from atlaskit.models.prices import read_prices
 from atlaskit.models.serving.server import LOCAL_SERVER, as_model
@@ -134,7 +134,7 @@ def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subtitles",
         metavar="FILE",
-        help="a subtitle file, or embedded for the fullest track inside the video",
+        help=SUBTITLES_HELP,
     )
     add_transcribe_option(parser)
     parser.add_argument(
@@ -153,9 +153,12 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
         raise InputError(
             "--subtitles and --transcribe both give the subtitles: leave one of them out."
         )
+    chosen = options.transcribe or options.language or options.subtitles_track
+    is_open = options.video is not None and not chosen and options.fingerprint is None
+    lines = subtitles_of(options.video, options.subtitles) if is_open else options.subtitles
     video = open_video(
         options.video,
-        options.subtitles,
+        None if lines == "none" else lines,
         fingerprint=options.fingerprint,
         cache=cache,
         subtitles_track=options.subtitles_track,
@@ -167,6 +170,7 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
 def _ask(options: argparse.Namespace) -> int:
     check_export(options, options.export)
     kind: Kind = options.kind or ("choice" if options.choice else "open")
+    check_distinct(options.choice)
     question = Question(options.question, tuple(options.choice), kind, several=options.several)
     prices = None if options.prices is None else read_prices(options.prices)
     budget = Budget(**{name: vars(options)[name] for name in LIMITS}, prices=prices)

@@ -36,7 +36,7 @@ from atlaskit.cli.model import (
     search_of,
 )
 from atlaskit.cli.outputs import TABLES, add_output, check_outputs, count, part_of, positive
-from atlaskit.cli.tables import Like, command_of, of_card, rows_of
+from atlaskit.cli.tables import Like, benchmark_names, command_of, of_card, rows_of
 from atlaskit.environment.question import ABSENT
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
@@ -49,6 +49,7 @@ from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model, copies_for
 from atlaskit.models.spec import ModelSpec
+from atlaskit.video.names import no_such_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -77,8 +78,8 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_evaluate)
-    told = f"{', '.join(_known())}; or a table of your own questions: questions.csv"
-    parser.add_argument("benchmark", nargs="?", type=_named, metavar="QUESTIONS", help=told)
+    told = f"{', '.join(benchmark_names())}; or a table of your own questions: questions.csv"
+    parser.add_argument("benchmark", nargs="?", metavar="QUESTIONS", help=told)
     parser.add_argument(
         "--like",
         action=Like,
@@ -105,23 +106,18 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     _add_run(parser)
 
 
-def _known() -> tuple[str, ...]:
-    """Return the names of the benchmarks."""
-    return (*DATASETS, *guests.registered(guests.BENCHMARKS))
-
-
-def _named(text: str) -> str:
-    """Return the name of a benchmark, or the path of a table; for `argparse`."""
-    if text in _known() or Path(text).is_file():
-        return text
-    shown = printable(text, 120)
-    if Path(text).suffix.lower() in own.FILES:
-        raise argparse.ArgumentTypeError(f"there is no file {shown}")
-    near = difflib.get_close_matches(text, _known(), 1)
+def _check_named(name: str) -> None:
+    """Raise InputError unless a benchmark, or a file, has this name."""
+    if name in benchmark_names() or Path(name).is_file():
+        return
+    shown = printable(name, 120)
+    if Path(name).suffix.lower() in own.FILES:
+        raise InputError(no_such_file(Path(name)))
+    near = difflib.get_close_matches(name, benchmark_names(), 1)
     hint = f" (did you mean {near[0]}?)" if near else ""
-    raise argparse.ArgumentTypeError(
-        f"{shown} is no benchmark{hint} and no table: name one of {', '.join(_known())}, or a file "
-        "such as questions.csv"
+    raise InputError(
+        f"{shown} is no benchmark{hint} and no table: name one of "
+        f"{', '.join(benchmark_names())}, or a file such as questions.csv."
     )
 
 
@@ -215,6 +211,7 @@ def _evaluate(options: argparse.Namespace) -> int:
         raise InputError(
             "Name questions and a model: atlaskit evaluate QUESTIONS --model MODEL, or --like CARD."
         )
+    _check_named(options.benchmark)
     if options.out is None:
         options.out = Path(f"{Path(options.benchmark).stem}.rows.csv")
         check_outputs(options)
@@ -289,7 +286,7 @@ def _portable(options: argparse.Namespace) -> str:
     """Return the questions as a card names them: a table beside the results by its name."""
     name: str = options.benchmark
     folder = options.out.resolve().parent
-    if name in _known():
+    if name in benchmark_names():
         return name
     path = Path(name).resolve()
     return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
@@ -407,7 +404,7 @@ def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dic
         raise InputError(f"{name} always has its subtitles: leave out --no-subtitles.")
     if options.root is None and takes["root"].default is inspect.Parameter.empty:
         raise InputError(f"{name} needs its folder: --root FOLDER.")
-    usual = options.cache / name if name in _known() else None
+    usual = options.cache / name if name in benchmark_names() else None
     return {"root": options.root or usual, **loading}
 
 
@@ -418,7 +415,7 @@ def _of_card(like: Mapping[str, Any]) -> str | None:
         InputError: It names a table outside its own folder: a card may be somebody else's.
     """
     name = like.get("benchmark")
-    if name is None or name in _known():
+    if name is None or name in benchmark_names():
         return name
     found = find_inside(like["folder"], name)
     if found is None:
@@ -434,7 +431,7 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     load: Callable[..., Benchmark]
     if name in DATASETS:
         load = DATASETS[name].load
-    elif name in _known():
+    elif name in benchmark_names():
         load = guests.load(guests.BENCHMARKS, name)
     else:
         load = partial(own.table, name)

@@ -16,7 +16,7 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import default_place
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
-from atlaskit.cli.view import add_grid_options
+from atlaskit.cli.view import SUBTITLES_HELP, add_grid_options, subtitles_of
 from atlaskit.errors import InputError, missing
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model
@@ -57,7 +57,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     parser.add_argument(
         "--subtitles",
         metavar="FILE",
-        help="a subtitle file, or embedded for the fullest track inside the video",
+        help=SUBTITLES_HELP,
     )
     parser.add_argument(
         "--result",
@@ -132,6 +132,7 @@ def _explore(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     source = options.video if len(options.video) > 1 else options.video[0]
     spec = named_model(options)
+    options.subtitles = subtitles_of(source, options.subtitles)
     video = open_video(source, options.subtitles, cache=cache)
     vlm = None if spec is None else asking(as_model(spec, cache, keep=True), options)
     if options.notes is not None:

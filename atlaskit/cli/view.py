@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -19,7 +20,9 @@ from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import Still
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, printable, reason
+from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
+from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import SAMPLINGS
 
@@ -88,6 +91,33 @@ def add_grid_options(
     if told is GRID_DEFAULTS:
         parser.set_defaults(k=8, cell=320, fit="native", sampling="shots")
     add_cache_option(parser)
+
+
+SUBTITLES_HELP = (
+    "a subtitle file, embedded for the fullest track inside the video, or none (default: the file "
+    "beside the video that has its name, such as match.srt)"
+)
+
+
+def subtitles_of(video: str | Sequence[str], given: str | None) -> Any:
+    """Return the subtitles of a video, or of a list of them, as `open_video` takes them.
+
+    Without any, the file beside a video is taken, as players do, and the user is told.
+    """
+    if given is not None:
+        return None if given == "none" else given
+    names = [video] if isinstance(video, str) else list(video)
+    found = [subtitles_beside(local_path(name)) for name in names]
+    told = [printable(path.name, 80) for path in found if path is not None]
+    if told:
+        more = f" and {len(told) - 1} more" if len(told) > 1 else ""
+        print(
+            f"atlaskit: {told[0]}{more}, beside the video, is read as its subtitles; "
+            "--subtitles none reads none.",
+            file=sys.stderr,
+        )
+    paths = [None if path is None else str(path) for path in found]
+    return paths[0] if isinstance(video, str) else paths
 
 
 def _view(options: argparse.Namespace) -> int:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
-from atlaskit.evaluation import tables
+from atlaskit.evaluation.saving import save
 
 
 class EvaluationRows(pd.DataFrame):  # type: ignore[misc]
@@ -28,4 +30,9 @@ class EvaluationRows(pd.DataFrame):  # type: ignore[misc]
         Raises:
             InputError: If the file has another suffix or cannot be written.
         """
-        tables.save(self, path)
+        save(self, path)
+
+    def with_card(self, card: Mapping[str, Any]) -> EvaluationRows:
+        """Return the table after it got a settings card."""
+        self.attrs = dict(card)
+        return self

@@ -7,6 +7,7 @@ Runs on a thread of this process or on a Ray node, so everything a row needs com
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -51,7 +52,7 @@ text are those of the prompt that encode no image."""
 OF_RESULTS = frozenset(
     {
         *("id", "video", "question", "choices", "truth", "method", "kind", "category"),
-        *("positions", "misleading_subtitle", "prediction", "answer", "score", "right", "trace"),
+        *("misleading_subtitle", "prediction", "answer", "score", "right", "trace"),
         *("estimated", "rounds", "checks", "evidence", "coverage", "depth", "k", "fingerprint"),
         *("model_seconds", "queue_seconds", "frames_decoded", "calls_paid", "stop", "failure"),
         *("seconds", "question_tokens", "text_tokens", "usd", "video_usd"),
@@ -59,7 +60,8 @@ OF_RESULTS = frozenset(
         *(f"video_{name}" for name in OF_VIDEO),
     }
 )
-"""Columns that every row has of its own, whatever the columns of its dataset."""
+"""Columns that every row has of its own, whatever the columns of its dataset; but `positions`,
+which LongVideoBench has too."""
 ASIDE = "aside"
 """What a row brings beside its columns: `Aside`."""
 REFUSED = frozenset({401, 403, 404})
@@ -148,7 +150,7 @@ def case_row(
         "evidence": len(result.evidence),
         "coverage": result.explored,
         "depth": max((step.depth for step in result.trace.of("step")), default=0),
-        "k": result.settings.get("k"),
+        "k": result.settings.get("k") or math.nan,
         "model_seconds": sum(call.wall_s - call.queue_s for call in result.calls),
         "queue_seconds": sum(call.queue_s for call in result.calls),
         "frames_decoded": result.spent.frames_decoded,
@@ -183,6 +185,7 @@ def failure_row(
         "score": 0.0,
         "right": False,
         **costs,
+        "estimated": usage.estimated,
         "stop": "failed",
     }
     return {**_question_columns(case, name), **no_answer, "failure": reason, "seconds": seconds}

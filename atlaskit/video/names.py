@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import difflib
+import fnmatch
 import hashlib
 import os
 import re
@@ -28,6 +29,11 @@ PAGE = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 """How the address of a page of videos begins, without `https://`."""
+_VIDEOS = "3gp asf avi flv m2ts m4v mkv mov mp4 mpeg mpg mts mxf ogv ts vob webm wmv"
+VIDEO_SUFFIXES = frozenset(f".{each}" for each in _VIDEOS.split())
+"""Suffixes of files that are videos for certain."""
+MOST_NAMED = 3
+"""Most files of a folder that a message names."""
 LONGEST_NAME = 255
 """Bytes of the longest name in the usual file systems."""
 
@@ -134,7 +140,7 @@ def why_unreadable(path: Path) -> str | None:
         if not path.exists():
             return no_such_file(path)
         if path.is_dir():
-            return f"{path} is a directory: name the file in it."
+            return f"{path} is a directory: name the file in it.{_held(path, _videos_in(path))}"
         if not path.is_file():  # reading a pipe would never end
             return f"{path} cannot be read, as it is not a file: name one."
         with path.open("rb"):
@@ -151,9 +157,29 @@ def no_such_file(path: Path) -> str:
             f"{printable(str(path))} is a link to {target}, which does not exist: fetch the "
             "content, or name the file."
         )
+    if set(path.name) & set("*?["):
+        matching = sorted(fnmatch.filter(_names_beside(path), path.name))
+        return (
+            f"{printable(str(path))} is a pattern, and one video is one file: name it, or give a "
+            f"list of files.{_held(path.parent, matching)}"
+        )
     close = _close_name(path)
     hint = f" Did you mean {printable(str(path.parent / close))}?" if close else ""
     return f"There is no file {printable(str(path))}.{hint}"
+
+
+def _videos_in(folder: Path) -> list[str]:
+    names = _names_beside(folder / "x")
+    return sorted(name for name in names if Path(name).suffix.lower() in VIDEO_SUFFIXES)
+
+
+def _held(folder: Path, names: Sequence[str]) -> str:
+    """Return the sentence about what a folder or a pattern holds."""
+    if not names:
+        return " There is none."
+    named = ", ".join(printable(str(folder / name), 120) for name in names[:MOST_NAMED])
+    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    return f" There is {named}{more}."
 
 
 def _close_name(path: Path) -> str | None:

@@ -210,7 +210,7 @@ def test_each_tab_is_an_explorer_of_its_own(explorer: Explorer) -> None:
 
 
 def test_ctrl_c_ends_it_cleanly(film_file: Path, in_tmp: Path) -> None:
-    with exploring(film_file, cwd=in_tmp) as running:
+    with exploring(film_file, "--subtitles", "none", cwd=in_tmp) as running:
 
         async def look_and_end() -> None:
             tab = await running.connect()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from atlaskit import limits
@@ -38,16 +39,19 @@ def read_spreadsheet(path: Path) -> list[tuple[str, dict[str, str]]]:
     number, names = next(rows, (0, []))
     if not any(names):
         raise InputError(f"{path} is empty: its first row names the columns.")
-    while not names[-1]:
-        names.pop()
     _check_names(f"{path}, row {number}", names)
+    placed = list(islice(rows, limits.TABLE_ROWS + 1))
+    if len(placed) > limits.TABLE_ROWS:
+        raise InputError(f"{path} has more than {limits.TABLE_ROWS:,} rows.")
+    width = len(names)
+    if len(placed) > 1:
+        width = max(width, min(len(cells) for _, cells in placed))
     found = []
-    for number, cells in rows:
+    for number, cells in placed:
         place = f"{path}, row {number}"
-        _check_cells(place, names, cells)
-        found.append((place, dict(zip(names, cells, strict=False))))
-        if len(found) > limits.TABLE_ROWS:
-            raise InputError(f"{path} has more than {limits.TABLE_ROWS:,} rows.")
+        _check_cells(place, names, cells, width)
+        named = {name: cell for name, cell in zip(names, cells, strict=False) if name}
+        found.append((place, named))
     return found
 
 
@@ -111,7 +115,16 @@ def _check_names(place: str, names: Sequence[str]) -> None:
             raise InputError(f"{place}: two columns are named {printable(name, 60)!r}; rename one.")
 
 
-def _check_cells(place: str, names: Sequence[str], cells: Sequence[str]) -> None:
+def _check_cells(place: str, names: Sequence[str], cells: Sequence[str], width: int) -> None:
+    """Raise InputError for a row with more cells than columns, or text in one without a name.
+
+    Where all rows are wider than the first, each ends in separators.
+    """
+    if len(cells) > width:
+        raise InputError(
+            f"{place} has {len(cells)} cells, and the table {width} columns: put a text that holds "
+            "a separator in quotation marks."
+        )
     for number, cell in enumerate(cells):
         if cell and (number >= len(names) or not names[number]):
             raise InputError(
