@@ -24,14 +24,13 @@ from atlaskit.cli.model import (
 )
 from atlaskit.cli.outputs import IMAGES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
-from atlaskit.cli.view import SUBTITLES_HELP, VIDEO_HELP, subtitles_of, write_image
+from atlaskit.cli.view import SUBTITLES_HELP, VIDEO_HELP, open_beside, write_image
 from atlaskit.environment.question import Kind, Question, check_distinct
 from atlaskit.errors import InputError, printable
 from atlaskit.models.prices import read_prices
 from atlaskit.models.serving.server import LOCAL_SERVER, as_model
 from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.result import Result
-from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz import walk
 
@@ -153,12 +152,13 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
         raise InputError(
             "--subtitles and --transcribe both give the subtitles: leave one of them out."
         )
+    given = options.subtitles
     chosen = options.transcribe or options.language or options.subtitles_track
-    is_open = options.video is not None and not chosen and options.fingerprint is None
-    lines = subtitles_of(options.video, options.subtitles) if is_open else options.subtitles
-    video = open_video(
+    if given is None and (chosen or options.video is None or options.fingerprint is not None):
+        given = "none"
+    video = open_beside(
         options.video,
-        None if lines == "none" else lines,
+        given,
         fingerprint=options.fingerprint,
         cache=cache,
         subtitles_track=options.subtitles_track,

@@ -24,7 +24,7 @@ from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.subtitles.text import checked_time
-from atlaskit.video.video import SAMPLINGS
+from atlaskit.video.video import SAMPLINGS, Video
 
 VIDEO_HELP = "a video file: its path, or a file:// URL"
 VIEW_EXAMPLES = """examples:
@@ -99,25 +99,30 @@ SUBTITLES_HELP = (
 )
 
 
-def subtitles_of(video: str | Sequence[str], given: str | None) -> Any:
-    """Return the subtitles of a video, or of a list of them, as `open_video` takes them.
+def open_beside(video: str | Sequence[str], given: str | None, **more: Any) -> Video:
+    """Open a video, or several as one, with the subtitles that are given.
 
     Without any, the file beside a video is taken, as players do, and the user is told.
+
+    Args:
+        video: What to open.
+        given: A subtitle file, "embedded", "none", or None for the one beside the video.
+        **more: Arguments of `open_video`.
     """
     if given is not None:
-        return None if given == "none" else given
+        return open_video(video, None if given == "none" else given, **more)
     names = [video] if isinstance(video, str) else list(video)
     found = [subtitles_beside(local_path(name)) for name in names]
+    opened = open_video(video, found[0] if isinstance(video, str) else found, **more)
     told = [printable(path.name, 80) for path in found if path is not None]
     if told:
-        more = f" and {len(told) - 1} more" if len(told) > 1 else ""
+        others = f" and {len(told) - 1} more" if len(told) > 1 else ""
         print(
-            f"atlaskit: {told[0]}{more}, beside the video, is read as its subtitles; "
+            f"atlaskit: {told[0]}{others}, beside the video, is read as its subtitles; "
             "--subtitles none reads none.",
             file=sys.stderr,
         )
-    paths = [None if path is None else str(path) for path in found]
-    return paths[0] if isinstance(video, str) else paths
+    return opened
 
 
 def _view(options: argparse.Namespace) -> int:

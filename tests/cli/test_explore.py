@@ -247,7 +247,7 @@ def test_a_mistake_is_one_sentence(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         known = {"FILM": str(film_file), "TAKEN": str(taken.getsockname()[1])}
-        words = ["explore", *(known.get(word, word) for word in arguments), "--no-browser"]
+        words = ["explore", *(known.get(word, word) for word in arguments), "--no-browser", "--subtitles", "none"]
         assert in_a_thread(lambda: main(words)) == 2
     told = capsys.readouterr().err
     assert sentence in told and told.count("\n") == 1

@@ -83,7 +83,7 @@ def _mcp(options: argparse.Namespace) -> int:
     try:
         from atlaskit.cli.mcp.server import Settings, build_server
     except ImportError as error:  # the SDK is missing, or is an older one that lacks a name
-        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
+        if (error.name or "").split(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
         raise InputError(missing("atlaskit mcp", "mcp>=2,<3")) from error
     changes = {name: value for name, value in changes_of(options).items() if name not in OF_VIEWS}
