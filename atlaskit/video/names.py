@@ -3,14 +3,13 @@
 * Names: `local_path` and what it says of a name that is none. A name may look like an address or a
   pattern to FFmpeg: `Talk: part 1.mp4`, `pipe:0`, `a|b.mp4`. So every library gets it in a form
   that can only mean a local file (`media_url`).
-* Fingerprints: `file_fingerprint`, `playlist_fingerprint`, which identify a file or a playlist by
-  content, wherever the files lie.
+* Fingerprints: `file_fingerprint`, `playlist_fingerprint`, `collection_fingerprint`, which identify
+  a file or several by content, wherever the files lie.
 """
 
 from __future__ import annotations
 
 import difflib
-import fnmatch
 import hashlib
 import os
 import re
@@ -29,11 +28,6 @@ PAGE = re.compile(
     re.IGNORECASE | re.ASCII,
 )
 """How the address of a page of videos begins, without `https://`."""
-_VIDEOS = "3gp asf avi flv m2ts m4v mkv mov mp4 mpeg mpg mts mxf ogv ts vob webm wmv"
-VIDEO_SUFFIXES = frozenset(f".{each}" for each in _VIDEOS.split())
-"""Suffixes of files that are videos for certain."""
-MOST_NAMED = 3
-"""Most files of a folder that a message names."""
 LONGEST_NAME = 255
 """Bytes of the longest name in the usual file systems."""
 
@@ -140,7 +134,7 @@ def why_unreadable(path: Path) -> str | None:
         if not path.exists():
             return no_such_file(path)
         if path.is_dir():
-            return f"{path} is a directory: name the file in it.{_held(path, _videos_in(path))}"
+            return f"{path} is a directory: name the file in it."
         if not path.is_file():  # reading a pipe would never end
             return f"{path} cannot be read, as it is not a file: name one."
         with path.open("rb"):
@@ -157,29 +151,9 @@ def no_such_file(path: Path) -> str:
             f"{printable(str(path))} is a link to {target}, which does not exist: fetch the "
             "content, or name the file."
         )
-    if set(path.name) & set("*?["):
-        matching = sorted(fnmatch.filter(_names_beside(path), path.name))
-        return (
-            f"{printable(str(path))} is a pattern, and one video is one file: name it, or give a "
-            f"list of files.{_held(path.parent, matching)}"
-        )
     close = _close_name(path)
     hint = f" Did you mean {printable(str(path.parent / close))}?" if close else ""
     return f"There is no file {printable(str(path))}.{hint}"
-
-
-def _videos_in(folder: Path) -> list[str]:
-    names = _names_beside(folder / "x")
-    return sorted(name for name in names if Path(name).suffix.lower() in VIDEO_SUFFIXES)
-
-
-def _held(folder: Path, names: Sequence[str]) -> str:
-    """Return the sentence about what a folder or a pattern holds."""
-    if not names:
-        return " There is none."
-    named = ", ".join(printable(str(folder / name), 120) for name in names[:MOST_NAMED])
-    more = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
-    return f" There is {named}{more}."
 
 
 def _close_name(path: Path) -> str | None:
@@ -222,6 +196,12 @@ def file_fingerprint(path: Path) -> str:
         file.seek(max(0, size - EDGE_BYTES))
         digest.update(file.read(EDGE_BYTES))
     return digest.hexdigest()
+
+
+def collection_fingerprint(parts: Sequence[str], names: Sequence[str]) -> str:
+    """Hash the fingerprints of a collection's films and their names, in order."""
+    told = "\0".join([*parts, *names])
+    return hashlib.sha256(f"atlaskit-collection-1:{told}".encode(errors="replace")).hexdigest()
 
 
 def playlist_fingerprint(parts: Sequence[str]) -> str:

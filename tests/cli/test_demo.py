@@ -67,29 +67,6 @@ def test_the_file_beside_a_film_is_the_one_that_players_take(home: Path) -> None
     assert subtitles_beside(home / "no" / "match.mp4") is None
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("films", "is a directory: name the file in it. There is films/a.mp4, films/b.mkv."),
-        (
-            "films/*.mp4",
-            "is a pattern, and one video is one file: name it, or give a list of files. There is films/a.mp4.",
-        ),
-        ("films/*.avi", "is a pattern, and one video is one file: name it, or give a list of files. There is none."),
-        ("empty", "is a directory: name the file in it. There is none."),
-    ],
-)
-def test_a_folder_and_a_pattern_say_what_they_hold(
-    name: str, told: str, home: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (home / "films").mkdir()
-    (home / "empty").mkdir()
-    for each in ("a.mp4", "b.mkv", "notes.txt"):
-        (home / "films" / each).touch()
-    assert main(["view", name, "sheet.png"]) == 2
-    assert capsys.readouterr().err == f"atlaskit: {name} {told}\n"
-
-
 def test_the_same_choice_twice_is_refused_before_a_call(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     line = ["ask", "match.mp4", "Who?", "--choice", "Ann", "--choice", "Ann", "--model", "http://127.0.0.1:9/v1"]
     assert main(line) == 2

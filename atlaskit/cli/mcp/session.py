@@ -25,7 +25,8 @@ from atlaskit.environment.grid import clock, listed
 from atlaskit.environment.image import LazyImage, to_jpeg
 from atlaskit.environment.mdp import scan_interval
 from atlaskit.errors import InputError, VideoError, printable, reason
-from atlaskit.video.names import VIDEO_SUFFIXES, local_path, no_such_file
+from atlaskit.video.folder import SUFFIXES
+from atlaskit.video.names import local_path, no_such_file
 from atlaskit.video.subtitles import Line
 
 MAX_SIDE_PX = 1568
@@ -241,7 +242,7 @@ class Folders:
     def videos(self) -> list[Path]:
         """Return the first `MAX_LISTED` files whose names end as those of videos do, sorted."""
         paths = islice((path for folder in self.paths for path in _files(folder)), MAX_VISITED)
-        named = {path for path in paths if path.suffix.lower() in VIDEO_SUFFIXES}
+        named = {path for path in paths if path.suffix.lower() in SUFFIXES}
         return sorted(path for path in named if self.holds(path))[:MAX_LISTED]
 
     def __str__(self) -> str:
