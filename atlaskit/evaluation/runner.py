@@ -15,8 +15,6 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
@@ -33,11 +31,13 @@ from atlaskit.models.client import VLM
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model, computes, now_s
 from atlaskit.models.serving.server import as_model, copies_for
+from atlaskit.progress import bar as progress_bar
 from atlaskit.runs.result import Result
 from atlaskit.video.video import Video
 
 if TYPE_CHECKING:
     import pandas as pd
+    from tqdm import tqdm
 
 MOST_REFUSED = 3
 """Questions in a row that the model refuses alike, after which the evaluation stops."""
@@ -236,7 +236,7 @@ def _bar(count: int, name: str, models: list[Model], progress: bool) -> tqdm[Non
     """Return the progress bar of an evaluation, which names the method, and a single model."""
     names = {model.name for model in models}
     desc = f"{name}, {printable(min(names), 40)}" if len(names) == 1 else name
-    return tqdm(total=count, desc=desc, unit="question", disable=not progress)
+    return progress_bar(total=count, desc=desc, unit="question", disable=not progress)
 
 
 @dataclass
@@ -273,7 +273,8 @@ class _Collected:
                 else []
             )
             right, tokens = right + row["right"], tokens + row["tokens"]
-            bar.set_postfix_str(f"{right / len(self.rows):.0%} right, {tokens:,} tokens")
+            told = f"{right / len(self.rows):.0%} right, {tokens:,} tokens"
+            bar.set_postfix_str(told, refresh=False)
             bar.update()
             if on_rows is not None and now_s() >= next_s:
                 on_rows(self.table())

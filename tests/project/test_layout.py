@@ -23,7 +23,7 @@ UNCOUNTED = {
     "py.typed",
     "__pycache__",
 }
-MAX_TOP_ENTRIES = 14
+MAX_TOP_ENTRIES = 15
 
 CONTRACTS = {
     contract["id"]: contract["name"]
