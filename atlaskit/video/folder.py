@@ -32,7 +32,7 @@ from atlaskit.video.collection import Collection
 from atlaskit.video.file import VideoFile
 from atlaskit.video.names import local_path
 from atlaskit.video.readers import CORES
-from atlaskit.video.records import cached_facts, put_facts
+from atlaskit.video.records import cached_facts, facts_of, put_facts
 from atlaskit.video.tracks import open_media
 
 Videos: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
@@ -178,14 +178,15 @@ def _opened(source: Source, cache: Cache) -> _Opened | str:
         )
         known = _Known.of(cache.get_json(key))
         facts = None if known is None else cached_facts(known.fingerprint, cache)
-        if known is not None and facts is not None:
-            film = VideoFile(source.path, None, "pyav", known.fingerprint, cache, facts=facts)
-        else:
-            film = VideoFile(source.path, cache=cache)
+        if known is None or facts is None:
+            read = VideoFile(source.path, cache=cache)
             began = began_at(source.path)
-            known = _Known(film.fingerprint, None if began is None else began.isoformat())
-            put_facts(film, cache)
+            known = _Known(read.fingerprint, None if began is None else began.isoformat())
+            facts = facts_of(read)
+            put_facts(read, cache)
             cache.put_json(key, list(known))
+        # A film that only its facts are known of: open containers of a thousand files take 2 GB.
+        film = VideoFile(source.path, None, "pyav", known.fingerprint, cache, facts=facts)
         return _Opened(film, source.began or known.moment)
     except (VideoError, SubtitleError, InputError) as error:
         return printable(str(error), 400)

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.media import make_video
 from support.stand_ins import Flat
-from support.stretches import Stretch, cut
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
@@ -26,6 +25,7 @@ from atlaskit.video.folder import began_at, found_in
 from atlaskit.video.opening import as_video, open_video
 from atlaskit.video.records import remember_video
 from atlasworld import World
+from atlasworld.stretches import Stretch, films_of
 
 LENGTHS = st.lists(st.floats(0.5, 4000.0), min_size=1, max_size=90)
 
@@ -258,6 +258,6 @@ def test_the_cache_recalls_a_collection_without_its_files(footage: Path, cache: 
 
 
 def test_films_play_as_what_they_were_cut_from(world: World) -> None:
-    films = cut(world.drawn, [5.0, 20.0, 600.0])
+    films = films_of(world, [5.0, 20.0, 600.0])
     assert films.duration_s == 600.0 and isinstance(films.parts[1], Stretch)
     assert (films.frames([7.25]) == world.drawn.frames([7.25])).all()
