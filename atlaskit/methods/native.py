@@ -161,7 +161,9 @@ def native(
 
 def _check_tokens(result: Result, clip: Footage) -> None:
     """Warn if the server counted fewer tokens than the frames have: then it made them smaller."""
-    counted = result.calls[-1].image_tokens if result.calls else 0
+    if not result.calls or result.calls[-1].estimated:
+        return
+    counted = result.calls[-1].image_tokens
     if 0 < counted < clip.tokens:
         warnings.warn(
             f"The server counted {counted:,} tokens for frames of {clip.tokens:,}: it made them "

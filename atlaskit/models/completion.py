@@ -233,9 +233,8 @@ def estimated_usage(request: Request, completion: Completion, family: Family) ->
     )
     image_tokens = 0
     for image in request.images:
-        frames = (
-            -(-len(image.times_s) // 2) if isinstance(image, Clip) else 1
-        )  # two frames of a video share theirs
+        # Two frames of a video share their tokens.
+        frames = math.ceil(len(image.times_s) / 2) if isinstance(image, Clip) else 1
         image_tokens += frames * math.prod(-(-side // family.patch) for side in image.size)
     thought = -(-len(completion.reasoning) // CHARACTERS_A_TOKEN)
     return Usage(

@@ -5,6 +5,7 @@ its chances to err, the answers that it gives from what it holds, and its estima
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -15,7 +16,7 @@ from atlaskit.environment.grid import Cell
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.render import View
-from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Clip, Request, Usage
 from atlasworld.question_writers import summary_of
 from atlasworld.questions import is_absent
 from atlasworld.timeline import WorldEvent
@@ -181,16 +182,20 @@ PIXELS_A_TOKEN = 32 * 32
 def estimated_usage(request: Request, text: str) -> Usage:
     """Estimate the usage of a call: one token per 4 characters, and per 32×32 pixels of an image.
 
+    Two frames of a clip share their tokens, as in models that get videos.
+
     Args:
         request: The request.
         text: The text of its reply.
     """
-    characters, pixels = 0, 0
+    characters = 0
+    pixels = 0
     for part in (part for message in request.messages for part in message.parts):
         if isinstance(part, str):
             characters += len(part)
-        else:
-            pixels += part.size[0] * part.size[1]
+            continue
+        frames = math.ceil(len(part.times_s) / 2) if isinstance(part, Clip) else 1
+        pixels += frames * math.prod(part.size)
     images = pixels // PIXELS_A_TOKEN
     return Usage(
         calls=1,
