@@ -75,23 +75,29 @@ class VideoFile(Video):
         subtitles_track: int | str | None = None,
         language: str | None = None,
     ) -> None:
-        self.path, self._library, self._cache, self._facts = path, reader, cache, facts
+        self.path = path
+        self._library = reader
+        self._cache = cache
+        self._facts = facts
         self._lock = threading.Lock()
         self._opened: PyAVReader | None = None
         if facts is None:
             assert path is not None
             # A name that is not text on this machine must not break a record or a page.
-            self.name, known = os.fsencode(path.name).decode(errors="replace"), self._reader
-            self.duration_s, self.fps, self.size = known.duration_s, known.fps, known.size
+            self.name = os.fsencode(path.name).decode(errors="replace")
+            known = self._reader
+            self.duration_s = known.duration_s
+            self.fps = known.fps
+            self.size = known.size
             self.lead_s = max(0.0, known.origin_s - known.start_s)
             self.fingerprint = fingerprint or file_fingerprint(path)
         else:
-            self.name, self.duration_s, self.fps = facts.name, facts.duration_s, facts.fps
-            self.size, self.lead_s, self.fingerprint = (
-                (facts.size[0], facts.size[1]),
-                facts.lead_s,
-                fingerprint or "",
-            )
+            self.name = facts.name
+            self.duration_s = facts.duration_s
+            self.fps = facts.fps
+            self.size = (facts.size[0], facts.size[1])
+            self.lead_s = facts.lead_s
+            self.fingerprint = fingerprint or ""
         if subtitles == "embedded" and path is not None:
             self.subtitles = read_embedded(
                 path,
@@ -183,7 +189,8 @@ class VideoFile(Video):
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""
-        start_s, joints = self._reader.start_s, self._reader.joints
+        start_s = self._reader.start_s
+        joints = self._reader.joints
         assert self.path is not None
         sound = Sound(
             self.path, start_s, self.lead_s, self.duration_s, joints, audio_track, language

@@ -147,7 +147,8 @@ class Shots:
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:
         """Return the cuts inside an interval but those around the shot that is shown."""
         edges_s = self.around(shown_s)
-        first, last = bisect_right(self.cuts_s, start_s), bisect_left(self.cuts_s, end_s)
+        first = bisect_right(self.cuts_s, start_s)
+        last = bisect_left(self.cuts_s, end_s)
         inside_s = self.cuts_s[first:last]
         return tuple(cut_s for cut_s in inside_s if cut_s not in edges_s)
 
@@ -484,7 +485,8 @@ def _cuts(
     steps = np.abs(changed).mean(axis=(1, 2))
     # What only becomes lighter or darker as a whole is a fade, a flash or a flicker.
     patterns = np.abs(changed - changed.mean(axis=1, keepdims=True)).mean(axis=(1, 2))
-    starts_s, kept_s = [piece.start_s for piece in pieces], list[float]()
+    starts_s = [piece.start_s for piece in pieces]
+    kept_s = list[float]()
     for cut_s in cuts_s:
         after = bisect_left(starts_s, cut_s)
         is_between = (
@@ -496,7 +498,8 @@ def _cuts(
         return kept_s
     for number, step in enumerate(steps):
         usual = float(np.median(steps[max(0, number - 8) : number + 9]))
-        piece, following = pieces[number], pieces[number + 1]
+        piece = pieces[number]
+        following = pieces[number + 1]
         is_known = any(piece.look_s < cut_s <= following.look_s for cut_s in cuts_s)
         if step > max(OTHER_LEVELS, 3 * usual) and not is_known:
             kept_s.append(

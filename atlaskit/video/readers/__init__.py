@@ -41,6 +41,7 @@ def letterboxed(pixels: Pixels, size: tuple[int, int]) -> Pixels:
     if (width, height) == size:
         return pixels
     image = np.full((size[1], size[0], 3), LETTERBOX, np.uint8)
-    top, left = (size[1] - height) // 2, (size[0] - width) // 2
+    top = (size[1] - height) // 2
+    left = (size[0] - width) // 2
     image[top : top + height, left : left + width] = pixels
     return image

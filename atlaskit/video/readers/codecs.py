@@ -78,7 +78,8 @@ def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> Video
     for name, value in codec.settings.items():
         if name in CODEC_SETTINGS:
             setattr(context, name, value)
-    context.thread_type, context.thread_count = "AUTO", threads
+    context.thread_type = "AUTO"
+    context.thread_count = threads
     # A decoder with several threads may return a frame before it marks it as damaged. So it stops
     # at the slightest fault; then each frame is decoded by a single thread, whose verdict is
     # reliable. FFmpeg guesses from the frames before whether an MPEG-4 frame may end with a few

@@ -43,7 +43,8 @@ class DecordReader(PyAVReader):
 
     def __init__(self, path: Path, copies: Path) -> None:
         super().__init__(path, copies)
-        self._scaler, self._decord_lock = PictureScaler(self.size), threading.Lock()
+        self._scaler = PictureScaler(self.size)
+        self._decord_lock = threading.Lock()
         if self.readable_s < self.duration_s:
             raise self._refusal("the file is truncated")
         try:
@@ -56,7 +57,8 @@ class DecordReader(PyAVReader):
             timestamps = np.asarray(self._decord.get_frame_timestamp(np.arange(len(self._decord))))
         except Exception as error:
             raise self._refusal(f"it fails: {_reason(error)}") from error
-        starts_s, self._frame_starts_s = self.frame_times(), timestamps[:, 0] - timestamps[0, 0]
+        starts_s = self.frame_times()
+        self._frame_starts_s = timestamps[:, 0] - timestamps[0, 0]
         if len(starts_s) != len(self._frame_starts_s):
             raise self._refusal(
                 f"it finds {len(self._frame_starts_s)} frames, and there are {len(starts_s)}"

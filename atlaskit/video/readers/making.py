@@ -154,29 +154,29 @@ class _Packets:
     def __init__(
         self, container: InputContainer, stream: VideoStream, file: BinaryIO, writer: IndexWriter
     ) -> None:
-        self._container, self._stream, self._path, self._writer = (
-            container,
-            stream,
-            Path(file.name),
-            writer,
-        )
-        self.kind, self.tick = container_kind(container), tick_length(stream)
+        self._container = container
+        self._stream = stream
+        self._path = Path(file.name)
+        self._writer = writer
+        self.kind = container_kind(container)
+        self.tick = tick_length(stream)
         self._is_raw = bool(container.format.flags & NO_TIMESTAMPS)
         self._frame_ticks = max(1, round(frame_length(stream, is_raw=self._is_raw) / self.tick))
         self._is_in_place = self.kind == "mov"
         self._source = file if self._is_in_place else writer.file
         self._start = earliest_start(container)
         self.codecs: list[Codec] = [codec_of(stream)]
-        self._codec, self._is_behind_hole = 0, False
+        self._codec = 0
+        self._is_behind_hole = False
         # FFmpeg takes the shape of pixels from the track's size and the last of several codecs.
         self._aspects = aspect_of(stream), aspect_of(stream.codec_context)
-        self._times, self._durations, self._sounds = array("q"), array("q"), dict[int, SoundClock]()
-        self._offsets, self.sizes, self.flags, self._positions = (
-            array("q"),
-            array("i"),
-            array("i"),
-            array("q"),
-        )
+        self._times = array("q")
+        self._durations = array("q")
+        self._sounds = dict[int, SoundClock]()
+        self._offsets = array("q")
+        self.sizes = array("i")
+        self.flags = array("i")
+        self._positions = array("q")
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -273,7 +273,8 @@ class _Packets:
         """Return a packet that has its number for its time."""
         self._source.seek(self._offsets[number])
         packet = packet_of(self._source.read(self.sizes[number]), self.codec(number))
-        packet.time_base, packet.pts = self.tick, number
+        packet.time_base = self.tick
+        packet.pts = number
         return packet
 
     def codec(self, number: int) -> Codec:
@@ -282,14 +283,15 @@ class _Packets:
 
     def result(self, pictures: _Pictures) -> tuple[Table, Description]:
         """Return the table and the description of the index."""
-        table, order = np.zeros(len(self), PACKET), np.array(pictures.order, np.int64)
+        table = np.zeros(len(self), PACKET)
+        order = np.array(pictures.order, np.int64)
         duration = np.array(self._durations, np.int64)
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
-        table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
-        decoded, marked = (
-            np.isin(np.arange(len(self)), pictures.keys),
-            (table["flags"] & KEYFRAME) != 0,
-        )
+        table["offset"] = self._offsets
+        table["size"] = self.sizes
+        table["flags"] = self.flags
+        decoded = np.isin(np.arange(len(self)), pictures.keys)
+        marked = (table["flags"] & KEYFRAME) != 0
         # A decoder that calls none or each picture a keyframe tells nothing; but in H.264, none
         # means that each needs pictures before it.
         is_recovering = self.codecs[0].name == "h264" and not pictures.keys
@@ -347,7 +349,8 @@ class _Packets:
         table: Table, pictures: _Pictures, is_key: NDArray[np.bool_], starts: list[int]
     ) -> None:
         """Flag which packets have a picture, which of these begin decoding, and which are lost."""
-        flags, count = table["flags"], len(table)
+        flags = table["flags"]
+        count = len(table)
         has_picture, fails, is_end = (np.zeros(count, bool) for _ in range(3))
         has_picture[pictures.order] = True
         fails[
@@ -408,7 +411,8 @@ class _Packets:
         rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
         head = [*map(self.packet, range(min(PROVED, len(self)))), None]
         orientation = orientation_of(self._path, self.kind, self._stream, head)
-        first, ends = int(shown["pts"].min()) * self.tick, shown["pts"] + shown["duration"]
+        first = int(shown["pts"].min()) * self.tick
+        ends = shown["pts"] + shown["duration"]
         last = max(end, int(ends.max()) * self.tick)
         declared = declared_end(self._container, self._stream)
         begins = int(shown["pts"].max()) * self.tick
@@ -418,7 +422,8 @@ class _Packets:
             and begins < declared < last - self.tick * self._frame_ticks * 3 / 2
         ):
             last = declared
-        readable, promise = last, promised(self._container, self._stream, first)
+        readable = last
+        promise = promised(self._container, self._stream, first)
         is_guess = (
             bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")
         )  # FFmpeg guesses the length
@@ -452,7 +457,8 @@ class _Packets:
 def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
     """Decode all packets, from where an earlier process ended."""
     found, begin, until = _resumed(saved, len(packets))
-    is_new, last_save_s = begin == 0, time.monotonic()
+    is_new = begin == 0
+    last_save_s = time.monotonic()
     bar.update(sum(packets.sizes[:begin]))
     for frame in _frames(packets, begin, found.errors, bar):
         at = frame.pts

@@ -100,8 +100,11 @@ def orientation_of(
         packets: Its first packets, and None.
     """
     context = stream.codec_context
-    coded, found, crop = (context.width, context.height), UPRIGHT, (0, 0, 0, 0)
-    context.thread_count, context.options = 1, {"max_pixels": str(LARGEST_FRAME_PX)}
+    coded = (context.width, context.height)
+    found = UPRIGHT
+    crop = (0, 0, 0, 0)
+    context.thread_count = 1
+    context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
     with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
         for packet in packets:
             with suppress(*DECODE_ERRORS):
@@ -144,7 +147,8 @@ def _aperture(file: BinaryIO, number: int, coded: tuple[int, int]) -> tuple[int,
             values = struct.unpack(">IIIIiIiI", file.read(32))
             sides = [Fraction(*values[at : at + 2]) for at in range(0, 8, 2)]
             first = [(coded[axis] - sides[axis]) / 2 + sides[axis + 2] for axis in (0, 1)]
-            left, top = math.floor(first[0]), math.floor(first[1])
+            left = math.floor(first[0])
+            top = math.floor(first[1])
             return left, top, coded[0] - left - int(sides[0]), coded[1] - top - int(sides[1])
     return 0, 0, 0, 0
 
@@ -190,7 +194,9 @@ class PictureScaler:
         coded: tuple[int, int] | None = None,
         orientation: Orientation = UPRIGHT,
     ) -> None:
-        self._shown, self._coded, self._orientation = shown, coded, orientation
+        self._shown = shown
+        self._coded = coded
+        self._orientation = orientation
         self._scaler = VideoReformatter()
 
     def pixels(
