@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import default_place
-from atlaskit.errors import DamagedVideo, FrameError, VideoError
+from atlaskit.errors import DamagedVideo, VideoError
 from atlaskit.video.names import file_fingerprint, why_unreadable
-from atlaskit.video.readers import Pixels
+from atlaskit.video.readers import FrameOrError, Size
 from atlaskit.video.records import VideoFacts
 from atlaskit.video.shots import Marks, marks_of
 from atlaskit.video.sound import Sound
@@ -168,9 +168,7 @@ class VideoFile(Video):
         """The subtitle tracks inside the video's file, with number, language and title."""
         return [] if self.path is None or self._is_missing else subtitle_tracks(self.path)
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int] | None = None
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
         return self._reader.try_frames(*self.check_request(times_s, size))
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.names import playlist_fingerprint
-from atlaskit.video.readers import TIME_STEP_S, Pixels, letterboxed
+from atlaskit.video.readers import TIME_STEP_S, FrameOrError, Size, letterboxed
 from atlaskit.video.shots import Marks
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import Video, read_frames
@@ -75,9 +75,7 @@ class Playlist(Video):
         index, within_s = self._locate(time_s)
         return self.parts[index].locate(within_s)
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int] | None = None
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, centred on `size` (w, h), or its error."""
         times, (width, height) = self.check_request(times_s, size)
         requests = []

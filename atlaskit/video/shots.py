@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import FrameError
-from atlaskit.video.readers import Packets, Pixels
+from atlaskit.video.readers import FrameOrError, Packets, Pixels, Size
 
 MOST_LOOKS = 1280
 """The most frames of a video that are looked at: twenty for each cell of a root grid with K = 8."""
@@ -78,15 +78,9 @@ class Film(Protocol):
     """What is asked of a video here."""
 
     name: str
-    size: tuple[int, int]
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the video's content."""
-
-    @property
-    def duration_s(self) -> float:
-        """Duration in seconds."""
+    size: Size
+    fingerprint: str
+    duration_s: float
 
     def marks(self) -> Marks:
         """Return what the container tells."""
@@ -94,9 +88,7 @@ class Film(Protocol):
     def locate(self, time_s: float) -> tuple[Any, float]:
         """Return the file that has the frame at a time, and the second in that file."""
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int]
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
         """Return the frame at each time, or why it cannot be read."""
 
 

@@ -10,6 +10,8 @@ from av.packet import Packet, PacketSideData
 from av.video.codeccontext import VideoCodecContext
 from av.video.stream import VideoStream
 
+from atlaskit.video.readers import Size
+
 VideoPacket: TypeAlias = "Packet[VideoStream]"
 
 LARGEST_FRAME_PX = 1 << 26
@@ -41,7 +43,7 @@ class Codec(NamedTuple):
     others, a decoder begins anew."""
 
     @property
-    def coded_size(self) -> tuple[int, int]:
+    def coded_size(self) -> Size:
         """(width, height) of the encoded frames in pixels."""
         return int(self.settings["width"]), int(self.settings["height"])
 

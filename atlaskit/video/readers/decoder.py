@@ -11,7 +11,7 @@ from fractions import Fraction
 from av.video.frame import VideoFrame
 
 from atlaskit.errors import reason
-from atlaskit.video.readers import Pixels
+from atlaskit.video.readers import Pixels, Size
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, same_decoder
 from atlaskit.video.readers.colour import note_colours
 from atlaskit.video.readers.container import aspect_of, is_transient
@@ -77,7 +77,7 @@ class Decoder:
         self.position: PacketId | None = None
         self.last_tick = 0
 
-    def start(self, plan: StepPlan, size: tuple[int, int]) -> None:
+    def start(self, plan: StepPlan, size: Size) -> None:
         """Begin a request for frames scaled to `size` (w, h)."""
         self._plan = plan
         self._size = size

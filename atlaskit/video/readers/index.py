@@ -155,7 +155,7 @@ def _is_sound(table: Table, description: Description, packets_end: int) -> bool:
 
 def indexes_of(folder: Path) -> list[tuple[Path, int]]:
     """Return the files of a folder of indexes with their bytes."""
-    suffixes = (".packets", ".orderly", ".played")
+    suffixes = (".packets", ".orderly")
     try:
         return [(path, path.stat().st_size) for path in folder.iterdir() if path.suffix in suffixes]
     except OSError:

@@ -7,7 +7,6 @@ what a player shows; the times that the container gives to these packets, in ord
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +14,6 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
-from zipfile import BadZipFile
 
 import av
 import numpy as np
@@ -75,8 +73,6 @@ from atlaskit.video.readers.trusted import INTRA, PROVED
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-SAVED_EVERY_S = 20.0
-"""So often what was decoded is saved, for a process that goes on where this one ends."""
 MARKED_BEFORE = 4
 REORDERED = 32  # packets, at most, between one and its picture
 NO_TYPE = 0
@@ -93,7 +89,7 @@ def make_index(
         stream: Its video stream.
         path: The file, for messages.
         why: What its container does; continues a sentence that begins with the file's name.
-        target: The file to write. Beside it lies, while this runs, what was decoded so far.
+        target: The file to write.
 
     Raises:
         VideoError: The file holds no picture or cannot be read, or `target` cannot be written.
@@ -106,7 +102,7 @@ def make_index(
             packets = _Packets(container, stream, file, writer)
             with tqdm(total=2 * path.stat().st_size, unit="B", unit_scale=True, desc=told) as bar:
                 packets.read(bar)
-                pictures = _played(packets, target.with_suffix(".played"), bar)
+                pictures = _played(packets, bar)
                 bar.update(bar.total - bar.n)
             if not pictures.order:
                 raise VideoError(
@@ -114,7 +110,6 @@ def make_index(
                     "(DRM)?"
                 )
             writer.finish(*packets.result(pictures))
-            target.with_suffix(".played").unlink(missing_ok=True)
     except DECODE_ERRORS as error:
         if not isinstance(error, OSError) or isinstance(error, av.FFmpegError):
             raise VideoError(
@@ -454,24 +449,16 @@ class _Packets:
         )
 
 
-def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
-    """Decode all packets, from where an earlier process ended."""
-    found, begin, until = _resumed(saved, len(packets))
-    is_new = begin == 0
-    last_save_s = time.monotonic()
-    bar.update(sum(packets.sizes[:begin]))
-    for frame in _frames(packets, begin, found.errors, bar):
+def _played(packets: _Packets, bar: tqdm) -> _Pictures:
+    """Decode all packets."""
+    found = _Pictures([], [], [])
+    for frame in _frames(packets, found.errors, bar):
         at = frame.pts
         if at is None or not 0 <= at < len(packets):
             continue
-        if is_new:
-            found.order.append(at)
-            if _is_key(packets, at, frame):
-                found.keys.append(at)
-        is_new = is_new or at == until
-        if is_new and time.monotonic() - last_save_s > SAVED_EVERY_S:
-            last_save_s = time.monotonic()
-            _save(found, len(packets), saved)
+        found.order.append(at)
+        if _is_key(packets, at, frame):
+            found.keys.append(at)
     return found
 
 
@@ -492,11 +479,11 @@ def _is_key(packets: _Packets, number: int, frame: VideoFrame) -> bool:
     return False
 
 
-def _frames(packets: _Packets, begin: int, errors: list[int], bar: tqdm) -> Iterator[VideoFrame]:
-    """Yield the pictures of all packets from one on, with its number for the time of each."""
-    codec = packets.codec(begin)
+def _frames(packets: _Packets, errors: list[int], bar: tqdm) -> Iterator[VideoFrame]:
+    """Yield the pictures of all packets, each with the number of its packet for its time."""
+    codec = packets.codec(0)
     context = new_context(codec, 0)
-    for number in range(begin, len(packets)):
+    for number in range(len(packets)):
         if packets.codec(number) is not codec and not same_decoder(packets.codec(number), codec):
             yield from _decoded(context, None, number, errors)
             codec = packets.codec(number)
@@ -516,29 +503,3 @@ def _decoded(
         if is_transient(error):
             raise
         errors.append(number)
-
-
-def _save(found: _Pictures, count: int, path: Path) -> None:
-    """Save what was decoded up to the last keyframe; decoding can begin again at the one before."""
-    if len(found.keys) < 3:
-        return
-    order = found.order[: found.order.index(found.keys[-1], max(0, len(found.order) - 100_000)) + 1]
-    part = path.with_name(f".{path.name}")
-    with part.open("wb") as file:
-        np.savez(
-            file, order=order, keys=found.keys, errors=np.array(found.errors, np.int64), count=count
-        )
-    part.replace(path)
-
-
-def _resumed(path: Path, count: int) -> tuple[_Pictures, int, int]:
-    """Return what was saved, the packet to begin at, and the picture up to which all are known."""
-    with (
-        suppress(OSError, ValueError, IndexError, EOFError, KeyError, BadZipFile),
-        np.load(path) as saved,
-    ):
-        order, keys, errors = (saved[name].tolist() for name in _Pictures._fields)
-        is_of_file = int(saved["count"]) == count and 0 <= min(order) <= max(order) < count
-        if is_of_file and len(keys) > 2 and order[-1] == keys[-1]:
-            return _Pictures(order, keys, errors), keys[-2], keys[-1]
-    return _Pictures([], [], []), 0, -1

@@ -20,7 +20,7 @@ import numpy as np
 
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.names import file_fingerprint
-from atlaskit.video.readers import CORES, Packets, Pixels
+from atlaskit.video.readers import CORES, FrameOrError, Packets, Pixels, Size
 from atlaskit.video.readers.container import DECODE_ERRORS, Distrust, open_container
 from atlaskit.video.readers.decoder import TRANSPARENT, DecodeError, Decoder
 from atlaskit.video.readers.index import MadeSource, folder_of_indexes, read_index
@@ -131,9 +131,7 @@ class PyAVReader:
         self._paused: Decoder | None = None
         self._open()
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int]
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error.
 
         Every time lies in `[0, duration_s)`. The frame is the one that playing the file from its
@@ -258,7 +256,7 @@ class PyAVReader:
     # --- jobs -------------------------------------------------------------------------------------
 
     def _decode_groups(
-        self, groups: list[list[int]], size: tuple[int, int], is_sequence: bool
+        self, groups: list[list[int]], size: Size, is_sequence: bool
     ) -> dict[int, Pixels | DecodeError]:
         """Decode one group with many threads, or several in parallel with one thread each.
 
@@ -282,7 +280,7 @@ class PyAVReader:
                 found |= part
         return found
 
-    def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | DecodeError:
+    def _decode_alone(self, tick: int, size: Size) -> Pixels | DecodeError:
         """Decode one frame; if that fails, from one keyframe earlier, then without transparency.
 
         After some keyframes, the first frames are not whole yet.
@@ -302,7 +300,7 @@ class PyAVReader:
     def _decode(
         self,
         wanted: list[int],
-        size: tuple[int, int],
+        size: Size,
         *,
         threads: int,
         is_sequence: bool = False,

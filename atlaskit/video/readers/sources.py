@@ -23,7 +23,7 @@ from av.container import InputContainer
 from av.packet import Packet
 
 from atlaskit.errors import VideoError
-from atlaskit.video.readers import TIME_STEP_S
+from atlaskit.video.readers import TIME_STEP_S, Size
 from atlaskit.video.readers.codecs import Codec, VideoPacket
 from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.picture import Orientation
@@ -207,7 +207,7 @@ class PacketSource(ABC):
 
     kind: str
     codec: Codec
-    size: tuple[int, int]
+    size: Size
     orientation: Orientation
     fps: float
     tick: Fraction
