@@ -28,6 +28,7 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import Kind
 from atlaskit.errors import DamagedVideo, InputError, SubtitleError, VideoError, printable, reason
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.collection import Collection
 from atlaskit.video.file import VideoFile
 from atlaskit.video.names import local_path
@@ -145,11 +146,9 @@ def _told(sentences: Sequence[str]) -> str:
 
 def _open_all(sources: Sequence[Source], cache: Cache, progress: bool) -> Iterator[_Opened | str]:
     """Yield each file opened, or a sentence that says why it cannot be; with a bar."""
-    from tqdm.auto import tqdm
-
     with (
         ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-films") as pool,
-        tqdm(
+        progress_bar(
             total=len(sources),
             desc="Opens videos",
             unit="file",
