@@ -39,7 +39,8 @@ COMMANDS = {
     ),
     "browse": (
         "explore:add_explore_command",
-        "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told --traces FOLDER",
+        "read the rows of an evaluation in a browser; a row opens its run, if evaluate was told "
+        "--traces FOLDER",
     ),
     "export": (
         "export:add_export_command",
@@ -109,7 +110,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"atlaskit: {interrupt}", file=sys.stderr)
         return 130
     except KeyboardInterrupt:
-        print("atlaskit: interrupted; replies are cached, so the same command continues from there.", file=sys.stderr)
+        print(
+            "atlaskit: interrupted; replies are cached, so the same command continues from there.",
+            file=sys.stderr,
+        )
         return 130
 
 

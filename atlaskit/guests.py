@@ -35,7 +35,9 @@ DISPLAYS = "atlaskit.displays"
 @cache
 def registered(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by their names, sorted. Nothing of theirs is imported."""
-    from importlib.metadata import entry_points  # which most commands and most questions do not need
+    from importlib.metadata import (
+        entry_points,
+    )  # which most commands and most questions do not need
 
     found = {each.name: each for each in entry_points(group=group)}
     return {name: found[name] for name in sorted(found)}
@@ -51,8 +53,12 @@ def load(group: str, name: str) -> Any:
     entry = registered(group).get(name)
     if entry is None:
         known = ", ".join(registered(group)) or "none"
-        raise InputError(f"{name!r:.80} is none of the names that packages have registered as {group}: {known}.")
+        raise InputError(
+            f"{name!r:.80} is none of the names that packages have registered as {group}: {known}."
+        )
     try:
         return entry.load()
     except (ImportError, AttributeError) as error:
-        raise InputError(f"{name!r:.80}, registered as {group}, cannot be loaded: {reason(error)}.") from error
+        raise InputError(
+            f"{name!r:.80}, registered as {group}, cannot be loaded: {reason(error)}."
+        ) from error

@@ -44,14 +44,23 @@ class Rule:
 
     def applied(self, clips: Sequence[Script]) -> tuple[Script, ...]:
         """Return a world's clips with the objects that the rule gives them."""
-        return tuple(self._applied(clip, self.event if index == self.clip else "") for index, clip in enumerate(clips))
+        return tuple(
+            self._applied(clip, self.event if index == self.clip else "")
+            for index, clip in enumerate(clips)
+        )
 
     def _applied(self, script: Script, odd_id: str) -> Script:
         values: list[dict[str, Any]] = [
             {self.trait: self.odd if e.id == odd_id else self.common} for e in script.events
         ]
-        events = (replace(event, **value) for event, value in zip(script.events, values, strict=True))
-        return replace(script, events=tuple(events), lines=tuple(line for line in script.lines if line.event is None))
+        events = (
+            replace(event, **value) for event, value in zip(script.events, values, strict=True)
+        )
+        return replace(
+            script,
+            events=tuple(events),
+            lines=tuple(line for line in script.lines if line.event is None),
+        )
 
 
 def draw_rule(clips: Sequence[Script], own: Collection[int], seed: int) -> Rule:
@@ -72,14 +81,17 @@ def draw_rule(clips: Sequence[Script], own: Collection[int], seed: int) -> Rule:
         (number, event.id)
         for number in own
         for event in clips[number].events
-        if settings[clips[number].scenes[event.scene].name] == 1  # the right choice must name one scene
+        if settings[clips[number].scenes[event.scene].name]
+        == 1  # the right choice must name one scene
     ]
-    traits = [trait for trait in rng.sample(sorted(TRAITS), 2) if not _odd_ones(events, _other(trait))]
+    traits = [
+        trait for trait in rng.sample(sorted(TRAITS), 2) if not _odd_ones(events, _other(trait))
+    ]
     if len(events) < FEWEST or not places or not traits:
         duration_s = sum(clip.duration_s for clip in clips)
         raise InputError(
-            f"An anomaly needs at least {FEWEST} objects, one of them in a scene that comes once; world {seed} of "
-            f"{duration_s:g} s has {len(events)}: use a larger duration_s."
+            f"An anomaly needs at least {FEWEST} objects, one of them in a scene that comes once; "
+            f"world {seed} of {duration_s:g} s has {len(events)}: use a larger duration_s."
         )
     common, odd = rng.sample(TRAITS[traits[0]], 2)
     return Rule(traits[0], common, odd, *rng.choice(places))
@@ -117,15 +129,30 @@ def write_odd(script: Script, scenes: Collection[str], count: int) -> tuple[Ques
     scene, span = script.scenes[event.scene].name, (event.start_s, event.end_s)
     rng = random.Random(f"atlasworld anomaly choices {script.seed}")
     shown = {each.name for each in script.scenes}
-    absent = [name for name in (f"{place} at {light}" for place in PLACES for light in LIGHTS) if name not in shown]
+    absent = [
+        name
+        for name in (f"{place} at {light}" for place in PLACES for light in LIGHTS)
+        if name not in shown
+    ]
     others = [*_shuffled(set(scenes) - {scene}, rng), *_shuffled(absent, rng)][: CHOICES - 1]
     names = _shuffled([scene, *others], rng)
-    choices = tuple(f"the {place} scene at {light}" for place, light in (name.split(" at ") for name in names))
+    choices = tuple(
+        f"the {place} scene at {light}" for place, light in (name.split(" at ") for name in names)
+    )
     where, when = f"{PREMISE} In which scene is that one?", f"{PREMISE} When is that one on screen?"
     id = f"atlasworld-{script.seed}-odd"
     return (
-        Question(where, choices, answer=names.index(scene), id=f"{id}-000", category=ODD, positions_s=(span,)),
-        Question(when, kind="when", answer=span, id=f"{id}-001", category=WHEN_ODD, positions_s=(span,)),
+        Question(
+            where,
+            choices,
+            answer=names.index(scene),
+            id=f"{id}-000",
+            category=ODD,
+            positions_s=(span,),
+        ),
+        Question(
+            when, kind="when", answer=span, id=f"{id}-001", category=WHEN_ODD, positions_s=(span,)
+        ),
     )[:count]
 
 

@@ -42,7 +42,10 @@ def benchmark(
     check_whole("worlds", worlds)
     check_positive(minutes=minutes)
     categories = tuple(ABSENTS) if absent else None
-    made = [world(seed, 60.0 * minutes, categories=categories, directory=root) for seed in seeds_of(seeds)[:worlds]]
+    made = [
+        world(seed, 60.0 * minutes, categories=categories, directory=root)
+        for seed in seeds_of(seeds)[:worlds]
+    ]
     asked = tuple(case for each in made for case in each.cases(drawn=drawn, absent=absent))
     return Benchmark("AtlasWorld", asked)
 
@@ -82,5 +85,8 @@ def cases(
         both = standard_and_long(data, duration_s=60 * max(minutes), **options)  # type: ignore[arg-type]
         return list(both if len(minutes) > 1 else both.where(length="long"))
     sizes = [(seed, 60 * length) for length in minutes for seed in seeds_of(seeds)[:worlds]]
-    made = [world(seed, size, questions=questions, clip_s=150 if size >= 1200 else None) for seed, size in sizes]
+    made = [
+        world(seed, size, questions=questions, clip_s=150 if size >= 1200 else None)
+        for seed, size in sizes
+    ]
     return [case for each in made for case in each.cases(drawn=True)]

@@ -42,9 +42,13 @@ class Canvas:
         self.height = height
         self.span = width / height
         self.x: Array = ((np.arange(width, dtype=np.float32) + 0.5) / height).astype(np.float32)
-        self.y: Array = ((np.arange(height, dtype=np.float32) + 0.5) / height).astype(np.float32)[:, None]
+        self.y: Array = ((np.arange(height, dtype=np.float32) + 0.5) / height).astype(np.float32)[
+            :, None
+        ]
         self.paint: Array = np.zeros((4, height, width), np.float32)
-        self.random = np.random.RandomState(seed)  # NumPy guarantees its stream, unlike default_rng's
+        self.random = np.random.RandomState(
+            seed
+        )  # NumPy guarantees its stream, unlike default_rng's
 
     def fill(self, mask: Array, colour: RGB | Array, top: int = 0, left: int = 0) -> None:
         """Paint a colour where the mask is above 0.
@@ -67,7 +71,9 @@ class Canvas:
         rows = np.stack([np.interp(self.y, at, channel) for channel in zip(*colours, strict=True)])
         self.fill(np.ones_like(self.paint[0]), rows.astype(np.float32))
 
-    def line(self, base: float, rise: float, scale: float, *, rough: float = 0.45, jagged: bool = False) -> Array:
+    def line(
+        self, base: float, rise: float, scale: float, *, rough: float = 0.45, jagged: bool = False
+    ) -> Array:
         """Return a random skyline: the y of the land's edge at each x.
 
         Args:
@@ -97,7 +103,9 @@ class Canvas:
 
     def shapes(self, polygons: list[Polygon], colour: RGB, opacity: float = 1.0) -> None:
         """Fill polygons with smooth edges."""
-        points = np.array([point for polygon in polygons for point in polygon] or [(0, 0)]) * self.height
+        points = (
+            np.array([point for polygon in polygons for point in polygon] or [(0, 0)]) * self.height
+        )
         left, top = np.floor(points.min(axis=0)).clip(0).astype(int)
         right, bottom = np.ceil(points.max(axis=0)).clip(0, (len(self.x), self.height)).astype(int)
         if right <= left or bottom <= top:
@@ -106,32 +114,44 @@ class Canvas:
         mask = Image.new("L", ((right - left) * fine, (bottom - top) * fine))
         pen, scale = ImageDraw.Draw(mask), self.height * fine
         for polygon in polygons:
-            pen.polygon([(x * scale - left * fine, y * scale - top * fine) for x, y in polygon], fill=255)
+            pen.polygon(
+                [(x * scale - left * fine, y * scale - top * fine) for x, y in polygon], fill=255
+            )
         self.fill(np.asarray(mask.reduce(fine), np.float32) * (opacity / 255), colour, top, left)
 
     def glow(self, x: float, y: float, radius: float, colour: RGB, strength: float = 1.0) -> None:
         """Paint a soft round light."""
-        across, down = (np.exp(-2.5 * ((axis - at) / radius) ** 2) for axis, at in ((self.x, x), (self.y, y)))
+        across, down = (
+            np.exp(-2.5 * ((axis - at) / radius) ** 2) for axis, at in ((self.x, x), (self.y, y))
+        )
         self.fill((strength * down * across).astype(np.float32), colour)
 
-    def clouds(self, low: float, high: float, colour: RGB, opacity: float, stretch: float = 3.0) -> None:
+    def clouds(
+        self, low: float, high: float, colour: RGB, opacity: float, stretch: float = 3.0
+    ) -> None:
         """Paint clouds (smooth noise) between y = `low` and y = `high`, stretched sideways."""
         size = len(self.x), self.height
         total = np.zeros(size[::-1], np.float32)
         for octave in range(4):
             cells = 2 ** (octave + 1)
-            noise = self.random.uniform(-1, 1, (cells + 2, int(cells * self.span * 2 / stretch) + 2))
+            noise = self.random.uniform(
+                -1, 1, (cells + 2, int(cells * self.span * 2 / stretch) + 2)
+            )
             layer = Image.fromarray(noise.astype(np.float32)).resize(size, Image.Resampling.BICUBIC)
             total += np.asarray(layer) * 0.6**octave
         band = np.clip(np.minimum(self.y - low, high - self.y) / ((high - low) * 0.4), 0, 1)
         self.fill(np.clip(total * 1.1, 0, 1) * band * opacity, colour)
 
-    def specks(self, count: int, low: float, high: float, size: float, colour: RGB, opacity: float = 1.0) -> None:
+    def specks(
+        self, count: int, low: float, high: float, size: float, colour: RGB, opacity: float = 1.0
+    ) -> None:
         """Scatter `count` dots (stars, snowflakes, flowers) between y = `low` and y = `high`."""
         xs = self.random.uniform(0, self.span, count)
         ys = low + (high - low) * self.random.uniform(0, 1, count)
         radii = size * self.random.uniform(0.4, 1, count)
-        self.shapes([regular(8, x, y, r) for x, y, r in zip(xs, ys, radii, strict=True)], colour, opacity)
+        self.shapes(
+            [regular(8, x, y, r) for x, y, r in zip(xs, ys, radii, strict=True)], colour, opacity
+        )
 
     def places(self, spacing: float, jitter: float = 0.5) -> list[float]:
         """Return x positions along the whole canvas, about `spacing` apart."""
@@ -154,7 +174,9 @@ class Canvas:
 def regular(corners: int, x: float, y: float, radius: float) -> Polygon:
     """Return a regular polygon centred on (x, y); with many corners it is a disc."""
     step = 2 * math.pi / corners
-    return [(x + radius * math.cos(i * step), y + radius * math.sin(i * step)) for i in range(corners)]
+    return [
+        (x + radius * math.cos(i * step), y + radius * math.sin(i * step)) for i in range(corners)
+    ]
 
 
 def box(x: float, y: float, width: float, height: float) -> Polygon:
@@ -164,7 +186,10 @@ def box(x: float, y: float, width: float, height: float) -> Polygon:
 
 def _heart() -> Polygon:
     angles = [2 * math.pi * i / 96 for i in range(96)]
-    wave = [(13 * math.cos(a) - 5 * math.cos(2 * a) - 2 * math.cos(3 * a) - math.cos(4 * a)) for a in angles]
+    wave = [
+        (13 * math.cos(a) - 5 * math.cos(2 * a) - 2 * math.cos(3 * a) - math.cos(4 * a))
+        for a in angles
+    ]
     return [(math.sin(a) ** 3 * 0.5, -(w + 2.4) / 33) for a, w in zip(angles, wave, strict=True)]
 
 
@@ -210,7 +235,9 @@ def draw_object(colour: str, shape: str, diameter: float, tilt_deg: float) -> Sp
     inner, outer = _object_masks(shape, diameter, side, math.radians(tilt_deg))
     shadow = Image.new("L", outer.size)
     shadow.paste(outer, (round(diameter * 0.02), round(diameter * 0.045)))
-    shadow = shadow.filter(ImageFilter.GaussianBlur(diameter * 0.05)).point(lambda level: level * 0.5)
+    shadow = shadow.filter(ImageFilter.GaussianBlur(diameter * 0.05)).point(
+        lambda level: level * 0.5
+    )
     light = np.linspace(1.1, 0.9, side)[:, None, None]
     shaded = np.clip(np.asarray(COLOURS[colour]) * light, 0, 255).astype(np.uint8)
     body = Image.new("RGB", outer.size, (8, 12, 30))
@@ -220,7 +247,9 @@ def draw_object(colour: str, shape: str, diameter: float, tilt_deg: float) -> Sp
     return Sprite(body, mask)
 
 
-def _object_masks(shape: str, diameter: float, side: int, angle: float) -> tuple[Image.Image, Image.Image]:
+def _object_masks(
+    shape: str, diameter: float, side: int, angle: float
+) -> tuple[Image.Image, Image.Image]:
     """Return the masks of a rotated shape, without and with its rim; `side` pixels square."""
     fine = 3  # drawn three times as large and reduced, for smooth edges
     scale = diameter * fine
@@ -234,7 +263,9 @@ def _object_masks(shape: str, diameter: float, side: int, angle: float) -> tuple
     fill = Image.new("L", (side * fine, side * fine))
     ImageDraw.Draw(fill).polygon(outline, fill=255)
     rim = fill.copy()
-    ImageDraw.Draw(rim).line([*outline, *outline[:2]], fill=255, width=round(scale * 0.055), joint="curve")
+    ImageDraw.Draw(rim).line(
+        [*outline, *outline[:2]], fill=255, width=round(scale * 0.055), joint="curve"
+    )
     return fill.reduce(fine), rim.reduce(fine)
 
 
@@ -253,5 +284,7 @@ def draw_banner(text: str, frame_height: int) -> Sprite:
     corner = pad_x - left, pad_y - top
     for image in (banner, mask):
         white = (255, 255, 255) if image is banner else 255
-        ImageDraw.Draw(image).text(corner, text, white, font, stroke_width=stroke, stroke_fill=white)
+        ImageDraw.Draw(image).text(
+            corner, text, white, font, stroke_width=stroke, stroke_fill=white
+        )
     return Sprite(banner.reduce(fine), mask.reduce(fine))

@@ -12,44 +12,32 @@ from atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES
 MIN_UNSEEN_OBJECTS = 4
 """Smallest number of a cast's objects that never appear; they serve as wrong choices."""
 
-# fmt: off
 CAPTION_WORDS: tuple[str, ...] = (
-    "HARBOR", "LANTERN", "COMPASS", "VELVET", "MARBLE", "THUNDER", "ORCHID", "FALCON", "GRANITE", "WHISPER",
-    "CINDER", "MANDOLIN", "CARAVAN", "ANCHOR", "PEPPER", "TIMBER", "SADDLE", "RIBBON", "PUZZLE", "BEACON",
-    "WALNUT", "TEMPLE", "MIRROR", "PILGRIM", "BASKET", "DRAGON", "FEATHER", "GALAXY", "HAMMER", "ISLAND",
-    "JACKET", "KETTLE", "LADDER", "MAGNET", "NECTAR", "OYSTER", "PARROT", "QUARTZ", "ROCKET", "TROLLEY",
-    "TUNNEL", "UMBRELLA", "VIOLIN", "WAGON", "YARROW", "ZEPHYR", "ALMANAC", "BAMBOO", "CANDLE", "DOLPHIN",
-    "ECLIPSE", "FIDDLE", "GINGER", "HICKORY", "IGLOO", "JUNIPER", "KERNEL", "LOTUS", "MOSAIC", "NUTMEG",
-    "OTTER", "PEBBLE", "RADISH", "SPARROW", "TEAPOT", "VOYAGE", "WILLOW",
-)
-# fmt: on
+    "HARBOR", "LANTERN", "COMPASS", "VELVET", "MARBLE", "THUNDER", "ORCHID", "FALCON", "GRANITE",
+    "WHISPER", "CINDER", "MANDOLIN", "CARAVAN", "ANCHOR", "PEPPER", "TIMBER", "SADDLE", "RIBBON",
+    "PUZZLE", "BEACON", "WALNUT", "TEMPLE", "MIRROR", "PILGRIM", "BASKET", "DRAGON", "FEATHER",
+    "GALAXY", "HAMMER", "ISLAND", "JACKET", "KETTLE", "LADDER", "MAGNET", "NECTAR", "OYSTER",
+    "PARROT", "QUARTZ", "ROCKET", "TROLLEY", "TUNNEL", "UMBRELLA", "VIOLIN", "WAGON", "YARROW",
+    "ZEPHYR", "ALMANAC", "BAMBOO", "CANDLE", "DOLPHIN", "ECLIPSE", "FIDDLE", "GINGER", "HICKORY",
+    "IGLOO", "JUNIPER", "KERNEL", "LOTUS", "MOSAIC", "NUTMEG", "OTTER", "PEBBLE", "RADISH",
+    "SPARROW", "TEAPOT", "VOYAGE", "WILLOW",
+)  # fmt: skip
 
 EVENT_LINES: tuple[str, ...] = (
-    "And there goes {object}, right on time.",
-    "Look closely, {object} has just come in.",
-    "Now that is what I call {object}.",
-    "You can clearly see {object} from here.",
-    "I did not expect {object} in a place like this.",
-    "Everyone here is talking about {object}.",
-    "Hold the camera still, please: {object}!",
-    "They told us to wait for {object}, so we did.",
-    "My notes for this part only say {object}.",
-    "Here comes {object}, as promised.",
-    "If you blink you will miss {object}.",
-    "What a pleasant surprise, {object}.",
-    "Somebody must have let {object} loose.",
-    "The next guest is {object}, ladies and gentlemen.",
+    "And there goes {object}, right on time.", "Look closely, {object} has just come in.",
+    "Now that is what I call {object}.", "You can clearly see {object} from here.",
+    "I did not expect {object} in a place like this.", "Everyone here is talking about {object}.",
+    "Hold the camera still, please: {object}!", "They told us to wait for {object}, so we did.",
+    "My notes for this part only say {object}.", "Here comes {object}, as promised.",
+    "If you blink you will miss {object}.", "What a pleasant surprise, {object}.",
+    "Somebody must have let {object} loose.", "The next guest is {object}, ladies and gentlemen.",
     "For a moment we have {object} all to ourselves.",
-    "Write this down: {object}, at this very second.",
-    "We travelled a long way to film {object}.",
-    "Quiet now, or you will frighten off {object}.",
-    "Oh, would you look at that, {object}.",
-    "Not many people have seen {object} out here.",
-    "I will say it once, this is {object}.",
-    "The locals have a song about {object}.",
-    "Is it just me, or is that {object}?",
+    "Write this down: {object}, at this very second.", "We travelled a long way to film {object}.",
+    "Quiet now, or you will frighten off {object}.", "Oh, would you look at that, {object}.",
+    "Not many people have seen {object} out here.", "I will say it once, this is {object}.",
+    "The locals have a song about {object}.", "Is it just me, or is that {object}?",
     "Our guide points ahead and whispers: {object}.",
-)
+)  # fmt: skip
 PLACE_LINES: dict[str, tuple[str, ...]] = {
     "snow": ("Fresh snow as far as the eye can see.", "Wrap up warm, the wind is bitter up here."),
     "desert": ("Nothing but dunes and more dunes.", "The sand shifts a little every day."),
@@ -58,7 +46,10 @@ PLACE_LINES: dict[str, tuple[str, ...]] = {
     "city": ("The city never quite goes to sleep.", "So many windows, so many lives."),
     "meadow": ("The grass is soft and full of crickets.", "A gentle breeze runs over the hills."),
     "space": ("It is very quiet up here.", "No wind, no weather, only distance."),
-    "canyon": ("The river took its time to carve all this.", "Every wall here throws back an echo."),
+    "canyon": (
+        "The river took its time to carve all this.",
+        "Every wall here throws back an echo.",
+    ),
 }
 CALM_LINES: tuple[str, ...] = (
     "Let us stay here for a little while.",
@@ -79,8 +70,12 @@ class Cast:
         event_lines: Templates of spoken lines about an event.
     """
 
-    objects: tuple[tuple[str, str], ...] = tuple((colour, shape) for colour in COLOURS for shape in SHAPES)
-    settings: tuple[tuple[str, str], ...] = tuple((place, light) for place in PLACES for light in LIGHTS)
+    objects: tuple[tuple[str, str], ...] = tuple(
+        (colour, shape) for colour in COLOURS for shape in SHAPES
+    )
+    settings: tuple[tuple[str, str], ...] = tuple(
+        (place, light) for place in PLACES for light in LIGHTS
+    )
     words: tuple[str, ...] = CAPTION_WORDS
     event_lines: tuple[str, ...] = EVENT_LINES
 

@@ -64,10 +64,14 @@ class DrawnVideo(Video):
         self.name = f"drawn world {script.seed}"
         self.duration_s, self.fps, self.size = script.duration_s, float(script.fps), script.size
         self.fingerprint = f"drawn-{script.name}"
-        self.subtitles = Subtitles(tuple(Line(line.start_s, line.end_s, line.text) for line in script.lines))
+        self.subtitles = Subtitles(
+            tuple(Line(line.start_s, line.end_s, line.text) for line in script.lines)
+        )
         self._script, self._renderer = script, SceneRenderer(script)
 
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+    def try_frames(
+        self, times_s: Sequence[float], size: tuple[int, int] | None = None
+    ) -> list[Pixels | FrameError]:
         """Draw the frames shown at some times, scaled to `size` (width, height) if given."""
         frames: list[Pixels | FrameError] = []
         for time_s in times_s:
@@ -94,10 +98,15 @@ class StandIn(DrawnVideo):
         super().__init__(script)
         self.name, self.fingerprint = film_name(script), film_fingerprint(script)
         # The film's subtitle file has whole milliseconds.
-        in_file = (Line(round(line.start_s, 3), round(line.end_s, 3), line.text) for line in self.subtitles.lines)
+        in_file = (
+            Line(round(line.start_s, 3), round(line.end_s, 3), line.text)
+            for line in self.subtitles.lines
+        )
         self.subtitles = Subtitles(tuple(in_file))
         self._drawn = lru_cache(maxsize=DRAWINGS)(super().try_frames)
 
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+    def try_frames(
+        self, times_s: Sequence[float], size: tuple[int, int] | None = None
+    ) -> list[Pixels | FrameError]:
         """Return the frames shown at some times, drawn unless they are in memory."""
         return [frame for time_s in times_s for frame in self._drawn((time_s,), size)]

@@ -73,7 +73,9 @@ def encode_script(
         _encode(script, drafts.video, progress, on_frame)
         drafts.subtitles.write_text(to_srt(script), encoding="utf-8")
         drafts.manifest.write_text(manifest, encoding="utf-8")
-        files.manifest.unlink(missing_ok=True)  # an older manifest must not describe files that are being replaced
+        files.manifest.unlink(
+            missing_ok=True
+        )  # an older manifest must not describe files that are being replaced
         drafts.video.replace(files.video)
         drafts.subtitles.replace(files.subtitles)
         drafts.manifest.replace(files.manifest)
@@ -90,7 +92,9 @@ def to_srt(script: Script) -> str:
 
 def _timecode(t: float) -> str:
     minutes, milliseconds = divmod(round(t * 1000), 60_000)
-    return f"{minutes // 60:02}:{minutes % 60:02}:{milliseconds // 1000:02},{milliseconds % 1000:03}"
+    return (
+        f"{minutes // 60:02}:{minutes % 60:02}:{milliseconds // 1000:02},{milliseconds % 1000:03}"
+    )
 
 
 def film_name(script: Script) -> str:
@@ -115,13 +119,17 @@ def _are_complete(files: EncodedFiles, manifest: str) -> bool:
     return files.manifest.read_text(encoding="utf-8", errors="replace") == manifest
 
 
-def _encode(script: Script, path: Path, progress: bool, on_frame: Callable[[int], None] | None) -> None:
+def _encode(
+    script: Script, path: Path, progress: bool, on_frame: Callable[[int], None] | None
+) -> None:
     with av.open(media_url(path), "w", options={"movflags": "+faststart"}) as container:
         stream = container.add_stream("libx264", rate=script.fps, options=ENCODER)
         stream.width, stream.height = script.size
         stream.pix_fmt = "yuv420p"
         stream.gop_size = KEYFRAME_S * script.fps
-        if script.size[0] >= 1280 or script.size[1] > 576:  # players take a large video without a tag for BT.709
+        if (
+            script.size[0] >= 1280 or script.size[1] > 576
+        ):  # players take a large video without a tag for BT.709
             stream.codec_context.colorspace = Colorspace.ITU601
         bar = tqdm(
             _draw_ahead(script),
@@ -145,7 +153,9 @@ def _draw_ahead(script: Script) -> Iterator[av.VideoFrame]:
 
     def draw(index: int) -> av.VideoFrame:
         pixels = np.asarray(renderer.frame(index))
-        return converter.reformat(av.VideoFrame.from_ndarray(pixels, format="rgb24"), format="yuv420p")
+        return converter.reformat(
+            av.VideoFrame.from_ndarray(pixels, format="rgb24"), format="yuv420p"
+        )
 
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="atlasworld-renderer") as executor:
         pending: deque[Future[av.VideoFrame]] = deque()

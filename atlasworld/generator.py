@@ -34,7 +34,8 @@ Longer worlds are joined from clips (`long_timeline`).
 """
 
 _GAP_S = 0.7  # smallest time between two events
-_CUT_MARGIN_S = 0.35  # smallest time between an event and a cut: half the gap, so the gap also holds across a cut
+# smallest time between an event and a cut: half the gap, so the gap also holds across a cut
+_CUT_MARGIN_S = 0.35
 _EVENT_S = (0.5, 30.0)
 _SCENE_S = (12.0, 40.0)
 _BANNER_BAND = 0.24  # share of the height that the object leaves free if there is a caption
@@ -66,7 +67,10 @@ def write_script(
     """
     check_picture(duration_s, fps, size)
     if duration_s > LONGEST_S:
-        raise InputError(f"duration_s of one AtlasWorld script must be at most {LONGEST_S:g} s; got {duration_s} s.")
+        raise InputError(
+            f"duration_s of one AtlasWorld script must be at most {LONGEST_S:g} s; got "
+            f"{duration_s} s."
+        )
     rng = random.Random(seed)
     part_frames = round(duration_s / parts * fps)
     scenes = _draw_scenes(rng, part_frames, parts, fps, cast)
@@ -78,13 +82,17 @@ def write_script(
 # --- scenes ---------------------------------------------------------------------------------------
 
 
-def _draw_scenes(rng: random.Random, part_frames: int, parts: int, fps: int, cast: Cast) -> tuple[Scene, ...]:
+def _draw_scenes(
+    rng: random.Random, part_frames: int, parts: int, fps: int, cast: Cast
+) -> tuple[Scene, ...]:
     starts = range(0, part_frames * parts, part_frames)
     cuts = [0, *(start + cut for start in starts for cut in _draw_cuts(rng, part_frames, fps)[1:])]
     settings = _draw_settings(rng, len(cuts) - 1, cast)
     return tuple(
         Scene(index, first / fps, last / fps, place, light)
-        for index, ((first, last), (place, light)) in enumerate(zip(pairwise(cuts), settings, strict=True))
+        for index, ((first, last), (place, light)) in enumerate(
+            zip(pairwise(cuts), settings, strict=True)
+        )
     )
 
 
@@ -118,8 +126,12 @@ def _separate_places(settings: list[tuple[str, str]]) -> list[tuple[str, str]]:
     while settings:
         previous = order[-1][0] if order else None
         [(commonest, count)] = Counter(place for place, _ in settings).most_common(1)
-        forced = commonest if 2 * count > len(settings) else None  # or its scenes would end up side by side
-        order.append(next(pair for pair in settings if pair[0] != previous and forced in (None, pair[0])))
+        forced = (
+            commonest if 2 * count > len(settings) else None
+        )  # or its scenes would end up side by side
+        order.append(
+            next(pair for pair in settings if pair[0] != previous and forced in (None, pair[0]))
+        )
         settings.remove(order[-1])
     return order
 
@@ -132,21 +144,27 @@ def _draw_events(
 ) -> tuple[WorldEvent, ...]:
     spans = [
         (scene.index, *span)
-        for scene, count in zip(scenes, _draw_event_counts(rng, scenes, cast.max_events), strict=True)
+        for scene, count in zip(
+            scenes, _draw_event_counts(rng, scenes, cast.max_events), strict=True
+        )
         for span in _draw_event_spans(rng, scene, count, fps)
     ]
     objects = _draw_objects(rng, spans, cast, may_recur=scenes[-1].end_s >= 120)
     words = rng.sample(cast.words, len(cast.words))
     captioned = set(rng.sample(range(len(spans)), math.ceil(len(spans) / 2)))
     events = []
-    for number, ((scene, first, last), (colour, shape)) in enumerate(zip(spans, objects, strict=True)):
+    for number, ((scene, first, last), (colour, shape)) in enumerate(
+        zip(spans, objects, strict=True)
+    ):
         caption = caption_at = None
         if number in captioned:
             caption = words.pop() + rng.choice(("", "", f" {rng.randint(2, 99)}"))
             caption_at = rng.choice(("top", "bottom", "bottom"))
         motion = _draw_motion(rng, (last - first) / fps, size[0] / size[1], caption_at)
         times = first / fps, last / fps
-        events.append(WorldEvent(f"e{number:03}", scene, *times, colour, shape, caption, caption_at, motion))
+        events.append(
+            WorldEvent(f"e{number:03}", scene, *times, colour, shape, caption, caption_at, motion)
+        )
     return tuple(events)
 
 
@@ -163,7 +181,9 @@ def _draw_event_counts(rng: random.Random, scenes: tuple[Scene, ...], max_events
     return counts
 
 
-def _draw_event_spans(rng: random.Random, scene: Scene, count: int, fps: int) -> list[tuple[int, int]]:
+def _draw_event_spans(
+    rng: random.Random, scene: Scene, count: int, fps: int
+) -> list[tuple[int, int]]:
     """Place events in a scene, as frames `[first, last)`: log-uniform lengths, random waits."""
     margin, gap = math.ceil(_CUT_MARGIN_S * fps), math.ceil(_GAP_S * fps)
     shortest, longest = math.ceil(_EVENT_S[0] * fps), math.floor(_EVENT_S[1] * fps)
@@ -194,11 +214,15 @@ def _draw_objects(
                 by_scene.setdefault(scene, []).append(number)
         times = rng.randint(2, max(2, min(6, len(spans) // 4, len(by_scene))))
         recurring = deck.pop()
-        objects |= {rng.choice(by_scene[scene]): recurring for scene in rng.sample(sorted(by_scene), times)}
+        objects |= {
+            rng.choice(by_scene[scene]): recurring for scene in rng.sample(sorted(by_scene), times)
+        }
     return [objects.get(number) or deck.pop() for number in range(len(spans))]
 
 
-def _draw_motion(rng: random.Random, seconds: float, aspect: float, caption_at: str | None) -> Motion:
+def _draw_motion(
+    rng: random.Random, seconds: float, aspect: float, caption_at: str | None
+) -> Motion:
     """Draw a slow path that keeps the whole object inside the frame and clear of its caption."""
     size, bob = rng.uniform(0.30, 0.44), rng.uniform(0.0, 0.025)
     reach_x, reach_y = size / 2 / aspect + _EDGE, size / 2 + bob + _EDGE
@@ -211,7 +235,9 @@ def _draw_motion(rng: random.Random, seconds: float, aspect: float, caption_at: 
     y1 = min(max(y0 + rng.uniform(-0.1, 0.1) * min(1.0, seconds), highest), lowest)
     size, x0, y0, x1, y1, bob = (round(number, 4) for number in (size, x0, y0, x1, y1, bob))
     bob_s, tilt = round(rng.uniform(1.6, 3.2), 2), round(rng.uniform(-9, 9), 1)
-    return Motion(size, x0, y0, x1, y1, bob, bob_s, tilt, rng.choice(ENTRANCES), rng.choice(ENTRANCES))
+    return Motion(
+        size, x0, y0, x1, y1, bob, bob_s, tilt, rng.choice(ENTRANCES), rng.choice(ENTRANCES)
+    )
 
 
 # --- spoken lines ---------------------------------------------------------------------------------
@@ -238,7 +264,10 @@ def _draw_lines(
         if rng.random() < 0.7 and first + length <= scene_last and is_free:
             lines.append((first, first + length, text, None, False))
     lines.sort()
-    return tuple(SpokenLine(a / fps, b / fps, text, event, misleading) for a, b, text, event, misleading in lines)
+    return tuple(
+        SpokenLine(a / fps, b / fps, text, event, misleading)
+        for a, b, text, event, misleading in lines
+    )
 
 
 def _draw_event_lines(
@@ -247,11 +276,17 @@ def _draw_event_lines(
     """Draw lines about 40 % of the events; a third of them name a wrong colour."""
     spoken = sorted(rng.sample(range(len(events)), max(1, round(0.4 * len(events)))))
     misleading = set(rng.sample(spoken, round(len(spoken) / 3)))
-    templates = rng.sample(cast.event_lines, len(spoken))  # no template twice, so that a question can quote a line
+    templates = rng.sample(
+        cast.event_lines, len(spoken)
+    )  # no template twice, so that a question can quote a line
     lines: list[_LineFrames] = []
     for number, template in zip(spoken, templates, strict=True):
         event = events[number]
-        others = [colour for colour, shape in cast.objects if shape == event.shape and colour != event.colour]
+        others = [
+            colour
+            for colour, shape in cast.objects
+            if shape == event.shape and colour != event.colour
+        ]
         name = f"{rng.choice(others) if number in misleading else event.colour} {event.shape}"
         text = template.format(object=with_article(name))
         first, last = _draw_line_span(rng, events, number, part_frames, fps, text)
@@ -265,7 +300,12 @@ def _spoken_frames(text: str, fps: int) -> int:
 
 
 def _draw_line_span(
-    rng: random.Random, events: tuple[WorldEvent, ...], number: int, part_frames: int, fps: int, text: str
+    rng: random.Random,
+    events: tuple[WorldEvent, ...],
+    number: int,
+    part_frames: int,
+    fps: int,
+    text: str,
 ) -> tuple[int, int]:
     """Place a line over the middle of its event, as frames `[first, last)`.
 
@@ -274,8 +314,13 @@ def _draw_line_span(
     event = events[number]
     part_first = round(event.start_s * fps) // part_frames * part_frames
     before = max([part_first / fps, *(other.end_s for other in events[:number][-1:])])
-    after = min([(part_first + part_frames) / fps, *(other.start_s for other in events[number + 1 :][:1])])
-    low, high = math.ceil((before + event.start_s) / 2 * fps), math.floor((event.end_s + after) / 2 * fps)
+    after = min(
+        [(part_first + part_frames) / fps, *(other.start_s for other in events[number + 1 :][:1])]
+    )
+    low, high = (
+        math.ceil((before + event.start_s) / 2 * fps),
+        math.floor((event.end_s + after) / 2 * fps),
+    )
     middle = math.floor((event.start_s + event.end_s) / 2 * fps)
     length = min(_spoken_frames(text, fps), high - low)
     first = rng.randint(max(low, middle - length + 1), min(middle, high - length))

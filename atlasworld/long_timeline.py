@@ -40,7 +40,9 @@ SHORTEST_CLIP_S, LONGEST_CLIP_S = 10, 300
 # The bank takes a part of each kind. Every colour, shape, place, light and tone of voice occurs in
 # both casts, so that none of them tells the casts apart.
 BANK_CAST = Cast(
-    objects=tuple((c, s) for i, c in enumerate(COLOURS) for j, s in enumerate(SHAPES) if (i + j) % 4 == 0),
+    objects=tuple(
+        (c, s) for i, c in enumerate(COLOURS) for j, s in enumerate(SHAPES) if (i + j) % 4 == 0
+    ),
     settings=tuple((place, LIGHTS[i % len(LIGHTS)]) for i, place in enumerate(PLACES)),
     words=CAPTION_WORDS[::4],
     event_lines=EVENT_LINES[::3],
@@ -68,10 +70,14 @@ class LongTimeline:
     @property
     def own_events(self) -> list[WorldEvent]:
         """The events of the world's own clips, in the joined script."""
-        return [event for event in self.script.events if (event.colour, event.shape) in OWN_CAST.objects]
+        return [
+            event for event in self.script.events if (event.colour, event.shape) in OWN_CAST.objects
+        ]
 
 
-def write_long_timeline(seed: int, duration_s: float, clip_s: int, *, fps: int, size: tuple[int, int]) -> LongTimeline:
+def write_long_timeline(
+    seed: int, duration_s: float, clip_s: int, *, fps: int, size: tuple[int, int]
+) -> LongTimeline:
     """Draw a world's own clips and the order of all clips from a seed.
 
     The own clips and their order depend on `seed` and `clip_s`, not on `duration_s`.
@@ -89,14 +95,24 @@ def write_long_timeline(seed: int, duration_s: float, clip_s: int, *, fps: int, 
     """
     if type(clip_s) is not int or not SHORTEST_CLIP_S <= clip_s <= LONGEST_CLIP_S:
         limits = f"from {SHORTEST_CLIP_S} to {LONGEST_CLIP_S}"
-        raise InputError(f"clip_s of an AtlasWorld video must be an integer {limits}; got {clip_s!r}.")
+        raise InputError(
+            f"clip_s of an AtlasWorld video must be an integer {limits}; got {clip_s!r}."
+        )
     count, fewest = int(duration_s // clip_s), OWN_CLIPS + BANK_CLIPS
     if count < fewest:
         least = f"at least {fewest} clips of {clip_s} s, {fewest * clip_s} s in all"
-        raise InputError(f"duration_s of an AtlasWorld video made of clips must hold {least}; got {duration_s:g} s.")
-    whole = write_script(seed, OWN_CLIPS * clip_s, fps=fps, size=size, cast=OWN_CAST, parts=OWN_CLIPS)
+        raise InputError(
+            f"duration_s of an AtlasWorld video made of clips must hold {least}; got "
+            f"{duration_s:g} s."
+        )
+    whole = write_script(
+        seed, OWN_CLIPS * clip_s, fps=fps, size=size, cast=OWN_CAST, parts=OWN_CLIPS
+    )
     own = (_cut_part(whole, number, seed * OWN_CLIPS + number) for number in range(OWN_CLIPS))
-    bank = (write_script(number, clip_s, fps=fps, size=size, cast=BANK_CAST) for number in range(BANK_CLIPS))
+    bank = (
+        write_script(number, clip_s, fps=fps, size=size, cast=BANK_CAST)
+        for number in range(BANK_CLIPS)
+    )
     return LongTimeline(seed, (*own, *bank), _draw_order(seed, count))
 
 
@@ -113,8 +129,13 @@ def join(clips: Sequence[Script], seed: int) -> Script:
     for position, clip in enumerate(clips):
         first, new_id = len(scenes), f"c{position:03}-{{}}".format
         scenes += [_shift(scene, frames, fps, index=first + scene.index) for scene in clip.scenes]
-        events += [_shift(e, frames, fps, id=new_id(e.id), scene=first + e.scene) for e in clip.events]
-        lines += [_shift(line, frames, fps, event=line.event and new_id(line.event)) for line in clip.lines]
+        events += [
+            _shift(e, frames, fps, id=new_id(e.id), scene=first + e.scene) for e in clip.events
+        ]
+        lines += [
+            _shift(line, frames, fps, event=line.event and new_id(line.event))
+            for line in clip.lines
+        ]
         frames += clip.frame_count
     return Script(seed, frames / fps, fps, size, tuple(scenes), tuple(events), tuple(lines))
 
@@ -131,7 +152,11 @@ def _cut_part(whole: Script, number: int, seed: int) -> Script:
         fps,
         whole.size,
         tuple(_shift(scene, -first, fps, index=scene.index - before) for scene in scenes),
-        tuple(_shift(e, -first, fps, scene=e.scene - before) for e in whole.events if start_s <= e.start_s < end_s),
+        tuple(
+            _shift(e, -first, fps, scene=e.scene - before)
+            for e in whole.events
+            if start_s <= e.start_s < end_s
+        ),
         tuple(_shift(line, -first, fps) for line in whole.lines if start_s <= line.start_s < end_s),
     )
 
@@ -151,5 +176,7 @@ def _draw_order(seed: int, count: int) -> tuple[int, ...]:
     rng = random.Random(f"atlasworld reel {seed}")
     gaps = sorted(rng.sample(range(count - OWN_CLIPS + 1), OWN_CLIPS))
     own = {gap + number: number for number, gap in enumerate(gaps)}
-    bank = (OWN_CLIPS + clip for _ in range(count) for clip in rng.sample(range(BANK_CLIPS), BANK_CLIPS))
+    bank = (
+        OWN_CLIPS + clip for _ in range(count) for clip in rng.sample(range(BANK_CLIPS), BANK_CLIPS)
+    )
     return tuple(own[position] if position in own else next(bank) for position in range(count))

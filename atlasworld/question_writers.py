@@ -52,7 +52,11 @@ class Askable:
             if event.scene in by_scene:
                 by_scene[event.scene].append(event)
         settings = Counter(scene.name for scene in scenes)
-        return [(scenes[i], events) for i, events in sorted(by_scene.items()) if settings[scenes[i].name] == 1]
+        return [
+            (scenes[i], events)
+            for i, events in sorted(by_scene.items())
+            if settings[scenes[i].name] == 1
+        ]
 
     @cached_property
     def unique_lines(self) -> list[tuple[SpokenLine, WorldEvent]]:
@@ -62,7 +66,9 @@ class Askable:
         return [
             (line, by_id[line.event])
             for line in self.script.lines
-            if line.event in by_id and texts[line.text] == 1 and self._events_during(line) == [by_id[line.event]]
+            if line.event in by_id
+            and texts[line.text] == 1
+            and self._events_during(line) == [by_id[line.event]]
         ]
 
     def _events_during(self, line: SpokenLine) -> list[WorldEvent]:
@@ -100,9 +106,13 @@ def colour_in_scene(askable: Askable, rng: random.Random) -> Question | None:
     scene, event = rng.choice(candidates)
     misleading = askable.misleading_colour(event)
     wrong = [colour for colour in COLOURS if colour not in (event.colour, misleading)]
-    distractors = [*([misleading] if misleading else []), *rng.sample(wrong, CHOICES - 1)][: CHOICES - 1]
+    distractors = [*([misleading] if misleading else []), *rng.sample(wrong, CHOICES - 1)][
+        : CHOICES - 1
+    ]
     text = f"What colour is the {event.shape} that appears in {_the(scene)}?"
-    return _draft(text, event.colour, distractors, [_span(event)], misleading=misleading is not None)
+    return _draft(
+        text, event.colour, distractors, [_span(event)], misleading=misleading is not None
+    )
 
 
 def text_during(askable: Askable, rng: random.Random) -> Question | None:
@@ -120,8 +130,14 @@ def text_during(askable: Askable, rng: random.Random) -> Question | None:
 
 def neighbour(askable: Askable, rng: random.Random) -> Question | None:
     """O3O: which object appears right after, or right before, another one."""
-    ids, unique = ({event.id for event in events} for events in (askable.events, askable.unique_events))
-    neighbours = [(a, b) for a, b in pairwise(askable.script.events) if {a.id, b.id} <= ids and a.name != b.name]
+    ids, unique = (
+        {event.id for event in events} for events in (askable.events, askable.unique_events)
+    )
+    neighbours = [
+        (a, b)
+        for a, b in pairwise(askable.script.events)
+        if {a.id, b.id} <= ids and a.name != b.name
+    ]
     pairs = [(a, b, "after") for a, b in neighbours if a.id in unique]
     pairs += [(b, a, "before") for a, b in neighbours if b.id in unique]
     if not pairs:
@@ -129,18 +145,24 @@ def neighbour(askable: Askable, rng: random.Random) -> Question | None:
     anchor, event, side = rng.choice(pairs)
     text = f"Which object appears right {side} the {anchor.name}?"
     others = _other_objects(askable, {anchor.name, event.name}, rng)
-    return _draft(text, with_article(event.name), map(with_article, others), [_span(event), _span(anchor)])
+    return _draft(
+        text, with_article(event.name), map(with_article, others), [_span(event), _span(anchor)]
+    )
 
 
 def first_of(askable: Askable, rng: random.Random) -> Question | None:
     """SSS: which of several objects appears first."""
     if len(askable.unique_events) < CHOICES:
         return None
-    first, *later = sorted(rng.sample(askable.unique_events, CHOICES), key=lambda event: event.start_s)
+    first, *later = sorted(
+        rng.sample(askable.unique_events, CHOICES), key=lambda event: event.start_s
+    )
     names = [with_article(name) for name in sorted([first.name, *(event.name for event in later)])]
     text = f"Which appears first in the video: {', '.join(names[:-1])}, or {names[-1]}?"
     distractors = [with_article(event.name) for event in later]
-    return _draft(text, with_article(first.name), distractors, [_span(event) for event in (first, *later)])
+    return _draft(
+        text, with_article(first.name), distractors, [_span(event) for event in (first, *later)]
+    )
 
 
 def how_often(askable: Askable, rng: random.Random) -> Question | None:
@@ -152,7 +174,9 @@ def how_often(askable: Askable, rng: random.Random) -> Question | None:
     wrong = [number for number in range(1, count + CHOICES) if number != count]
     spans = [_span(event) for event in askable.script.events if event.name == name]
     text = f"How many times does {with_article(name)} appear in the video?"
-    return _draft(text, str(count), [str(number) for number in rng.sample(wrong, CHOICES - 1)], spans)
+    return _draft(
+        text, str(count), [str(number) for number in rng.sample(wrong, CHOICES - 1)], spans
+    )
 
 
 def object_when_said(askable: Askable, rng: random.Random) -> Question | None:
@@ -175,7 +199,9 @@ def when(askable: Askable, rng: random.Random) -> Question | None:
         return None
     event = rng.choice(askable.unique_events)
     span = _span(event)
-    return Question(f"When is the {event.name} on screen?", kind="when", answer=span, positions_s=(span,))
+    return Question(
+        f"When is the {event.name} on screen?", kind="when", answer=span, positions_s=(span,)
+    )
 
 
 def without_choices(askable: Askable, rng: random.Random) -> Question | None:
@@ -219,7 +245,9 @@ def never_said(askable: Askable, rng: random.Random) -> Question | None:
 def tally_of_none(askable: Askable, rng: random.Random) -> Question | None:
     """TALLY of an object that never appears: 0."""
     name = _never_shown(askable, rng)
-    return Question(f"How many times does {with_article(name)} appear in the video?", kind="count", answer=0)
+    return Question(
+        f"How many times does {with_article(name)} appear in the video?", kind="count", answer=0
+    )
 
 
 def _never_shown(askable: Askable, rng: random.Random) -> str:
@@ -244,14 +272,20 @@ def summary_of(names: Iterable[str]) -> str:
     return f"There is {', then '.join(map(with_article, names))}."
 
 
-def _draft(text: str, right: str, wrong: Iterable[str], spans: Sequence[Span], misleading: bool = False) -> Question:
-    return Question(text, (right, *wrong), answer=0, positions_s=tuple(spans), misleading_subtitle=misleading)
+def _draft(
+    text: str, right: str, wrong: Iterable[str], spans: Sequence[Span], misleading: bool = False
+) -> Question:
+    return Question(
+        text, (right, *wrong), answer=0, positions_s=tuple(spans), misleading_subtitle=misleading
+    )
 
 
 def _other_objects(askable: Askable, names: set[str], rng: random.Random) -> list[str]:
     """Return distractors: objects that appear elsewhere in the video, then some that never do."""
     seen = sorted(askable.appearances.keys() - names)
-    unseen = sorted({f"{colour} {shape}" for colour in COLOURS for shape in SHAPES} - names - set(seen))
+    unseen = sorted(
+        {f"{colour} {shape}" for colour in COLOURS for shape in SHAPES} - names - set(seen)
+    )
     return [*_sample(seen, rng), *_sample(unseen, rng)][: CHOICES - 1]
 
 

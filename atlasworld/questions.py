@@ -75,7 +75,9 @@ def write_questions(
     if count < 1:
         raise InputError(f"questions must be at least 1; got {count}.")
     if not categories or not set(categories) <= WRITERS.keys():
-        raise InputError(f"categories of an AtlasWorld must be among {', '.join(WRITERS)}; got {categories!r}.")
+        raise InputError(
+            f"categories of an AtlasWorld must be among {', '.join(WRITERS)}; got {categories!r}."
+        )
     askable = Askable(script, script.events if events is None else tuple(events))
     rng = random.Random(f"atlasworld questions {script.seed} {seed}")
     questions: dict[str, Question] = {}
@@ -104,7 +106,9 @@ def write_recurring(script: Script, names: Collection[str]) -> tuple[Question, .
     for event in script.events:
         if event.name in names:
             spans.setdefault(event.name, []).append((event.start_s, event.end_s))
-    recurring = {name: tuple(of_name) for name, of_name in spans.items() if 1 < len(of_name) <= MOST_ANSWERED}
+    recurring = {
+        name: tuple(of_name) for name, of_name in spans.items() if 1 < len(of_name) <= MOST_ANSWERED
+    }
     return tuple(
         Question(
             f"When is {with_article(name)} on screen, each time that it appears?",
@@ -130,7 +134,10 @@ def write_absent(script: Script, count: int, seed: int = 0) -> tuple[Question, .
         count: Largest number of questions.
         seed: Seed of the questions.
     """
-    askable, rng = Askable(script, script.events), random.Random(f"atlasworld absent {script.seed} {seed}")
+    askable, rng = (
+        Askable(script, script.events),
+        random.Random(f"atlasworld absent {script.seed} {seed}"),
+    )
     questions: dict[str, Question] = {}
     for number in range(MAX_TRIES * count):
         category = tuple(ABSENTS)[number % len(ABSENTS)]
@@ -151,13 +158,17 @@ def is_absent(question: Question) -> bool:
     return question.answer == ABSENT or (question.kind == "count" and question.answer == 0)
 
 
-def _new_question(askable: Askable, category: str, rng: random.Random, known: dict[str, Question]) -> Question | None:
+def _new_question(
+    askable: Askable, category: str, rng: random.Random, known: dict[str, Question]
+) -> Question | None:
     for _ in range(MAX_TRIES):
         draft = WRITERS[category](askable, rng)
         if draft is None:
             return None
         if draft.text not in known:
-            return _shuffled(draft, f"atlasworld-{askable.script.seed}-{len(known):03d}", category, rng)
+            return _shuffled(
+                draft, f"atlasworld-{askable.script.seed}-{len(known):03d}", category, rng
+            )
     return None
 
 

@@ -137,11 +137,16 @@ class SceneRenderer:
             colour, mask = colour.resize((side, side)), mask.resize((side, side))
         if pose.opacity < 1:
             mask = mask.point(lambda level: round(level * pose.opacity))
-        frame.paste(colour, (round(pose.x - colour.width / 2), round(pose.y - colour.height / 2)), mask)
+        frame.paste(
+            colour, (round(pose.x - colour.width / 2), round(pose.y - colour.height / 2)), mask
+        )
 
     def _paste_caption(self, frame: Image.Image, caption: str, caption_at: str | None) -> None:
         width, height = self.script.size
         banner = self._banner(caption, height)
         middle = 0.125 if caption_at == "top" else 0.875
-        corner = (width - banner.colour.width) // 2, round(height * middle - banner.colour.height / 2)
+        corner = (
+            (width - banner.colour.width) // 2,
+            round(height * middle - banner.colour.height / 2),
+        )
         frame.paste(banner.colour, corner, banner.mask)

@@ -20,7 +20,11 @@ from atlasworld.timeline import Scene
 
 def mix(a: RGB, b: RGB, share: float) -> RGB:
     """Return a blend of two colours: `a` at share 0, `b` at share 1."""
-    return (a[0] + share * (b[0] - a[0]), a[1] + share * (b[1] - a[1]), a[2] + share * (b[2] - a[2]))
+    return (
+        a[0] + share * (b[0] - a[0]),
+        a[1] + share * (b[1] - a[1]),
+        a[2] + share * (b[2] - a[2]),
+    )
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,9 @@ class Air:
 
     def shade(self, colour: RGB, distance: float = 0.0) -> RGB:
         """Return a ground colour in this light at a distance, 0 (near) to 1 (far)."""
-        red, green, blue = (channel * factor for channel, factor in zip(colour, self.light.tint, strict=True))
+        red, green, blue = (
+            channel * factor for channel, factor in zip(colour, self.light.tint, strict=True)
+        )
         near, far = self.light.haze
         return mix((red, green, blue), self.horizon, near + (far - near) * distance)
 
@@ -109,14 +115,26 @@ def paint_sky(far: Canvas, light: Light, own: tuple[RGB, RGB, RGB]) -> Air:
 
 def _fir(x: float, y: float, height: float) -> Polygon:
     """Return the outline of a conifer whose foot is at (x, y)."""
-    right = [(0.0, 1.0), (0.15, 0.68), (0.08, 0.70), (0.22, 0.40), (0.12, 0.43), (0.29, 0.10), (0.05, 0.12)]
+    right = [
+        (0.0, 1.0),
+        (0.15, 0.68),
+        (0.08, 0.70),
+        (0.22, 0.40),
+        (0.12, 0.43),
+        (0.29, 0.10),
+        (0.05, 0.12),
+    ]
     side = [(x + dx * height, y - dy * height) for dx, dy in [*right, (0.05, -0.1)]]
     return side + [(2 * x - px, py) for px, py in reversed(side)]
 
 
-def _firs(canvas: Canvas, skyline: Array, spacing: float, height: float, colour: RGB, *, sunk: float = 0.0) -> None:
+def _firs(
+    canvas: Canvas, skyline: Array, spacing: float, height: float, colour: RGB, *, sunk: float = 0.0
+) -> None:
     spots = [(x, height * canvas.random.uniform(0.55, 1.0)) for x in canvas.places(spacing)]
-    canvas.shapes([_fir(x, canvas.at(skyline, x) + 0.01 + sunk * tall, tall) for x, tall in spots], colour)
+    canvas.shapes(
+        [_fir(x, canvas.at(skyline, x) + 0.01 + sunk * tall, tall) for x, tall in spots], colour
+    )
 
 
 def paint_snow(far: Canvas, near: Canvas, air: Air) -> None:
@@ -124,7 +142,9 @@ def paint_snow(far: Canvas, near: Canvas, air: Air) -> None:
     far.clouds(0.0, 0.4, air.shade((250, 252, 255)), 0.5)
     for distance, base, rise in ((1.0, 0.46, 0.17), (0.6, 0.58, 0.12)):
         peaks = far.line(base, rise, 0.5, jagged=True)
-        far.land(peaks, air.shade((238, 245, 255), distance), air.shade((112, 142, 190), distance), 0.22)
+        far.land(
+            peaks, air.shade((238, 245, 255), distance), air.shade((112, 142, 190), distance), 0.22
+        )
     hills = far.line(0.70, 0.04, 0.6)
     _firs(far, hills, 0.06, 0.13, air.shade((62, 104, 112), 0.45))
     far.land(hills, air.shade((226, 237, 250), 0.3), air.shade((170, 196, 230), 0.1))
@@ -141,12 +161,28 @@ def paint_desert(far: Canvas, near: Canvas, air: Air) -> None:
     sands = ((240, 190, 112), (232, 172, 88), (222, 154, 70))
     for base, distance, colour in zip((0.66, 0.75, 0.86), (0.55, 0.25, 0.0), sands, strict=True):
         dune = far.line(base, 0.055, 0.75, rough=0.2)
-        far.land(dune, air.shade(mix(colour, (255, 236, 190), 0.4), distance), air.shade(colour, distance), 0.03)
+        far.land(
+            dune,
+            air.shade(mix(colour, (255, 236, 190), 0.4), distance),
+            air.shade(colour, distance),
+            0.03,
+        )
         lee = dune + np.maximum(0, far.line(0.02, 0.05, 0.5, rough=0.2))
-        far.land(lee, air.shade(mix(colour, (150, 84, 48), 0.45), distance), air.shade(colour, distance), 0.16)
+        far.land(
+            lee,
+            air.shade(mix(colour, (150, 84, 48), 0.45), distance),
+            air.shade(colour, distance),
+            0.16,
+        )
     sand = near.line(0.94, 0.03, 0.9, rough=0.2)
     for x in near.places(0.62):
-        _cactus(near, x, near.at(sand, x) + 0.02, near.random.uniform(0.2, 0.34), air.shade((58, 116, 74)))
+        _cactus(
+            near,
+            x,
+            near.at(sand, x) + 0.02,
+            near.random.uniform(0.2, 0.34),
+            air.shade((58, 116, 74)),
+        )
     near.land(sand, air.shade((236, 178, 98)), air.shade((196, 128, 62)), 0.1)
 
 
@@ -175,7 +211,9 @@ def paint_sea(far: Canvas, near: Canvas, air: Air) -> None:
         depth = far.random.uniform(0, 1) ** 1.6
         width = 0.02 + 0.11 * depth * far.random.uniform(0.3, 1)
         x, y = far.random.uniform(-0.1, far.span), 0.548 + 0.4 * depth
-        glints.append([(x, y), (x + width / 2, y - 0.003), (x + width, y), (x + width / 2, y + 0.003)])
+        glints.append(
+            [(x, y), (x + width / 2, y - 0.003), (x + width, y), (x + width / 2, y + 0.003)]
+        )
     far.shapes(glints, mix(air.shade((220, 246, 250)), air.horizon, 0.4), 0.55)
     for base, colour in ((0.84, (34, 128, 176)), (0.90, (20, 106, 160)), (0.96, (10, 82, 136))):
         phase = near.random.uniform(0, 6)
@@ -187,14 +225,24 @@ def paint_sea(far: Canvas, near: Canvas, air: Air) -> None:
 
 def paint_forest(far: Canvas, near: Canvas, air: Air) -> None:
     """Paint rows of firs behind trunks and moss."""
-    rows = ((0.50, 0.05, 0.055, 0.20, 1.0), (0.62, 0.04, 0.075, 0.27, 0.6), (0.76, 0.03, 0.11, 0.36, 0.25))
+    rows = (
+        (0.50, 0.05, 0.055, 0.20, 1.0),
+        (0.62, 0.04, 0.075, 0.27, 0.6),
+        (0.76, 0.03, 0.11, 0.36, 0.25),
+    )
     for base, rise, spacing, tall, distance in rows:
         floor = far.line(base, rise, 0.6)
         _firs(far, floor, spacing, tall, air.shade((38, 112, 66), distance), sunk=0.18)
         far.land(floor, air.shade((44, 122, 68), distance), air.shade((96, 160, 96), distance), 0.2)
     for x in near.places(0.95, 0.3):
         wide = near.random.uniform(0.05, 0.09)
-        trunk = [(x - wide / 2, 0), (x + wide / 2, 0), (x + wide * 0.62, 0.9), (x + wide, 1), (x - wide, 1)]
+        trunk = [
+            (x - wide / 2, 0),
+            (x + wide / 2, 0),
+            (x + wide * 0.62, 0.9),
+            (x + wide, 1),
+            (x - wide, 1),
+        ]
         near.shapes([trunk], air.shade((84, 58, 42)))
         near.shapes([box(x - wide * 0.38, 0, wide * 0.2, 0.94)], air.shade((132, 98, 68)))
     crown = np.minimum(near.line(0.05, 0.06, 0.16), 0.2)
@@ -205,7 +253,11 @@ def paint_forest(far: Canvas, near: Canvas, air: Air) -> None:
 
 def paint_city(far: Canvas, near: Canvas, air: Air) -> None:
     """Paint a skyline with windows behind a lamp-lit street."""
-    rows = ((0.42, 0.14, (150, 164, 190), 0.9), (0.55, 0.15, (104, 120, 152), 0.5), (0.68, 0.12, (70, 82, 112), 0.1))
+    rows = (
+        (0.42, 0.14, (150, 164, 190), 0.9),
+        (0.55, 0.15, (104, 120, 152), 0.5),
+        (0.68, 0.12, (70, 82, 112), 0.1),
+    )
     for base, rise, colour, distance in rows:
         walls: list[Polygon] = []
         windows: list[Polygon] = []
@@ -228,27 +280,44 @@ def paint_city(far: Canvas, near: Canvas, air: Air) -> None:
         far.shapes(windows, air.shade(mix(colour, (190, 220, 245), 0.45), distance))
         far.shapes(lit, mix((255, 214, 120), air.horizon, 0.4 * distance))
     near.land(np.full_like(near.x, 0.88), air.shade((120, 126, 138)), air.shade((84, 90, 104)), 0.1)
-    near.shapes([box(x, 0.945, 0.14, 0.012) for x in near.places(0.3, 0)], air.shade((236, 232, 214)))
+    near.shapes(
+        [box(x, 0.945, 0.14, 0.012) for x in near.places(0.3, 0)], air.shade((236, 232, 214))
+    )
     glow = air.light.lamps > 0
     for x in near.places(0.8, 0.1):
         near.shapes([box(x, 0.56, 0.01, 0.33), box(x, 0.555, 0.07, 0.01)], air.shade((52, 58, 72)))
-        near.shapes([regular(16, x + 0.066, 0.57, 0.016)], (255, 226, 150) if glow else air.shade((236, 240, 244)))
+        near.shapes(
+            [regular(16, x + 0.066, 0.57, 0.016)],
+            (255, 226, 150) if glow else air.shade((236, 240, 244)),
+        )
 
 
 def paint_meadow(far: Canvas, near: Canvas, air: Air) -> None:
     """Paint grassy hills with trees and flowers."""
     far.clouds(0.02, 0.52, air.shade((255, 255, 255), 0.1), 0.9, stretch=2.2)
-    hills = ((0.56, 0.06, (104, 172, 118), 0.85), (0.66, 0.06, (112, 186, 86), 0.45), (0.78, 0.05, (122, 200, 74), 0.1))
+    hills = (
+        (0.56, 0.06, (104, 172, 118), 0.85),
+        (0.66, 0.06, (112, 186, 86), 0.45),
+        (0.78, 0.05, (122, 200, 74), 0.1),
+    )
     for base, rise, colour, distance in hills:
         slope = far.line(base, rise, 0.8, rough=0.3)
         for x in far.places(0.4 * (1.4 - distance), 0.8):
             size = 0.05 * (1.5 - distance)
             y = far.at(slope, x)
-            far.shapes([box(x - size * 0.1, y - size, size * 0.2, size * 1.2)], air.shade((104, 78, 56), distance))
+            far.shapes(
+                [box(x - size * 0.1, y - size, size * 0.2, size * 1.2)],
+                air.shade((104, 78, 56), distance),
+            )
             crown = [(0, -1.5, 0.75), (-0.5, -1.1, 0.55), (0.5, -1.1, 0.55)]
             leaves = [regular(24, x + dx * size, y + dy * size, r * size) for dx, dy, r in crown]
             far.shapes(leaves, air.shade((56, 132, 70), distance))
-        far.land(slope, air.shade(mix(colour, (224, 240, 150), 0.3), distance), air.shade(colour, distance), 0.2)
+        far.land(
+            slope,
+            air.shade(mix(colour, (224, 240, 150), 0.3), distance),
+            air.shade(colour, distance),
+            0.2,
+        )
     grass = near.line(0.88, 0.025, 0.7)
     near.land(grass, air.shade((120, 196, 66)), air.shade((60, 140, 52)), 0.12)
     for colour in ((255, 250, 250), (250, 214, 70), (236, 120, 150)):
@@ -265,8 +334,13 @@ SPACE: dict[str, tuple[tuple[RGB, RGB, RGB], RGB, RGB, int]] = {
 
 def _ring(x: float, y: float, radius: float, turn: float) -> Polygon:
     """Return half of a planet's ring: the front half (`turn` = 0) or the back half (π)."""
-    arc = [(radius * math.cos(turn + a), 0.22 * radius * math.sin(turn + a)) for a in np.linspace(0, math.pi, 48)]
-    return [(x + 2 * dx, y + 2 * dy) for dx, dy in arc] + [(x + 1.45 * dx, y + 1.45 * dy) for dx, dy in arc[::-1]]
+    arc = [
+        (radius * math.cos(turn + a), 0.22 * radius * math.sin(turn + a))
+        for a in np.linspace(0, math.pi, 48)
+    ]
+    return [(x + 2 * dx, y + 2 * dy) for dx, dy in arc] + [
+        (x + 1.45 * dx, y + 1.45 * dy) for dx, dy in arc[::-1]
+    ]
 
 
 def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
@@ -284,18 +358,34 @@ def paint_space(far: Canvas, near: Canvas, air: Air) -> None:
     far.shapes([regular(72, x, y, radius)], planet)
     for dy, share in ((-0.5, 0.25), (-0.1, 0.4), (0.35, 0.2)):
         half = radius * math.sqrt(1 - dy * dy) * 0.98
-        far.shapes([box(x - half, y + dy * radius, 2 * half, radius * 0.13)], mix(planet, sky[0], share), 0.7)
+        far.shapes(
+            [box(x - half, y + dy * radius, 2 * half, radius * 0.13)],
+            mix(planet, sky[0], share),
+            0.7,
+        )
     far.shapes([front], band, 0.9)
-    ground = (196, 190, 204) if look == "noon" else (150, 122, 142) if look == "dawn" else (84, 88, 122)
+    ground = (
+        (196, 190, 204) if look == "noon" else (150, 122, 142) if look == "dawn" else (84, 88, 122)
+    )
     moon = near.line(0.87, 0.03, 0.6)
     near.land(moon, mix(ground, (255, 255, 255), 0.25), mix(ground, sky[0], 0.45), 0.14)
     for cx in near.places(0.22):
         wide, cy = near.random.uniform(0.03, 0.07), near.random.uniform(0.93, 0.99)
         for grow, colour in ((1.0, mix(ground, sky[0], 0.55)), (0.8, mix(ground, sky[0], 0.3))):
-            near.shapes([[(px, cy + (py - cy) * 0.35) for px, py in regular(32, cx, cy, wide * grow)]], colour)
+            near.shapes(
+                [[(px, cy + (py - cy) * 0.35) for px, py in regular(32, cx, cy, wide * grow)]],
+                colour,
+            )
 
 
-STRATA: tuple[RGB, ...] = ((206, 112, 70), (178, 82, 54), (222, 142, 92), (160, 70, 52), (200, 104, 66), (144, 62, 50))
+STRATA: tuple[RGB, ...] = (
+    (206, 112, 70),
+    (178, 82, 54),
+    (222, 142, 92),
+    (160, 70, 52),
+    (200, 104, 66),
+    (144, 62, 50),
+)
 
 
 def paint_canyon(far: Canvas, near: Canvas, air: Air) -> None:
@@ -308,12 +398,16 @@ def paint_canyon(far: Canvas, near: Canvas, air: Air) -> None:
     _mesas(near, air, 0.98, 0.26, 0.55, 0.0)
 
 
-def _mesas(canvas: Canvas, air: Air, base: float, rise: float, scale: float, distance: float) -> None:
+def _mesas(
+    canvas: Canvas, air: Air, base: float, rise: float, scale: float, distance: float
+) -> None:
     """Paint flat-topped rocks with steep flanks, striped by layers of stone."""
     rough = (canvas.line(0, 1, scale) * 1.6).clip(-1, 1)
     steps = np.round(rough * 1.5) / 1.5 * 0.85 + rough * 0.15
     kernel = np.ones(max(1, canvas.height // 36))
-    top = base + rise * np.convolve(np.pad(steps, len(kernel), mode="edge"), kernel / kernel.sum(), "same")
+    top = base + rise * np.convolve(
+        np.pad(steps, len(kernel), mode="edge"), kernel / kernel.sum(), "same"
+    )
     skyline = (top[len(kernel) : -len(kernel)]).astype(np.float32)
     sag = canvas.line(0, 0.012, 0.3)
     for layer in range(12):
@@ -340,7 +434,9 @@ LANDSCAPES: dict[str, tuple[tuple[RGB, RGB, RGB], LandscapePainter]] = {
 }
 
 
-def paint_scenery(scene: Scene, size: tuple[int, int], seed: int) -> tuple[Image.Image, Image.Image]:
+def paint_scenery(
+    scene: Scene, size: tuple[int, int], seed: int
+) -> tuple[Image.Image, Image.Image]:
     """Paint the scenery of a scene.
 
     Args:

@@ -178,9 +178,13 @@ class Script:
             InputError: `t` lies outside the video.
         """
         if not 0 <= t < self.duration_s:
-            raise InputError(f"A time must lie in [0, {self.duration_s}) s, the span of this video; got {t} s.")
+            raise InputError(
+                f"A time must lie in [0, {self.duration_s}) s, the span of this video; got {t} s."
+            )
         nearest = round(t * self.fps)
-        return min(nearest if nearest / self.fps <= t + TIME_STEP_S else nearest - 1, self.frame_count - 1)
+        return min(
+            nearest if nearest / self.fps <= t + TIME_STEP_S else nearest - 1, self.frame_count - 1
+        )
 
     def scene_at(self, t: float) -> Scene:
         """Return the scene shown at `t` seconds; raise InputError outside the video."""
@@ -215,13 +219,16 @@ class Script:
             InputError: `row` is no manifest of this VERSION, or describes an invalid script.
         """
         if not isinstance(row, dict) or row.get("atlasworld") != VERSION:
-            raise InputError(f"A manifest must be of AtlasWorld version {VERSION}; got {str(row)[:80]!r}.")
+            raise InputError(
+                f"A manifest must be of AtlasWorld version {VERSION}; got {str(row)[:80]!r}."
+            )
         try:
             fields = {key: value for key, value in row.items() if key != "atlasworld"}
             fields["size"] = tuple(row["size"])
             fields["scenes"] = tuple(_read(Scene, scene) for scene in row["scenes"])
             fields["events"] = tuple(
-                _read(WorldEvent, {**event, "motion": _read(Motion, event["motion"])}) for event in row["events"]
+                _read(WorldEvent, {**event, "motion": _read(Motion, event["motion"])})
+                for event in row["events"]
             )
             fields["lines"] = tuple(_read(SpokenLine, line) for line in row["lines"])
             return _read(cls, fields)
@@ -248,13 +255,14 @@ def _read(row_type: type[_Row], row: dict[str, Any]) -> _Row:
     if set(row) != set(types):
         missing, unknown = sorted(types.keys() - row.keys()), sorted(row.keys() - types.keys())
         raise InputError(
-            f"A {row_type.__name__} in an AtlasWorld manifest must have the fields {sorted(types)}; "
-            f"{missing} are missing and {unknown} are unknown."
+            f"A {row_type.__name__} in an AtlasWorld manifest must have the fields "
+            f"{sorted(types)}; {missing} are missing and {unknown} are unknown."
         )
     for name, value in row.items():
         if type(value) not in _JSON_TYPES.get(types[name], (tuple,)):
             raise InputError(
-                f"{row_type.__name__}.{name} in an AtlasWorld manifest must be of type {types[name]}; got {value!r}."
+                f"{row_type.__name__}.{name} in an AtlasWorld manifest must be of type "
+                f"{types[name]}; got {value!r}."
             )
     return row_type(**row)
 
@@ -265,31 +273,47 @@ def check_picture(duration_s: float, fps: int, size: tuple[int, int]) -> None:
         limits = f"{MIN_DURATION_S:g} to {MAX_DURATION_S:g} s"
         raise InputError(f"duration_s of an AtlasWorld video must be {limits}; got {duration_s} s.")
     if type(fps) is not int or not 2 <= fps <= 60:
-        raise InputError(f"fps of an AtlasWorld video must be an integer from 2 to 60; got {fps!r}.")
+        raise InputError(
+            f"fps of an AtlasWorld video must be an integer from 2 to 60; got {fps!r}."
+        )
     is_even = len(size) == 2 and all(type(side) is int and side % 2 == 0 for side in size)
     if not is_even or not 64 <= size[1] <= size[0] <= 3840:
         raise InputError(
-            f"size of an AtlasWorld video must be (width, height), width at least height, both even and 64 to 3840; "
-            f"got {size}."
+            "size of an AtlasWorld video must be (width, height), width at least height, both "
+            f"even and 64 to 3840; got {size}."
         )
 
 
 def _rules(script: Script) -> Iterator[tuple[bool, str]]:
     """Yield each rule of a valid script: whether it is met, and the violation if it is not."""
     scenes, cuts = script.scenes, [0.0, *(scene.end_s for scene in script.scenes)]
-    yield [scene.start_s for scene in scenes] == cuts[:-1], "the scenes do not follow one another from 0 s"
+    yield (
+        [scene.start_s for scene in scenes] == cuts[:-1],
+        "the scenes do not follow one another from 0 s",
+    )
     yield cuts[-1] == script.duration_s, "the last scene does not end with the video"
-    yield [scene.index for scene in scenes] == list(range(len(scenes))), "the scenes are misnumbered"
+    yield (
+        [scene.index for scene in scenes] == list(range(len(scenes))),
+        "the scenes are misnumbered",
+    )
     for scene in scenes:
-        yield scene.place in PLACES and scene.light in LIGHTS, f"the scene {scene.name!r} is unknown"
+        yield (
+            scene.place in PLACES and scene.light in LIGHTS,
+            f"the scene {scene.name!r} is unknown",
+        )
     for event in script.events:
         yield from _event_rules(event, scenes)
     ids = {event.id for event in script.events}
     yield len(ids) == len(script.events), "two events have the same id"
-    yield all(line.event in ids for line in script.lines if line.event), "a line refers to an unknown event"
+    yield (
+        all(line.event in ids for line in script.lines if line.event),
+        "a line refers to an unknown event",
+    )
     for kind, parts in (("scene", scenes), ("event", script.events), ("line", script.lines)):
         times = [t for part in parts for t in (part.start_s, part.end_s)]
-        are_frame_times = all(0 <= t <= cuts[-1] and round(t * script.fps) / script.fps == t for t in times)
+        are_frame_times = all(
+            0 <= t <= cuts[-1] and round(t * script.fps) / script.fps == t for t in times
+        )
         yield are_frame_times, f"a {kind} starts or ends between two frames, or outside the video"
         yield all(part.start_s < part.end_s for part in parts), f"a {kind} ends before it starts"
         yield all(a <= b for a, b in pairwise(times)), f"two {kind}s overlap or are out of order"
@@ -297,13 +321,19 @@ def _rules(script: Script) -> Iterator[tuple[bool, str]]:
 
 def _event_rules(event: WorldEvent, scenes: tuple[Scene, ...]) -> Iterator[tuple[bool, str]]:
     yield event.colour in COLOURS and event.shape in SHAPES, f"the object {event.name!r} is unknown"
-    yield 0 <= event.scene < len(scenes), f"event {event.id} names scene {event.scene}, which does not exist"
+    yield (
+        0 <= event.scene < len(scenes),
+        f"event {event.id} names scene {event.scene}, which does not exist",
+    )
     scene = scenes[event.scene]
     is_inside = scene.start_s <= event.start_s and event.end_s <= scene.end_s
     yield is_inside, f"event {event.id} starts before or ends after its scene"
     yield _stays_in_frame(event.motion), f"the motion of event {event.id} leaves the frame"
     positions = (None,) if event.caption is None else ("top", "bottom")
-    yield event.caption_at in positions, f"the caption of event {event.id} cannot be at {event.caption_at!r}"
+    yield (
+        event.caption_at in positions,
+        f"the caption of event {event.id} cannot be at {event.caption_at!r}",
+    )
 
 
 def _stays_in_frame(motion: Motion) -> bool:

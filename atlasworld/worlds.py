@@ -78,7 +78,9 @@ class World:
         They are not among `questions`, which a seed must always give alike.
         """
         own = self.clips[:OWN_CLIPS] if len(self.order) > 1 else self.clips
-        return write_recurring(self.script, {event.name for clip in own for event in clip.script.events})
+        return write_recurring(
+            self.script, {event.name for clip in own for event in clip.script.events}
+        )
 
     @cached_property
     def absent(self) -> tuple[Question, ...]:
@@ -90,9 +92,17 @@ class World:
         """The question of a summary, whose answer is when the script has events."""
         spans = tuple((event.start_s, event.end_s) for event in self.script.events)
         text = "Summarise the video: keep frames that show as many different objects as possible."
-        return Question(text, kind="when", answer=spans, id=f"atlasworld-{self.script.seed}-summary", several=True)
+        return Question(
+            text,
+            kind="when",
+            answer=spans,
+            id=f"atlasworld-{self.script.seed}-summary",
+            several=True,
+        )
 
-    def cases(self, *, drawn: bool = False, several: bool = False, absent: bool = False) -> tuple[Case, ...]:
+    def cases(
+        self, *, drawn: bool = False, several: bool = False, absent: bool = False
+    ) -> tuple[Case, ...]:
         """Return the world's questions as cases for `evaluate`.
 
         Args:
@@ -122,8 +132,8 @@ class World:
             if question.text == text:
                 return question
         raise InputError(
-            f"The question must be one of this world's {len(self.questions)} questions, whose answers are known; "
-            f"got {text!r}."
+            f"The question must be one of this world's {len(self.questions)} questions, whose "
+            f"answers are known; got {text!r}."
         )
 
     def targets(self, question: Question) -> list[WorldEvent]:
@@ -135,7 +145,11 @@ class World:
         return {(event.start_s, event.end_s): event for event in self.script.events}
 
     def _join(self, videos: list[Video]) -> Video:
-        return videos[0] if len(self.order) == 1 else open_video([videos[index] for index in self.order])
+        return (
+            videos[0]
+            if len(self.order) == 1
+            else open_video([videos[index] for index in self.order])
+        )
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out open videos, so that a world can be pickled for another process."""
@@ -143,7 +157,10 @@ class World:
 
     def __repr__(self) -> str:
         clips = f"{len(self.order)} clips, " if len(self.order) > 1 else ""
-        return f"<AtlasWorld {self.script.seed}: {self.script.duration_s:g} s, {clips}{len(self.questions)} questions>"
+        return (
+            f"<AtlasWorld {self.script.seed}: {self.script.duration_s:g} s, "
+            f"{clips}{len(self.questions)} questions>"
+        )
 
 
 def _with_anomaly(world: World, count: int) -> World:
@@ -152,10 +169,23 @@ def _with_anomaly(world: World, count: int) -> World:
     plain, seed = [clip.script for clip in world.clips], world.script.seed
     rule = draw_rule(plain, own, seed)
     scripts = rule.applied(plain)
-    script = scripts[0] if len(world.order) == 1 else join([scripts[index] for index in world.order], seed)
-    scenes = {scripts[number].scenes[event.scene].name for number in own for event in scripts[number].events}
+    script = (
+        scripts[0]
+        if len(world.order) == 1
+        else join([scripts[index] for index in world.order], seed)
+    )
+    scenes = {
+        scripts[number].scenes[event.scene].name
+        for number in own
+        for event in scripts[number].events
+    }
     clips = tuple(
-        Clip(script, clip.directory.with_name(f"{clip.directory.name}-{'odd' if index in own else rule.common}"))
+        Clip(
+            script,
+            clip.directory.with_name(
+                f"{clip.directory.name}-{'odd' if index in own else rule.common}"
+            ),
+        )
         for index, (script, clip) in enumerate(zip(scripts, world.clips, strict=True))
     )
     return replace(world, script=script, questions=write_odd(script, scenes, count), clips=clips)
@@ -214,20 +244,38 @@ def world(
     check_picture(duration_s, fps, size)
     if anomaly:
         if categories is not None:
-            raise InputError("A world with an anomaly has its own two questions: leave `categories` out.")
-        plain = world(seed, duration_s, size=size, fps=fps, clip_s=clip_s, directory=directory, progress=progress)
+            raise InputError(
+                "A world with an anomaly has its own two questions: leave `categories` out."
+            )
+        plain = world(
+            seed,
+            duration_s,
+            size=size,
+            fps=fps,
+            clip_s=clip_s,
+            directory=directory,
+            progress=progress,
+        )
         return _with_anomaly(plain, questions)
     frame_format, home = f"{size[0]}x{size[1]}-{fps}fps", Path(directory)
     if clip_s is None and duration_s <= LONGEST_S:
         script = write_script(seed, duration_s, fps=fps, size=size)
         clip = Clip(script, home / f"seed{seed}-{duration_s:g}s-{frame_format}")
         return World(
-            script, write_questions(script, questions, seed, categories=categories), (clip,), progress=progress
+            script,
+            write_questions(script, questions, seed, categories=categories),
+            (clip,),
+            progress=progress,
         )
     clip_s = CLIP_S if clip_s is None else clip_s
     timeline = write_long_timeline(seed, duration_s, clip_s, fps=fps, size=size)
-    own, bank = (home / f"{name}-clips-{clip_s}s-{frame_format}" for name in (f"seed{seed}", "bank"))
-    clips = tuple(Clip(script, own if index < OWN_CLIPS else bank) for index, script in enumerate(timeline.clips))
+    own, bank = (
+        home / f"{name}-clips-{clip_s}s-{frame_format}" for name in (f"seed{seed}", "bank")
+    )
+    clips = tuple(
+        Clip(script, own if index < OWN_CLIPS else bank)
+        for index, script in enumerate(timeline.clips)
+    )
     script = timeline.script
     return World(
         script,

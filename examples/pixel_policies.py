@@ -68,7 +68,9 @@ class ScanPolicy:
             raise InputError("A ScanPolicy opens cells and goes back, so it needs traversal='dfs'.")
         if base.steps == 0:
             self._seen, self._chosen = {}, None
-        return base.encode(self._look(base) if self._chosen is None else self._keep(base, self._chosen))
+        return base.encode(
+            self._look(base) if self._chosen is None else self._keep(base, self._chosen)
+        )
 
     def _look(self, env: AtlasEnv) -> dict[str, int]:
         """Return the action that opens the next cell of the root; choose when all were open."""
@@ -122,8 +124,13 @@ def rarest(question: Question, frames: Pixels, most: int) -> Sequence[int]:
     pixels = _within_margins(frames)
     shots = _shots(_palette(pixels))
     new = _above_ground(_vivid(pixels), shots)
-    elsewhere = [np.delete(new, range(shot.start, shot.stop), axis=0).max(axis=0, initial=0) for shot in shots]
-    rare = [new[shot] - most_of_others for shot, most_of_others in zip(shots, elsewhere, strict=True)]
+    elsewhere = [
+        np.delete(new, range(shot.start, shot.stop), axis=0).max(axis=0, initial=0)
+        for shot in shots
+    ]
+    rare = [
+        new[shot] - most_of_others for shot, most_of_others in zip(shots, elsewhere, strict=True)
+    ]
     return _runs(np.concatenate(rare).max(axis=1), 1)
 
 
@@ -165,7 +172,9 @@ def _shots(palette: NDArray[np.float64]) -> list[slice]:
 
 def _above_ground(shares: NDArray[np.float64], shots: Sequence[slice]) -> NDArray[np.float64]:
     """Return by how much each share is above its median in the shot: the shot's ground."""
-    above: NDArray[np.float64] = np.concatenate([shares[shot] - np.median(shares[shot], axis=0) for shot in shots])
+    above: NDArray[np.float64] = np.concatenate(
+        [shares[shot] - np.median(shares[shot], axis=0) for shot in shots]
+    )
     return above.clip(0)
 
 

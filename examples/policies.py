@@ -52,7 +52,9 @@ def uniform_policy(env: Env) -> Any:
     cells = base.atlas.root.size
     most, kept = min(base.rewarded.most_kept or cells, cells), len(base.state.scratchpad)
     add = as_action("add_to_scratchpad", (2 * kept + 1) * cells // (2 * most))
-    return base.encode(add if kept < most and add in base.legal_actions() else as_action("finished"))
+    return base.encode(
+        add if kept < most and add in base.legal_actions() else as_action("finished")
+    )
 
 
 def greedy_policy(env: Env) -> Any:
@@ -74,9 +76,15 @@ def greedy_policy(env: Env) -> Any:
             action = _towards(base, goal, middle_s)
             if action is not None:
                 return base.encode(action)
-            if state.rules.traversal == "dfs":  # the goal lies between two frames, so no other grid shows it
+            if (
+                state.rules.traversal == "dfs"
+            ):  # the goal lies between two frames, so no other grid shows it
                 return finish
-    return base.encode(as_action("backtrack")) if missing and "backtrack" in base.observation.legal else finish
+    return (
+        base.encode(as_action("backtrack"))
+        if missing and "backtrack" in base.observation.legal
+        else finish
+    )
 
 
 def rollout(env: Env, policy: Policy, seed: int | None = None) -> tuple[float, int]:
@@ -131,18 +139,28 @@ def trials(
     are_odd = {task.anomaly for task in asked}
     for number, seed in enumerate(seeds):  # a world is painted once for all of its tasks
         own = {"cache": Cache(None), "pixels": False, **settings}
-        worlds = {is_odd: aw.world(seed, duration_s, size=WORLD_SIZE, anomaly=is_odd) for is_odd in are_odd}
+        worlds = {
+            is_odd: aw.world(seed, duration_s, size=WORLD_SIZE, anomaly=is_odd)
+            for is_odd in are_odd
+        }
         for task, policies in asked.items():
             world = worlds[task.anomaly]
             questions = [question for question in task.of(world) if question.kind in kinds]
             if not questions:
-                raise InputError(f"The task {task.name!r} has no question of kind {', '.join(kinds)} about {world!r}.")
+                raise InputError(
+                    f"The task {task.name!r} has no question of kind {', '.join(kinds)} about "
+                    f"{world!r}."
+                )
             rows += _played(task, policies, world, questions[number % len(questions)], own)
     return pd.DataFrame(rows)
 
 
 def _played(
-    task: Task, policies: Mapping[str, Policy], world: World, question: Question, settings: Mapping[str, Any]
+    task: Task,
+    policies: Mapping[str, Policy],
+    world: World,
+    question: Question,
+    settings: Mapping[str, Any],
 ) -> Iterator[dict[str, Any]]:
     """Yield a row for each policy that plays a question about a world."""
     env = AtlasEnv(world.drawn, question, task=task.name, **settings)
@@ -204,7 +222,9 @@ def _cells_within(env: AtlasEnv, spans: Spans, deepest: int, error: float) -> Sp
     rules, k = env.atlas.rules, env.atlas.k
     lengths_s = [resolution_s(rules.duration_s, k, depth) for depth in range(deepest + 1)]
     coarsest_s = error * sum(end_s - start_s for start_s, end_s in spans)
-    lengths_s = lengths_s[: 1 + next((n for n, length_s in enumerate(lengths_s) if length_s <= coarsest_s), deepest)]
+    lengths_s = lengths_s[
+        : 1 + next((n for n, length_s in enumerate(lengths_s) if length_s <= coarsest_s), deepest)
+    ]
     return tuple(cell for span in spans for cell in _cells_of(span, lengths_s))
 
 
@@ -226,10 +246,14 @@ def _towards(env: AtlasEnv, goal: Span, middle_s: float) -> dict[str, int] | Non
     grid, legal = env.state.grid, env.legal_actions()
     deeper = "expand" if env.state.rules.traversal == "dfs" else "mark_promising"
     in_goal = [cell.index for cell in grid.cells if goal[0] <= cell.midpoint_s < goal[1]]
-    if env.question.several and env.rewarded.needs_answer:  # a longer cell covers what no interval holds
+    if (
+        env.question.several and env.rewarded.needs_answer
+    ):  # a longer cell covers what no interval holds
         in_goal = [index for index in in_goal if grid.resolution_s < 1.5 * (goal[1] - goal[0])]
     nearer = as_action(deeper, grid.cell_at(middle_s).index)
-    is_one_interval = env.question.kind == "when" and not env.question.several and env.rewarded.needs_answer
+    is_one_interval = (
+        env.question.kind == "when" and not env.question.several and env.rewarded.needs_answer
+    )
     if not is_one_interval or nearer not in legal:  # a coarse cell would give a coarse interval
         for index in in_goal:
             if (add := as_action("add_to_scratchpad", index)) in legal:

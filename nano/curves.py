@@ -36,7 +36,8 @@ def curves(folder: str | Path | None = None) -> pd.DataFrame:
     paths = {stage: folder / f"{stage}.csv" for stage in STAGES}
     if missing := [path for path in paths.values() if not path.exists()]:
         raise InputError(
-            f"There is no {missing[0].name} in {folder}; pass the folder of a model that `make nano` made."
+            f"There is no {missing[0].name} in {folder}; pass the folder of a model that `make "
+            "nano` made."
         )
     columns = ["stage", "step", "seconds"]
     wide = pd.concat([pd.read_csv(path).assign(stage=stage) for stage, path in paths.items()])

@@ -46,9 +46,15 @@ from nano.teacher.goal import goal_of
 from nano.teacher.teacher import SETTINGS, Expert
 
 METHODS: dict[str, tuple[Callable[..., Result], dict[str, Any]]] = {
-    "video-rlm": (ask, {"search": Search(traversal="dfs", **SETTINGS), "budget": Budget(calls=200)}),
+    "video-rlm": (
+        ask,
+        {"search": Search(traversal="dfs", **SETTINGS), "budget": Budget(calls=200)},
+    ),
     "composite": (baselines.composite, {"search": Search(**SETTINGS)}),
-    "uniform": (baselines.uniform, {"frames": 64, "size": SETTINGS["cell"], "fit": SETTINGS["fit"]}),
+    "uniform": (
+        baselines.uniform,
+        {"frames": 64, "size": SETTINGS["cell"], "fit": SETTINGS["fit"]},
+    ),
 }
 """The methods to evaluate with their settings: the search, and two baselines with the same
 model."""
@@ -102,30 +108,49 @@ def compare(request: Request, reply: Reply, teacher: Expert) -> Iterator[tuple[s
     match call:
         case ProbeCall():
             if wanted := {ranked.cell for ranked in expected.top}:
-                yield "probe recall", len(wanted & {ranked.cell for ranked in answer.top}) / len(wanted)
+                yield (
+                    "probe recall",
+                    len(wanted & {ranked.cell for ranked in answer.top}) / len(wanted),
+                )
         case StepCall():
-            action, expected_action = (to_action(read(StepReply, each).action) for each in (answer, expected))
+            action, expected_action = (
+                to_action(read(StepReply, each).action) for each in (answer, expected)
+            )
             yield "same action type", float(type(action) is type(expected_action))
-            yield "same action", float(_without_wording(action) == _without_wording(expected_action))
+            yield (
+                "same action",
+                float(_without_wording(action) == _without_wording(expected_action)),
+            )
             if isinstance(action, AddToScratchpad):
                 yield from _compare_evidence(action, call, teacher)
         case ReviewCall():
             yield "same sufficiency", float(answer.conclusion.action == expected.conclusion.action)
         case DecisionCall():
-            yield "same decision", float(getattr(answer, "answer", None) == getattr(expected, "answer", None))
+            yield (
+                "same decision",
+                float(getattr(answer, "answer", None) == getattr(expected, "answer", None)),
+            )
 
 
-def _compare_evidence(action: AddToScratchpad, call: StepCall, teacher: Expert) -> Iterator[tuple[str, float]]:
+def _compare_evidence(
+    action: AddToScratchpad, call: StepCall, teacher: Expert
+) -> Iterator[tuple[str, float]]:
     """Yield for each new item whether its frame shows nothing that the question looks for."""
     contents, goal = teacher.contents(call.observation), goal_of(call.question)
     for item in action.items:
         content = contents[item.cell]
-        is_right = content is not None and (goal.matches(content) or bool(content.object and goal.type == "neighbour"))
+        is_right = content is not None and (
+            goal.matches(content) or bool(content.object and goal.type == "neighbour")
+        )
         yield "false evidence", float(not is_right)
 
 
 def _without_wording(action: Action) -> Any:
-    return sorted(item.cell for item in action.items) if isinstance(action, AddToScratchpad) else action
+    return (
+        sorted(item.cell for item in action.items)
+        if isinstance(action, AddToScratchpad)
+        else action
+    )
 
 
 def evaluate_nano(
@@ -158,7 +183,13 @@ def evaluate_nano(
     vlm = as_model(vlm, data_parallel=copies_for(in_flight))
     last_world = first_world + math.ceil(questions / QUESTIONS_PER_WORLD)
     worlds = [
-        aw.world(seed, duration_s, questions=QUESTIONS_PER_WORLD, size=(640, 360), directory="cache/atlasworld")
+        aw.world(
+            seed,
+            duration_s,
+            questions=QUESTIONS_PER_WORLD,
+            size=(640, 360),
+            directory="cache/atlasworld",
+        )
         for seed in seeds(seed_range)[first_world:last_world]
     ]
     is_drawn = drawn or duration_s > LONGEST_S
@@ -186,7 +217,9 @@ def summary(rows: Sequence[dict[str, Any]]) -> dict[str, float | int]:
     """
     choices = [row for row in rows if row["category"] != "WHEN"]
     overlaps = [row["score"] for row in rows if row["category"] == "WHEN"]
-    right, low, high = interval([row["score"] for row in choices], [row["video"] for row in choices])
+    right, low, high = interval(
+        [row["score"] for row in choices], [row["video"] for row in choices]
+    )
     return {
         "choices": len(choices),
         "right": round(right, 3),
@@ -209,7 +242,9 @@ def report(evaluation: NanoEvaluation) -> str:
         lines.append(f"{category:8} n={len(scores):3d} mean {mean:.3f} median {median:.3f}")
     lines += [f"{name}: {value}" for name, value in summary(rows).items()]
     lines += [f"failed: {row['failure']}" for row in rows if row["stop"] == "failed"]
-    lines.append(f"seconds per question: median {statistics.median(row['seconds'] for row in rows):.1f}")
+    lines.append(
+        f"seconds per question: median {statistics.median(row['seconds'] for row in rows):.1f}"
+    )
     for measure, values in evaluation.calls.items():
         mean, median = statistics.fmean(values), statistics.median(values)
         lines.append(f"{measure}: n={len(values)} mean {mean:.3f} median {median:.3f}")
@@ -232,13 +267,25 @@ def main() -> None:
     parser.add_argument("model", help="nano, a folder of weights, or the address of a server")
     parser.add_argument("--minutes", type=float, default=10.0, help="length of each world (10)")
     parser.add_argument("--questions", type=int, default=200, help="number of questions (200)")
-    parser.add_argument("--method", choices=tuple(METHODS), default="video-rlm", help="method to evaluate (video-rlm)")
-    parser.add_argument("--seeds", choices=tuple(RANGES), default="selection", help="range of seeds (selection)")
     parser.add_argument(
-        "--first-world", type=int, default=0, help="number of the first world in the range; ten questions per world (0)"
+        "--method",
+        choices=tuple(METHODS),
+        default="video-rlm",
+        help="method to evaluate (video-rlm)",
+    )
+    parser.add_argument(
+        "--seeds", choices=tuple(RANGES), default="selection", help="range of seeds (selection)"
+    )
+    parser.add_argument(
+        "--first-world",
+        type=int,
+        default=0,
+        help="number of the first world in the range; ten questions per world (0)",
     )
     parser.add_argument("--in-flight", type=int, default=6, help="questions at the same time (6)")
-    parser.add_argument("--drawn", action="store_true", help="draw the frames of short worlds too, encode no file")
+    parser.add_argument(
+        "--drawn", action="store_true", help="draw the frames of short worlds too, encode no file"
+    )
     parser.add_argument("--csv", type=Path, help="CSV file to append the summary to")
     args = parser.parse_args()
     with serve(args.model, data_parallel=copies_for(args.in_flight)) as vlm:

@@ -37,11 +37,18 @@ def learning_curves(table: pd.DataFrame) -> Axes:
     from matplotlib.ticker import LogLocator, NullFormatter
 
     if missing := [name for name in COLUMNS if name not in table.columns]:
-        raise InputError(f"The table has no column {missing[0]}; pass a table of nano.curves.curves.")
+        raise InputError(
+            f"The table has no column {missing[0]}; pass a table of nano.curves.curves."
+        )
     stages = list(dict.fromkeys(table["stage"]))
     if not stages:
-        raise InputError("The table has no rows, so there is nothing to draw; pass a table of nano.curves.curves.")
-    smoothed = table.groupby(["stage", "measure"])["value"].transform(lambda each: each.rolling(WINDOW, 1).mean())
+        raise InputError(
+            "The table has no rows, so there is nothing to draw; pass a table of "
+            "nano.curves.curves."
+        )
+    smoothed = table.groupby(["stage", "measure"])["value"].transform(
+        lambda each: each.rolling(WINDOW, 1).mean()
+    )
     table = table.assign(minutes=table["seconds"] / 60, value=smoothed)
     with figure_style():
         _, axes = plt.subplots(2, len(stages), sharex="col", squeeze=False, figsize=LEARNING_IN)
@@ -49,7 +56,9 @@ def learning_curves(table: pd.DataFrame) -> Axes:
             rows = table[table["stage"] == stage]
             is_loss = rows["measure"] == "loss"
             sns.lineplot(rows[is_loss], x="minutes", y="value", estimator=None, ax=loss_ax)
-            sns.lineplot(rows[~is_loss], x="minutes", y="value", hue="measure", estimator=None, ax=share_ax)
+            sns.lineplot(
+                rows[~is_loss], x="minutes", y="value", hue="measure", estimator=None, ax=share_ax
+            )
             loss_ax.set(title=stage, ylabel="", yscale="log")
             loss_ax.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
             loss_ax.yaxis.set_major_formatter("{x:g}")
@@ -84,8 +93,13 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
 
     check_rows(episodes, ["policy", "seed", "trained", "world", *MEASURES])
     rules, learned = episodes[episodes["seed"] == ""], episodes[episodes["seed"] != ""]
-    levels = [rules.assign(line=rules["policy"], trained=steps) for steps in sorted({0, episodes["trained"].max()})]
-    rows = pd.concat([learned.assign(line="learned, seed " + learned["seed"]), *levels], ignore_index=True)
+    levels = [
+        rules.assign(line=rules["policy"], trained=steps)
+        for steps in sorted({0, episodes["trained"].max()})
+    ]
+    rows = pd.concat(
+        [learned.assign(line="learned, seed " + learned["seed"]), *levels], ignore_index=True
+    )
     rows = rows.astype(dict.fromkeys(MEASURES, float))
     names = list(dict.fromkeys(rows["line"]))
     dashes = {name: (4, 1.6) if name in set(rules["policy"]) else "" for name in names}
@@ -100,13 +114,22 @@ def reward_curves(episodes: pd.DataFrame) -> Axes:
     with figure_style():
         figure, axes = plt.subplots(1, len(MEASURES), figsize=REWARD_IN)
         for ax, (measure, label) in zip(axes, MEASURES.items(), strict=True):
-            sns.lineplot(rows, x="trained", y=measure, errorbar=interval_over(rows["world"], measure), **looks, ax=ax)
+            sns.lineplot(
+                rows,
+                x="trained",
+                y=measure,
+                errorbar=interval_over(rows["world"], measure),
+                **looks,
+                ax=ax,
+            )
             ax.set(xlabel="steps of training", ylabel=label)
             ax.xaxis.set_major_formatter(lambda steps, _: f"{steps / 1000:g}k" if steps else "0")
             handles = ax.get_legend().legend_handles
             ax.get_legend().remove()
         set_note(
-            axes[0], sample(rows.groupby(["line", "trained"]).size(), "a point"), "bands: 95 % intervals over worlds"
+            axes[0],
+            sample(rows.groupby(["line", "trained"]).size(), "a point"),
+            "bands: 95 % intervals over worlds",
         )
         figure.legend(handles, names, loc="outside lower center", ncols=min(3, len(names)))
     first: Axes = axes[0]

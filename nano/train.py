@@ -45,10 +45,16 @@ def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
     Raises:
         InputError: `minutes` is not positive, or is more than the full recipe takes.
     """
-    from nano.data.shards import WORLDS, WORLDS_PER_SHARD, write_training_data  # imports multiprocessing
+    from nano.data.shards import (
+        WORLDS,
+        WORLDS_PER_SHARD,
+        write_training_data,
+    )  # imports multiprocessing
 
     if not 0 < minutes <= FULL_MINUTES:
-        raise InputError(f"MINUTES must be more than 0 and at most {FULL_MINUTES:g}; got {minutes:g}.")
+        raise InputError(
+            f"MINUTES must be more than 0 and at most {FULL_MINUTES:g}; got {minutes:g}."
+        )
     share = minutes / FULL_MINUTES
     home = folder / (f"{minutes:g}-minutes" if share < 1 else "whole")
     write_training_data(home / "material", max(WORLDS_PER_SHARD, round(WORLDS * share)))
@@ -74,11 +80,18 @@ def run_training(data: Path, out: Path, share: float) -> Path:
 def main() -> None:
     """Run the command line."""
     parser = argparse.ArgumentParser(description="Train nano from scratch.")
-    parser.add_argument("folder", type=Path, help="folder for the training data, checkpoints and weights")
-    parser.add_argument("--minutes", type=float, default=FULL_MINUTES, help=f"intended duration ({FULL_MINUTES:g})")
+    parser.add_argument(
+        "folder", type=Path, help="folder for the training data, checkpoints and weights"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=FULL_MINUTES, help=f"intended duration ({FULL_MINUTES:g})"
+    )
     args = parser.parse_args()
     weights = make(args.folder, args.minutes)
-    print(f'nano is in {weights}. Serve it by ak.serve("{weights}") and ask with k=4, cell=128, fit="contain".')
+    print(
+        f'nano is in {weights}. Serve it by ak.serve("{weights}") and ask with k=4, cell=128, '
+        'fit="contain".'
+    )
 
 
 if __name__ == "__main__":

@@ -81,7 +81,11 @@ class MemoizedOracle:
     """An oracle that repeats its earlier replies at once, and records all requests."""
 
     def __init__(self, oracle: aw.Oracle) -> None:
-        self.oracle, self.name, self.parameters = oracle, f"instant {oracle.name}", oracle.parameters
+        self.oracle, self.name, self.parameters = (
+            oracle,
+            f"instant {oracle.name}",
+            oracle.parameters,
+        )
         self.replies: dict[str, Reply] = {}
         self.requests: list[Request] = []
 
@@ -101,16 +105,23 @@ def bench_calls(folder: str) -> None:
 
     def ask_all(cache: ak.Cache) -> int:
         options = {"vlm": model, "cache": cache, "workers": 1, "search": ak.Search(cell=64)}
-        return sum(ak.ask(world.drawn, question, **options).total.calls for question in world.questions)
+        return sum(
+            ak.ask(world.drawn, question, **options).total.calls for question in world.questions
+        )
 
-    calls = ask_all(ak.Cache(Path(folder) / "oracle"))  # the oracle replies; from here on the model repeats it
+    calls = ask_all(
+        ak.Cache(Path(folder) / "oracle")
+    )  # the oracle replies; from here on the model repeats it
     model.requests.clear()
     cache = ak.Cache(Path(folder) / "calls")
     per_call = seconds(lambda: ask_all(cache)) / calls
     requests = list(model.requests)
     oracle_alone = seconds(lambda: [model.complete(request) for request in requests]) / calls
     replay = seconds(lambda: ask_all(cache)) / calls
-    print(f"One model call, with an oracle that replies at once ({calls} calls, {len(world.questions)} questions)")
+    print(
+        f"One model call, with an oracle that replies at once ({calls} calls, "
+        f"{len(world.questions)} questions)"
+    )
     row("time per call, in all", per_call)
     row("of which the oracle alone", oracle_alone)
     row("overhead of atlaskit per call", per_call - oracle_alone)

@@ -65,7 +65,12 @@ def evaluate(url: str, folder: str, videos: int, sample: int = 0) -> Run:
     cases = [(world.drawn, question) for world in worlds for question in world.questions]
     began = perf_counter()
     vlm, cache = ak.VLM(url, "loop", dialect="vllm"), ak.Cache(f"{folder}/cache")
-    options = {"vlm": vlm, "cache": cache, "search": ak.Search(sample=sample), "budget": ak.Budget(calls=CALLS)}
+    options = {
+        "vlm": vlm,
+        "cache": cache,
+        "search": ak.Search(sample=sample),
+        "budget": ak.Budget(calls=CALLS),
+    }
     results = [ak.ask(video, question, **options) for video, question in cases]
     return Run(
         perf_counter() - began,
@@ -90,7 +95,10 @@ def serve(pipe: Connection) -> None:
 
     with loopback() as loop:
         pipe.send(
-            {think_s: loop.url_of(FaultPlan(seed, think_s=think_s)) for seed, think_s in enumerate((FAST_S, NO_S))}
+            {
+                think_s: loop.url_of(FaultPlan(seed, think_s=think_s))
+                for seed, think_s in enumerate((FAST_S, NO_S))
+            }
         )
         pipe.poll(None)
 
@@ -112,31 +120,48 @@ def running_server() -> Iterator[dict[float, str]]:
 def bench_replay(folder: str) -> None:
     """Time an evaluation over HTTP and its replay from the cache."""
     print(
-        f"An evaluation over HTTP and its replay from the cache: {EACH} questions on each 10-minute video, 4 workers, "
-        f"8×8 cells of 320 px, at most {CALLS} calls a question"
+        f"An evaluation over HTTP and its replay from the cache: {EACH} questions on each "
+        f"10-minute video, 4 workers, 8×8 cells of 320 px, at most {CALLS} calls a question"
     )
     with running_server() as urls:
-        compare("empty cache, a reply takes 50 ms", urls[FAST_S], f"{folder}/fast", VIDEOS, goal=" (goal 100)")
+        compare(
+            "empty cache, a reply takes 50 ms",
+            urls[FAST_S],
+            f"{folder}/fast",
+            VIDEOS,
+            goal=" (goal 100)",
+        )
         compare("empty cache, a reply takes no time", urls[NO_S], f"{folder}/none", FEW)
     with running_server() as urls:  # a new server repeats its replies, so the same views are drawn
         compare("views cached, replies new, 50 ms", urls[FAST_S], f"{folder}/fast", FEW, sample=1)
     stats = ak.Cache(f"{folder}/fast/cache").stats()
-    sizes = ", ".join(f"{kind} {row['bytes'] / 1e6:.1f} MB" for kind, row in stats.items() if row["bytes"] > 1e5)
-    size(f"cache after {VIDEOS * EACH} questions", sum(row["bytes"] for row in stats.values()), sizes)
+    sizes = ", ".join(
+        f"{kind} {row['bytes'] / 1e6:.1f} MB" for kind, row in stats.items() if row["bytes"] > 1e5
+    )
+    size(
+        f"cache after {VIDEOS * EACH} questions", sum(row["bytes"] for row in stats.values()), sizes
+    )
     size("a reply, on average", stats["reply"]["bytes"] / stats["reply"]["entries"])
 
 
-def compare(label: str, url: str, folder: str, videos: int, sample: int = 0, goal: str = "") -> None:
+def compare(
+    label: str, url: str, folder: str, videos: int, sample: int = 0, goal: str = ""
+) -> None:
     """Print one line about an evaluation and its replay; fail if their results differ."""
-    first, *others = (evaluate_in_new_process(url, folder, videos, sample) for _ in range(1 + REPLAYS))
+    first, *others = (
+        evaluate_in_new_process(url, folder, videos, sample) for _ in range(1 + REPLAYS)
+    )
     assert first.paid == first.calls
-    assert all(other.results == first.results and not other.paid and not other.decoded for other in others)
+    assert all(
+        other.results == first.results and not other.paid and not other.decoded for other in others
+    )
     replay_s = statistics.median(other.elapsed_s for other in others)
     print(
-        f"  {label + ':':<46}{videos * EACH:>4} questions, {first.calls} calls, {first.sent_bytes / 1e6:.0f} MB sent "
-        f"in {first.elapsed_s:.1f} s; replayed, the same results with no call and no frame, in {replay_s:.2f} s: "
-        f"{first.elapsed_s / replay_s:.0f}×{goal}, {replay_s / first.calls * 1e3:.2f} ms a call instead of "
-        f"{first.elapsed_s / first.calls * 1e3:.0f}",
+        f"  {label + ':':<46}{videos * EACH:>4} questions, {first.calls} calls, "
+        f"{first.sent_bytes / 1e6:.0f} MB sent in {first.elapsed_s:.1f} s; replayed, the same "
+        f"results with no call and no frame, in {replay_s:.2f} s: "
+        f"{first.elapsed_s / replay_s:.0f}×{goal}, {replay_s / first.calls * 1e3:.2f} ms a call "
+        f"instead of {first.elapsed_s / first.calls * 1e3:.0f}",
         flush=True,
     )
 
@@ -180,7 +205,10 @@ def bench_hits(folder: str) -> None:
         cache.put(key, value)
         plain[key] = value
         file.write_bytes(value)
-        plain_s, read_s = seconds_of_one(lambda key=key: plain.get(key)), seconds_of_one(file.read_bytes)
+        plain_s, read_s = (
+            seconds_of_one(lambda key=key: plain.get(key)),
+            seconds_of_one(file.read_bytes),
+        )
         hit_s = seconds_of_one(lambda key=key: cache.get(key))
         others = ("diskcache alone", plain_s, "reading a file", read_s)
         row(f"cache.get of a {kind}, {length / 1e3:.0f} kB", hit_s, *others)
@@ -188,12 +216,20 @@ def bench_hits(folder: str) -> None:
     model = RecordingOracle(aw.Oracle(world))
     result = ak.ask(world.drawn, world.questions[0], vlm=model, search="paper", cache=cache)
     cached, requests = Cached(model.model, cache), list(model.requests)
-    hit_s = seconds(lambda: [cached.complete(request) for request in requests], WARM) / len(requests)
-    oracle_s = seconds(lambda: [model.model.complete(request) for request in requests], WARM) / len(requests)
+    hit_s = seconds(lambda: [cached.complete(request) for request in requests], WARM) / len(
+        requests
+    )
+    oracle_s = seconds(lambda: [model.model.complete(request) for request in requests], WARM) / len(
+        requests
+    )
     row("Cached.complete of a cached reply, in all", hit_s, "the oracle", oracle_s)
     path = Path(folder) / "one.atlas"
     packed = archive.export(path, result, cache=cache)
-    size("the recording of a question", path.stat().st_size, f"{result.total.calls} calls, {dict(packed)}")
+    size(
+        "the recording of a question",
+        path.stat().st_size,
+        f"{result.total.calls} calls, {dict(packed)}",
+    )
 
 
 def seconds_of_one(action: Callable[[], object]) -> float:

@@ -44,7 +44,10 @@ CLICK = """async (selector) => {
   explorer.querySelector(selector).click();
   return painted;
 }"""
-RESIDENT = "print(next(int(line.split()[1]) for line in open('/proc/self/status') if 'VmRSS' in line) / 1024)"
+RESIDENT = (
+    "print(next(int(line.split()[1]) for line in open('/proc/self/status') if 'VmRSS' in line) / "
+    "1024)"
+)
 
 
 @contextmanager
@@ -52,9 +55,13 @@ def explorer_notebook(video: str) -> Iterator[Book]:
     """Open a notebook with an explorer of the video that a line of Python makes."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         lab = Lab(Path(folder))
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         start = f"import time, atlaskit as ak\nfolder = {folder!r}\n{video}"
-        show = "explorer = ak.widgets.GridExplorer(video, cache=ak.Cache(folder + '/cache'))\nexplorer"
+        show = (
+            "explorer = ak.widgets.GridExplorer(video, cache=ak.Cache(folder + '/cache'))\nexplorer"
+        )
         book = Book(Tab(browser, lab), write_notebook(lab.folder / "bench.ipynb", start, show))
         try:
             book.run()
@@ -101,7 +108,9 @@ def row(label: str, times_ms: list[float]) -> float:
     rank = max(0, math.floor(n / 2 - 1.96 * math.sqrt(n) / 2))
     median = statistics.median(ordered)
     interval = f"[{ordered[rank]:.0f}, {ordered[n - 1 - rank]:.0f}]"
-    print(f"  {label:<46}{median:8.0f} ms  {interval} (n = {n}, worst {ordered[-1]:.0f})", flush=True)
+    print(
+        f"  {label:<46}{median:8.0f} ms  {interval} (n = {n}, worst {ordered[-1]:.0f})", flush=True
+    )
     return median
 
 
@@ -116,11 +125,15 @@ def bench_clicks(book: Book, cells: int) -> None:
     for index in range(cells):
         again.append(open_cell(book, 2 * index))
         back.append(go_back(book))
-    new, reader = row("click on a new cell, until painted", cold), row("the reader alone, for such frames", alone)
+    new, reader = (
+        row("click on a new cell, until painted", cold),
+        row("the reader alone, for such frames", alone),
+    )
     cached = row("click on a cell opened before, until painted", again)
     row("back to the root grid, until painted", back)
     print(
-        f"  {new - reader:+.0f} ms beyond the reader (goal {OVER_READER_MS}), {cached:.0f} ms cached (goal {CACHED_MS})"
+        f"  {new - reader:+.0f} ms beyond the reader (goal {OVER_READER_MS}), {cached:.0f} ms "
+        f"cached (goal {CACHED_MS})"
     )
 
 
@@ -154,7 +167,10 @@ def parts(folder: Path, hours: int) -> str:
     source = bench_video.ten_minutes_720p()
     for number in range(hours * 60 // PART_MINUTES):
         bench_video.repeated(source, folder / f"{number:03}.mp4", 1, title=f"part {number}")
-    return f"import pathlib\nvideo = ak.open_video(sorted(pathlib.Path({str(folder.absolute())!r}).glob('*.mp4')))"
+    return (
+        "import pathlib\nvideo = "
+        f"ak.open_video(sorted(pathlib.Path({str(folder.absolute())!r}).glob('*.mp4')))"
+    )
 
 
 def main(folder: Path, hours: int = 10) -> None:
@@ -169,7 +185,9 @@ def main(folder: Path, hours: int = 10) -> None:
     files = folder / "explorer-parts"
     shutil.rmtree(files, ignore_errors=True)
     try:
-        bench(f"a playlist of {hours} hours, 720p24 H.264", parts(files, hours), timed=20, cycled=64)
+        bench(
+            f"a playlist of {hours} hours, 720p24 H.264", parts(files, hours), timed=20, cycled=64
+        )
     finally:
         shutil.rmtree(files, ignore_errors=True)
 
@@ -177,6 +195,8 @@ def main(folder: Path, hours: int = 10) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=bench_video.MEDIA)
-    parser.add_argument("--hours", type=int, default=10, help="length of the playlist; 0: only the drawn world")
+    parser.add_argument(
+        "--hours", type=int, default=10, help="length of the playlist; 0: only the drawn world"
+    )
     options = parser.parse_args()
     main(options.folder, options.hours)

@@ -18,7 +18,16 @@ from pathlib import Path
 from typing import Any
 
 from bench_intervals import bounded, ratio_of_sums
-from bench_search import HOURS_10, KINDS, SMALL, SlowOracle, page_and_worlds, publish, questions_of, world_of
+from bench_search import (
+    HOURS_10,
+    KINDS,
+    SMALL,
+    SlowOracle,
+    page_and_worlds,
+    publish,
+    questions_of,
+    world_of,
+)
 from tqdm import tqdm
 
 import atlaskit as ak
@@ -81,13 +90,25 @@ def misled_runs_of(seed: int) -> list[Run]:
             for arm, search in WORDED.items():
                 search = replace(search, **SMALL)
                 result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
-                runs.append(Run(seed, rate, arm, bool(result.is_right), result.total.calls, result.total.tokens))
+                runs.append(
+                    Run(
+                        seed,
+                        rate,
+                        arm,
+                        bool(result.is_right),
+                        result.total.calls,
+                        result.total.tokens,
+                    )
+                )
     return runs
 
 
 def table(runs: Sequence[Run]) -> Iterator[str]:
     """Yield the lines of the table: accuracy and cost, beside those of the paper's search."""
-    yield "| oracle | search | n | right | difference, points | calls | of the paper's | tokens | of the paper's |"
+    yield (
+        "| oracle | search | n | right | difference, points | calls | of the paper's | tokens | "
+        "of the paper's |"
+    )
     yield "|---|---|---:|---:|---:|---:|---:|---:|---:|"
     for rate in RATES:
         base = [run for run in runs if (run.rate, run.arm) == (rate, "paper")]
@@ -95,23 +116,42 @@ def table(runs: Sequence[Run]) -> Iterator[str]:
         for arm in ARMS:
             rows = [run for run in runs if (run.rate, run.arm) == (rate, arm)]
             right = interval([float(run.right) for run in rows], clusters)
-            gained = [100.0 * (run.right - before.right) for run, before in zip(rows, base, strict=True)]
+            gained = [
+                100.0 * (run.right - before.right) for run, before in zip(rows, base, strict=True)
+            ]
             better = interval(gained, clusters, are_shares=False)
-            cells = [f"{rate:g}", arm, f"{len(rows)}", bounded(right, ".1%"), bounded(better, ".1f")]
+            cells = [
+                f"{rate:g}",
+                arm,
+                f"{len(rows)}",
+                bounded(right, ".1%"),
+                bounded(better, ".1f"),
+            ]
             for cost in ("calls", "tokens"):
                 spent = [float(getattr(run, cost)) for run in rows]
-                share = ratio_of_sums(spent, [getattr(run, cost) for run in base], [run.seed for run in base])
-                cells += [f"{statistics.mean(spent):,.1f}" if cost == "calls" else f"{statistics.mean(spent):,.0f}"]
+                share = ratio_of_sums(
+                    spent, [getattr(run, cost) for run in base], [run.seed for run in base]
+                )
+                cells += [
+                    f"{statistics.mean(spent):,.1f}"
+                    if cost == "calls"
+                    else f"{statistics.mean(spent):,.0f}"
+                ]
                 cells += [bounded(share, ".2f")]
             yield f"| {' | '.join(cells)} |"
 
 
 def misled(runs: Sequence[Run]) -> Iterator[str]:
     """Yield the lines of the table: questions whose subtitles mislead, without scouts and with."""
-    yield "| oracle | n | right without | right with words | better, worse | calls without | calls with words |"
+    yield (
+        "| oracle | n | right without | right with words | better, worse | calls without | calls "
+        "with words |"
+    )
     yield "|---|---:|---:|---:|---:|---:|---:|"
     for rate in RATES:
-        before, after = ([run for run in runs if (run.rate, run.arm) == (rate, arm)] for arm in WORDED)
+        before, after = (
+            [run for run in runs if (run.rate, run.arm) == (rate, arm)] for arm in WORDED
+        )
         better = sum(a.right < b.right for a, b in zip(before, after, strict=True))
         worse = sum(a.right > b.right for a, b in zip(before, after, strict=True))
         right = f"{sum(run.right for run in before)} | {sum(run.right for run in after)}"
@@ -125,14 +165,18 @@ def speed(first: int, worlds: int = 6) -> Iterator[str]:
     The oracle overlooks 0.3 of what it sees; the questions are those that take more than one round
     with seven workers.
     """
-    cases = [(seed, world_of(seed, HOURS_10, CATEGORIES, 8)) for seed in range(first, first + worlds)]
+    cases = [
+        (seed, world_of(seed, HOURS_10, CATEGORIES, 8)) for seed in range(first, first + worlds)
+    ]
     questions = [(seed, world, question) for seed, world in cases for question in world.questions]
 
     def ask(case: tuple[int, Any, Any], workers: int, delay_s: float) -> tuple[float, int, int]:
         seed, world, question = case
         model, began = SlowOracle(aw.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
         search = ak.Search(traversal="dfs", **SMALL)
-        result = ak.ask(world.drawn, question, vlm=model, workers=workers, search=search, cache=ak.Cache(None))
+        result = ak.ask(
+            world.drawn, question, vlm=model, workers=workers, search=search, cache=ak.Cache(None)
+        )
         return time.perf_counter() - began, result.total.calls, result.rounds
 
     long = [case for case in questions if ask(case, 7, 0.0)[2] > 1]
@@ -146,7 +190,12 @@ def speed(first: int, worlds: int = 6) -> Iterator[str]:
         means[workers] = [statistics.mean(run[part] for run in timed) for part in (0, 1)]
     (one_s, one_calls), (seven_s, seven_calls) = means[1], means[7]
     gain, equal = one_s / seven_s, (one_s / one_calls) / (seven_s / seven_calls)
-    shown = [f"{one_s:.1f}, {one_calls:.0f}", f"{seven_s:.1f}, {seven_calls:.0f}", f"{gain:.2f}", f"{equal:.2f}"]
+    shown = [
+        f"{one_s:.1f}, {one_calls:.0f}",
+        f"{seven_s:.1f}, {seven_calls:.0f}",
+        f"{gain:.2f}",
+        f"{equal:.2f}",
+    ]
     yield f"| {len(long)} | {' | '.join(shown)} |"
 
 

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from atlaskit.evaluation.intervals import Interval, interval_of_ratio
 
 
-def ratio_of_sums(values: Sequence[float], before: Sequence[float], seeds_of: Sequence[object]) -> Interval:
+def ratio_of_sums(
+    values: Sequence[float], before: Sequence[float], seeds_of: Sequence[object]
+) -> Interval:
     """Return the ratio of the sums of paired values, with its interval, clustered by seeds."""
     return interval_of_ratio(values, before, list(map(str, seeds_of)), are_shares=False)
 

@@ -42,12 +42,18 @@ told no hints, and at temperature 0 it has no votes."""
 
 def table(runs: dict[str, pd.DataFrame]) -> Iterator[str]:
     """Yield the lines of the table: accuracy and cost, beside those of the search without all."""
-    yield "| search | n | right | difference, points | won, lost | calls | tokens | of those without |"
+    yield (
+        "| search | n | right | difference, points | won, lost | calls | tokens | of those "
+        "without |"
+    )
     yield "|---|---:|---:|---:|---:|---:|---:|---:|"
     base = runs["without"]
     clusters = base["video"].tolist()
     for arm, rows in runs.items():
-        gained = [100.0 * (after - before) for after, before in zip(rows["right"], base["right"], strict=True)]
+        gained = [
+            100.0 * (after - before)
+            for after, before in zip(rows["right"], base["right"], strict=True)
+        ]
         share = ratio_of_sums(rows["tokens"].tolist(), base["tokens"].tolist(), clusters)
         cells = [
             arm,
@@ -76,7 +82,9 @@ def main(
     cases = [case for film in films for case in film.cases()]
     every = {"cache": cache, "parallel": IN_FLIGHT}
     with ak.serve("nano", data_parallel="auto") as vlm:
-        runs = {arm: ak.evaluate(cases, vlm=vlm, search=ak.Search(**ARMS[arm]), **every) for arm in arms}
+        runs = {
+            arm: ak.evaluate(cases, vlm=vlm, search=ak.Search(**ARMS[arm]), **every) for arm in arms
+        }
     publish({f"nano {name}": table(runs)}, page)
     return 0
 
@@ -84,8 +92,12 @@ def main(
 if __name__ == "__main__":
     parser = page_and_worlds(__doc__, WORLDS)
     parser.add_argument("--seeds", choices=FIRST, default="development", help="range of the seeds")
-    parser.add_argument("--arms", nargs="+", choices=ARMS, default=[*ARMS], help="which searches, without first")
-    parser.add_argument("--skip", type=int, default=0, help="worlds to leave out: those that were asked before")
+    parser.add_argument(
+        "--arms", nargs="+", choices=ARMS, default=[*ARMS], help="which searches, without first"
+    )
+    parser.add_argument(
+        "--skip", type=int, default=0, help="worlds to leave out: those that were asked before"
+    )
     arguments = parser.parse_args()
     chosen = arguments.seeds, arguments.arms, arguments.skip
     sys.exit(main(arguments.write, arguments.worlds, *chosen))

@@ -79,7 +79,9 @@ def asked_of(seed: int) -> list[Asked]:
                 result = ak.ask(world.drawn, question, **how)  # type: ignore[arg-type]
                 before = None
                 if question not in world.absent:
-                    plain = replace(question, may_be_absent=None if question.kind == "count" else False)
+                    plain = replace(
+                        question, may_be_absent=None if question.kind == "count" else False
+                    )
                     before = plain.score(ak.ask(world.drawn, plain, **how).prediction)  # type: ignore[arg-type]
                 scored = Scored(question, str(seed), {}, result.prediction)
                 k, votes = int(result.settings["k"]), int(result.settings["votes"])
@@ -98,17 +100,28 @@ def table(asked: Sequence[Asked]) -> Iterator[str]:
     for hours in HOURS:
         for rate, goal in zip(RATES, GOALS, strict=True):
             rows = [each for each in asked if (each.hours, each.rate) == (hours, rate)]
-            measures = {each.name: each.interval() for each in rejection([each.scored for each in rows])}
+            measures = {
+                each.name: each.interval() for each in rejection([each.scored for each in rows])
+            }
             there = [each for each in rows if each.before is not None]
             losses = [
-                100.0 * ((each.before or 0.0) - each.scored.question.score(each.scored.prediction)) for each in there
+                100.0 * ((each.before or 0.0) - each.scored.question.score(each.scored.prediction))
+                for each in there
             ]
             loss = paired(losses, [each.scored.video for each in there], are_shares=False).interval
             noes = [each for each in rows if each.before is None]
             calls = statistics.mean(each.calls for each in noes)
             within = statistics.mean(each.calls <= each.told for each in noes)
-            cells = [str(hours), f"{rate:g}", str(len(rows)), bounded(measures["rejection F1"], ".3f"), f"{goal:g}"]
-            cells += [bounded(measures[name], ".1%") for name in ("false positives", "false rejections")]
+            cells = [
+                str(hours),
+                f"{rate:g}",
+                str(len(rows)),
+                bounded(measures["rejection F1"], ".3f"),
+                f"{goal:g}",
+            ]
+            cells += [
+                bounded(measures[name], ".1%") for name in ("false positives", "false rejections")
+            ]
             cells += [
                 bounded(loss, ".1f"),
                 f"{calls:.1f} of {statistics.mean(each.told for each in noes):.1f}",
@@ -121,7 +134,9 @@ def main(page: str | None, worlds: int, name: str) -> int:
     """Ask about the first worlds of a range of seeds and print the table."""
     chosen = seeds(name)[:worlds]
     with ProcessPoolExecutor(min(os.cpu_count() or 1, len(chosen))) as pool:
-        asked = [each for rows in tqdm(pool.map(asked_of, chosen), total=len(chosen)) for each in rows]
+        asked = [
+            each for rows in tqdm(pool.map(asked_of, chosen), total=len(chosen)) for each in rows
+        ]
     publish({f"rejection {name}": table(asked)}, page)
     return 0
 

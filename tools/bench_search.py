@@ -64,10 +64,18 @@ class Run:
     coverage: float
 
 
-def world_of(seed: int, duration_s: float, categories: tuple[str, ...], count: int, clip_s: int | None = None) -> World:
+def world_of(
+    seed: int, duration_s: float, categories: tuple[str, ...], count: int, clip_s: int | None = None
+) -> World:
     """Return a world with questions of these categories; its video is never encoded."""
     return aw.world(
-        seed, duration_s, questions=count, categories=categories, size=(128, 72), clip_s=clip_s, directory="cache/bench"
+        seed,
+        duration_s,
+        questions=count,
+        categories=categories,
+        size=(128, 72),
+        clip_s=clip_s,
+        directory="cache/bench",
     )
 
 
@@ -90,9 +98,17 @@ def runs_of(seed: int) -> list[Run]:
                 for strategy in STRATEGIES:
                     for question in questions:
                         search = ak.Search(traversal=strategy, **SMALL)
-                        result = ak.ask(world.drawn, question, vlm=oracle, search=search, cache=cache)
+                        result = ak.ask(
+                            world.drawn, question, vlm=oracle, search=search, cache=cache
+                        )
                         cost = result.total
-                        row = (cost.calls, cost.tokens, result.rounds, len(result.evidence), result.explored)
+                        row = (
+                            cost.calls,
+                            cost.tokens,
+                            result.rounds,
+                            len(result.evidence),
+                            result.explored,
+                        )
                         runs.append(Run(seed, name, strategy, kind, bool(result.is_right), *row))
     return runs
 
@@ -105,37 +121,56 @@ def share(right: Sequence[bool], seeds: Sequence[int]) -> str:
 
 def amount(values: Sequence[float], seeds: Sequence[int], form: str = ".1f") -> str:
     """Format a mean with its interval: 9.3 (8.6 to 10.0)."""
-    found = interval([float(value) for value in values], [str(seed) for seed in seeds], are_shares=False)
+    found = interval(
+        [float(value) for value in values], [str(seed) for seed in seeds], are_shares=False
+    )
     return f"{found.mean:{form}} ({found.low:{form}} to {found.high:{form}})"
 
 
 def grouped(runs: list[Run]) -> Iterator[tuple[str, list[Run]]]:
     """Yield the runs of each oracle and strategy, with the first two cells of their row."""
-    runs = sorted(runs, key=lambda run: (list(ORACLES).index(run.oracle), STRATEGIES.index(run.strategy)))
+    runs = sorted(
+        runs, key=lambda run: (list(ORACLES).index(run.oracle), STRATEGIES.index(run.strategy))
+    )
     for (oracle, strategy), group in groupby(runs, key=lambda run: (run.oracle, run.strategy)):
         yield f"| {oracle} | {strategy} |", list(group)
 
 
 def scores(runs: list[Run]) -> Iterator[str]:
     """Yield the lines of the table: accuracy by kind and in all, of each oracle and strategy."""
-    counts = {kind: sum(run.kind == kind for run in runs) // len(ORACLES) // len(STRATEGIES) for kind in KINDS}
+    counts = {
+        kind: sum(run.kind == kind for run in runs) // len(ORACLES) // len(STRATEGIES)
+        for kind in KINDS
+    }
     heads = [f"{kind} ({count})" for kind, count in counts.items()]
     yield f"| oracle | strategy | {' | '.join(heads)} | all ({sum(counts.values())}) |"
     yield "|---|---|" + "---:|" * (len(heads) + 1)
     for head, rows in grouped(runs):
-        cells = [f"{statistics.mean(run.right for run in rows if run.kind == kind):.0%}" for kind in KINDS]
+        cells = [
+            f"{statistics.mean(run.right for run in rows if run.kind == kind):.0%}"
+            for kind in KINDS
+        ]
         cells.append(share([run.right for run in rows], [run.seed for run in rows]))
         yield f"{head} {' | '.join(cells)} |"
 
 
 def costs(runs: list[Run]) -> Iterator[str]:
     """Yield the lines of the table: the mean costs of each oracle and strategy."""
-    forms = {"calls": ".1f", "tokens": ",.0f", "rounds": ".2f", "evidence": ".1f", "coverage": ".1%"}
+    forms = {
+        "calls": ".1f",
+        "tokens": ",.0f",
+        "rounds": ".2f",
+        "evidence": ".1f",
+        "coverage": ".1%",
+    }
     yield f"| oracle | strategy | {' | '.join(forms)} |"
     yield "|---|---|" + "---:|" * len(forms)
     for head, rows in grouped(runs):
         seeds = [run.seed for run in rows]
-        cells = [amount([getattr(run, cost) for run in rows], seeds, form) for cost, form in forms.items()]
+        cells = [
+            amount([getattr(run, cost) for run in rows], seeds, form)
+            for cost, form in forms.items()
+        ]
         yield f"{head} {' | '.join(cells)} |"
 
 
@@ -149,7 +184,9 @@ def behind(runs: list[Run]) -> Iterator[str]:
             for strategy in STRATEGIES
         }
         better = max(("dfs", "bfs"), key=lambda name: sum(run.right for run in by_strategy[name]))
-        pairs = list(zip(by_strategy[better], by_strategy["auto"], strict=True))  # in the same order of questions
+        pairs = list(
+            zip(by_strategy[better], by_strategy["auto"], strict=True)
+        )  # in the same order of questions
         points = [100.0 * (one.right - other.right) for one, other in pairs]
         yield f"| {oracle} | {better} | {amount(points, [one.seed for one, _ in pairs])} points |"
 
@@ -166,7 +203,13 @@ def runs_by_duration(seed: int) -> list[tuple[float, int, bool, int]]:
             world = world_of(seed, duration_s, CATEGORIES, 24, clip_s=75)
             for question in world.questions:
                 cache = ak.Cache(folder)
-                result = ak.ask(world.drawn, question, vlm=aw.Oracle(world), search=ak.Search(**SMALL), cache=cache)
+                result = ak.ask(
+                    world.drawn,
+                    question,
+                    vlm=aw.Oracle(world),
+                    search=ak.Search(**SMALL),
+                    cache=cache,
+                )
                 rows.append((duration_s, seed, bool(result.is_right), result.total.calls))
     return rows
 
@@ -202,7 +245,10 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
 
     The oracle is weak enough to need several rounds.
     """
-    yield f"| the next probe runs | seconds a question ({delay_s * 1e3:.0f} ms a call) | calls | rounds |"
+    yield (
+        f"| the next probe runs | seconds a question ({delay_s * 1e3:.0f} ms a call) | calls | "
+        "rounds |"
+    )
     yield "|---|---:|---:|---:|"
     for ahead, name in ((False, "between the rounds"), (True, "beside the workers")):
         seeds, times_s, calls, rounds = [], [], [], []
@@ -210,7 +256,10 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
             for seed in range(worlds):
                 world = world_of(seed, HOURS_10, CATEGORIES, 8)
                 for question in world.questions:
-                    model, began = SlowOracle(aw.Oracle(world, 0.3, seed=seed), delay_s), time.perf_counter()
+                    model, began = (
+                        SlowOracle(aw.Oracle(world, 0.3, seed=seed), delay_s),
+                        time.perf_counter(),
+                    )
                     cache = ak.Cache(Path(folder) / str(seed))
                     search = ak.Search(look_ahead=ahead, **SMALL)
                     result = ak.ask(world.drawn, question, vlm=model, search=search, cache=cache)
@@ -218,7 +267,10 @@ def look_ahead(delay_s: float = 0.05, worlds: int = 3) -> Iterator[str]:
                     times_s.append(time.perf_counter() - began)
                     calls.append(result.total.calls)
                     rounds.append(result.rounds)
-        yield f"| {name} | {amount(times_s, seeds, '.2f')} | {amount(calls, seeds)} | {amount(rounds, seeds)} |"
+        yield (
+            f"| {name} | {amount(times_s, seeds, '.2f')} | {amount(calls, seeds)} | "
+            f"{amount(rounds, seeds)} |"
+        )
 
 
 def write(page: Path, name: str, lines: list[str]) -> None:
@@ -226,7 +278,10 @@ def write(page: Path, name: str, lines: list[str]) -> None:
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(f"<!-- {name} -->\n")
     after = rest.split(f"<!-- /{name} -->")[1]
-    page.write_text(f"{before}<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- /{name} -->{after}", encoding="utf-8")
+    page.write_text(
+        f"{before}<!-- {name} -->\n" + "\n".join(lines) + f"\n<!-- /{name} -->{after}",
+        encoding="utf-8",
+    )
 
 
 def publish(tables: Mapping[str, Iterable[str]], page: Path | None, remark: str = "") -> None:
@@ -241,17 +296,25 @@ def publish(tables: Mapping[str, Iterable[str]], page: Path | None, remark: str 
 def page_and_worlds(description: str | None, worlds: int) -> argparse.ArgumentParser:
     """Return a parser of `--write` and `--worlds`, which all benchmarks of the search have."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables")
-    parser.add_argument("--worlds", type=int, default=worlds, help=f"number of seeds of ten-hour worlds ({worlds})")
+    parser.add_argument(
+        "--write", type=Path, metavar="FILE", help="Markdown page with markers for the tables"
+    )
+    parser.add_argument(
+        "--worlds", type=int, default=worlds, help=f"number of seeds of ten-hour worlds ({worlds})"
+    )
     return parser
 
 
 def main(page: Path | None = None, worlds: int = WORLDS) -> int:
     """Print all tables, and write them to a page if one is given."""
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        batches = tqdm(pool.map(runs_of, range(worlds)), "oracles and strategies", worlds, file=sys.stderr)
+        batches = tqdm(
+            pool.map(runs_of, range(worlds)), "oracles and strategies", worlds, file=sys.stderr
+        )
         runs = [run for batch in batches for run in batch]
-        by_duration = [row for batch in pool.map(runs_by_duration, range(max(1, worlds // 5))) for row in batch]
+        by_duration = [
+            row for batch in pool.map(runs_by_duration, range(max(1, worlds // 5))) for row in batch
+        ]
     tables = {
         "strategies": scores(runs),
         "costs": costs(runs),

@@ -48,7 +48,13 @@ def distinct_requests(world: World, cache: ak.Cache) -> list[Request]:
     views = [root, *(root.expand(cell) for cell in range(7))]
     system = Message("system", ("Look at the map of a video and pick the cell that matters most.",))
     return [
-        Request("worker", "step", (system, Message("user", (views[i % 8], f"Pick number {i}."))), PICK, max_tokens=48)
+        Request(
+            "worker",
+            "step",
+            (system, Message("user", (views[i % 8], f"Pick number {i}."))),
+            PICK,
+            max_tokens=48,
+        )
         for i in range(REQUESTS)
     ]
 
@@ -59,7 +65,9 @@ def bench_throughput(vlm: ak.VLM, requests: Sequence[Request]) -> None:
         vlm.complete(request)
     sampled = sampling_parameters(vlm.dialect, 0.0, 0)
     known = {image.key for request in requests for image in request.images}
-    bodies = [build_payload(request, vlm.name, vlm.dialect, sampled, known).body for request in requests]
+    bodies = [
+        build_payload(request, vlm.name, vlm.dialect, sampled, known).body for request in requests
+    ]
     address, headers = f"{vlm.base_url}/chat/completions", {"Content-Type": "application/json"}
     client = httpx.Client(timeout=120, limits=httpx.Limits(max_connections=None))
 
@@ -111,7 +119,9 @@ class ScriptedModel:
             {"action": "investigate", "direction": "after", "cell": step},
             {
                 "action": "add_to_scratchpad",
-                "items": [{"cell": step, "description": "A red circle on a beach.", "confidence": 0.8}],
+                "items": [
+                    {"cell": step, "description": "A red circle on a beach.", "confidence": 0.8}
+                ],
             },
         )
         answer = request.schema.model_validate(
@@ -124,7 +134,9 @@ def worker_conversation(vlm: ak.VLM, world: World, cache: ak.Cache, cell: int) -
     """Run a worker for its twelve steps in one cell of the video; return its model."""
     atlas = ak.Atlas(world.drawn, cache=cache)
     model = ScriptedModel(vlm)
-    task = Task("Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0)
+    task = Task(
+        "Find the red circle.", atlas.root.expand(cell), DeadZones(), Allotment(STEPS), 1, 0
+    )
     run = Run(world.drawn, world.questions[0], None, model, cache=ak.Cache(None))
     Worker(run, atlas, task).explore()
     assert len(model.usages) == STEPS
@@ -143,26 +155,36 @@ def bench_conversation(vlm: ak.VLM, world: World, cache: ak.Cache) -> None:
     print(f"A worker's conversation of {STEPS} steps")
     for cell, (label, dialect) in enumerate(dialects.items()):
         before = vlm.counters()
-        model = worker_conversation(ak.VLM(vlm.base_url, vlm.name, dialect=dialect), world, cache, 20 + cell)
+        model = worker_conversation(
+            ak.VLM(vlm.base_url, vlm.name, dialect=dialect), world, cache, 20 + cell
+        )
         counted = vlm.counters() - before
         later = sum(model.usages[1:], Usage())
         sent = sum(transit.sent_bytes for transit in model.transits) / STEPS
         median_s = statistics.median(transit.wall_s for transit in model.transits[1:])
         print(
-            f"  {label:<30} {sent / 1e3:8.1f} kB sent a call, {median_s * 1e3:6.0f} ms a call; prefix hits after the "
-            f"first step {later.cached_tokens / later.prompt_tokens:.0%} of {later.prompt_tokens:,} tokens "
-            f"(goal 75 %); the server counts {dict(counted)}",
+            f"  {label:<30} {sent / 1e3:8.1f} kB sent a call, {median_s * 1e3:6.0f} ms a call; "
+            f"prefix hits after the first step {later.cached_tokens / later.prompt_tokens:.0%} of "
+            f"{later.prompt_tokens:,} tokens (goal 75 %); the server counts {dict(counted)}",
             flush=True,
         )
 
 
 def nano_rate(vlm: ak.VLM, first_seed: int, worlds: int) -> float:
     """Return nano's calls a second while it answers questions about ten-minute worlds."""
-    made = [aw.world(first_seed + number, 600, questions=QUESTIONS_PER_WORLD) for number in range(worlds)]
+    made = [
+        aw.world(first_seed + number, 600, questions=QUESTIONS_PER_WORLD)
+        for number in range(worlds)
+    ]
     cases = [case for world in made for case in world.cases(drawn=True)]
     began = time.perf_counter()
     table = ak.evaluate(
-        cases, vlm=vlm, search="paper", parallel=QUESTIONS_IN_FLIGHT, cache=ak.Cache(None), progress=False
+        cases,
+        vlm=vlm,
+        search="paper",
+        parallel=QUESTIONS_IN_FLIGHT,
+        cache=ak.Cache(None),
+        progress=False,
     )
     return int(table["calls"].sum()) / (time.perf_counter() - began)
 
@@ -173,7 +195,10 @@ def bench_engines() -> None:
     Each answers other questions first, since vLLM compiles the grammar of a schema when it first
     meets it.
     """
-    print(f"nano, {WORLDS * QUESTIONS_PER_WORLD} questions about ten minutes, {QUESTIONS_IN_FLIGHT} in flight")
+    print(
+        f"nano, {WORLDS * QUESTIONS_PER_WORLD} questions about ten minutes, {QUESTIONS_IN_FLIGHT} "
+        "in flight"
+    )
     rates = list[float]()
     copies: int | Literal["auto"]
     for copies in (1, "auto"):
@@ -195,7 +220,9 @@ def main() -> int:
     os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([install.interpreter(), TINY, f"{folder}/tiny"], check=True, capture_output=True)
+        subprocess.run(
+            [install.interpreter(), TINY, f"{folder}/tiny"], check=True, capture_output=True
+        )
         world = aw.world(1, 600, size=(1280, 720), questions=8, directory=folder)
         cache = ak.Cache(f"{folder}/cache")
         distinct = distinct_requests(world, cache)

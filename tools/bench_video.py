@@ -46,7 +46,14 @@ FORMS: dict[str, tuple[str, int, dict[str, str]]] = {
 LONE_S = 2.0
 """An insert that lasts so long and shares its cells with no other should be shown."""
 RULES = ("midpoint", "keyframe", "shots")
-READERS = ("PyAV midpoint", "PyAV keyframe", "decord", "OpenCV", "torchcodec exact", "torchcodec approx.")
+READERS = (
+    "PyAV midpoint",
+    "PyAV keyframe",
+    "decord",
+    "OpenCV",
+    "torchcodec exact",
+    "torchcodec approx.",
+)
 
 
 def minute(path: Path) -> Path:
@@ -64,7 +71,9 @@ def minute(path: Path) -> Path:
         stream.width, stream.height, stream.pix_fmt, stream.bit_rate = *SIZE, "yuv420p", RATE
         for index in range(60 * FPS):
             pixels = np.asarray(renderer.frame(index)).astype(np.int16) + grain[index % len(grain)]
-            frame = av.VideoFrame.from_ndarray(np.clip(pixels, 0, 255).astype(np.uint8), format="rgb24")
+            frame = av.VideoFrame.from_ndarray(
+                np.clip(pixels, 0, 255).astype(np.uint8), format="rgb24"
+            )
             frame.pts, frame.time_base = index, Fraction(1, FPS)
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
@@ -86,7 +95,11 @@ def repeated(source: Path, path: Path, times: int, title: str = "") -> Path:
         for turn in range(times):
             for data, pts, dts, duration, is_keyframe in parts:
                 packet = av.Packet(data)
-                packet.pts, packet.dts, packet.duration = pts + turn * length, dts + turn * length, duration
+                packet.pts, packet.dts, packet.duration = (
+                    pts + turn * length,
+                    dts + turn * length,
+                    duration,
+                )
                 packet.time_base, packet.is_keyframe, packet.stream = tick, is_keyframe, copy
                 joined.mux(packet)
     return path
@@ -113,7 +126,11 @@ def grids(duration_s: float) -> dict[str, list[float]]:
     """
     middle = duration_s / 2
     within_9_s = [middle + 9 * (index + 0.5) / 64 for index in range(64)]
-    return {"root": midpoints(duration_s, ()), "depth 1": midpoints(duration_s, (27,)), "depth 2": within_9_s}
+    return {
+        "root": midpoints(duration_s, ()),
+        "depth 1": midpoints(duration_s, (27,)),
+        "depth 2": within_9_s,
+    }
 
 
 def seconds(action: Callable[[], object], repeats: int = 1) -> float:
@@ -134,7 +151,11 @@ def measure(reader: str, path: Path) -> dict[str, float]:
     duration_s = 3600.0 * (10 if "10h" in path.name else 1)
     for name, times_s in grids(duration_s).items():
         row[name] = seconds(lambda times_s=times_s: read(times_s))
-    peak_kb = next(line.split()[1] for line in Path("/proc/self/status").read_text().splitlines() if "VmHWM" in line)
+    peak_kb = next(
+        line.split()[1]
+        for line in Path("/proc/self/status").read_text().splitlines()
+        if "VmHWM" in line
+    )
     return row | {"peak MB": int(peak_kb) / 1024}
 
 
@@ -166,7 +187,9 @@ def open_reader(reader: str, path: Path) -> Callable[[list[float]], object]:
 
     def at_keyframes(times_s: list[float]) -> object:
         span = times_s[1] - times_s[0]
-        return video.frames([video.moment(t - span / 2, t + span / 2, "keyframe") for t in times_s], CELL)
+        return video.frames(
+            [video.moment(t - span / 2, t + span / 2, "keyframe") for t in times_s], CELL
+        )
 
     return at_keyframes
 
@@ -180,7 +203,10 @@ def torchcodec_reader(path: Path, mode: str) -> Callable[[list[float]], object]:
 
     def read(times_s: list[float]) -> list[np.ndarray]:
         frames = (decoder.get_frame_played_at(time_s).data for time_s in times_s)
-        return [interpolate(frame[None].float(), CELL[::-1], mode="area")[0].byte().numpy() for frame in frames]
+        return [
+            interpolate(frame[None].float(), CELL[::-1], mode="area")[0].byte().numpy()
+            for frame in frames
+        ]
 
     return read
 
@@ -222,7 +248,8 @@ def table(folder: Path) -> None:
         finally:
             path.unlink()
         print(
-            f"\n1080p25 H.264, {hours} h, 2 Mbit/s, a keyframe every {GOP_S} s; 64 frames at 320×180, cold, in seconds"
+            f"\n1080p25 H.264, {hours} h, 2 Mbit/s, a keyframe every {GOP_S} s; 64 frames at "
+            "320×180, cold, in seconds"
         )
         columns = ("open", "root", "depth 1", "depth 2", "peak MB")
         print(f"  {'':<20}" + "".join(f"{column:>10}" for column in columns))
@@ -245,9 +272,18 @@ def world(folder: Path) -> None:
         other = aw.world(1, 36_000, directory=folder, progress=True)
         views = [ak.view(one.video, cache=ak.Cache(cache)) for one in (world, other)]
         root, shared = (seconds(view.jpeg) for view in views)
-    print(f"\nA 10-hour AtlasWorld of {len(world.order)} clips, {len(world.clips)} of them distinct, at 640×360")
-    print(f"  encoding the clips that are missing {encoding:.1f} s; making and opening the world {opening:.2f} s")
-    print(f"  root grid, cold {root:.2f} s; of another world with the same clips and cache {shared:.2f} s")
+    print(
+        f"\nA 10-hour AtlasWorld of {len(world.order)} clips, {len(world.clips)} of them "
+        "distinct, at 640×360"
+    )
+    print(
+        f"  encoding the clips that are missing {encoding:.1f} s; making and opening the world "
+        f"{opening:.2f} s"
+    )
+    print(
+        f"  root grid, cold {root:.2f} s; of another world with the same clips and cache "
+        f"{shared:.2f} s"
+    )
 
 
 def shown_events(hours: float, count: int) -> None:
@@ -257,7 +293,9 @@ def shown_events(hours: float, count: int) -> None:
     frames = 0
     for seed in aw.seeds("development")[FRESH : FRESH + count]:
         world = aw.world(seed, hours * 3600, size=(320, 180))
-        targets = {event.id: event for question in world.questions for event in world.targets(question)}
+        targets = {
+            event.id: event for question in world.questions for event in world.targets(question)
+        }
         for rule, found in cells.items():
             view: View = ak.view(world.drawn, k=K, sampling=rule, cache=ak.Cache(None))
             before, moments_s = world.drawn.frames_decoded, view.moments
@@ -268,20 +306,32 @@ def shown_events(hours: float, count: int) -> None:
                 if any(cell.overlaps(event.start_s, event.end_s) for event in world.script.events)
             ]
             found.append(shows)
-            wanted[rule] += [any(e.start_s <= at_s < e.end_s for at_s in moments_s) for e in targets.values()]
-    print(f"\n{count} drawn worlds of {hours * 60:.0f} minutes, root grid at K = {K}; development seeds")
+            wanted[rule] += [
+                any(e.start_s <= at_s < e.end_s for at_s in moments_s) for e in targets.values()
+            ]
+    print(
+        f"\n{count} drawn worlds of {hours * 60:.0f} minutes, root grid at K = {K}; development "
+        "seeds"
+    )
     for rule, found in cells.items():
         hits, all_cells = sum(map(sum, found)), sum(map(len, found))
         events = wanted[rule]
         print(
             f"  {rule:<10}{hits / all_cells:6.1%} of {all_cells} cells with an event show it; "
-            f"{sum(events) / len(events):6.1%} of {len(events)} events that questions are about are shown"
+            f"{sum(events) / len(events):6.1%} of {len(events)} events that questions are about "
+            "are shown"
         )
-    gains = [sum(a) / len(a) - sum(b) / len(b) for a, b in zip(cells["shots"], cells["midpoint"], strict=True)]
+    gains = [
+        sum(a) / len(a) - sum(b) / len(b)
+        for a, b in zip(cells["shots"], cells["midpoint"], strict=True)
+    ]
     rng = np.random.default_rng(0)
     means = [rng.choice(gains, len(gains)).mean() for _ in range(10_000)]
     low, high = np.percentile(means, [2.5, 97.5])
-    print(f"  difference by world, 95 %: {low:+.1%} to {high:+.1%}; {frames / count:.0f} frames decoded for shots")
+    print(
+        f"  difference by world, 95 %: {low:+.1%} to {high:+.1%}; {frames / count:.0f} frames "
+        "decoded for shots"
+    )
 
 
 def films_table(folder: Path, forms: list[str]) -> None:
@@ -295,7 +345,9 @@ def films_table(folder: Path, forms: list[str]) -> None:
     shown: dict[tuple[str, int, str], list[int]] = {}
     for truth in sorted(folder.glob("*.truth.json")):
         film = truth.with_name(truth.name.removesuffix(".truth.json"))
-        inserts = [(each["start"], each["end"]) for each in json.loads(truth.read_text())["inserts"]]
+        inserts = [
+            (each["start"], each["end"]) for each in json.loads(truth.read_text())["inserts"]
+        ]
         for form in ("x264", *forms):
             path = film if form == "x264" else film.with_name(f"{film.stem}__{form}{film.suffix}")
             if path.exists():
@@ -306,14 +358,19 @@ def films_table(folder: Path, forms: list[str]) -> None:
 
 
 def film_rows(
-    path: Path, form: str, inserts: list[tuple[float, float]], shown: dict[tuple[str, int, str], list[int]]
+    path: Path,
+    form: str,
+    inserts: list[tuple[float, float]],
+    shown: dict[tuple[str, int, str], list[int]],
 ) -> None:
     """Print the rows of one film, and add its lone inserts to the sums."""
     video = ak.open_video(path)
     print(f"\n{path.name}: {video.duration_s / 60:.0f} minutes, {len(inserts)} inserts", flush=True)
     for k in (8, 16):
         span_s = video.duration_s / k**2
-        cells = [range(int(start_s / span_s), int(end_s / span_s) + 1) for start_s, end_s in inserts]
+        cells = [
+            range(int(start_s / span_s), int(end_s / span_s) + 1) for start_s, end_s in inserts
+        ]
         are_lone = [
             end_s - start_s >= LONE_S and sum(bool({*mine} & {*other}) for other in cells) == 1
             for (start_s, end_s), mine in zip(inserts, cells, strict=True)
@@ -323,19 +380,24 @@ def film_rows(
             view: View = ak.view(video, k=k, cell=CELL[0], sampling=rule, cache=ak.Cache(None))
             view.image  # noqa: B018 - the time of the whole sheet
             taken_s = time.perf_counter() - began
-            are_shown = [any(start_s <= at_s < end_s for at_s in view.moments) for start_s, end_s in inserts]
+            are_shown = [
+                any(start_s <= at_s < end_s for at_s in view.moments) for start_s, end_s in inserts
+            ]
             hits = sum(lone and each for lone, each in zip(are_lone, are_shown, strict=True))
             add(shown, (form, k, rule), hits, sum(are_lone))
             print(
-                f"  K = {k:<4}{rule:<14}{sum(are_shown):3} of {len(inserts)} inserts, {hits:3} of {sum(are_lone)} lone "
-                f"ones{taken_s:9.1f} s",
+                f"  K = {k:<4}{rule:<14}{sum(are_shown):3} of {len(inserts)} inserts, {hits:3} of "
+                f"{sum(are_lone)} lone ones{taken_s:9.1f} s",
                 flush=True,
             )
     with contextlib.suppress(ImportError):
         began = time.perf_counter()
         starts_s = scenes(path)
         taken_s = time.perf_counter() - began
-        found = sum(any(abs(edge_s - at_s) < 0.5 for edge_s in each for at_s in starts_s) for each in inserts)
+        found = sum(
+            any(abs(edge_s - at_s) < 0.5 for edge_s in each for at_s in starts_s)
+            for each in inserts
+        )
         print(
             f"          PySceneDetect {found:3} of {len(inserts)} inserts have a cut at an edge, "
             f"{len(starts_s)} cuts{taken_s:9.1f} s",
@@ -344,7 +406,9 @@ def film_rows(
         add(shown, (form, 0, "PySceneDetect"), found, len(inserts))
 
 
-def add(shown: dict[tuple[str, int, str], list[int]], key: tuple[str, int, str], hits: int, count: int) -> None:
+def add(
+    shown: dict[tuple[str, int, str], list[int]], key: tuple[str, int, str], hits: int, count: int
+) -> None:
     """Add to the hits and the count of a row."""
     before = shown.setdefault(key, [0, 0])
     before[0] += hits
@@ -353,8 +417,13 @@ def add(shown: dict[tuple[str, int, str], list[int]], key: tuple[str, int, str],
 
 def scenes(path: Path) -> list[float]:
     """Return the seconds at which PySceneDetect's content detector finds that a scene begins."""
-    scenedetect = importlib.import_module("scenedetect")  # not among the dependencies: it brings OpenCV of its own
-    return [start.get_seconds() for start, _ in scenedetect.detect(str(path), scenedetect.ContentDetector())]
+    scenedetect = importlib.import_module(
+        "scenedetect"
+    )  # not among the dependencies: it brings OpenCV of its own
+    return [
+        start.get_seconds()
+        for start, _ in scenedetect.detect(str(path), scenedetect.ContentDetector())
+    ]
 
 
 def make_film(path: Path, seed: int, minutes: float) -> Path:
@@ -365,15 +434,21 @@ def make_film(path: Path, seed: int, minutes: float) -> Path:
     rng, size, fps = np.random.default_rng(seed), (640, 360), 10
     world = aw.world(seed, minutes * 60, size=size, fps=fps)
     renderer, total = SceneRenderer(world.script), int(minutes * 60 * fps)
-    starts = np.sort(rng.choice(np.arange(20, minutes * 60 - 20, 20), 8, replace=False)) + rng.uniform(0, 8, 8)
+    starts = np.sort(
+        rng.choice(np.arange(20, minutes * 60 - 20, 20), 8, replace=False)
+    ) + rng.uniform(0, 8, 8)
     spans = [(round(float(at), 1), round(float(at + rng.uniform(2, 6)), 1)) for at in starts]
     cards = [rng.integers(0, 256, (9, 16, 3), np.uint8).repeat(40, 0).repeat(40, 1) for _ in spans]
     with av.open(str(path), "w") as container:
-        stream = container.add_stream("libx264", rate=fps, options={"preset": "veryfast", "g": "100"})
+        stream = container.add_stream(
+            "libx264", rate=fps, options={"preset": "veryfast", "g": "100"}
+        )
         stream.width, stream.height, stream.pix_fmt = *size, "yuv420p"
         for index in range(total):
             at_s = index / fps
-            number = next((n for n, (start_s, end_s) in enumerate(spans) if start_s <= at_s < end_s), None)
+            number = next(
+                (n for n, (start_s, end_s) in enumerate(spans) if start_s <= at_s < end_s), None
+            )
             if number is None:
                 pixels = np.asarray(renderer.frame(index))
             else:
@@ -397,7 +472,11 @@ def write_anew(path: Path, form: str) -> Path:
         given = source.streams.video[0]
         rate = given.average_rate or Fraction(25)
         stream = container.add_stream(codec, rate=rate, options=options)
-        stream.width, stream.height, stream.pix_fmt = given.codec_context.width, given.codec_context.height, "yuv420p"
+        stream.width, stream.height, stream.pix_fmt = (
+            given.codec_context.width,
+            given.codec_context.height,
+            "yuv420p",
+        )
         stream.codec_context.gop_size = round(gop_s * rate)
         for index, frame in enumerate(source.decode(given)):
             plain = av.VideoFrame.from_ndarray(frame.to_ndarray(format="yuv420p"), format="yuv420p")
@@ -418,7 +497,12 @@ def goals(rows: dict[tuple[str, int], dict[str, float]], hours: int, cached_ms: 
         ("root at midpoints, times OpenCV's speed", opencv["root"] / exact["root"], 2, True),
         ("root at midpoints, times decord's speed", decord["root"] / exact["root"], 3, True),
         ("root at keyframes, times OpenCV's speed", opencv["root"] / keyframe["root"], 12, True),
-        ("64 frames within 9 s, times OpenCV's speed", opencv["depth 2"] / exact["depth 2"], 20, True),
+        (
+            "64 frames within 9 s, times OpenCV's speed",
+            opencv["depth 2"] / exact["depth 2"],
+            20,
+            True,
+        ),
         ("cached view, ms", cached_ms, 30, False),
     ]
     if hours == max(HOURS):
@@ -438,8 +522,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--folder", type=Path, default=MEDIA)
     parser.add_argument("--column", nargs=2, metavar=("READER", "FILE"))
-    parser.add_argument("--films", type=Path, help="a folder of films with their truths: print only their table")
-    parser.add_argument("--forms", nargs="*", default=list(FORMS), choices=list(FORMS), metavar="FORM")
+    parser.add_argument(
+        "--films", type=Path, help="a folder of films with their truths: print only their table"
+    )
+    parser.add_argument(
+        "--forms", nargs="*", default=list(FORMS), choices=list(FORMS), metavar="FORM"
+    )
     options = parser.parse_args()
     if options.films:
         films_table(options.films, options.forms)

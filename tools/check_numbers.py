@@ -24,8 +24,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NOT_READ = ("docs/measurements.md", "docs/example.md", "docs/decisions")
-PAGES = [*sorted(ROOT.glob("*.md")), ROOT / "nano/README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-MEASURED, RESULTS, BENCH = ROOT / "docs/measured.csv", ROOT / "docs/results", ROOT / "docs/measurements.md"
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    ROOT / "nano/README.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+]
+MEASURED, RESULTS, BENCH = (
+    ROOT / "docs/measured.csv",
+    ROOT / "docs/results",
+    ROOT / "docs/measurements.md",
+)
 COLUMNS = {"what", "value", "n", "seeds", "command"}
 """What each row of docs/measured.csv has; means have `low` and `high` too."""
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "%": 0.01}
@@ -33,7 +41,9 @@ NUMBER = re.compile(
     r"(?<![\w.,–§-])([−-]?\d[\d,]*(?:\.\d+)?)(?:(?:–| to | and )([−-]?\d[\d,]*(?:\.\d+)?))?\s?([KM%](?!\w))?(?!\.?\d)"
 )
 """A number or a pair of them, and their unit."""
-LEFT_OUT = re.compile(r"```.*?```|<!-- plan.*?<!-- /plan -->|`[^`]*`|\]\([^)]*\)|!\[[^\]]*\]", re.DOTALL)
+LEFT_OUT = re.compile(
+    r"```.*?```|<!-- plan.*?<!-- /plan -->|`[^`]*`|\]\([^)]*\)|!\[[^\]]*\]", re.DOTALL
+)
 """Code, tables that the plan fills, addresses and descriptions of pictures."""
 OF_THE_PAPER = re.compile(r"\*\*(?:Claims?|Paper)\*\*")
 """Where a paragraph begins to tell what the paper says."""
@@ -41,7 +51,9 @@ SETTING = re.compile(
     r"(?:miss(?:es)?|mistakes?|rate of|chance(?: is)?|K =|cells? of|below|than|goal|\b\w*[A-Z]\w*)\s*$"
 )
 """Words right before a number that is set, published or a version, and not measured."""
-OTHER = re.compile(r"\s*(?:million|MB|GB|s\b|minutes|inches|at least|,? (?:resampled|clustered|a bootstrap)|points)")
+OTHER = re.compile(
+    r"\s*(?:million|MB|GB|s\b|minutes|inches|at least|,? (?:resampled|clustered|a bootstrap)|points)"
+)
 """What follows the size of a file or a figure, a duration, a bound, or the level of intervals."""
 
 
@@ -70,7 +82,9 @@ def numbers_in(text: str) -> Iterator[Number]:
                 continue
             digits = len(word.partition(".")[2])
             value = float(word.replace(",", "").replace("−", "-"))
-            yield Number(f"{word} {unit}".strip(), value * UNITS[unit], 0.5 * 10**-digits * UNITS[unit])
+            yield Number(
+                f"{word} {unit}".strip(), value * UNITS[unit], 0.5 * 10**-digits * UNITS[unit]
+            )
 
 
 def sections_of(page: Path) -> Iterator[tuple[str, str, str]]:
@@ -87,7 +101,12 @@ def known_to(section: str, page: str) -> list[float]:
     for number in re.findall(r"ONLY=(\d\d)", section) or re.findall(r"ONLY=(\d\d)", page):
         for path in sorted(RESULTS.glob(f"{number}_*.csv")):
             with path.open(encoding="utf-8", newline="") as file:
-                known += [value for row in csv.reader(file) for cell in row if (value := as_number(cell)) is not None]
+                known += [
+                    value
+                    for row in csv.reader(file)
+                    for cell in row
+                    if (value := as_number(cell)) is not None
+                ]
     for anchor in re.findall(r"measurements\.md#([\w-]+)", section):
         known += [number.value for number in numbers_in(LEFT_OUT.sub(" ", bench()[anchor]))]
     return known
@@ -96,7 +115,10 @@ def known_to(section: str, page: str) -> list[float]:
 @cache
 def bench() -> dict[str, str]:
     """Return the sections of docs/measurements.md by the anchors of their headings."""
-    return {heading.lower().replace(",", "").replace(" ", "-"): text for heading, text, _ in sections_of(BENCH)}
+    return {
+        heading.lower().replace(",", "").replace(" ", "-"): text
+        for heading, text, _ in sections_of(BENCH)
+    }
 
 
 @cache
@@ -108,7 +130,9 @@ def measured() -> list[dict[str, str]]:
 
 def row_values(row: dict[str, str]) -> list[float]:
     """Return value, low and high of a row."""
-    return [value for name in ("value", "low", "high") if (value := as_number(row[name])) is not None]
+    return [
+        value for name in ("value", "low", "high") if (value := as_number(row[name])) is not None
+    ]
 
 
 def as_number(cell: str) -> float | None:

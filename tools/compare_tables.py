@@ -28,9 +28,14 @@ def differences(run: Path, committed: Path) -> list[str]:
     """
     found, expected = ({path.name for path in folder.glob("*.csv")} for folder in (run, committed))
     if not expected:
-        raise SystemExit(f"There is no table in {committed}: name the folder of the committed CSV files.")
+        raise SystemExit(
+            f"There is no table in {committed}: name the folder of the committed CSV files."
+        )
     only = [f"{committed / name}: {run} has no such table." for name in sorted(expected - found)]
-    only += [f"{run / name}: {committed} has no such table; commit it." for name in sorted(found - expected)]
+    only += [
+        f"{run / name}: {committed} has no such table; commit it."
+        for name in sorted(found - expected)
+    ]
     both = (difference(run / name, committed / name) for name in sorted(found & expected))
     return only + [each for each in both if each]
 
@@ -39,7 +44,10 @@ def difference(table: Path, committed: Path) -> str:
     """Return the first difference of a table from the committed one, "" if they agree."""
     rows, expected = _rows(table), _rows(committed)
     if rows[0] != expected[0]:
-        return f"{table}: the columns are {', '.join(rows[0])}; committed are {', '.join(expected[0])}."
+        return (
+            f"{table}: the columns are {', '.join(rows[0])}; committed are "
+            f"{', '.join(expected[0])}."
+        )
     if len(rows) != len(expected):
         return f"{table}: there are {len(rows) - 1} rows; committed are {len(expected) - 1}."
     for number, (row, wanted) in enumerate(zip(rows[1:], expected[1:], strict=True), start=1):
@@ -70,10 +78,15 @@ def _rows(path: Path) -> list[list[str]]:
 def main(arguments: list[str]) -> int:
     """Compare the folders that are named; return the status."""
     if not 1 <= len(arguments) <= 2:
-        raise SystemExit("Name the folder of the run's tables, and that of the committed ones (docs/results).")
+        raise SystemExit(
+            "Name the folder of the run's tables, and that of the committed ones (docs/results)."
+        )
     run, committed = Path(arguments[0]), Path(arguments[1]) if len(arguments) == 2 else COMMITTED
     found = differences(run, committed)
-    print(*found or [f"All {len(list(committed.glob('*.csv')))} tables are those in {committed}."], sep="\n")
+    print(
+        *found or [f"All {len(list(committed.glob('*.csv')))} tables are those in {committed}."],
+        sep="\n",
+    )
     return 1 if found else 0
 
 

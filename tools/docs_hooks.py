@@ -26,9 +26,17 @@ LOG = logging.getLogger("mkdocs.hooks.atlaskit")
 def on_page_markdown(markdown: str, **context: Any) -> str:
     """Expand the include and help comments of a page."""
     markdown = re.sub(
-        r"^<!-- include: (\S+) -->$", lambda match: read_root_file(match[1]), markdown, flags=re.MULTILINE
+        r"^<!-- include: (\S+) -->$",
+        lambda match: read_root_file(match[1]),
+        markdown,
+        flags=re.MULTILINE,
     )
-    return re.sub(r"^<!-- help:(.*) -->$", lambda match: command_help(match[1].split()), markdown, flags=re.MULTILINE)
+    return re.sub(
+        r"^<!-- help:(.*) -->$",
+        lambda match: command_help(match[1].split()),
+        markdown,
+        flags=re.MULTILINE,
+    )
 
 
 def on_post_build(config: Any) -> None:
@@ -38,15 +46,22 @@ def on_post_build(config: Any) -> None:
     entries = {line.split()[0] for line in zlib.decompress(inventory).decode().splitlines()}
     for name, entry in public_names():
         if entry not in entries:
-            LOG.warning(f"{name} has no entry ({entry}) in the reference: add it to a page of docs/reference/.")
+            LOG.warning(
+                f"{name} has no entry ({entry}) in the reference: add it to a page of "
+                "docs/reference/."
+            )
 
 
 def design() -> str:
     """Return the page that shows each component of the design, with the real style."""
     from atlaskit.viz.widgets import bridge
 
-    style = bridge.page("explorer")[1] + (ROOT / "atlaskit/viz/widgets/runtable.css").read_text(encoding="utf-8")
-    return Template((ROOT / "tools" / "design.html").read_text(encoding="utf-8")).substitute(style=style)
+    style = bridge.page("explorer")[1] + (ROOT / "atlaskit/viz/widgets/runtable.css").read_text(
+        encoding="utf-8"
+    )
+    return Template((ROOT / "tools" / "design.html").read_text(encoding="utf-8")).substitute(
+        style=style
+    )
 
 
 def public_names() -> Iterator[tuple[str, str]]:

@@ -57,10 +57,14 @@ def main() -> None:
 
 def make_world(directory: str | Path, progress: bool = False) -> World:
     """Return the example's world; its video is encoded when it is first needed."""
-    return aw.world(WORLD_SEED, DURATION_S, categories=("TALLY",), directory=directory, progress=progress)
+    return aw.world(
+        WORLD_SEED, DURATION_S, categories=("TALLY",), directory=directory, progress=progress
+    )
 
 
-def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, cell: int = 320) -> Result:
+def run(
+    world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, cell: int = 320
+) -> Result:
     """Run the example's question with an oracle of a seed."""
     oracle = aw.Oracle(world, miss=MISS, seed=seed)
     question = world.question(QUESTION)
@@ -70,7 +74,9 @@ def run(world: World, video: Video, cache: ak.Cache, seed: int = ORACLE_SEED, ce
 
 def draw(result: Result, cache: ak.Cache) -> None:
     """Draw the view of the root grid before and after the run, the scratchpad, and the path."""
-    before = ak.view(result.sheet.video, cell=CELL_PX, fit=result.sheet.look.fit, labels="index", cache=cache)
+    before = ak.view(
+        result.sheet.video, cell=CELL_PX, fit=result.sheet.look.fit, labels="index", cache=cache
+    )
     after = replace(before, dead=dead_cells(before.grid, result.dead_zones))
     sheet = with_look(result.sheet, cell=SHEET_PX)
     for name, figure in {"root_before": before, "root_after": after, "scratchpad": sheet}.items():
@@ -85,16 +91,23 @@ def try_seeds(world: World) -> dict[str, str]:
         SystemExit: If `ORACLE_SEED` is not the first seed that is right in `WANTED_ROUNDS` rounds.
     """
     with tempfile.TemporaryDirectory() as folder:
-        results = [run(world, world.drawn, ak.Cache(folder), seed, cell=16) for seed in range(SEEDS_TRIED)]
+        results = [
+            run(world, world.drawn, ak.Cache(folder), seed, cell=16) for seed in range(SEEDS_TRIED)
+        ]
     right = [seed for seed, result in enumerate(results) if result.is_right]
     fitting = [seed for seed in right if results[seed].rounds == WANTED_ROUNDS]
     if fitting[:1] != [ORACLE_SEED]:
         raise SystemExit(
-            f"ORACLE_SEED must be the first seed that is right in {WANTED_ROUNDS} rounds; got {ORACLE_SEED}, "
-            f"and these seeds are: {fitting}. Set ORACLE_SEED in tools/example.py to the first of them."
+            f"ORACLE_SEED must be the first seed that is right in {WANTED_ROUNDS} rounds; got "
+            f"{ORACLE_SEED}, and these seeds are: {fitting}. Set ORACLE_SEED in tools/example.py "
+            "to the first of them."
         )
     exhausted = sum(result.stop == "explored" for result in results)
-    return {"last_seed": str(SEEDS_TRIED - 1), "right": str(len(right)), "exhausted": str(exhausted)}
+    return {
+        "last_seed": str(SEEDS_TRIED - 1),
+        "right": str(len(right)),
+        "exhausted": str(exhausted),
+    }
 
 
 def fill(page: str, texts: dict[str, str]) -> str:
@@ -114,7 +127,11 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         Grid(0.0, video.duration_s, result.settings["k"], (0,)),
     )
     (task,), (decision,) = trace.of("task"), trace.of("decision")
-    frames, seen, black = round(video.duration_s * video.fps), frames_seen(result), len(black_cells(result))
+    frames, seen, black = (
+        round(video.duration_s * video.fps),
+        frames_seen(result),
+        len(black_cells(result)),
+    )
     visits, is_ahead = trace.of("report"), trace.of("probe")[-1].ahead
     return {
         "question": QUESTION,
@@ -134,7 +151,9 @@ def quotes(world: World, result: Result) -> dict[str, str]:
         "visits": str(len(visits)),
         "empty_visits": str(sum(not visit.kept for visit in visits)),
         "black": f"{black} of {root.size}",
-        "unused": "The last probe was made for a round that did not take place." if is_ahead else "",
+        "unused": "The last probe was made for a round that did not take place."
+        if is_ahead
+        else "",
         "overlooked": overlooked(world, result),
         "evidence": f"\n{evidence_table(world, result)}\n",
         "kept": str(len(result.evidence)),
@@ -185,12 +204,17 @@ def frames_seen(result: Result) -> int:
 def evidence_table(world: World, result: Result) -> str:
     """Return the scratchpad as a Markdown table with the number of the star in each frame."""
     spans = sorted(world.question(QUESTION).positions_s)
-    rounds = {item.label: report.round for report in result.trace.of("report") for item in report.kept}
+    rounds = {
+        item.label: report.round for report in result.trace.of("report") for item in report.kept
+    }
     rows = ["| label | time | round | star | description |", "|---|---|---|---|---|"]
     for item in result.evidence:
-        star = next(n for n, (start_s, end_s) in enumerate(spans, 1) if start_s <= item.timestamp_s < end_s)
+        star = next(
+            n for n, (start_s, end_s) in enumerate(spans, 1) if start_s <= item.timestamp_s < end_s
+        )
         rows.append(
-            f"| [{item.label}] | {clock(item.timestamp_s)} | {rounds[item.label]} | {star} | {item.description} |"
+            f"| [{item.label}] | {clock(item.timestamp_s)} | {rounds[item.label]} | {star} | "
+            f"{item.description} |"
         )
     return "\n".join(rows)
 
@@ -199,32 +223,48 @@ def overlooked(world: World, result: Result) -> str:
     """Return a sentence about the cells that are black although a star is on screen in them."""
     cells = Grid(0.0, result.sheet.video.duration_s, result.settings["k"]).cells
     spans = world.question(QUESTION).positions_s
-    missed = [cell for cell in cells if cell.index in black_cells(result) and any(cell.overlaps(*s) for s in spans)]
-    visible = [str(cell.index) for cell in missed if any(a <= cell.midpoint_s < b for a, b in spans)]
+    missed = [
+        cell
+        for cell in cells
+        if cell.index in black_cells(result) and any(cell.overlaps(*s) for s in spans)
+    ]
+    visible = [
+        str(cell.index) for cell in missed if any(a <= cell.midpoint_s < b for a, b in spans)
+    ]
     if not missed:
         return "In this run no black cell contains a star."
-    cells_text = f"cell{'s' if len(missed) > 1 else ''} {' and '.join(str(cell.index) for cell in missed)}"
+    cells_text = (
+        f"cell{'s' if len(missed) > 1 else ''} {' and '.join(str(cell.index) for cell in missed)}"
+    )
     before = f" (the root grid even shows it in {' and '.join(visible)})" if visible else ""
     return (
-        f"In this run a yellow star is on screen during {cells_text}{before}, and the oracle overlooked it there. The "
-        "count is right only because such a star extends into the neighbouring cell, where a worker found it."
+        f"In this run a yellow star is on screen during {cells_text}{before}, and the oracle "
+        "overlooked it there. The count is right only because such a star extends into the "
+        "neighbouring cell, where a worker found it."
     )
 
 
 def lie(world: World, result: Result) -> str:
     """Return a sentence about an evidence frame with a misleading subtitle; "" if there is none."""
     lies = [line.text for line in world.script.lines if line.misleading]
-    misled = [(item.label, text) for item in result.evidence for text in lies if text in item.subtitle]
+    misled = [
+        (item.label, text) for item in result.evidence for text in lies if text in item.subtitle
+    ]
     if not misled:
         return ""
     label, text = misled[0]
-    return f"The subtitle of [{label}] says “{text}”, which is false: only what a frame shows counts."
+    return (
+        f"The subtitle of [{label}] says “{text}”, which is false: only what a frame shows counts."
+    )
 
 
 def twice(world: World, result: Result) -> str:
     """Return the groups of evidence frames that show the same star."""
     pad = result.evidence
-    groups = [[f"[{item.label}]" for item in pad.within(*span)] for span in world.question(QUESTION).positions_s]
+    groups = [
+        [f"[{item.label}]" for item in pad.within(*span)]
+        for span in world.question(QUESTION).positions_s
+    ]
     shared = [" and ".join(labels) for labels in groups if len(labels) > 1]
     return f"{', '.join(shared)} do" if shared else "none do"
 
@@ -235,7 +275,9 @@ def log(result: Result) -> Iterator[str]:
     for number in range(1, result.rounds + 1):
         yield f"round {number}"
         # made in this round, or ahead, beside the workers of the round before
-        for probe in [probe for probe in result.trace.of(Probe) if probe.round + probe.ahead == number]:
+        for probe in [
+            probe for probe in result.trace.of(Probe) if probe.round + probe.ahead == number
+        ]:
             yield f"  probe     {_probe_line(probe, number)}"
         reports = [report for report in result.trace.of(Report) if report.round == number]
         reviews = [review for review in result.trace.of(Review) if review.round == number]
@@ -266,7 +308,11 @@ def _visit_line(report: Report, result: Result) -> str:
     """Return the region of a visit, the actions in it, and what it changed in memory."""
     start_s, end_s = report.interval_s
     region = f"cell {'/'.join(map(str, report.path)):<3} {clock(start_s):>7}–{clock(end_s):<7}"
-    steps = (step for step in result.trace.of(Step) if (step.round, step.worker) == (report.round, report.worker))
+    steps = (
+        step
+        for step in result.trace.of(Step)
+        if (step.round, step.worker) == (report.round, report.worker)
+    )
     actions = " → ".join(step.action.name for step in steps)
     evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in report.kept)
     outcome = f"kept {evidence}" if evidence else "ruled out" if report.dead_s else "nothing new"

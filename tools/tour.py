@@ -40,7 +40,9 @@ def main() -> None:
     """Open the widgets, step to the event, and save both screenshots side by side."""
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         lab = Lab(Path(folder))
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"]
+        )
         book = Book(Tab(browser, lab), write_notebook(lab.folder / "tour.ipynb", *CELLS))
         try:
             book.run()

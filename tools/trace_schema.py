@@ -20,7 +20,10 @@ def schema() -> dict[str, Any]:
         fields = definitions["$defs"][event.__name__]
         fields["properties"] = {"kind": {"const": kind}, **fields["properties"]}
         fields["required"] = ["kind", *fields.get("required", ())]
-    header = {"$schema": GenerateJsonSchema.schema_dialect, "title": f"An event of an atlaskit trace, v{TRACE_VERSION}"}
+    header = {
+        "$schema": GenerateJsonSchema.schema_dialect,
+        "title": f"An event of an atlaskit trace, v{TRACE_VERSION}",
+    }
     return {**header, "oneOf": list(references.values()), **definitions}
 
 

@@ -77,24 +77,39 @@ class Budget:
             if limit is not None and not (type(limit) in types and 0 < limit < math.inf):
                 kind = "whole number" if is_whole else "number"
                 raise InputError(
-                    f"{name} of a budget must be a positive {kind}, or None for no limit; got {limit!r:.80}."
+                    f"{name} of a budget must be a positive {kind}, or None for no limit; got "
+                    f"{limit!r:.80}."
                 )
         if self.prices is not None and not isinstance(self.prices, Prices):
-            raise InputError(f"prices of a budget must be ak.Prices(prompt=…, completion=…); got {self.prices!r:.80}.")
+            raise InputError(
+                "prices of a budget must be ak.Prices(prompt=…, completion=…); got "
+                f"{self.prices!r:.80}."
+            )
         if (self.usd is None) != (self.prices is None):
             raise InputError(
-                "usd and prices of a budget belong together: Budget(usd=0.5, prices=ak.Prices(prompt=…, completion=…))."
+                "usd and prices of a budget belong together: Budget(usd=0.5, "
+                "prices=ak.Prices(prompt=…, completion=…))."
             )
 
     def __repr__(self) -> str:
         """Return the limits, and prices only where there are any: keys of timings hold this."""
-        own = {name: value for name, value in vars(self).items() if name not in ("usd", "prices") or value is not None}
+        own = {
+            name: value
+            for name, value in vars(self).items()
+            if name not in ("usd", "prices") or value is not None
+        }
         return f"Budget({', '.join(f'{name}={value!r}' for name, value in own.items())})"
 
     def to_json(self) -> dict[str, Any]:
         """Return the limits as the settings of a run hold them: prices only where there are any."""
-        limits = {name: limit for name, limit in vars(self).items() if name not in ("usd", "prices")}
-        return limits if self.prices is None else {**limits, "usd": self.usd, "prices": self.prices.recorded()}
+        limits = {
+            name: limit for name, limit in vars(self).items() if name not in ("usd", "prices")
+        }
+        return (
+            limits
+            if self.prices is None
+            else {**limits, "usd": self.usd, "prices": self.prices.recorded()}
+        )
 
     def amounts(self, usage: Usage) -> dict[Amount, float]:
         """Return what tokens amount to, in each way of counting; 0 USD without prices."""
@@ -109,7 +124,9 @@ class Budget:
 def check_budget(budget: object) -> None:
     """Raise InputError unless a value is a budget."""
     if not isinstance(budget, Budget):
-        raise InputError(f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}.")
+        raise InputError(
+            f"budget must be an ak.Budget, for instance ak.Budget(calls=200); got {budget!r:.80}."
+        )
 
 
 def larger(one: Mapping[Amount, float], other: Mapping[Amount, float]) -> dict[Amount, float]:
@@ -126,7 +143,9 @@ class Allotment:
     """Whether `calls` is all the steps the strategy planned; False if the budget allows fewer."""
     tokens: Mapping[Amount, float] = field(default_factory=dict)
     """What the worker's tokens may amount to, for each way of counting that has a limit."""
-    largest_call: Mapping[Amount, float] = field(default_factory=lambda: Budget().amounts(DEFAULT_CALL))
+    largest_call: Mapping[Amount, float] = field(
+        default_factory=lambda: Budget().amounts(DEFAULT_CALL)
+    )
     """What one call is expected to cost: the largest worker call of the run so far."""
 
 
@@ -183,7 +202,11 @@ class Meter:
     def attempts(self, is_decision: bool) -> int:
         """Return how many attempts one call may take; all but a decision leave DECISION_CALLS."""
         left = self.calls_left()
-        return MAX_ATTEMPTS if left is None else max(1, min(MAX_ATTEMPTS, left - DECISION_CALLS * (not is_decision)))
+        return (
+            MAX_ATTEMPTS
+            if left is None
+            else max(1, min(MAX_ATTEMPTS, left - DECISION_CALLS * (not is_decision)))
+        )
 
     def tokens_left(self) -> dict[Amount, float]:
         """Return what workers' tokens may still amount to, for each way of counting with a limit.
@@ -191,8 +214,13 @@ class Meter:
         Two calls of the master, as large as its largest so far, are reserved.
         """
         spent, default = self.budget.amounts(self.total), self.budget.amounts(DEFAULT_CALL)
-        reserved = {name: 2 * most or default[name] for name, most in self.largest["master"].items()}
-        return {name: max(0, limit - spent[name] - reserved[name]) for name, limit in self.budget.limits().items()}
+        reserved = {
+            name: 2 * most or default[name] for name, most in self.largest["master"].items()
+        }
+        return {
+            name: max(0, limit - spent[name] - reserved[name])
+            for name, limit in self.budget.limits().items()
+        }
 
     def is_out_of_time(self) -> bool:
         """Return whether the time is too short to go on, or the run was interrupted.
@@ -200,7 +228,9 @@ class Meter:
         It must suffice for another call and the decision, each as long as the longest call so far.
         """
         limit_s = self.budget.seconds
-        return self.cancel.is_set() or (limit_s is not None and self.seconds + 2 * self.longest_s >= limit_s)
+        return self.cancel.is_set() or (
+            limit_s is not None and self.seconds + 2 * self.longest_s >= limit_s
+        )
 
     def exhausted(self) -> Limit | None:
         """Return the limit that leaves no room for more exploring, None if there is room.
@@ -248,12 +278,17 @@ class Meter:
         calls, tokens, n_workers = self.calls_left(), self.tokens_left(), len(steps)
         largest = self.largest["worker"]
         if tokens:
-            affordable = [int(left // largest[name]) for name, left in tokens.items() if largest[name]]
+            affordable = [
+                int(left // largest[name]) for name, left in tokens.items() if largest[name]
+            ]
             n_workers = max(1, min(n_workers, *affordable)) if self.used["worker"].calls else 1
         shares = list(steps[:n_workers])
         if calls is not None:
             free = calls - RESERVED_CALLS - (MAX_ATTEMPTS if ahead else 0)
-            shares = [min(share, free // n_workers + (i < free % n_workers)) for i, share in enumerate(shares)]
+            shares = [
+                min(share, free // n_workers + (i < free % n_workers))
+                for i, share in enumerate(shares)
+            ]
         token_shares = {name: left / n_workers for name, left in tokens.items()}
         return [
             Allotment(share, share == planned, token_shares, largest)

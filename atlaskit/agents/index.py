@@ -118,7 +118,9 @@ def cosines(vectors: NDArray[np.float32], query: NDArray[np.float32]) -> NDArray
     """
     rows, wanted = vectors.astype(np.float64), query.astype(np.float64)
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(wanted)
-    found: NDArray[np.float64] = np.divide(rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0)
+    found: NDArray[np.float64] = np.divide(
+        rows @ wanted, lengths, out=np.full(len(rows), -1.0), where=lengths > 0
+    )
     return found.round(DIGITS)
 
 
@@ -133,7 +135,11 @@ def _word() -> re.Pattern[str]:
 
     In scripts that are written without spaces, a word is a character.
     """
-    marks = "".join(mark for mark in map(chr, range(0x300, 0x3000)) if unicodedata.category(mark).startswith("M"))
+    marks = "".join(
+        mark
+        for mark in map(chr, range(0x300, 0x3000))
+        if unicodedata.category(mark).startswith("M")
+    )
     return re.compile(rf"[぀-ヿ㐀-鿿가-힯]|[^\W_](?:[^\W_]|[{marks}])*")
 
 

@@ -137,7 +137,9 @@ class Looking:
     def answer(self) -> Result:
         """Explore, judge, and return the result."""
         stop = self.explore()
-        if self.verdict is None or ((self.search.votes or 1) > 1 and not isinstance(self.verdict.answer, AbsentAnswer)):
+        if self.verdict is None or (
+            (self.search.votes or 1) > 1 and not isinstance(self.verdict.answer, AbsentAnswer)
+        ):
             self.decide(stop)
         pad = self.scratchpad
         return self.run.end(
@@ -187,7 +189,9 @@ class Looking:
         question = self.run.question
         for event in self.survey.record(question.text, self.atlas.root):
             self.run.log(event)
-        hints = self.survey.told(question.text, root.view.grid, [cell.index for cell in root.view.cells])
+        hints = self.survey.told(
+            question.text, root.view.grid, [cell.index for cell in root.view.cells]
+        )
         outcome = self.master.ask(PlanCall(question, root, hints))
         self.seen = self.seen.add(*self.root, self.atlas.root.resolution_s)
         self.search_task = question.text
@@ -198,7 +202,9 @@ class Looking:
         (found,) = self.kept(answer.keep, [root])
         self.search_task = answer.search_task
         self.settled_by = answer.settled_by
-        self.grain_s = min(max(answer.lasts_s or LASTS_S, self.atlas.finest_s), self.atlas.root.span_s)
+        self.grain_s = min(
+            max(answer.lasts_s or LASTS_S, self.atlas.finest_s), self.atlas.root.span_s
+        )
         self.scratchpad = self.scratchpad.add(found)
         self.ask_for(answer.look, "plan")
         self.master.record(
@@ -273,7 +279,11 @@ class Looking:
 
     def unseen(self, step_s: float) -> list[Span]:
         """Return what was not seen at a step, but for what could not be looked at."""
-        return [span for part in self.seen.unseen(*self.root, step_s) for span in self.lost.outside(*part)]
+        return [
+            span
+            for part in self.seen.unseen(*self.root, step_s)
+            for span in self.lost.outside(*part)
+        ]
 
     def send(self, grids: Sequence[Grid]) -> list[Look]:
         """Let workers look at the stretches, a few sheets each; return what came of it.
@@ -288,7 +298,9 @@ class Looking:
         waiting_s = tuple(wish[:2] for wish in self.wishes)
         shown_s = [tuple((grid.start_s, grid.end_s) for grid in group) for group in groups]
         told = [
-            replace(known, coming_s=sum([each for each in shown_s if each is not own], ()) + waiting_s)
+            replace(
+                known, coming_s=sum([each for each in shown_s if each is not own], ()) + waiting_s
+            )
             for own in shown_s
         ]
         sorties = tuple(
@@ -302,13 +314,21 @@ class Looking:
             )
             for spans_s, allotment in zip(shown_s, allotments, strict=True)
         )
-        self.run.log(events.Assign(round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals))
-        threads = 1 if self.run.is_replay else self.search.threads or self.workers  # a replay waits for nobody
+        self.run.log(
+            events.Assign(
+                round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals
+            )
+        )
+        threads = (
+            1 if self.run.is_replay else self.search.threads or self.workers
+        )  # a replay waits for nobody
         with ThreadPoolExecutor(threads) as pool:
             try:
                 made = [
                     pool.submit(self.look, group, told[worker], worker, allotment)
-                    for worker, (group, allotment) in enumerate(zip(groups, allotments, strict=True))
+                    for worker, (group, allotment) in enumerate(
+                        zip(groups, allotments, strict=True)
+                    )
                 ]
                 return [each.result() for each in made]
             except BaseException:
@@ -324,7 +344,9 @@ class Looking:
             sheets.append(replace(seen, view=replace(seen.view, first=first)))
             first += grid.size
         call = LookCall(self.run.question, known, tuple(sheets))
-        outcome = self.run.complete(request_for(self.run.vlm, call), min(allotment.calls, MAX_ATTEMPTS))
+        outcome = self.run.complete(
+            request_for(self.run.vlm, call), min(allotment.calls, MAX_ATTEMPTS)
+        )
         views = tuple(map(ViewRecord.over, sheets))
         place: dict[str, Any] = {"round": self.rounds, "worker": worker}
         if isinstance(outcome, ModelError):
@@ -332,7 +354,13 @@ class Looking:
             self.run.emit(failure)
             is_refused = isinstance(outcome, Refused)
             refusal = str(outcome) if outcome.is_final else ""
-            return Look(tuple(grids), failure, is_silent=not is_refused, is_refused=is_refused, refusal=refusal)
+            return Look(
+                tuple(grids),
+                failure,
+                is_silent=not is_refused,
+                is_refused=is_refused,
+                refusal=refusal,
+            )
         answer = read(LookReply, outcome.answer)
         evidence = self.kept(answer.keep, sheets)
         event = events.Look(
@@ -347,9 +375,15 @@ class Looking:
         self.run.emit(event)
         return Look(tuple(grids), event, evidence)
 
-    def kept(self, claims: Iterable[KeptCell], sheets: Sequence[Observation]) -> tuple[tuple[Evidence, ...], ...]:
+    def kept(
+        self, claims: Iterable[KeptCell], sheets: Sequence[Observation]
+    ) -> tuple[tuple[Evidence, ...], ...]:
         """Return the frames of each sheet that a reply keeps, without unreadable ones."""
-        by_number = {each.view.first + cell.index: (each, cell.index) for each in sheets for cell in each.view.cells}
+        by_number = {
+            each.view.first + cell.index: (each, cell.index)
+            for each in sheets
+            for cell in each.view.cells
+        }
         found: dict[int, list[Evidence]] = {each.view.first: [] for each in sheets}
         for claim in claims:
             seen, cell = by_number[claim.cell]
@@ -370,7 +404,9 @@ class Looking:
                 self.put_back(look)
                 continue
             step_s = max(grid.resolution_s for grid in look.grids)
-            self.notes += (Note(look.event.intervals_s, step_s, look.event.note, bool(look.event.found)),)
+            self.notes += (
+                Note(look.event.intervals_s, step_s, look.event.note, bool(look.event.found)),
+            )
             wanted += look.event.wanted_s
             for grid, found in zip(look.grids, look.evidence, strict=True):
                 self.report(grid, worker, found)
@@ -389,7 +425,11 @@ class Looking:
         for stretch in stretches:
             if self.failures[stretch] >= MOST_FAILURES:
                 self.lost = self.lost.add(*stretch)
-        again = [Wish(*stretch, "sweep") for stretch in stretches if self.failures[stretch] < MOST_FAILURES]
+        again = [
+            Wish(*stretch, "sweep")
+            for stretch in stretches
+            if self.failures[stretch] < MOST_FAILURES
+        ]
         self.wishes = (*again, *self.wishes)
 
     def report(self, grid: Grid, worker: int, found: Sequence[Evidence]) -> None:
@@ -402,7 +442,9 @@ class Looking:
         dead_s = self.dead_zones.outside(start_s, end_s) if is_searched else ()
         zones = self.dead_zones.add_all(dead_s)
         near = [item for item in self.scratchpad if item.start_s < end_s and start_s < item.end_s]
-        cells = [(item.start_s, item.end_s) for item in near]  # those elsewhere were taken out before
+        cells = [
+            (item.start_s, item.end_s) for item in near
+        ]  # those elsewhere were taken out before
         alive_s = tuple(cell for cell in cells if zones.within(*cell).intervals)
         self.dead_zones = zones.without_all(alive_s)
         report = events.Report(
@@ -491,7 +533,9 @@ class Looking:
         if is_answer:
             self.verdict = self.decided(outcome, call, root, shown)
 
-    def decided(self, review: Reply, call: VerdictCall, root: Observation, shown: dict[str, Any]) -> Reply:
+    def decided(
+        self, review: Reply, call: VerdictCall, root: Observation, shown: dict[str, Any]
+    ) -> Reply:
         """Return the answer that a review gave as a decision; it costs nothing more.
 
         An answer without evidence makes the cells of the root sheet that it cites evidence.
@@ -533,7 +577,10 @@ class Looking:
             if self.verdict is not None and root is not None:
                 self.scratchpad = self.master.cite(self.verdict, self.atlas, root.state)
         elif not run.is_hopeless and run.meter.can_decide():
-            whys = {"explored": "all that was asked for was seen.", "rounds": "its rounds are used up."}
+            whys = {
+                "explored": "all that was asked for was seen.",
+                "rounds": "its rounds are used up.",
+            }
             self.review(over=whys.get(stop, "its budget is used up."))
 
     def look_closer(self) -> None:
@@ -560,7 +607,9 @@ class Looking:
             if start_s < self.root[1] and end_s >= self.root[0]:
                 wishes.append(Wish(max(start_s, self.root[0]), min(end_s, self.root[1]), by))
             else:
-                self.unfollowed += (UnfollowedRecord(interval_s=(start_s, end_s), reason="outside"),)
+                self.unfollowed += (
+                    UnfollowedRecord(interval_s=(start_s, end_s), reason="outside"),
+                )
         return tuple(wishes)
 
     def known(self) -> Known:

@@ -112,13 +112,17 @@ class Loop:
         votes, sample = self.search.votes or 1, self.search.sample
         # Samples of several votes, in all runs with as many votes, are different ones.
         root = None if len(self.scratchpad) else self.root()
-        decision = self.master.decide(self.atlas, self.scratchpad, root, votes, sample * (votes - 1))
+        decision = self.master.decide(
+            self.atlas, self.scratchpad, root, votes, sample * (votes - 1)
+        )
         if decision is not None and root is not None:
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)
             self.scratchpad = self.master.cite(decision, self.atlas, state)
         pad, zones = self.scratchpad, self.dead_zones
         sheet = self.atlas.sheet(pad, most=len(pad))
-        return self.run.end(stop, decision, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet)
+        return self.run.end(
+            stop, decision, rounds=self.rounds, evidence=pad, dead_zones=zones, sheet=sheet
+        )
 
     def explore(self) -> Stop:
         """Explore in rounds until something ends the search; return what did."""
@@ -143,7 +147,9 @@ class Loop:
                 if stop := self.master.silence() or meter.exhausted():
                     return stop
             # Choose regions, by the priority queue with virtual loss.
-            chosen = choose(strategy, frontier, workers=self.workers, steps=search.steps or Preset.steps)
+            chosen = choose(
+                strategy, frontier, workers=self.workers, steps=search.steps or Preset.steps
+            )
             if not chosen:
                 return "explored"
             # Explore them in parallel, a worker each, with the next probe beside them.
@@ -155,7 +161,10 @@ class Loop:
                 return stop
             # Review new evidence: does it suffice, where to look next, what to erase?
             if self.atlas.sheet(self.scratchpad).scratchpad.labels != self.judged:
-                if (limit := meter.exhausted()) not in (None, "calls"):  # a call is kept for this review
+                if (limit := meter.exhausted()) not in (
+                    None,
+                    "calls",
+                ):  # a call is kept for this review
                     return limit
                 self.review()
             if self.is_sufficient and self.rounds >= search.min_rounds:
@@ -180,7 +189,9 @@ class Loop:
         if strategy is None:
             strategy = STRATEGIES[task.traversal]
         traversal = strategy_name(strategy)
-        self.master.record(events.Task, outcome, {}, search_task=self.search_task, traversal=traversal)
+        self.master.record(
+            events.Task, outcome, {}, search_task=self.search_task, traversal=traversal
+        )
         for event in self.survey.record(self.search_task, self.atlas.root):
             self.run.log(event)
         if self.survey.scouts:
@@ -195,7 +206,9 @@ class Loop:
         """
         task, cells, root = self.search_task, self.frontier.cells, self.root()
         hints = self.survey.told(task, root.view.grid, cells)
-        call = ProbeCall(self.run.question, task, root, cells, 2 * self.workers, self.scratchpad, hints)
+        call = ProbeCall(
+            self.run.question, task, root, cells, 2 * self.workers, self.scratchpad, hints
+        )
         return Probe(root, cells, ahead, self.master.ask(call))
 
     def rank(self, probe: Probe) -> bool:
@@ -208,7 +221,9 @@ class Loop:
             answer = read(ProbeReply, outcome.answer)
             reasoning = answer.reasoning
             for ranked in answer.top:
-                scores.setdefault(ranked.cell, ranked.score)  # the first score of a cell named twice counts
+                scores.setdefault(
+                    ranked.cell, ranked.score
+                )  # the first score of a cell named twice counts
             frontier.rank(scores, probe.offered)
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(probe.offered, 0.0))
@@ -229,7 +244,11 @@ class Loop:
         What a worker may know and spend is fixed before any starts. An interrupt (Ctrl-C)
         cancels the calls that are in flight.
         """
-        search, meter, steps = self.search, self.run.meter, [assignment.steps for assignment in chosen]
+        search, meter, steps = (
+            self.search,
+            self.run.meter,
+            [assignment.steps for assignment in chosen],
+        )
         looks_ahead = search.look_ahead and self.rounds != search.max_rounds
         ahead = looks_ahead and meter.can_look_ahead(steps)
         tasks = [
@@ -242,9 +261,13 @@ class Loop:
                 worker=worker,
                 traversal=assignment.traversal,
                 plateau=min(search.plateau or 0, assignment.steps - 1),
-                known_evidence=self.scratchpad.within(assignment.region.start_s, assignment.region.end_s),
+                known_evidence=self.scratchpad.within(
+                    assignment.region.start_s, assignment.region.end_s
+                ),
             )
-            for worker, (assignment, allotment) in enumerate(zip(chosen, meter.allot(steps, ahead), strict=False))
+            for worker, (assignment, allotment) in enumerate(
+                zip(chosen, meter.allot(steps, ahead), strict=False)
+            )
         ]
         for task in tasks:
             self.frontier.hand_out(task.region)
@@ -259,9 +282,15 @@ class Loop:
             )
             for task in tasks
         )
-        self.run.log(events.Assign(round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals))
+        self.run.log(
+            events.Assign(
+                round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals
+            )
+        )
         ahead = ahead and bool(self.frontier.cells)
-        threads = 1 if self.run.is_replay else (search.threads or self.workers) + ahead  # a replay waits for nobody
+        threads = (
+            1 if self.run.is_replay else (search.threads or self.workers) + ahead
+        )  # a replay waits for nobody
         with ThreadPoolExecutor(threads) as pool:
             try:
                 probe = pool.submit(self.probe, ahead=True) if ahead else None
@@ -344,8 +373,14 @@ class Loop:
         self.judged = tuple(label for label in sheet.scratchpad.labels if label not in erased)
         self.scratchpad = pad.erase(erased)
         dead_s = [span for visit in self.visits for span in self.rule_out(visit)] if erased else ()
-        queued, self.unfollowed = follow(review.conclusion, self.frontier, atlas.root, atlas.rules, self.workers)
-        alive_s = [(g.start_s, g.end_s) for g in queued if self.dead_zones.within(g.start_s, g.end_s).intervals]
+        queued, self.unfollowed = follow(
+            review.conclusion, self.frontier, atlas.root, atlas.rules, self.workers
+        )
+        alive_s = [
+            (g.start_s, g.end_s)
+            for g in queued
+            if self.dead_zones.within(g.start_s, g.end_s).intervals
+        ]
         self.dead_zones = self.dead_zones.without_all(alive_s)
         self.frontier.drop(self.dead_zones)
         self.master.record(
@@ -353,7 +388,9 @@ class Loop:
             outcome,
             shown,
             reasoning=review.reasoning,
-            choices=[choice.model_dump(mode="json", exclude_unset=True) for choice in review.choices],
+            choices=[
+                choice.model_dump(mode="json", exclude_unset=True) for choice in review.choices
+            ],
             conclusion=review.conclusion.model_dump(mode="json", exclude_unset=True),
             sufficient=self.is_sufficient,
             erased=tuple(erased),

@@ -85,7 +85,9 @@ class Master:
             raise outcome
         return outcome
 
-    def record(self, kind: type[Call], outcome: Reply | ModelError, shown: Mapping[str, Any], **fields: Any) -> None:
+    def record(
+        self, kind: type[Call], outcome: Reply | ModelError, shown: Mapping[str, Any], **fields: Any
+    ) -> None:
         """Add the event of a call to the trace, and count failures.
 
         Args:
@@ -99,9 +101,15 @@ class Master:
             self.run.log(kind(round=self.round, **shown, **fields, **paid(outcome)))
             return
         # An unreachable server was retried long enough; another failure that is not final may pass.
-        self.failures += MAX_UNANSWERED if outcome.is_final or isinstance(outcome, Unreachable) else 1
+        self.failures += (
+            MAX_UNANSWERED if outcome.is_final or isinstance(outcome, Unreachable) else 1
+        )
         self.run.failure = str(outcome)
-        self.run.log(Failure.of("decision" if kind is Vote else kind.kind, outcome, round=self.round, **shown))
+        self.run.log(
+            Failure.of(
+                "decision" if kind is Vote else kind.kind, outcome, round=self.round, **shown
+            )
+        )
 
     def silence(self, visits: Sequence[Sortie] = ()) -> Literal["seconds", "model"] | None:
         """Return why no replies come: the "model", or the "seconds" are over; None if they come.
@@ -114,7 +122,9 @@ class Master:
             self.run.failure, self.failures = refusal, MAX_UNANSWERED
         elif visits and all(visit.is_silent for visit in visits):
             self.silent.append(visits[0].region)
-            self.run.failure = next(event.reason for event in reversed(visits[-1].events) if isinstance(event, Failure))
+            self.run.failure = next(
+                event.reason for event in reversed(visits[-1].events) if isinstance(event, Failure)
+            )
         elif visits:
             self.silent = []
         if self.failures < MAX_UNANSWERED and len(set(self.silent)) < MAX_UNANSWERED:
@@ -122,7 +132,12 @@ class Master:
         return "seconds" if self.run.meter.is_out_of_time() else "model"
 
     def decide(
-        self, atlas: Atlas, scratchpad: Scratchpad, root: Observation | None, votes: int, sample: int
+        self,
+        atlas: Atlas,
+        scratchpad: Scratchpad,
+        root: Observation | None,
+        votes: int,
+        sample: int,
     ) -> Reply | None:
         """Answer from the evidence, or from the root grid if there is none (paper §3.2).
 
@@ -177,11 +192,15 @@ class Master:
             if isinstance(cell, str):
                 continue  # a label whose evidence was erased
             try:
-                state = atlas.act(state, AddToScratchpad((Claim(cell, "cited from the root grid"),)))
+                state = atlas.act(
+                    state, AddToScratchpad((Claim(cell, "cited from the root grid"),))
+                )
             except IllegalAction:
                 continue  # the grid itself shows that the cell is dead or unreadable
         view, found = ViewRecord.of(atlas.observe(state)), state.scratchpad.items
-        self.run.log(Cite(view=view, interval_s=(atlas.root.start_s, atlas.root.end_s), found=found))
+        self.run.log(
+            Cite(view=view, interval_s=(atlas.root.start_s, atlas.root.end_s), found=found)
+        )
         return state.scratchpad
 
 
@@ -209,7 +228,11 @@ def follow(
         is_inside = a <= b and a < root.end_s
         grids = unseen_over(root, a, b, rules.can_open, frontier.is_seen) if is_inside else ()
         if not grids:
-            unfollowed.append(UnfollowedRecord(interval_s=(start_s, end_s), reason="seen" if is_inside else "outside"))
+            unfollowed.append(
+                UnfollowedRecord(
+                    interval_s=(start_s, end_s), reason="seen" if is_inside else "outside"
+                )
+            )
         cells += [grid.path[0] for grid in grids if grid.depth == 1 and grid in waiting]
         regions = [grid for grid in grids if grid.depth > 1 or grid not in waiting]
         # Many regions share what one interval is worth: a whole cell can be k² of them.
@@ -224,7 +247,11 @@ def can_change(question: Question, decisions: Sequence[Reply | ModelError], vote
 
     What a summary says is not compared: no two are alike. No more are asked for after a failure.
     """
-    if len(decisions) >= votes or question.kind == "summary" or isinstance(decisions[-1], ModelError):
+    if (
+        len(decisions) >= votes
+        or question.kind == "summary"
+        or isinstance(decisions[-1], ModelError)
+    ):
         return False
     return 2 * max(support(question, decisions)) <= votes
 
@@ -232,11 +259,16 @@ def can_change(question: Question, decisions: Sequence[Reply | ModelError], vote
 def support(question: Question, decisions: Sequence[Reply | ModelError]) -> list[int]:
     """Return how many of some decisions agree with each; 0 for one that failed."""
     given = [
-        None if isinstance(each, ModelError) else prediction(question, read(DecisionReply, each.answer))
+        None
+        if isinstance(each, ModelError)
+        else prediction(question, read(DecisionReply, each.answer))
         for each in decisions
     ]
     return [
-        0 if one is None else sum(other is not None and agree(question, one, other) for other in given) for one in given
+        0
+        if one is None
+        else sum(other is not None and agree(question, one, other) for other in given)
+        for one in given
     ]
 
 

@@ -124,7 +124,9 @@ class ReviewReply(Read):
             return False
         if not self.choices:
             return True
-        proven = {choice.choice: set(choice.supporting) for choice in self.choices if choice.sufficient}
+        proven = {
+            choice.choice: set(choice.supporting) for choice in self.choices if choice.sufficient
+        }
         return len(proven) == 1 and not set(self.conclusion.supporting).isdisjoint(*proven.values())
 
     @property

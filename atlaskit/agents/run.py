@@ -98,7 +98,9 @@ class Run:
         self._on_event, self._has_warned = on_event, False
         if show:
             self._draw(lambda: setattr(self, "_display", open_display(self.video, store)))
-        self.meter = Meter(budget or Budget())  # its clock starts here: opening the video is no part of the run
+        self.meter = Meter(
+            budget or Budget()
+        )  # its clock starts here: opening the video is no part of the run
         self.frames_before = self.video.frames_decoded
 
     def begin(self, method: str, settings: dict[str, Any]) -> None:
@@ -130,10 +132,16 @@ class Run:
             max_attempts: The most attempts; None for what the budget leaves.
         """
         outcome: Reply | ModelError
-        attempts, started_s = max_attempts or self.meter.attempts(request.step == "decision"), now_s()
+        attempts, started_s = (
+            max_attempts or self.meter.attempts(request.step == "decision"),
+            now_s(),
+        )
         try:
             outcome = self.model.complete(
-                request, max_attempts=attempts, deadline_s=self.meter.deadline_s, cancel=self.meter.cancel
+                request,
+                max_attempts=attempts,
+                deadline_s=self.meter.deadline_s,
+                cancel=self.meter.cancel,
             )
         except ModelError as error:
             outcome = error
@@ -184,7 +192,9 @@ class Run:
                 self._has_warned = True
                 with suppress(Exception):  # stderr may be closed
                     fault = printable(reason(error), 300)
-                    print(f"atlaskit: the run goes on, but cannot be drawn: {fault}", file=sys.stderr)
+                    print(
+                        f"atlaskit: the run goes on, but cannot be drawn: {fault}", file=sys.stderr
+                    )
 
     def end(
         self,
@@ -211,7 +221,9 @@ class Run:
         live = sum((call.usage for call in calls if call.live), Usage())
         self.result = Result(
             question=self.question,
-            prediction=None if decision is None else prediction(self.question, read(DecisionReply, decision.answer)),
+            prediction=None
+            if decision is None
+            else prediction(self.question, read(DecisionReply, decision.answer)),
             reasoning="" if decision is None else decision.answer.reasoning,
             evidence=evidence,
             dead_zones=dead_zones,

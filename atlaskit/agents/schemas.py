@@ -15,7 +15,15 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, Literal, ParamSpec, Union
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    create_model,
+    model_validator,
+)
 
 from atlaskit.agents.replies import ChosenAction
 from atlaskit.environment.actions import ACTIONS, Action, Claim, word_of
@@ -130,15 +138,21 @@ def step_schema(legal: LegalSet) -> ParametricSchema:
 @cached_shape
 def _step_shape(names: tuple[str, ...]) -> type[BaseModel]:
     variants = list[type[BaseModel]]()
-    for name in sorted(names, key=lambda name: ("cell", "cells", "claims", "nothing").index(ACTIONS[name].takes)):
-        fields: dict[str, Any] = {field: Literal[value] for field, value in ACTIONS[name].given.items()}
+    for name in sorted(
+        names, key=lambda name: ("cell", "cells", "claims", "nothing").index(ACTIONS[name].takes)
+    ):
+        fields: dict[str, Any] = {
+            field: Literal[value] for field, value in ACTIONS[name].given.items()
+        }
         match ACTIONS[name].takes:
             case "cell":
                 fields["cell"] = among(name)
             case "cells":
                 fields["cells"] = several(among(name), 1, MOST_ITEMS)
             case "claims":
-                claim = reply_model("ClaimedCell", cell=among(name), description=Text, confidence=Confidence)
+                claim = reply_model(
+                    "ClaimedCell", cell=among(name), description=Text, confidence=Confidence
+                )
                 fields["items"] = several(claim, 1, MOST_ITEMS)
         form = name.title().replace("_", "")
         variants.append(reply_model(form, action=Literal[word_of(name)], **fields))
@@ -148,14 +162,20 @@ def _step_shape(names: tuple[str, ...]) -> type[BaseModel]:
 def to_action(chosen: ChosenAction) -> Action:
     """Return the action that a step takes."""
     given = {"direction": chosen.direction} if chosen.direction else {}
-    kind = next(kind for name, kind in ACTIONS.items() if word_of(name) == chosen.action and kind.given == given)
+    kind = next(
+        kind
+        for name, kind in ACTIONS.items()
+        if word_of(name) == chosen.action and kind.given == given
+    )
     match kind.takes:
         case "cell":
             return kind.make([chosen.cell])
         case "cells":
             return kind.make(chosen.cells)
         case "claims":
-            return kind.make([Claim(item.cell, item.description, item.confidence) for item in chosen.items])
+            return kind.make(
+                [Claim(item.cell, item.description, item.confidence) for item in chosen.items]
+            )
     return kind.make()
 
 
@@ -190,7 +210,10 @@ def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[
         supporting=several(label, 1, MOST_CITED),
     )
     go_on = reply_model(
-        "Continue", action=Literal["continue"], **explore, intervals=several(interval, 0, MOST_INTERVALS)
+        "Continue",
+        action=Literal["continue"],
+        **explore,
+        intervals=several(interval, 0, MOST_INTERVALS),
     )
     choices = {}
     if n_choices:
@@ -203,7 +226,11 @@ def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[
         )
         choices = {"choices": several(weighed, n_choices, n_choices)}
     return reply_model(
-        "ReviewAnswer", reasoning=Text, **choices, erase=several(label, 0, MOST_ITEMS), conclusion=Union[decide, go_on]
+        "ReviewAnswer",
+        reasoning=Text,
+        **choices,
+        erase=several(label, 0, MOST_ITEMS),
+        conclusion=Union[decide, go_on],
     )
 
 
@@ -239,7 +266,12 @@ def _decision_shape(
 
 
 def _answer_fields(
-    kind: Kind, n_choices: int, duration_s: float, can_cite: bool, has_several: bool, most_cited: int = MOST_CITED
+    kind: Kind,
+    n_choices: int,
+    duration_s: float,
+    can_cite: bool,
+    has_several: bool,
+    most_cited: int = MOST_CITED,
 ) -> tuple[list[Any], dict[str, Any]]:
     """Return what checks an answer to a question, and its fields beside the reasoning."""
 
@@ -345,13 +377,17 @@ def _verdict_shape(
     can_look: bool,
     can_be_absent: bool,
 ) -> type[BaseModel]:
-    checks, fields = _answer_fields(kind, n_choices, duration_s, can_cite, has_several, MOST_IN_A_VERDICT)
+    checks, fields = _answer_fields(
+        kind, n_choices, duration_s, can_cite, has_several, MOST_IN_A_VERDICT
+    )
     answer = reply_model("Answered", checks, action=Literal["answer"], **fields, sure=Confidence)
     on = reply_model("LookOn", action=Literal["look"], look=stretches(duration_s, MOST_STRETCHES))
     erase = {"erase": several(among("frames"), 0, MOST_ITEMS)} if can_erase else {}
     absent = reply_model("NotThere", action=Literal["not_there"], sure=Confidence)
     conclusions = [answer, *([absent] if can_be_absent else []), *([on] if can_look else [])]
-    return reply_model("VerdictAnswer", reasoning=Thought, **erase, conclusion=Union[tuple(conclusions)])
+    return reply_model(
+        "VerdictAnswer", reasoning=Thought, **erase, conclusion=Union[tuple(conclusions)]
+    )
 
 
 def has_a_span(answer: Any) -> Any:
@@ -369,7 +405,9 @@ def reply_model(name: str, checks: Sequence[Any] = (), /, **fields: Any) -> type
         checks: Functions that validate an instance.
         fields: Types of the fields, by name.
     """
-    validators: dict[str, Any] = {check.__name__: model_validator(mode="after")(check) for check in checks}
+    validators: dict[str, Any] = {
+        check.__name__: model_validator(mode="after")(check) for check in checks
+    }
     required: dict[str, Any] = {field: (annotation, ...) for field, annotation in fields.items()}
     return create_model(name, __base__=Answer, __validators__=validators, **required)
 

@@ -167,7 +167,8 @@ def words(sight: Sight, grid: Grid) -> Hints:
         first, last = bisect_left(middles, cell.start_s), bisect_left(middles, cell.end_s)
         if first < last and (score := max(scores[first:last])):  # the first of equals
             quote = json.dumps(
-                printable(lines[scores.index(score, first, last)].text, LONGEST_QUOTE), ensure_ascii=False
+                printable(lines[scores.index(score, first, last)].text, LONGEST_QUOTE),
+                ensure_ascii=False,
             )
             hints[cell.index] = Hint(score, f"said there: {quote}")
     return Hints(hints)
@@ -222,7 +223,9 @@ def standouts(values: Sequence[float], usual: Sequence[float], least: float) -> 
     median = statistics.median(usual)
     reach = max(SPREADS * statistics.median(abs(value - median) for value in usual), least)
     shares = [(value - median) / reach for value in values]
-    return [round(min(1.0, max(0.0, share)), 6) if math.isfinite(share) else 0.0 for share in shares]
+    return [
+        round(min(1.0, max(0.0, share)), 6) if math.isfinite(share) else 0.0 for share in shares
+    ]
 
 
 SCOUTS: dict[str, Scout] = {"words": words}
@@ -254,27 +257,41 @@ class Survey:
             if search_task not in self._sights:
                 self._sights[search_task] = self.sight_of(search_task)
             sight = self._sights[search_task]
-            hints = {name: checked(name, scout(sight, grid), grid) for name, scout in self.scouts.items()}
+            hints = {
+                name: checked(name, scout(sight, grid), grid) for name, scout in self.scouts.items()
+            }
             self._hints[search_task, grid] = hints
         return self._hints[search_task, grid]
 
     def record(self, search_task: str, grid: Grid) -> Iterator[events.Scout]:
         """Yield the event that records what each scout says of a grid."""
         for name, hints in self.look(search_task, grid).items():
-            yield events.Scout(scout=name, path=grid.path, hints=tuple(_records(hints)), note=hints.note)
+            yield events.Scout(
+                scout=name, path=grid.path, hints=tuple(_records(hints)), note=hints.note
+            )
 
     def told(self, search_task: str, grid: Grid, cells: Collection[int]) -> tuple[HintRecord, ...]:
         """Return the hints that a prompt tells of some cells of a grid: MOST_TOLD, best first."""
         hints = self.look(search_task, grid).values() if self.are_told else ()
-        about = [each for one in hints for each in _records(one) if each.cell in cells and each.score >= LEAST]
+        about = [
+            each
+            for one in hints
+            for each in _records(one)
+            if each.cell in cells and each.score >= LEAST
+        ]
         return tuple(sorted(about, key=lambda hint: (-hint.score, hint.cell))[:MOST_TOLD])
 
     def prior(self, search_task: str, region: Grid) -> float:
         """Return the prior of a region, in [0, 1]: the best hint about it in the grid above."""
         if not self.scouts:
             return 0.0
-        region = replace(region, shift=())  # a region that is looked at again, between its frames, is as likely
-        hints = [each.by_cell.get(region.path[-1]) for each in self.look(search_task, region.parent()).values()]
+        region = replace(
+            region, shift=()
+        )  # a region that is looked at again, between its frames, is as likely
+        hints = [
+            each.by_cell.get(region.path[-1])
+            for each in self.look(search_task, region.parent()).values()
+        ]
         return max((hint.score for hint in hints if hint and hint.score >= LEAST), default=0.0)
 
     def recorded(self) -> dict[str, Any]:
@@ -293,16 +310,30 @@ def checked(name: str, hints: object, grid: Grid) -> Hints:
     Raises:
         InputError: If a scout did not return `Hints` about cells of the grid.
     """
-    if not isinstance(hints, Hints) or not isinstance(hints.by_cell, Mapping) or not isinstance(hints.note, str):
-        raise InputError(f"The scout {name} must return ak.scouts.Hints; it returned {hints!r:.80}.")
+    if (
+        not isinstance(hints, Hints)
+        or not isinstance(hints.by_cell, Mapping)
+        or not isinstance(hints.note, str)
+    ):
+        raise InputError(
+            f"The scout {name} must return ak.scouts.Hints; it returned {hints!r:.80}."
+        )
     if not all(isinstance(hint, Hint) for hint in hints.by_cell.values()):
-        raise InputError(f"The scout {name} must return ak.scouts.Hints of ak.scouts.Hint; it returned {hints!r:.80}.")
+        raise InputError(
+            f"The scout {name} must return ak.scouts.Hints of ak.scouts.Hint; it returned "
+            f"{hints!r:.80}."
+        )
     for cell in hints.by_cell:
         if type(cell) is not int or not 0 <= cell < grid.size:
-            raise InputError(f"The scout {name} must name cells from 0 to {grid.size - 1}; it named {cell!r:.40}.")
+            raise InputError(
+                f"The scout {name} must name cells from 0 to {grid.size - 1}; it named "
+                f"{cell!r:.40}."
+            )
     named = sorted((cell, hint) for cell, hint in hints.by_cell.items() if hint.score)
     default = f"named by the scout {name}"
-    by_cell = {c: Hint(float(h.score), printable(h.reason or default, LONGEST_REASON)) for c, h in named}
+    by_cell = {
+        c: Hint(float(h.score), printable(h.reason or default, LONGEST_REASON)) for c, h in named
+    }
     return Hints(by_cell, printable(hints.note, LONGEST_REASON))
 
 
@@ -332,7 +363,9 @@ def resolve_scouts(scouts: Iterable[str | Scout]) -> dict[str, Scout]:
                 ) from error
             name = printable(str(getattr(scout, "__name__", type(scout).__name__)), 100)
         if found.setdefault(name, scout) != scout:
-            raise InputError(f"Two different scouts have the name {name}: rename one of the functions.")
+            raise InputError(
+                f"Two different scouts have the name {name}: rename one of the functions."
+            )
     return found
 
 

@@ -134,7 +134,10 @@ def ask(
 
         survey = Survey(resolve_scouts(settings.scouts), preset_of(vlm).words is None, sight_of)
         own = _settings_of(settings, atlas, workers, survey)
-        run.begin("video-rlm", own if within is None else {**own, "within": [atlas.root.start_s, atlas.root.end_s]})
+        run.begin(
+            "video-rlm",
+            own if within is None else {**own, "within": [atlas.root.start_s, atlas.root.end_s]},
+        )
         loop = Looking if is_by_looks else Loop
         return loop(Master(run), atlas, settings, workers, survey).answer()
 
@@ -153,7 +156,14 @@ def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> 
         **({"labels": atlas.labels} if search.traversal == LOOKS else {}),
         "traversal": search.traversal if strategy is None else strategy_name(strategy),
         "workers": workers,
-        **{name: getattr(search, name) for name in ("steps", "plateau", "min_rounds", "max_rounds", "look_ahead")},
-        **{name: value for name, value in search.changed().items() if name in ("votes", "min_span_s")},
+        **{
+            name: getattr(search, name)
+            for name in ("steps", "plateau", "min_rounds", "max_rounds", "look_ahead")
+        },
+        **{
+            name: value
+            for name, value in search.changed().items()
+            if name in ("votes", "min_span_s")
+        },
         **survey.recorded(),
     }

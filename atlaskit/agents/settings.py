@@ -108,10 +108,17 @@ class Search:
         if self.k is not None:
             Grid(0.0, 1.0, self.k)
         if self.max_depth != "auto" and (type(self.max_depth) is not int or self.max_depth < 0):
-            raise InputError(f'max_depth is "auto" or an integer from 0 to D_max; got {self.max_depth!r:.80}.')
+            raise InputError(
+                f'max_depth is "auto" or an integer from 0 to D_max; got {self.max_depth!r:.80}.'
+            )
         if type(self.min_span_s) not in (int, float) or not 0 < self.min_span_s < math.inf:
-            raise InputError(f"min_span_s is a number of seconds above 0; got {self.min_span_s!r:.80}.")
-        cell, fit = 16 if self.cell is None else self.cell, "native" if self.fit is None else self.fit
+            raise InputError(
+                f"min_span_s is a number of seconds above 0; got {self.min_span_s!r:.80}."
+            )
+        cell, fit = (
+            16 if self.cell is None else self.cell,
+            "native" if self.fit is None else self.fit,
+        )
         Look(cell, fit).check(self.k or 2)
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
@@ -127,10 +134,14 @@ class Search:
         if self.plateau is not None:
             check_whole("plateau", self.plateau, 0 if steps is None else min(1, steps - 1))
             if steps is not None and self.plateau >= steps:
-                raise InputError(f"plateau must be less than the {steps} steps of a worker; got {self.plateau}.")
+                raise InputError(
+                    f"plateau must be less than the {steps} steps of a worker; got {self.plateau}."
+                )
         check_whole("min_rounds", self.min_rounds)
         if self.max_rounds is not None and self.min_rounds > self.max_rounds:
-            raise InputError(f"min_rounds must be at most max_rounds, {self.max_rounds}; got {self.min_rounds}.")
+            raise InputError(
+                f"min_rounds must be at most max_rounds, {self.max_rounds}; got {self.min_rounds}."
+            )
 
     def suited_to(self, vlm: Model | str | Callable[..., Model]) -> Search:
         """Return these settings with the grid and the steps that suit a model where none are given.
@@ -180,7 +191,11 @@ class Search:
 
     def changed(self) -> dict[str, Any]:
         """Return the settings that differ from the paper's, by name."""
-        return {each.name: value for each in fields(self) if (value := getattr(self, each.name)) != each.default}
+        return {
+            each.name: value
+            for each in fields(self)
+            if (value := getattr(self, each.name)) != each.default
+        }
 
 
 VOTES = 5
@@ -196,7 +211,9 @@ NAMED: dict[str, Search] = {"paper": PAPER, "best": BEST}
 """The searches that have a name."""
 
 
-def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **changes: Any) -> Search:
+def resolve_search(
+    search: Search | str, vlm: Model | Callable[..., Model], **changes: Any
+) -> Search:
     """Return the settings of a search by a model, with the grid and the steps that suit it.
 
     A model that was taught fixed prompts gets the paper's search as "best".
@@ -220,7 +237,8 @@ def resolve_search(search: Search | str, vlm: Model | Callable[..., Model], **ch
     if preset_of(vlm).words is not None and is_untaught:
         name = printable(str(getattr(vlm, "name", vlm)), 60)
         raise InputError(
-            f'{name} was taught prompts with cells="compact", of traversals other than "looks", and no others.'
+            f'{name} was taught prompts with cells="compact", of traversals other than "looks", '
+            "and no others."
         )
     return chosen.suited_to(vlm)
 
@@ -260,8 +278,9 @@ def check_votes(vlm: Any, votes: int) -> None:
     """Raise InputError if several votes of a model are one vote."""
     if votes > 1 and not can_vote(vlm):
         raise InputError(
-            f"votes={votes} asks {vlm.name} the same several times, and at temperature 0 each reply is the same. "
-            "Open the model with a temperature, for instance ak.VLM(…, temperature=0.7), or leave votes at 1."
+            f"votes={votes} asks {vlm.name} the same several times, and at temperature 0 each "
+            "reply is the same. Open the model with a temperature, for instance ak.VLM(…, "
+            "temperature=0.7), or leave votes at 1."
         )
 
 
@@ -283,6 +302,7 @@ def check_writes_freely(model: Model, method: str) -> None:
     """Raise InputError if a method needs free words of a model that was taught fixed forms only."""
     if preset_of(model).words is not None:
         raise InputError(
-            f"{method} needs a model that writes free text, and {printable(model.name, 60)} was taught the calls of "
-            f"Video-RLM alone: name another model, or use video-rlm, uniform or composite."
+            f"{method} needs a model that writes free text, and {printable(model.name, 60)} was "
+            "taught the calls of Video-RLM alone: name another model, or use video-rlm, uniform "
+            "or composite."
         )

@@ -18,7 +18,14 @@ from pathlib import Path
 from tqdm import tqdm
 
 from atlaskit.caching.cache import Cache, default_cache
-from atlaskit.errors import InputError, SpeechWarning, Unrecorded, VideoError, check_whole, printable
+from atlaskit.errors import (
+    InputError,
+    SpeechWarning,
+    Unrecorded,
+    VideoError,
+    check_whole,
+    printable,
+)
 from atlaskit.models.protocol import ModelError, Usage
 from atlaskit.models.speech import ASR, Segment, hear
 from atlaskit.video.opening import as_video
@@ -92,7 +99,9 @@ def transcribe(
     """
     check_whole("parallel", parallel)
     if save is not None and Path(save).suffix.lower() != ".srt":
-        raise InputError(f"save must be a file that ends in .srt; got {printable(str(save), 200)!r}.")
+        raise InputError(
+            f"save must be a file that ends in .srt; got {printable(str(save), 200)!r}."
+        )
     if save is not None and not Path(save).absolute().parent.is_dir():
         raise InputError(f"{printable(str(save), 200)} cannot be written: there is no such folder.")
     if language is not None:
@@ -110,7 +119,10 @@ def transcribe(
     if not len(track):
         warnings.warn(f"{asr.name} heard no words in {opened.name}.", SpeechWarning, stacklevel=2)
     elif save is not None:
-        track.save(save, starts_at_s=0.0 if isinstance(opened, Playlist) else next(iter(sounds.values())).lead_s)
+        track.save(
+            save,
+            starts_at_s=0.0 if isinstance(opened, Playlist) else next(iter(sounds.values())).lead_s,
+        )
     return track
 
 
@@ -174,8 +186,16 @@ class _Progress:
 class _Listener:
     """Transcribes files one after the other, with many chunks of a file in flight."""
 
-    def __init__(self, asr: ASR, cache: Cache, parallel: int, replay: bool, bar: tqdm[None]) -> None:
-        self._asr, self._cache, self._parallel, self._replay, self._bar = asr, cache, parallel, replay, bar
+    def __init__(
+        self, asr: ASR, cache: Cache, parallel: int, replay: bool, bar: tqdm[None]
+    ) -> None:
+        self._asr, self._cache, self._parallel, self._replay, self._bar = (
+            asr,
+            cache,
+            parallel,
+            replay,
+            bar,
+        )
         self._left_out: Counter[str] = Counter()
         self._example = ""
         self._lines = 0
@@ -186,7 +206,9 @@ class _Listener:
         if done.failed:
             raise self._error(sound, done)
         lines = [
-            line for place, segments in sorted(done.heard.items(), key=_start) for line in self._placed(place, segments)
+            line
+            for place, segments in sorted(done.heard.items(), key=_start)
+            for line in self._placed(place, segments)
         ]
         self._lines += len(lines)
         placement = place_lines(lines, sound.lead_s, sound.duration_s)
@@ -200,8 +222,8 @@ class _Listener:
         if self._left_out:
             reasons = ", ".join(f"{count} {why}" for why, count in self._left_out.items())
             warnings.warn(
-                f"{self._asr.name}: {self._left_out.total()} of {self._lines + self._dropped} lines are left out "
-                f"({reasons}); the first is {printable(self._example, 80)!r}.",
+                f"{self._asr.name}: {self._left_out.total()} of {self._lines + self._dropped} "
+                f"lines are left out ({reasons}); the first is {printable(self._example, 80)!r}.",
                 SpeechWarning,
                 stacklevel=3,
             )
@@ -236,7 +258,9 @@ class _Listener:
 
     def _hear(self, chunk: Chunk, cancel: threading.Event) -> tuple[Segment, ...]:
         samples = chunk.samples.astype("<i2").tobytes()
-        return hear(self._asr, samples, chunk.wav(), self._cache, replay=self._replay, cancel=cancel)
+        return hear(
+            self._asr, samples, chunk.wav(), self._cache, replay=self._replay, cancel=cancel
+        )
 
     def _collect(self, pending: dict[Future[tuple[Segment, ...]], _Place], done: _Progress) -> None:
         """Wait for a chunk in flight, and move all finished ones to what is done."""
@@ -255,11 +279,17 @@ class _Listener:
         lines = []
         for segment in segments:
             if segment.is_repetitive or segment.is_no_speech:
-                self._leave_out("that repeat themselves" if segment.is_repetitive else "of no speech", segment.text)
+                self._leave_out(
+                    "that repeat themselves" if segment.is_repetitive else "of no speech",
+                    segment.text,
+                )
                 continue
             start_s, end_s = place.start_s, place.end_s
             if segment.start_s is not None and segment.end_s is not None:
-                start_s, end_s = max(start_s, start_s + segment.start_s), min(end_s, start_s + segment.end_s)
+                start_s, end_s = (
+                    max(start_s, start_s + segment.start_s),
+                    min(end_s, start_s + segment.end_s),
+                )
             if end_s - start_s < SHORTEST_S:
                 start_s, end_s = place.start_s, place.end_s
             lines.append(SourceLine(round(start_s, 3), round(end_s, 3), segment.text))
@@ -274,13 +304,16 @@ class _Listener:
         (place, first), *_ = sorted(done.failed.items(), key=_start)
         count = len(done.failed)
         message = (
-            f"{count} of {count + len(done.heard)} chunks of {sound.path.name} that were sent could not be "
-            f"transcribed, the first from {place}: {first} What was heard is in the cache: "
-            f"the same call again asks for the missing chunks only."
+            f"{count} of {count + len(done.heard)} chunks of {sound.path.name} that were sent "
+            f"could not be transcribed, the first from {place}: {first} What was heard is in the "
+            "cache: the same call again asks for the missing chunks only."
         )
         if isinstance(first, Unrecorded):
             return Unrecorded(message)
-        usage = sum((error.usage for error in done.failed.values() if isinstance(error, ModelError)), Usage())
+        usage = sum(
+            (error.usage for error in done.failed.values() if isinstance(error, ModelError)),
+            Usage(),
+        )
         return type(first)(message, usage)
 
 

@@ -93,7 +93,10 @@ class Frontier:
         One that only scouts name waits until no score is higher than its prior. A hint so costs no
         call where the master itself knows where to look.
         """
-        highest = max((region.score for region in self._open.values() if region.score is not None), default=0.0)
+        highest = max(
+            (region.score for region in self._open.values() if region.score is not None),
+            default=0.0,
+        )
         return tuple(region for region in self.open if region.is_ready(highest))
 
     @property
@@ -113,7 +116,9 @@ class Frontier:
             prior: Returns the prior of a region, in [0, 1]: 0 leaves it as it is.
         """
         self._prior = prior
-        self._open = {grid: replace(region, prior=prior(grid)) for grid, region in self._open.items()}
+        self._open = {
+            grid: replace(region, prior=prior(grid)) for grid, region in self._open.items()
+        }
 
     def rank(self, scores: Mapping[int, float], offered: Collection[int] = ()) -> None:
         """Apply the master's scores of root cells to the open regions in those cells.
@@ -129,7 +134,9 @@ class Frontier:
         places = {cell: place for place, cell in enumerate(scores)}
         named = [region for region in self.open if region.grid.path[0] in scores]
         orders = [region.order for region in named]
-        for region, order in zip(sorted(named, key=lambda r: places[r.grid.path[0]]), orders, strict=True):
+        for region, order in zip(
+            sorted(named, key=lambda r: places[r.grid.path[0]]), orders, strict=True
+        ):
             score = scores[region.grid.path[0]]
             if region.source == "suggested":
                 score = max(score, region.score or 0.0)
@@ -165,7 +172,11 @@ class Frontier:
             count: How many regions to return at most.
             among: Tells whether a region may be chosen. Regions that are not `scored` never are.
         """
-        ready, exploring, chosen = [r for r in self.scored if among(r)], list(self._out), list[Grid]()
+        ready, exploring, chosen = (
+            [r for r in self.scored if among(r)],
+            list(self._out),
+            list[Grid](),
+        )
         while ready and len(chosen) < count:
             first = max(ready, key=lambda region: priority(region, exploring))
             ready.remove(first)
@@ -189,12 +200,16 @@ class Frontier:
         if not is_searched and grid not in self._reopened:
             self._reopened.add(grid)
             region = self._visits[grid]
-            self._open[grid] = replace(region, score=(region.worth or 0.0) / 2, prior=0.0, order=self._arrived)
+            self._open[grid] = replace(
+                region, score=(region.worth or 0.0) / 2, prior=0.0, order=self._arrived
+            )
             self._arrived += 1
 
     def drop(self, zones: DeadZones) -> None:
         """Remove the open regions that lie entirely in dead zones."""
-        self._open = {g: region for g, region in self._open.items() if not zones.covers(g.start_s, g.end_s)}
+        self._open = {
+            g: region for g, region in self._open.items() if not zones.covers(g.start_s, g.end_s)
+        }
 
     def _put(self, region: Region) -> None:
         """Add a region; one that is open already is replaced, in its place."""
@@ -242,9 +257,14 @@ class Assignment:
     def __post_init__(self) -> None:
         check_whole("steps of an assignment", self.steps)
         if not isinstance(self.region, Grid):
-            raise InputError(f"The region of an assignment must be a Grid; got {self.region!r:.80}.")
+            raise InputError(
+                f"The region of an assignment must be a Grid; got {self.region!r:.80}."
+            )
         if self.traversal not in get_args(Traversal):
-            raise InputError(f'The traversal of an assignment must be "dfs" or "bfs"; got {self.traversal!r:.80}.')
+            raise InputError(
+                'The traversal of an assignment must be "dfs" or "bfs"; got '
+                f"{self.traversal!r:.80}."
+            )
 
 
 class Strategy(Protocol):
@@ -306,9 +326,14 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
         if not levels:
             return []
         level, limit = next(
-            (level, limit) for limit in count(width, width) for level in levels if visits[level] < limit
+            (level, limit)
+            for limit in count(width, width)
+            for level in levels
+            if visits[level] < limit
         )
-        chosen = frontier.best(min(workers, limit - visits[level]), lambda region: region.grid.depth == level)
+        chosen = frontier.best(
+            min(workers, limit - visits[level]), lambda region: region.grid.depth == level
+        )
         return [Assignment(region, "bfs", min(steps, SCAN_STEPS)) for region in chosen]
 
     strategy.__name__ = f"beam({width})"
@@ -332,13 +357,15 @@ def resolve_strategy(traversal: str | Strategy) -> Strategy | None:
         return STRATEGIES.get(traversal)
     if not callable(traversal):
         names = ", ".join(map(repr, NAMES))
-        raise InputError(f"traversal must be {names}, or a strategy function; got {traversal!r:.80}.")
+        raise InputError(
+            f"traversal must be {names}, or a strategy function; got {traversal!r:.80}."
+        )
     try:
         signature(traversal).bind(None, workers=1, steps=1)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"A strategy must be callable as strategy(frontier, workers=…, steps=…); {traversal!r:.80} is not "
-            f"({error}). For a beam, pass ak.strategies.beam(width)."
+            "A strategy must be callable as strategy(frontier, workers=…, steps=…); "
+            f"{traversal!r:.80} is not ({error}). For a beam, pass ak.strategies.beam(width)."
         ) from error
     return traversal
 
@@ -357,13 +384,20 @@ def choose(strategy: Strategy, frontier: Frontier, *, workers: int, steps: int) 
     """
     planned = strategy(frontier, workers=workers, steps=steps)
     rule = f"The strategy {strategy_name(strategy)} must return"
-    if not isinstance(planned, Sequence) or not all(isinstance(each, Assignment) for each in planned):
+    if not isinstance(planned, Sequence) or not all(
+        isinstance(each, Assignment) for each in planned
+    ):
         raise InputError(f"{rule} a list of assignments; it returned {planned!r:.80}.")
     if len(planned) > workers:
         raise InputError(f"{rule} at most {workers} assignments; it returned {len(planned)}.")
-    regions, open_grids = [each.region for each in planned], {region.grid for region in frontier.open}
+    regions, open_grids = (
+        [each.region for each in planned],
+        {region.grid for region in frontier.open},
+    )
     if len(set(regions)) < len(regions) or not set(regions) <= open_grids:
-        raise InputError(f"{rule} assignments to different regions of frontier.open; it returned {regions}.")
+        raise InputError(
+            f"{rule} assignments to different regions of frontier.open; it returned {regions}."
+        )
     return list(planned)
 
 

@@ -22,7 +22,15 @@ from atlaskit.environment.grid import Cell, clock, listed
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
-from atlaskit.models.protocol import PLACEHOLDER, Image, Message, ParametricSchema, Request, Role, shape_schema
+from atlaskit.models.protocol import (
+    PLACEHOLDER,
+    Image,
+    Message,
+    ParametricSchema,
+    Request,
+    Role,
+    shape_schema,
+)
 from atlaskit.runs.events import HintRecord, UnfollowedRecord
 from atlaskit.video.subtitles import Line
 
@@ -38,22 +46,30 @@ NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 MOST_CUTS = 128
 """Times of hidden cuts that a prompt lists, but for one of each cell."""
 CUTS = (
-    "A cell shows the shot of its stretch that is least like the film around it. A number like +3 above it means that "
-    "its stretch holds so many more abrupt changes of the picture, which the shown shot does not explain; other "
-    "changes may have no mark."
+    "A cell shows the shot of its stretch that is least like the film around it. A number like +3 "
+    "above it means that its stretch holds so many more abrupt changes of the picture, which the "
+    "shown shot does not explain; other changes may have no mark."
 )
 MOST_SHORT = 32
 """Short shots that a prompt lists, the shortest."""
-SHORT = "The shown shot, in seconds, of cells where it is shorter than its cell, by marks of the file that may be off:"
+SHORT = (
+    "The shown shot, in seconds, of cells where it is shorter than its cell, by marks of the file "
+    "that may be off:"
+)
 MOST_GAPS = 8
 """Gaps between evidence that a prompt lists."""
 
 ANSWER_FORMS = {
     "open": "Answer in a few words, no more than needed.",
     "when": "The answer is an interval in seconds from the start of the video.",
-    "when, several": "Name every stretch of the video that answers: one interval for each, in seconds from the "
-    "start of the video, in order of time. A stretch without a break is one interval.",
-    "count": "The answer is a whole number. Count each occurrence once, also where several frames show it.",
+    "when, several": (
+        "Name every stretch of the video that answers: one interval for each, in seconds from the "
+        "start of the video, in order of time. A stretch without a break is one interval."
+    ),
+    "count": (
+        "The answer is a whole number. Count each occurrence once, also where several frames show "
+        "it."
+    ),
     "summary": "The answer is a summary: what happens, in order of time, in a few plain sentences.",
 }
 """The form of the answer, for each kind of question without choices."""
@@ -69,7 +85,12 @@ def question_text(question: Question) -> str:
 
 
 def request(
-    role: Role, step: str, schema: type[BaseModel] | ParametricSchema, facts: object, system: str, *parts: str | Image
+    role: Role,
+    step: str,
+    schema: type[BaseModel] | ParametricSchema,
+    facts: object,
+    system: str,
+    *parts: str | Image,
 ) -> Request:
     """Return a request; it ends with the form of the reply.
 
@@ -111,7 +132,10 @@ def action_forms(schema: ParametricSchema) -> dict[str, str]:
         for name, field in fields.items():  # of one action in two directions, the values of both
             values = [*known.get(name, {}).get("enum", []), field.get("const")]
             known[name] = {"enum": list(dict.fromkeys(values))} if "const" in field else field
-    return {word: _form({"type": "object", "properties": fields}, kinds) for word, fields in forms.items()}
+    return {
+        word: _form({"type": "object", "properties": fields}, kinds)
+        for word, fields in forms.items()
+    }
 
 
 def _nodes(schema: type[BaseModel] | ParametricSchema) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -119,7 +143,10 @@ def _nodes(schema: type[BaseModel] | ParametricSchema) -> tuple[dict[str, Any], 
     if not isinstance(schema, ParametricSchema):
         return shape_schema(schema), shape_schema(schema).get("$defs", {})
     shape = shape_schema(schema.shape)
-    named = {name: '"<label>"' if isinstance(values[0], str) else "<cell>" for name, values in schema.values}
+    named = {
+        name: '"<label>"' if isinstance(values[0], str) else "<cell>"
+        for name, values in schema.values
+    }
     return shape, {**shape.get("$defs", {}), **named}
 
 
@@ -133,7 +160,9 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
         return "\n or ".join(_form(each, known, name) for each in node["anyOf"])
     match node["type"]:
         case "object":
-            fields = (f'"{key}": {_form(each, known, key)}' for key, each in node["properties"].items())
+            fields = (
+                f'"{key}": {_form(each, known, key)}' for key, each in node["properties"].items()
+            )
             return f"{{{', '.join(fields)}}}"
         case "array":
             least = node.get("minItems", 0)
@@ -141,10 +170,20 @@ def _form(node: dict[str, Any], known: Mapping[str, Any], name: str = "") -> str
             return f"[{_form(node['items'], known, name)}, …{count}]"
         case "string":
             longest = node.get("maxLength", LONGEST_TEXT)
-            return '"<text>"' if longest == LONGEST_TEXT else f'"<text of at most {longest} characters>"'
+            return (
+                '"<text>"'
+                if longest == LONGEST_TEXT
+                else f'"<text of at most {longest} characters>"'
+            )
         case "boolean":
             return "true|false"
-    return "<0 to 1>" if node.get("maximum") == 1 else "<seconds>" if name.endswith("_s") else "<whole number>"
+    return (
+        "<0 to 1>"
+        if node.get("maximum") == 1
+        else "<seconds>"
+        if name.endswith("_s")
+        else "<whole number>"
+    )
 
 
 def seconds(time_s: float) -> str:
@@ -168,8 +207,9 @@ def grid_intro(view: View) -> str:
     if view.look.ruled:
         where = "and the time of its frame stand above the frame"
     return (
-        f"A sheet of {grid.k}×{grid.k} cells of the video, {span_text(grid.start_s, grid.end_s)}. Cell n starts at "
-        f"{seconds(grid.start_s)} + {grid.resolution_s:.6g} n s; its number {where}."
+        f"A sheet of {grid.k}×{grid.k} cells of the video, {span_text(grid.start_s, grid.end_s)}. "
+        f"Cell n starts at {seconds(grid.start_s)} + {grid.resolution_s:.6g} n s; its number "
+        f"{where}."
     )
 
 
@@ -214,7 +254,10 @@ def cuts_text(view: View) -> str:
         texts.append(f"{CUTS} In seconds, after the number of the cell: {'; '.join(rows)}.")
     if short:
         shortest = sorted(short, key=lambda cell: short[cell][1] - short[cell][0])[:MOST_SHORT]
-        rows = [f"{cell}: {seconds(short[cell][0])}–{seconds(short[cell][1])}" for cell in sorted(shortest)]
+        rows = [
+            f"{cell}: {seconds(short[cell][0])}–{seconds(short[cell][1])}"
+            for cell in sorted(shortest)
+        ]
         spans = "; ".join(rows)
         texts.append(f"{SHORT} {spans}.")
     return " ".join(texts)
@@ -222,7 +265,10 @@ def cuts_text(view: View) -> str:
 
 @lru_cache(maxsize=16)
 def listed_lines(
-    lines: tuple[Line, ...], question: Question, most: int = MOST_SUBTITLES, room: int = MOST_MATCHING
+    lines: tuple[Line, ...],
+    question: Question,
+    most: int = MOST_SUBTITLES,
+    room: int = MOST_MATCHING,
 ) -> tuple[tuple[Line, ...], str]:
     """Return the subtitle lines that a prompt lists, in order of time, and a remark on the others.
 
@@ -236,17 +282,25 @@ def listed_lines(
     """
     if not lines:
         return lines, NO_SUBTITLES
-    is_short = sum(len(line.text) + LEAST_QUOTED for line in lines) <= most  # cheap to tell of very many
+    is_short = (
+        sum(len(line.text) + LEAST_QUOTED for line in lines) <= most
+    )  # cheap to tell of very many
     if is_short and sum(len(quote_line(line)) for line in lines) <= most:
         return lines, ""
-    scores, chosen = Index([_Said(line.text) for line in lines]).scores(query_of(question)), dict[str, int]()
+    scores, chosen = (
+        Index([_Said(line.text) for line in lines]).scores(query_of(question)),
+        dict[str, int](),
+    )
     for place in sorted(range(len(lines)), key=lambda place: (-scores[place], place)):
         if scores[place] <= 0 or (room := room - len(quote_line(lines[place]))) < 0:
             break
         chosen.setdefault(lines[place].text, place)
     best = "too many to list"
     if chosen:
-        best = f"the {len(chosen)} that share most words with the question are listed, of equal ones the first"
+        best = (
+            f"the {len(chosen)} that share most words with the question are listed, of equal ones "
+            "the first"
+        )
     matching = tuple(lines[place] for place in sorted(chosen.values()))
     return matching, f"{len(lines)} lines are said in this time; {best}."
 
@@ -272,7 +326,9 @@ def lines_text(by_cell: Mapping[int, Sequence[Line]], cell: str = "its cell") ->
 
 
 def _cell_text(view: View, cell: Cell, lines: Sequence[Line]) -> str:
-    content = " ".join([f"frame at {moment_text(view.moments[cell.index])}", *map(quote_line, lines)])
+    content = " ".join(
+        [f"frame at {moment_text(view.moments[cell.index])}", *map(quote_line, lines)]
+    )
     what = "searched without findings" if cell.index in view.dead else content
     return f"Cell {cell.index}, {span_text(cell.start_s, cell.end_s)}: {what}"
 
@@ -292,15 +348,26 @@ def evidence_text(scratchpad: Scratchpad, left_out: int = 0) -> str:
     if not scratchpad.items:
         return "No evidence is kept yet."
     items = sorted(scratchpad, key=lambda item: item.timestamp_s)
-    more = [f"And {left_out} frames more, less sure or older, which are not shown."] if left_out else []
+    more = (
+        [f"And {left_out} frames more, less sure or older, which are not shown."]
+        if left_out
+        else []
+    )
     heading = "What was noted of the evidence, in order of time:"
     return "\n".join([heading, *map(_item_text, items), *more])
 
 
 def _item_text(item: Evidence) -> str:
     """Return an item's row; small models need the description right after the label."""
-    subtitle = f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}" if item.subtitle else ""
-    cell = f"frame at {moment_text(item.timestamp_s)}, stands for {seconds(item.start_s)}–{seconds(item.end_s)} s"
+    subtitle = (
+        f", said about then: {json.dumps(item.subtitle, ensure_ascii=False)}"
+        if item.subtitle
+        else ""
+    )
+    cell = (
+        f"frame at {moment_text(item.timestamp_s)}, stands for "
+        f"{seconds(item.start_s)}–{seconds(item.end_s)} s"
+    )
     return f"[{item.label}] {item.description} ({cell}, confidence {item.confidence:g}){subtitle}"
 
 
@@ -311,18 +378,24 @@ def searched_text(cells: Sequence[int]) -> str:
 
 def hints_text(hints: Sequence[HintRecord]) -> str:
     """Return what scouts say, one row for each hint: the cell, then why."""
-    heading = "Hints where to look, made without seeing a frame; they may be wrong, and prove nothing:"
+    heading = (
+        "Hints where to look, made without seeing a frame; they may be wrong, and prove nothing:"
+    )
     return "\n".join([heading, *(f"cell {hint.cell}: {hint.reason}" for hint in hints)])
 
 
 def ranking_request(most: int, cells: Sequence[int]) -> str:
     """Return the request to name some of these cells, best first."""
-    return f"Name up to {most} of the cells {listed(cells)}, best first; none ([]) if none stands out."
+    return (
+        f"Name up to {most} of the cells {listed(cells)}, best first; none ([]) if none stands out."
+    )
 
 
 def gaps_text(gaps: Sequence[Gap]) -> str:
     """Return the longest gaps in order of time; those between two labels go before others."""
-    first = sorted(gaps, key=lambda gap: (not (gap.after and gap.before), gap.start_s - gap.end_s))[:MOST_GAPS]
+    first = sorted(gaps, key=lambda gap: (not (gap.after and gap.before), gap.start_s - gap.end_s))[
+        :MOST_GAPS
+    ]
     first.sort(key=lambda gap: (gap.start_s, gap.end_s))
     heading = "Stretches between the evidence of which not all was seen:"
     return "\n".join([heading, *map(_gap_text, first)]) if first else ""
@@ -336,16 +409,24 @@ def _gap_text(gap: Gap) -> str:
 
 def unfollowed_text(unfollowed: Sequence[UnfollowedRecord]) -> str:
     """Return which intervals that the last review named cannot be searched, and why."""
-    reasons = {"seen": "was seen as finely as can be", "outside": "lies outside of what is searched"}
+    reasons = {
+        "seen": "was seen as finely as can be",
+        "outside": "lies outside of what is searched",
+    }
     rows = [f"{span_text(*each.interval_s)}: {reasons[each.reason]}." for each in unfollowed]
-    return "\n".join(["You asked for these, and they cannot be searched again:", *rows]) if rows else ""
+    return (
+        "\n".join(["You asked for these, and they cannot be searched again:", *rows])
+        if rows
+        else ""
+    )
 
 
 TRUST = (
-    "If the question is about what is said, subtitles are evidence. If it is about what is seen, the frame decides "
-    "where the two disagree. A phrase that resembles an answer proves nothing until its context fits the question."
+    "If the question is about what is said, subtitles are evidence. If it is about what is seen, "
+    "the frame decides where the two disagree. A phrase that resembles an answer proves nothing "
+    "until its context fits the question."
 )
 DECIDE = (
-    f"Decide. Weigh each possible answer by the frames that support it and those that contradict it. {TRUST} Then give "
-    "the answer that is supported best, in any case one."
+    "Decide. Weigh each possible answer by the frames that support it and those that contradict "
+    f"it. {TRUST} Then give the answer that is supported best, in any case one."
 )

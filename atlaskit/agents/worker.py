@@ -85,7 +85,9 @@ class Visit:
     def is_cut_short(self) -> bool:
         """Whether the region was not fully explored, so that it stays open."""
         has_failure = any(isinstance(event, Failure) for event in self.events)
-        return self.stop in ("failed", "budget") or (self.stop in ("steps", "plateau") and has_failure)
+        return self.stop in ("failed", "budget") or (
+            self.stop in ("steps", "plateau") and has_failure
+        )
 
     @property
     def explored_s(self) -> Span:
@@ -135,7 +137,9 @@ class Worker:
 
     def __post_init__(self) -> None:
         task = self.task
-        self.state = self.atlas.start(task.region, task.dead_zones, task.known_evidence, task.traversal)
+        self.state = self.atlas.start(
+            task.region, task.dead_zones, task.known_evidence, task.traversal
+        )
         self.observation = self.atlas.observe(self.state)
         self.largest_call = task.allotment.largest_call
         self.place: dict[str, Any] = {"round": task.round, "worker": task.worker}
@@ -180,7 +184,10 @@ class Worker:
         if self.calls_left <= 0:
             return "steps" if allotment.is_full else "budget"
         spent = self.run.meter.budget.amounts(self.used)
-        is_spent = any(spent[name] + self.largest_call[name] > share for name, share in allotment.tokens.items())
+        is_spent = any(
+            spent[name] + self.largest_call[name] > share
+            for name, share in allotment.tokens.items()
+        )
         return "budget" if is_spent or self.run.meter.is_out_of_time() else None
 
     def step(self) -> Event:
@@ -205,7 +212,9 @@ class Worker:
         task, seen = self.task.search_task, self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
         hints = self.survey.told(task, self.state.grid, open_cells)
-        return StepCall(self.run.question, task, seen, self.turns, steps_left, self.begin, hints, self.idle_left)
+        return StepCall(
+            self.run.question, task, seen, self.turns, steps_left, self.begin, hints, self.idle_left
+        )
 
     @property
     def idle_left(self) -> int:
@@ -227,7 +236,11 @@ class Worker:
             problem = str(error)
         after = self.observation = self.atlas.observe(self.state)
         is_new = after.view.grid not in {before.view.grid, *self.shown}
-        self.turns += (Turn(before, call.steps_left, reply.text, step.thought, action, problem, call.idle_left),)
+        self.turns += (
+            Turn(
+                before, call.steps_left, reply.text, step.thought, action, problem, call.idle_left
+            ),
+        )
         if after.view.grid != before.view.grid:
             self.begin = len(self.turns)
         found = self.state.scratchpad.items[len(before.state.scratchpad) :]

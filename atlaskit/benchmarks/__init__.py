@@ -1,7 +1,14 @@
 """Questions about videos with known answers; one module per dataset."""
 
 from atlaskit.benchmarks.datasets.choices import egoschema, longtimescope, lvbench, mlvu
-from atlaskit.benchmarks.datasets.grounding import cgbench, charades, comet, extremewhen, qvhighlights, with_absent
+from atlaskit.benchmarks.datasets.grounding import (
+    cgbench,
+    charades,
+    comet,
+    extremewhen,
+    qvhighlights,
+    with_absent,
+)
 from atlaskit.benchmarks.datasets.longvideobench import longvideobench
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.datasets.videomme import videomme, videomme_v2

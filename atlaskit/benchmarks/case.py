@@ -51,8 +51,8 @@ def model_for(vlm: Model | MakesModel, case: Case) -> Model:
         return cast(Model, vlm)
     if case.world is None:
         raise InputError(
-            f"An oracle answers only questions about a world of its own, and {case.question.id!r} has no world; "
-            f"pass a model."
+            f"An oracle answers only questions about a world of its own, and {case.question.id!r} "
+            "has no world; pass a model."
         )
     return cast(MakesModel, vlm)(case.world)
 
@@ -85,8 +85,12 @@ class Benchmark(Sequence[Case]):
         columns = sorted({"category", *(name for case in self.cases for name in case.facts)})
         unknown = [name for name in facts if name not in columns]
         if unknown:
-            raise InputError(f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(columns)}.")
-        matching = tuple(case for case in self.cases if all(_matches(case, *fact) for fact in facts.items()))
+            raise InputError(
+                f"{self.name} has no column {unknown[0]!r}; its columns are {', '.join(columns)}."
+            )
+        matching = tuple(
+            case for case in self.cases if all(_matches(case, *fact) for fact in facts.items())
+        )
         if not matching:
             raise InputError(f"No question of {self.name} matches {facts}.")
         return replace(self, cases=matching)

@@ -64,7 +64,9 @@ RESULTS: tuple[Published, ...] = (
     Published("Opus 5.5", "lvbench", 0.837, REPOSTED, None),
     Published("Qwen3.5-35B-A3B, native video", "lvbench", 0.714, QWEN, None),
     Published("Qwen3.5-35B-A3B, native video", "mlvu", 0.856, QWEN, None),
-    Published("an open Video-LLM, directly", "extremewhen", 0.053, EXTREMEWHEN, None, metric="mIoU"),
+    Published(
+        "an open Video-LLM, directly", "extremewhen", 0.053, EXTREMEWHEN, None, metric="mIoU"
+    ),
     Published("retrieval, then grounding", "extremewhen", 0.354, EXTREMEWHEN, None, metric="mIoU"),
     Published("GPT-5", "comet", 0.101, COMET, None, metric="F1@0.5"),
     Published("Gemini 3 Flash", "comet", 0.146, COMET, None, metric="F1@0.5"),
@@ -103,8 +105,16 @@ RESULTS: tuple[Published, ...] = (
     *(
         Published(system, split, score, source, subtitles, tokens)
         for system, long, ten_hours in (
-            ("uniform, 160 frames (Qwen3.5-35B-A3B)", (0.615, 0.638), ((0.492, 212_000), (0.506, 232_000))),
-            ("LLM over captions (GPT-4o, Qwen3.5-35B-A3B)", (0.624, 0.642), ((0.621, 207_000), (0.360, 235_000))),
+            (
+                "uniform, 160 frames (Qwen3.5-35B-A3B)",
+                (0.615, 0.638),
+                ((0.492, 212_000), (0.506, 232_000)),
+            ),
+            (
+                "LLM over captions (GPT-4o, Qwen3.5-35B-A3B)",
+                (0.624, 0.642),
+                ((0.621, 207_000), (0.360, 235_000)),
+            ),
             ("Video-RLM (Qwen3.5-35B-A3B)", (0.525, 0.504), ((0.477, 146_000), (0.497, 403_000))),
             ("Video-RLM (Gemini-3-Flash)", (0.720, 0.762), ((0.701, 307_000), (0.691, 390_000))),
         )

@@ -85,9 +85,13 @@ def ten_hour(
     if not own:
         raise InputError("ten_hour needs at least one case; got none.")
     if not 0 < duration_s < math.inf:
-        raise InputError(f"duration_s must be a positive number of seconds; got {duration_s!r:.40}.")
+        raise InputError(
+            f"duration_s must be a positive number of seconds; got {duration_s!r:.40}."
+        )
     known = {case.video: case.opened for case in [*own, *(among or ())]}
-    openers = {name: known[name] for name in sorted(known)}  # an order that no subset of them changes
+    openers = {
+        name: known[name] for name in sorted(known)
+    }  # an order that no subset of them changes
     videos = _open_all(openers, progress)
     lengths = {name: Fraction(video.duration_s) for name, video in videos.items()}
     moved = []
@@ -100,16 +104,25 @@ def ten_hour(
         total_s = float(sum((lengths[name] for name in order), Fraction(0)))
         facts = {**case.facts, "duration_s": total_s, "offset_s": offset_s, "parts": len(order)}
         question = _shift(_with_positions(case, videos[case.video]), offset_s)
-        moved.append(Case(question, case.video, JoinedVideo(tuple(openers[name] for name in order)), facts))
-    short = {case.video for case in moved if case.facts["parts"] == 1 and case.facts["duration_s"] < duration_s}
+        moved.append(
+            Case(question, case.video, JoinedVideo(tuple(openers[name] for name in order)), facts)
+        )
+    short = {
+        case.video
+        for case in moved
+        if case.facts["parts"] == 1 and case.facts["duration_s"] < duration_s
+    }
     if short:
         warnings.warn(
-            f"{len(short)} videos stay alone, as no other one fits beside them: {printable(min(short), 60)} has "
-            f"{float(lengths[min(short)]) / 3600:.2g} h, not {duration_s / 3600:g}.",
+            f"{len(short)} videos stay alone, as no other one fits beside them: "
+            f"{printable(min(short), 60)} has {float(lengths[min(short)]) / 3600:.2g} h, not "
+            f"{duration_s / 3600:g}.",
             stacklevel=2,
         )
     dataset = cases.dataset if isinstance(cases, Benchmark) else ""
-    return Benchmark(f"{len(own)} questions in {duration_s / 3600:g} h", tuple(moved), dataset=dataset)
+    return Benchmark(
+        f"{len(own)} questions in {duration_s / 3600:g} h", tuple(moved), dataset=dataset
+    )
 
 
 def _open_all(openers: Mapping[str, Callable[[], Video]], progress: bool) -> dict[str, Video]:
@@ -119,10 +132,14 @@ def _open_all(openers: Mapping[str, Callable[[], Video]], progress: bool) -> dic
         return dict(zip(openers, bar, strict=True))
 
 
-def _fill(lengths: Mapping[str, Fraction], source: str, duration: Fraction, rng: random.Random) -> Iterator[str]:
+def _fill(
+    lengths: Mapping[str, Fraction], source: str, duration: Fraction, rng: random.Random
+) -> Iterator[str]:
     """Yield other videos, shuffled anew in each pass, until none fits beside the source."""
     left = duration - lengths[source]
-    while fitting := [name for name, length in lengths.items() if name != source and 0 < length <= left]:
+    while fitting := [
+        name for name, length in lengths.items() if name != source and 0 < length <= left
+    ]:
         rng.shuffle(fitting)
         for name in fitting:
             if lengths[name] <= left:
@@ -136,7 +153,9 @@ def _with_positions(case: Case, video: Video) -> Question:
     if case.question.positions_s or not frames:
         return case.question
     starts_s = [frame / video.fps for frame in frames]
-    spans = tuple((start_s, start_s + 1 / video.fps) for start_s in starts_s if start_s < video.duration_s)
+    spans = tuple(
+        (start_s, start_s + 1 / video.fps) for start_s in starts_s if start_s < video.duration_s
+    )
     return replace(case.question, positions_s=spans)
 
 

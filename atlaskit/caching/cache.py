@@ -87,9 +87,19 @@ class Cache:
             try:
                 self._store = Store(self.directory)
             except Forked as error:
-                warnings.warn(f"{error} Until then, this process caches in memory.", CacheWarning, stacklevel=2)
-        self._locks = locks_in(self._store.folder) if isinstance(self._store, Store) else KeyLocks(None)
-        self._counts: dict[str, Counter[str]] = {"hits": Counter(), "misses": Counter(), "corrupt": Counter()}
+                warnings.warn(
+                    f"{error} Until then, this process caches in memory.",
+                    CacheWarning,
+                    stacklevel=2,
+                )
+        self._locks = (
+            locks_in(self._store.folder) if isinstance(self._store, Store) else KeyLocks(None)
+        )
+        self._counts: dict[str, Counter[str]] = {
+            "hits": Counter(),
+            "misses": Counter(),
+            "corrupt": Counter(),
+        }
         self.touched: dict[str, str] | None = None
         """Digest (hexadecimal) of each key that was used; None except in a cache from `watched`."""
         self.is_refreshing = False
@@ -275,7 +285,9 @@ class Cache:
         for entry in entries:
             if to_bytes is not None and left <= to_bytes:
                 break
-            is_selected = (kinds is None or kind_of(entry.key) in kinds) and entry.stored_s <= before_s
+            is_selected = (
+                kinds is None or kind_of(entry.key) in kinds
+            ) and entry.stored_s <= before_s
             if is_selected and not is_wanted(entry.key) and self._store.drop(entry.key):
                 removed.append(entry)
                 left -= entry.size
@@ -305,12 +317,15 @@ class Cache:
                 return value
             damage = "is damaged"
         except Tampered:
-            damage = "was not written by atlaskit (a pickle?) or has lost its file, and is never loaded"
+            damage = (
+                "was not written by atlaskit (a pickle?) or has lost its file, and is never loaded"
+            )
         self._store.drop(key)
         self._count("corrupt", key)
         warnings.warn(
-            f"An entry of kind {kind_of(key)!r} in the cache {self.directory} {damage}: it was dropped, and is made "
-            f"again when it is needed. `python -m atlaskit cache verify` checks all entries.",
+            f"An entry of kind {kind_of(key)!r} in the cache {self.directory} {damage}: it was "
+            "dropped, and is made again when it is needed. `python -m atlaskit cache verify` "
+            "checks all entries.",
             CacheWarning,
             stacklevel=3,
         )
@@ -333,7 +348,9 @@ def _open_once(directory: str) -> Cache:
 
 def _digest(key: str, value: bytes) -> bytes:
     """Return the hash of a key and its value, so that no entry passes under another key."""
-    return hashlib.blake2b(value, digest_size=DIGEST_BYTES, key=hashlib.sha256(key.encode()).digest()).digest()
+    return hashlib.blake2b(
+        value, digest_size=DIGEST_BYTES, key=hashlib.sha256(key.encode()).digest()
+    ).digest()
 
 
 class MemoryStore:
@@ -356,7 +373,10 @@ class MemoryStore:
 
     def entries(self) -> Iterator[Entry]:
         """Yield all entries."""
-        yield from [Entry(key, stored_s, len(value)) for key, (value, stored_s) in list(self._values.items())]
+        yield from [
+            Entry(key, stored_s, len(value))
+            for key, (value, stored_s) in list(self._values.items())
+        ]
 
     def remove_foreign(self) -> int:
         """Return 0: memory holds only entries."""

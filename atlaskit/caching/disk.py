@@ -38,7 +38,10 @@ SCHEMA = {
     *(("table", name) for name in ("Settings", "Cache", "Lost")),
     *(("trigger", f"Settings_{name}") for name in ("count_insert", "count_delete")),
     *(("trigger", f"Settings_size_{name}") for name in ("insert", "update", "delete")),
-    *(("index", f"Cache_{name}") for name in ("key_raw", "expire_time", "store_time", "access_time")),
+    *(
+        ("index", f"Cache_{name}")
+        for name in ("key_raw", "expire_time", "store_time", "access_time")
+    ),
     *(("index", f"sqlite_autoindex_{name}_1") for name in ("Settings", "Lost", "Cache")),
 }
 """(type, name) of everything that a database of atlaskit may contain; earlier versions counted in
@@ -71,7 +74,9 @@ class Rows(diskcache.Cache):  # type: ignore[misc]  # diskcache ships no types
             settings |= {"sqlite_journal_mode": "delete", "sqlite_mmap_size": 0}
         super().__init__(str(folder), disk=BytesDisk, **settings)
         path = str(folder / DATABASE)
-        self._reader = sqlite3.connect(path, timeout=self._timeout, isolation_level=None, check_same_thread=False)
+        self._reader = sqlite3.connect(
+            path, timeout=self._timeout, isolation_level=None, check_same_thread=False
+        )
         self.find("")  # SQLite opens the file at the first read, when it may already be deleted
 
     def query(self, statement: str, values: Sequence[Any] = ()) -> list[Any]:
@@ -118,7 +123,9 @@ class BytesDisk(diskcache.Disk):  # type: ignore[misc]  # diskcache ships no typ
 
     def fetch(self, mode: int, filename: str | None, value: Any, read: bool) -> Any:
         """Return the value of a row."""
-        if mode not in (MODE_RAW, MODE_BINARY) or (filename is not None and not self._is_own(filename)):
+        if mode not in (MODE_RAW, MODE_BINARY) or (
+            filename is not None and not self._is_own(filename)
+        ):
             raise Tampered
         try:
             return super().fetch(mode, filename, value, read)
@@ -157,9 +164,15 @@ def check_schema(database: Path) -> None:
     with closing(sqlite3.connect(database)) as connection:
         present = set(connection.execute("SELECT type, name FROM sqlite_master"))
         has_settings = ("table", "Settings") in present
-        settings = {name for (name,) in connection.execute("SELECT key FROM Settings")} if has_settings else set()
+        settings = (
+            {name for (name,) in connection.execute("SELECT key FROM Settings")}
+            if has_settings
+            else set()
+        )
     if not (present <= SCHEMA and settings <= DEFAULT_SETTINGS.keys() | METADATA.keys()):
-        raise CacheError(f"{database} is another program's, or was tampered with: name another directory.")
+        raise CacheError(
+            f"{database} is another program's, or was tampered with: name another directory."
+        )
 
 
 ORPHAN_AGE_S = 3600.0
@@ -226,7 +239,9 @@ class Store:
         """
         with self._cache_errors("written"):
             if _identity(self._database) != self._identity:
-                raise CacheError(f"The cache {self.directory} was deleted while it was in use: open it again.")
+                raise CacheError(
+                    f"The cache {self.directory} was deleted while it was in use: open it again."
+                )
             self._rows.set(key, value)
 
     def drop(self, key: str) -> bool:
@@ -247,20 +262,30 @@ class Store:
             if not rows:
                 return
             last = rows[-1][0]
-            yield from (Entry(str(key), float(stored_s or 0), int(size or 0)) for _, key, stored_s, size in rows)
+            yield from (
+                Entry(str(key), float(stored_s or 0), int(size or 0))
+                for _, key, stored_s, size in rows
+            )
 
     def remove_foreign(self) -> int:
         """Remove rows whose keys are pickles, unloaded, and orphaned files; return their number."""
         with self._cache_errors("written"), self._rows.transact():
             self._rows.query("DELETE FROM Cache WHERE NOT (raw = 1 AND TYPEOF(key) = 'text')")
             ((count,),) = self._rows.query("SELECT CHANGES()")
-            named = {name for (name,) in self._rows.query("SELECT filename FROM Cache WHERE filename IS NOT NULL")}
+            named = {
+                name
+                for (name,) in self._rows.query(
+                    "SELECT filename FROM Cache WHERE filename IS NOT NULL"
+                )
+            }
         return int(count) + self._remove_orphans(named)
 
     def _remove_orphans(self, named: set[str]) -> int:
         """Remove old files that no row names; return their number."""
         count = 0
-        for parent, _, names in os.walk(self.folder):  # `walk` tolerates folders that vanish meanwhile
+        for parent, _, names in os.walk(
+            self.folder
+        ):  # `walk` tolerates folders that vanish meanwhile
             for path in (Path(parent) / name for name in names if name.endswith(".val")):
                 with suppress(FileNotFoundError):
                     is_old = time.time() - path.stat().st_mtime > ORPHAN_AGE_S
@@ -277,16 +302,23 @@ class Store:
             yield
         except Busy as error:
             raise CacheError(
-                f"The cache {self.directory} cannot be {done}: another program holds it, or it is read-only."
+                f"The cache {self.directory} cannot be {done}: another program holds it, or it is "
+                "read-only."
             ) from error
         except sqlite3.Error as error:
             advice = "free some space, or name another directory with Cache(directory)."
             if getattr(error, "sqlite_errorname", "") in ("SQLITE_CORRUPT", "SQLITE_NOTADB"):
-                advice = "it is damaged, or no database of atlaskit. Delete it, or name another with Cache(directory)."
-            raise CacheError(f"The cache {self.directory} cannot be {done} ({error}): {advice}") from error
+                advice = (
+                    "it is damaged, or no database of atlaskit. Delete it, or name another with "
+                    "Cache(directory)."
+                )
+            raise CacheError(
+                f"The cache {self.directory} cannot be {done} ({error}): {advice}"
+            ) from error
         except (OSError, Unreadable) as error:
             raise CacheError(
-                f"The cache {self.directory} cannot be {done} ({reason(error)}): name another with Cache(directory)."
+                f"The cache {self.directory} cannot be {done} ({reason(error)}): name another "
+                "with Cache(directory)."
             ) from error
 
 

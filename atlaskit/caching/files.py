@@ -63,7 +63,10 @@ def write_whole(path: str | Path, data: str | bytes) -> None:
     Raises:
         OSError: The file cannot be written.
     """
-    target, content = Path(os.path.realpath(path)), data.encode("utf-8") if isinstance(data, str) else data
+    target, content = (
+        Path(os.path.realpath(path)),
+        data.encode("utf-8") if isinstance(data, str) else data,
+    )
     if _is_device(target):
         target.write_bytes(content)
         return

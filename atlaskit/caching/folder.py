@@ -51,12 +51,16 @@ def default_place() -> Place:
     except OSError:  # the folder was removed
         return Place(Path(NAME), "it is in the current folder")
     above = _searched(here)
-    root, mark = next(((at, mark) for at in above for mark in ROOT_MARKS if (at / mark).exists()), (None, ""))
+    root, mark = next(
+        ((at, mark) for at in above for mark in ROOT_MARKS if (at / mark).exists()), (None, "")
+    )
     is_at_home = (home := _home()) is not None and here.is_relative_to(home)
     within = above[: above.index(root) + 1] if root else above if is_at_home else [here]
     for folder in within:
         if is_cache(folder / NAME):
-            return Place(folder / NAME, "it is the nearest that atlaskit made, in this folder or above")
+            return Place(
+                folder / NAME, "it is the nearest that atlaskit made, in this folder or above"
+            )
     if root:
         return Place(root / NAME, f"it is in the root of this project, which has {mark}")
     return Place(here / NAME, "it is in the current folder")
@@ -128,11 +132,17 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     network = network_file_system(directory)
-    folder = directory / ("entries" if network is None else f"entries-of-{platform.node() or 'unnamed'}")
+    folder = directory / (
+        "entries" if network is None else f"entries-of-{platform.node() or 'unnamed'}"
+    )
     if os.path.expandvars(folder) != str(folder):  # diskcache expands variables
         raise CacheError(f"{directory} names a variable of the shell: name another directory.")
-    if folder.is_symlink() or (folder.exists() and any(folder.iterdir()) and not (folder / database).exists()):
-        raise CacheError(f"{folder} is not atlaskit's: name another directory with Cache(directory).")
+    if folder.is_symlink() or (
+        folder.exists() and any(folder.iterdir()) and not (folder / database).exists()
+    ):
+        raise CacheError(
+            f"{folder} is not atlaskit's: name another directory with Cache(directory)."
+        )
     is_new = not folder.exists()
     folder.mkdir(mode=0o700, exist_ok=True)
     for each in (folder, *(directory / name for name in BESIDE)):
@@ -140,8 +150,9 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
             _make_private(each, directory)
     if network and is_new:
         warnings.warn(
-            f"{directory} is on a network file system ({network}), where hosts cannot share a database: this host "
-            f"stores its entries in {folder.name}/. `python -m atlaskit cache export` and `import` transfer them.",
+            f"{directory} is on a network file system ({network}), where hosts cannot share a "
+            f"database: this host stores its entries in {folder.name}/. `python -m atlaskit cache "
+            "export` and `import` transfer them.",
             CacheWarning,
             stacklevel=2,
         )
@@ -161,8 +172,10 @@ def check_not_forked(folder: Path) -> None:
     """
     if folder in _forked:
         raise Forked(
-            f"The cache {folder.parent} was open when this process was forked, which SQLite does not allow: start "
-            f'processes with multiprocessing.get_context("spawn"), or open the cache only in the child processes.'
+            f"The cache {folder.parent} was open when this process was forked, which SQLite does "
+            "not allow: start "
+            'processes with multiprocessing.get_context("spawn"), or open the cache only in the '
+            "child processes."
         )
 
 
@@ -171,8 +184,9 @@ def _make_private(folder: Path, directory: Path) -> None:
     status = folder.stat()
     if hasattr(os, "getuid") and os.getuid() not in (0, status.st_uid):
         raise CacheError(
-            f"The cache {directory} belongs to another user, who could store anything in it: name your own with "
-            f"Cache(directory), and share entries with `python -m atlaskit cache export`."
+            f"The cache {directory} belongs to another user, who could store anything in it: name "
+            "your own with Cache(directory), and share entries with `python -m atlaskit cache "
+            "export`."
         )
     if status.st_mode & 0o077:
         folder.chmod(0o700)
@@ -184,13 +198,22 @@ def network_file_system(directory: Path, mounts: Path = Path("/proc/self/mounts"
     Only Linux lists its mounts; elsewhere every directory counts as local.
     """
     try:
-        lines = [line.split(" ") for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines()]
+        lines = [
+            line.split(" ")
+            for line in mounts.read_text(encoding="utf-8", errors="replace").splitlines()
+        ]
     except OSError:
         return None
     path = directory.resolve()
     mounted = [(Path(_unescaped(line[1])), line[2]) for line in lines if len(line) > 2]
-    holding = [(len(at.parts), number, type_) for number, (at, type_) in enumerate(mounted) if path.is_relative_to(at)]
-    type_ = max(holding)[2] if holding else ""  # of several mounts at one path, the last hides the others
+    holding = [
+        (len(at.parts), number, type_)
+        for number, (at, type_) in enumerate(mounted)
+        if path.is_relative_to(at)
+    ]
+    type_ = (
+        max(holding)[2] if holding else ""
+    )  # of several mounts at one path, the last hides the others
     return type_ if NETWORK.fullmatch(type_) else None
 
 

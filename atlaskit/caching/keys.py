@@ -53,7 +53,9 @@ def canonical_json(value: Any) -> str:
     Raises:
         ValueError: The value holds NaN or an infinity.
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(
+        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )
 
 
 def read_json(text: str | bytes) -> Any:

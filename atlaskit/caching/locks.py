@@ -54,7 +54,9 @@ class KeyLocks:
         self._held: dict[str, tuple[threading.Lock, int]] = {}
 
     @contextmanager
-    def hold(self, keys: Iterable[str], go_on: Callable[[], bool] = lambda: False) -> Iterator[None]:
+    def hold(
+        self, keys: Iterable[str], go_on: Callable[[], bool] = lambda: False
+    ) -> Iterator[None]:
         """Hold some keys against all other threads and processes.
 
         Args:
@@ -95,7 +97,10 @@ class KeyLocks:
         if self._path is None or fcntl is None:
             yield
             return
-        offset, sleep_s = int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2, MIN_SLEEP_S
+        offset, sleep_s = (
+            int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") >> 2,
+            MIN_SLEEP_S,
+        )
         with self._lock_file(self._path) as file:
             while not (holds := _lock(file, offset)) and not go_on():
                 time.sleep(sleep_s)
@@ -118,7 +123,8 @@ class KeyLocks:
                     self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
                 except OSError as error:
                     raise CacheError(
-                        f"{path} cannot be opened ({reason(error)}): was the cache deleted while it was in use?"
+                        f"{path} cannot be opened ({reason(error)}): was the cache deleted while "
+                        "it was in use?"
                     ) from error
             self._holders += 1
         try:
@@ -161,6 +167,7 @@ def _lock(file: int, offset: int) -> bool:
         return False
     except OSError as error:
         raise CacheError(
-            f"Keys cannot be locked in the directory of the cache ({reason(error)}): name one on a local disk."
+            f"Keys cannot be locked in the directory of the cache ({reason(error)}): name one on "
+            "a local disk."
         ) from error
     return True

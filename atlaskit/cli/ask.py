@@ -40,10 +40,11 @@ EXAMPLES = """examples:
   atlaskit ask match.mp4 "When does it rain?" --when --subtitles match.srt --seconds 1m30s
   atlaskit ask match.mp4 "Who wins?" --model http://127.0.0.1:8000/v1 Qwen/Qwen3-VL-8B-Instruct \\
     --save result.json --html run.html
-  atlaskit ask nights.mp4 "When is a fox in the picture?" --when --several --export foxes.eaf --clips foxes
+  atlaskit ask nights.mp4 "When is a fox in the picture?" --when --several \\
+    --export foxes.eaf --clips foxes
 
-Without --model, the model served on this machine answers (atlaskit serve). If it is interrupted, run
-the same command again: it continues from the cached replies."""
+Without --model, the model served on this machine answers (atlaskit serve). If it is interrupted,
+run the same command again: it continues from the cached replies."""
 
 
 def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -54,7 +55,9 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     )
     parser.set_defaults(run=_ask)
     parser.add_argument("video", help=VIDEO_HELP)
-    parser.add_argument("question", help="the question, as one argument: put it between quotation marks")
+    parser.add_argument(
+        "question", help="the question, as one argument: put it between quotation marks"
+    )
     parser.add_argument(
         "--choice",
         action="append",
@@ -63,29 +66,61 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         help="a possible answer; give at least two, or none for an open question (default none)",
     )
     kinds = parser.add_mutually_exclusive_group()
-    for kind, wanted in (("when", "an interval of time"), ("count", "a number"), ("summary", "a summary")):
-        kinds.add_argument(f"--{kind}", dest="kind", action="store_const", const=kind, help=f"the answer is {wanted}")
-    parser.add_argument("--several", action="store_true", help="with --when: the answer is one or more intervals")
+    for kind, wanted in (
+        ("when", "an interval of time"),
+        ("count", "a number"),
+        ("summary", "a summary"),
+    ):
+        kinds.add_argument(
+            f"--{kind}",
+            dest="kind",
+            action="store_const",
+            const=kind,
+            help=f"the answer is {wanted}",
+        )
+    parser.add_argument(
+        "--several", action="store_true", help="with --when: the answer is one or more intervals"
+    )
     _add_subtitle_options(parser)
     add_model_options(parser, f"the model served at {LOCAL_SERVER}")
     add_yes_option(parser)
     _add_search_options(parser)
     add_budget_options(parser, calls=200)
     paying = parser.add_mutually_exclusive_group()
-    paying.add_argument("--refresh", action="store_true", help="ignore cached replies and cache the new ones")
-    paying.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
-    parser.add_argument("--fingerprint", help="fingerprint of a video the cache knows; its file may be missing")
+    paying.add_argument(
+        "--refresh", action="store_true", help="ignore cached replies and cache the new ones"
+    )
+    paying.add_argument(
+        "--replay", action="store_true", help="use cached replies only; make no model call"
+    )
+    parser.add_argument(
+        "--fingerprint", help="fingerprint of a video the cache knows; its file may be missing"
+    )
     add_output(parser, "--save", (".json",), metavar="FILE", help="write the result as .json")
-    add_output(parser, "--evidence", IMAGES, metavar="FILE", help="write the evidence frames as a .jpg or .png")
+    add_output(
+        parser,
+        "--evidence",
+        IMAGES,
+        metavar="FILE",
+        help="write the evidence frames as a .jpg or .png",
+    )
     pages = (".html", ".htm")
-    add_output(parser, "--html", pages, metavar="FILE", help="write the run as an offline walkthrough, .html")
+    add_output(
+        parser,
+        "--html",
+        pages,
+        metavar="FILE",
+        help="write the run as an offline walkthrough, .html",
+    )
     add_export_options(parser, "--export", "write answer and evidence for other programs")
     add_cache_option(parser)
 
 
 def _add_search_options(parser: argparse.ArgumentParser) -> None:
     add_search_options(parser)
-    parser.add_argument("--workers", type=count, default=4, help="regions explored in each round (default 4)")
+    parser.add_argument(
+        "--workers", type=count, default=4, help="regions explored in each round (default 4)"
+    )
     parser.add_argument(
         "--within",
         nargs=2,
@@ -97,19 +132,27 @@ def _add_search_options(parser: argparse.ArgumentParser) -> None:
 
 def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
+        "--subtitles",
+        metavar="FILE",
+        help="a subtitle file, or embedded for the fullest track inside the video",
     )
     add_transcribe_option(parser)
-    parser.add_argument("--language", help="language of the embedded track, or that is spoken: en, eng or English")
     parser.add_argument(
-        "--subtitles-track", metavar="TRACK", help="the embedded track: its number from 0, or its title"
+        "--language", help="language of the embedded track, or that is spoken: en, eng or English"
+    )
+    parser.add_argument(
+        "--subtitles-track",
+        metavar="TRACK",
+        help="the embedded track: its number from 0, or its title",
     )
 
 
 def _opened(options: argparse.Namespace, cache: Cache) -> Video:
     """Return the video with its subtitles: given, embedded, or transcribed."""
     if options.transcribe and options.subtitles:
-        raise InputError("--subtitles and --transcribe both give the subtitles: leave one of them out.")
+        raise InputError(
+            "--subtitles and --transcribe both give the subtitles: leave one of them out."
+        )
     video = open_video(
         options.video,
         options.subtitles,

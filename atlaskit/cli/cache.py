@@ -30,10 +30,13 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     """Add the `cache` subcommand and its actions to the parser."""
     cache_parser = commands.add_parser(
         "cache",
-        description="Without an action: say which cache is used, why that one, and what it holds. Notebooks, scripts\n"
-        f"and commands share one: the directory that the variable {VARIABLE} names, or else the nearest cache\n"
-        "that atlaskit made, in the current folder or above it in the project, or else the one in the root of\n"
-        "the project (the folder with pyproject.toml or .git); outside a project ./cache.",
+        description=(
+            "Without an action: say which cache is used, why that one, and what it holds. "
+            "Notebooks, scripts\nand commands share one: the directory that the variable "
+            f"{VARIABLE} names, or else the nearest cache\nthat atlaskit made, in the current "
+            "folder or above it in the project, or else the one in the root of\nthe project (the "
+            "folder with pyproject.toml or .git); outside a project ./cache."
+        ),
         epilog=EXAMPLES,
     )
     cache_parser.set_defaults(run=_where)
@@ -45,41 +48,68 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
     verify_parser = actions.add_parser("verify", help="read every entry and drop damaged ones")
     verify_parser.set_defaults(run=_verify)
 
-    import_parser = actions.add_parser("import", help="check recordings and merge them into the cache")
+    import_parser = actions.add_parser(
+        "import", help="check recordings and merge them into the cache"
+    )
     import_parser.set_defaults(run=_import)
-    import_parser.add_argument("recordings", type=Path, nargs="+", help="recordings (.jsonl.xz files)")
+    import_parser.add_argument(
+        "recordings", type=Path, nargs="+", help="recordings (.jsonl.xz files)"
+    )
 
     add_cache_option(cache_parser)
-    for parser in (stats_parser, verify_parser, _add_prune(actions), _add_export(actions), import_parser):
-        add_cache_option(parser, default=argparse.SUPPRESS)  # --cache may stand before the action too
+    for parser in (
+        stats_parser,
+        verify_parser,
+        _add_prune(actions),
+        _add_export(actions),
+        import_parser,
+    ):
+        add_cache_option(
+            parser, default=argparse.SUPPRESS
+        )  # --cache may stand before the action too
 
 
-def _add_prune(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
+def _add_prune(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> argparse.ArgumentParser:
     prune_parser = actions.add_parser(
         "prune",
         help="remove entries of older versions, or images, oldest first",
-        description="Without options, removes entries that older versions of atlaskit made, which this version "
-        "never reads. With options, removes images; removes other kinds (which cost model calls) only with --kind.",
+        description=(
+            "Without options, removes entries that older versions of atlaskit made, which this "
+            "version never reads. With options, removes images; removes other kinds (which cost "
+            "model calls) only with --kind."
+        ),
     )
     prune_parser.set_defaults(run=_prune)
     prune_parser.add_argument(
         "--kind",
         action="append",
         choices=sorted([*kinds(), COPIES]),
-        help="remove entries of this kind (default: all kinds of images); streams: the indexes of files whose "
-        "own is not believed, with copies of their streams, which are made again when they are needed",
+        help=(
+            "remove entries of this kind (default: all kinds of images); streams: the indexes of "
+            "files whose own is not believed, with copies of their streams, which are made again "
+            "when they are needed"
+        ),
     )
     prune_parser.add_argument(
         "--older-than", type=float, metavar="DAYS", help="remove entries older than this many days"
     )
     prune_parser.add_argument(
-        "--to", type=float, metavar="MB", help="remove the oldest entries until at most this many megabytes remain"
+        "--to",
+        type=float,
+        metavar="MB",
+        help="remove the oldest entries until at most this many megabytes remain",
     )
     return prune_parser
 
 
-def _add_export(actions: argparse._SubParsersAction[argparse.ArgumentParser]) -> argparse.ArgumentParser:
-    export_parser = actions.add_parser("export", help="pack the entries that runs need into one recording")
+def _add_export(
+    actions: argparse._SubParsersAction[argparse.ArgumentParser],
+) -> argparse.ArgumentParser:
+    export_parser = actions.add_parser(
+        "export", help="pack the entries that runs need into one recording"
+    )
     export_parser.set_defaults(run=_export)
     add_output(export_parser, "out", (".xz",), help="the recording to write, .jsonl.xz")
     packed = export_parser.add_mutually_exclusive_group()
@@ -178,12 +208,15 @@ def _prune(options: argparse.Namespace) -> int:
         removed = cache.prune(is_wanted=lambda key: not is_outdated(key))
     else:
         removed = cache.prune(
-            kinds=set(options.kind or (name for name, kind in kinds().items() if kind.is_image)) - {COPIES},
+            kinds=set(options.kind or (name for name, kind in kinds().items() if kind.is_image))
+            - {COPIES},
             older_than_s=DAY_S * (options.older_than or 0.0),
             to_bytes=None if options.to is None else round(MEGABYTE * options.to),
         )
     _print_counts("removed", ((kind, count, size) for kind, (count, size) in removed.items()))
-    _print_counts("removed", [(COPIES, len(copies), sum(size for _, size in copies))] if copies else [])
+    _print_counts(
+        "removed", [(COPIES, len(copies), sum(size for _, size in copies))] if copies else []
+    )
     if not removed and not copies:
         print("nothing to remove")
     return 0
@@ -211,7 +244,9 @@ def _moment_s(text: str) -> float:
     try:
         return datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError) as error:
-        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a time such as 2026-11-25T18:00") from error
+        raise argparse.ArgumentTypeError(
+            f"{text[:40]!r} is not a time such as 2026-11-25T18:00"
+        ) from error
 
 
 def _copies(cache: Cache) -> list[tuple[Path, int]]:
@@ -235,4 +270,7 @@ def _rows(counts: Mapping[str, int]) -> Iterable[tuple[str, int, None]]:
 def _print_counts(what: str, rows: Iterable[tuple[str, int, int | None]]) -> None:
     for kind, count, size in rows:
         megabytes = "" if size is None else f" ({size / MEGABYTE:.2f} MB)"
-        print(f"{count:>8} {printable(kind, 40) or 'rows and files that are not entries'} {what}{megabytes}")
+        print(
+            f"{count:>8} {printable(kind, 40) or 'rows and files that are not entries'} "
+            f"{what}{megabytes}"
+        )

@@ -56,7 +56,8 @@ SEARCHING = (VIDEO_RLM, "composite")
 """The methods with a `Search`."""
 EXAMPLES = """examples:
   atlaskit evaluate lvbench --root data/lvbench --model Qwen/Qwen3-VL-8B-Instruct --out rows.csv
-  atlaskit evaluate mlvu --root data/mlvu --model MODEL --method video-rlm uniform --out rows.parquet
+  atlaskit evaluate mlvu --root data/mlvu --model MODEL --method video-rlm uniform \\
+    --out rows.parquet
   atlaskit evaluate videomme --root data/videomme --where duration long --hours 10 \\
     --model MODEL --out long.csv"""
 
@@ -65,7 +66,10 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
     """Add the `evaluate` subcommand to the parser."""
     parser = commands.add_parser(
         "evaluate",
-        description="If it is interrupted, run the same command again: it continues from the cached replies.",
+        description=(
+            "If it is interrupted, run the same command again: it continues from the cached "
+            "replies."
+        ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_evaluate)
@@ -76,7 +80,10 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         action=Like,
         type=Path,
         metavar="CARD",
-        help="take dataset, model, method and settings from a table's card, rows.csv.json; other options win",
+        help=(
+            "take dataset, model, method and settings from a table's card, rows.csv.json; other "
+            "options win"
+        ),
     )
     told = "folder of the dataset; of one that makes its videos, where they are stored"
     parser.add_argument("--root", type=Path, help=told)
@@ -99,26 +106,49 @@ def _add_questions(parser: argparse.ArgumentParser) -> None:
         help="keep questions whose column has one of the values: --where duration_group 600 3600",
     )
     chosen.add_argument("--no-subtitles", action="store_true", help="load no subtitles")
-    pair: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("NAME", "VALUE")}
-    chosen.add_argument("--load", help="set an option of the dataset's loader: --load split full", **pair)
+    pair: dict[str, Any] = {
+        "nargs": 2,
+        "action": "append",
+        "default": [],
+        "metavar": ("NAME", "VALUE"),
+    }
     chosen.add_argument(
-        "--hours", type=positive, help="embed each video among others, to this total duration in hours (paper: 10)"
+        "--load", help="set an option of the dataset's loader: --load split full", **pair
     )
-    chosen.add_argument("--seed", type=int, default=0, help="seed of the positions for --hours (default 0)")
+    chosen.add_argument(
+        "--hours",
+        type=positive,
+        help="embed each video among others, to this total duration in hours (paper: 10)",
+    )
+    chosen.add_argument(
+        "--seed", type=int, default=0, help="seed of the positions for --hours (default 0)"
+    )
     chosen.add_argument("--first", type=count, metavar="N", help="keep the first N questions")
-    chosen.add_argument("--skip-bad", action="store_true", help="report invalid rows of the dataset and leave them out")
+    chosen.add_argument(
+        "--skip-bad",
+        action="store_true",
+        help="report invalid rows of the dataset and leave them out",
+    )
 
 
 def _add_method_and_model(parser: argparse.ArgumentParser) -> None:
     how = parser.add_argument_group("method and model")
     told = "one or several, or all, which are then compared (default video-rlm)"
     how.add_argument("--method", nargs="+", choices=(*METHODS, ALL), default=[VIDEO_RLM], help=told)
-    pair: dict[str, Any] = {"nargs": 2, "action": "append", "default": [], "metavar": ("NAME", "VALUE")}
+    pair: dict[str, Any] = {
+        "nargs": 2,
+        "action": "append",
+        "default": [],
+        "metavar": ("NAME", "VALUE"),
+    }
     told = "set a parameter of the methods that have it: --set workers 8"
     how.add_argument("--set", dest="settings", help=told, **pair)
     models = how.add_mutually_exclusive_group()
     add_model_options(how, among=models)
-    told = "a simulated model that comes with a benchmark, and misses what is looked for with this probability"
+    told = (
+        "a simulated model that comes with a benchmark, and misses what is looked for with this "
+        "probability"
+    )
     models.add_argument("--oracle", type=float, metavar="MISS", help=told)
     told = "probability that the oracle takes one thing for another (default 0)"
     how.add_argument("--confuse", type=float, default=0.0, metavar="RATE", help=told)
@@ -133,10 +163,18 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--shard", type=part_of, metavar="I/N", help=told)
     told = "keep the rows of FILE, and ask only the questions that failed"
     run.add_argument("--rerun", choices=("failures",), help=told)
-    run.add_argument("--parallel", type=count, default=4, help="questions in flight at once (default 4)")
-    run.add_argument("--engine", choices=ENGINES, default="local", help="threads (local) or Ray (default local)")
-    run.add_argument("--address", help="address of a Ray cluster (default: start one on this machine)")
-    add_output(run, "--traces", metavar="FOLDER", help="folder to save each run in, for `atlaskit browse`")
+    run.add_argument(
+        "--parallel", type=count, default=4, help="questions in flight at once (default 4)"
+    )
+    run.add_argument(
+        "--engine", choices=ENGINES, default="local", help="threads (local) or Ray (default local)"
+    )
+    run.add_argument(
+        "--address", help="address of a Ray cluster (default: start one on this machine)"
+    )
+    add_output(
+        run, "--traces", metavar="FOLDER", help="folder to save each run in, for `atlaskit browse`"
+    )
     add_cache_option(run)
 
 
@@ -144,10 +182,15 @@ def _evaluate(options: argparse.Namespace) -> int:
     tables.check_path(options.out)
     options.benchmark = options.benchmark or (options.like or {}).get("benchmark")
     if options.benchmark is None or (options.model is None and options.oracle is None):
-        raise InputError("Name a dataset and a model: atlaskit evaluate DATASET --model MODEL, or --like CARD.")
+        raise InputError(
+            "Name a dataset and a model: atlaskit evaluate DATASET --model MODEL, or --like CARD."
+        )
     methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
     prices = None if options.prices is None else read_prices(options.prices)
-    spec, cache = named_model(options) if options.like is None else of_card(options), Cache(options.cache)
+    spec, cache = (
+        named_model(options) if options.like is None else of_card(options),
+        Cache(options.cache),
+    )
     settings = {name: literal(value) for name, value in options.settings}
     if (budget := budget_of(options, prices)) is not None:
         settings["budget"] = budget
@@ -155,18 +198,29 @@ def _evaluate(options: argparse.Namespace) -> int:
     of_method = _settings_of(methods, settings)
     changes, searching = changes_of(options), [name for name in methods if name in SEARCHING]
     if (options.search or changes) and not searching:
-        raise InputError(f"--search and its settings are for {' and '.join(SEARCHING)}, not for {', '.join(methods)}.")
+        raise InputError(
+            f"--search and its settings are for {' and '.join(SEARCHING)}, not for "
+            f"{', '.join(methods)}."
+        )
     vlm: Model | MakesModel | ModelSpec = _oracle(options) if spec is None else spec
     cases, part = _cases(options), dict[str, Any]()
     if options.shard is not None:
         cases, part = shard(cases, *options.shard)
     if isinstance(vlm, ModelSpec):
         is_replay = settings.get("replay") is True
-        opened = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel))
+        opened = as_model(
+            vlm, cache, is_replay=is_replay, data_parallel=copies_for(options.parallel)
+        )
         vlm = asking(opened, options)
     for name in searching if options.search or changes else ():
         of_method[name]["search"] = search_of(options, vlm, changes) if changes else options.search
-    how = {"vlm": vlm, "prices": prices, "parallel": options.parallel, "cache": cache, "engine": options.engine}
+    how = {
+        "vlm": vlm,
+        "prices": prices,
+        "parallel": options.parallel,
+        "cache": cache,
+        "engine": options.engine,
+    }
     how |= {"address": options.address, "traces": options.traces}
     ask: dict[str, Callable[..., pd.DataFrame]] = {
         name: partial(evaluate, **{**how, **of_method[name], "method": name}) for name in methods
@@ -178,9 +232,15 @@ def _evaluate(options: argparse.Namespace) -> int:
     found: dict[str, pd.DataFrame] = {}
     try:
         for name in methods:
-            chosen = cases if earlier is None else replace(cases, cases=tuple(failed(earlier, cases, name)))
+            chosen = (
+                cases
+                if earlier is None
+                else replace(cases, cases=tuple(failed(earlier, cases, name)))
+            )
             if len(chosen):
-                found[name] = rows_of(ask[name], chosen, options.out, name, spending, found, earlier)
+                found[name] = rows_of(
+                    ask[name], chosen, options.out, name, spending, found, earlier
+                )
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
@@ -207,7 +267,9 @@ def _write(
     if earlier is not None:
         done = f"{len(asked)} of {len(cases)} questions asked again"
         table = with_retried(earlier, found)
-        found = {name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)}
+        found = {
+            name: rows.reset_index(drop=True) for name, rows in table.groupby("method", sort=False)
+        }
     tables.save(table, out)
     if (table["failure"] != "").all() and table["prediction"].isna().all():
         for why, number in table["failure"].value_counts().items():
@@ -232,10 +294,15 @@ def _settings_of(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[st
     had = {name: set(settings_of(METHODS[name]) or ()) for name in methods}
     for name in set(SEARCHING) & had.keys():
         had[name].discard("search")  # that is --search; retrieval has another setting of this name
-    unknown = next((each for each in settings if not any(each in names for names in had.values())), None)
+    unknown = next(
+        (each for each in settings if not any(each in names for names in had.values())), None
+    )
     if unknown is not None:
         raise InputError(f"None of {', '.join(methods)} has a setting {printable(unknown, 80)!r}.")
-    return {name: {key: value for key, value in settings.items() if key in had[name]} for name in methods}
+    return {
+        name: {key: value for key, value in settings.items() if key in had[name]}
+        for name in methods
+    }
 
 
 def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
@@ -244,8 +311,14 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
         if len(found) > 1:
             print(f"\n{name}")
         for by in ("category", None):
-            print(statistics.accuracy(table, by).to_string(index=False, na_rep="", float_format="{:.3f}".format))
-        if cases.dataset in metrics.METRICS or any(case.question.answer == ABSENT for case in cases):
+            print(
+                statistics.accuracy(table, by).to_string(
+                    index=False, na_rep="", float_format="{:.3f}".format
+                )
+            )
+        if cases.dataset in metrics.METRICS or any(
+            case.question.answer == ABSENT for case in cases
+        ):
             print(_official(table, cases))
         print(statistics.compute(table).round(1).T.to_string(header=False))
         for why, number in table.loc[table["failure"] != "", "failure"].value_counts().items():
@@ -253,7 +326,11 @@ def _print(found: Mapping[str, pd.DataFrame], cases: Benchmark) -> None:
     if len(found) > 1:
         to = VIDEO_RLM if VIDEO_RLM in found else next(iter(found))
         print(f"\nCompared with {to}")
-        print(statistics.comparison(found, to).T.to_string(header=False, na_rep="", float_format="{:,.4g}".format))
+        print(
+            statistics.comparison(found, to).T.to_string(
+                header=False, na_rep="", float_format="{:,.4g}".format
+            )
+        )
 
 
 def _official(table: pd.DataFrame, cases: Benchmark) -> str:
@@ -289,7 +366,9 @@ def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dic
 
 def _cases(options: argparse.Namespace) -> Benchmark:
     name = options.benchmark
-    load: Callable[..., Benchmark] = DATASETS[name].load if name in DATASETS else guests.load(guests.BENCHMARKS, name)
+    load: Callable[..., Benchmark] = (
+        DATASETS[name].load if name in DATASETS else guests.load(guests.BENCHMARKS, name)
+    )
     loading = _loading(load, options)
     with ExitStack() as stack:
         bad = stack.enter_context(skip_bad()) if options.skip_bad else []
@@ -299,7 +378,9 @@ def _cases(options: argparse.Namespace) -> Benchmark:
     if options.where:
         if short := next((each for each in options.where if len(each) < 2), None):
             raise InputError(f"--where {short[0]} needs at least one value: --where COLUMN VALUE …")
-        found = found.where(**{column: tuple(map(literal, values)) for column, *values in options.where})
+        found = found.where(
+            **{column: tuple(map(literal, values)) for column, *values in options.where}
+        )
     if options.first is not None:
         found = found[: options.first]
     if options.hours is not None:
@@ -313,8 +394,12 @@ def _oracle(options: argparse.Namespace) -> MakesModel:
     if options.benchmark not in guests.registered(guests.ORACLES):
         raise InputError(f"No oracle comes with {options.benchmark}; pass --model.")
     if options.hours is not None:
-        raise InputError("An oracle knows the videos of its benchmark alone: leave out --hours, or pass --model.")
-    return partial(guests.load(guests.ORACLES, options.benchmark), miss=options.oracle, confuse=options.confuse)
+        raise InputError(
+            "An oracle knows the videos of its benchmark alone: leave out --hours, or pass --model."
+        )
+    return partial(
+        guests.load(guests.ORACLES, options.benchmark), miss=options.oracle, confuse=options.confuse
+    )
 
 
 def literal(text: str) -> Any:

@@ -36,8 +36,8 @@ EXAMPLES = """examples:
   atlaskit explore first-half.mp4 second-half.mp4 --port 8899 --no-browser
 
 The page is served to this machine only, and only at the printed address, which holds a secret. From
-another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is an
-explorer of its own. Ctrl-C ends it."""
+another machine, first forward the port: ssh -L 8899:127.0.0.1:8899 THE-OTHER-MACHINE. Each tab is
+an explorer of its own. Ctrl-C ends it."""
 OWN_DEFAULTS = {"k": "8", "fit": "native", "sampling": "keyframe"}
 TOLD = {name: f"{value}; with --result, that of the run" for name, value in OWN_DEFAULTS.items()}
 
@@ -50,42 +50,62 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     )
     parser.set_defaults(run=_explore)
     parser.add_argument(
-        "video", nargs="+", help="a video file: its path, or a file:// URL; several are one video, in this order"
+        "video",
+        nargs="+",
+        help="a video file: its path, or a file:// URL; several are one video, in this order",
     )
     parser.add_argument(
-        "--subtitles", metavar="FILE", help="a subtitle file, or embedded for the fullest track inside the video"
+        "--subtitles",
+        metavar="FILE",
+        help="a subtitle file, or embedded for the fullest track inside the video",
     )
     parser.add_argument(
         "--result",
         type=Path,
         metavar="FILE",
-        help="a saved result or trace of this video: its evidence and dead zones are marked, and the grids are those "
-        "that the model saw",
+        help=(
+            "a saved result or trace of this video: its evidence and dead zones are marked, and "
+            "the grids are those that the model saw"
+        ),
     )
-    told = "open a file as notes: an export, or what others coded (ELAN, BORIS, CSV, EDL, ...); they are kept"
+    told = (
+        "open a file as notes: an export, or what others coded (ELAN, BORIS, CSV, EDL, ...); they "
+        "are kept"
+    )
     parser.add_argument("--notes", type=Path, metavar="FILE", help=told)
     add_grid_options(parser, TOLD)
     add_model_options(parser, "none: the page asks nothing, and writes the line that does")
     add_yes_option(parser)
     browse = commands.add_parser("browse", epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
-    browse.add_argument("rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet")
+    browse.add_argument(
+        "rows", type=Path, help="a table that evaluate wrote, or writes now, .csv or .parquet"
+    )
     told = "folder of the table's runs (default: the table's own folder, and no other)"
     browse.add_argument("--traces", type=Path, metavar="FOLDER", help=told)
     add_cache_option(browse)
     for each in (parser, browse):
-        each.add_argument("--port", type=int, default=0, help="port on 127.0.0.1 (default 0: any that is free)")
-        each.add_argument("--no-browser", action="store_true", help="print the address and open no browser")
+        each.add_argument(
+            "--port", type=int, default=0, help="port on 127.0.0.1 (default 0: any that is free)"
+        )
+        each.add_argument(
+            "--no-browser", action="store_true", help="print the address and open no browser"
+        )
 
 
 def _browse(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     return _serve(
-        lambda: RunTable(options.rows, cache=cache, traces=options.traces), "runtable", options.rows.name, options
+        lambda: RunTable(options.rows, cache=cache, traces=options.traces),
+        "runtable",
+        options.rows.name,
+        options,
     )
 
 
-def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, options: argparse.Namespace) -> int:
+def _serve(
+    make: Callable[[], GridExplorer | RunTable], page: str, title: str, options: argparse.Namespace
+) -> int:
     """Serve a page until Ctrl-C; it gets a new widget whenever it is loaded."""
     try:
         from atlaskit.viz.widgets.standalone import serve
@@ -96,7 +116,13 @@ def _serve(make: Callable[[], GridExplorer | RunTable], page: str, title: str, o
     make()  # a wrong file or setting is told here, not in the page
     with ExitStack() as until_stopped:
         try:
-            serve(make, page, title, options.port, partial(_announce, options.no_browser, until_stopped))
+            serve(
+                make,
+                page,
+                title,
+                options.port,
+                partial(_announce, options.no_browser, until_stopped),
+            )
         except KeyboardInterrupt:
             print("The server has stopped.")
     return 0
@@ -111,21 +137,32 @@ def _explore(options: argparse.Namespace) -> int:
     if options.notes is not None:
         GridExplorer(video, cache=cache).open_notes(options.notes)
     with told_of_kept(vlm):
-        return _serve(partial(_explorer, video, cache, options, vlm), "explorer", video.name, options)
+        return _serve(
+            partial(_explorer, video, cache, options, vlm), "explorer", video.name, options
+        )
 
 
-def _explorer(video: Video, cache: Cache, options: argparse.Namespace, vlm: Model | None) -> GridExplorer:
+def _explorer(
+    video: Video, cache: Cache, options: argparse.Namespace, vlm: Model | None
+) -> GridExplorer:
     """Return a new explorer, with the marks and the settings of a run if one is given.
 
     Raises:
         InputError: A setting is out of its range, or the run is of another video.
     """
-    given: dict[str, Any] = {name: getattr(options, name) for name in TOLD if getattr(options, name) is not None}
+    given: dict[str, Any] = {
+        name: getattr(options, name) for name in TOLD if getattr(options, name) is not None
+    }
     explorer = GridExplorer(video, vlm=vlm, cache=cache, **({} if options.result else given))
     if len(options.video) == 1:  # `ask` takes one file
         own = None if options.cache == default_place().directory else options.cache
         asked = {"--subtitles": options.subtitles, "--cache": own, "--model": named_model(options)}
-        words = [word for option, value in asked.items() if value is not None for word in (option, str(value))]
+        words = [
+            word
+            for option, value in asked.items()
+            if value is not None
+            for word in (option, str(value))
+        ]
         explorer.command = options.video[0], words
     if options.result is not None:
         trace = trace_of(options.result)
@@ -140,6 +177,8 @@ def _announce(is_quiet: bool, until_stopped: ExitStack, address: str) -> None:
         return
     from atlaskit.viz.widgets.standalone import private_page
 
-    page = until_stopped.enter_context(private_page(address))  # other users can read a browser's arguments
+    page = until_stopped.enter_context(
+        private_page(address)
+    )  # other users can read a browser's arguments
     # In a thread: a browser in the terminal would keep the server from answering it.
     Thread(target=webbrowser.open, args=[page], daemon=True).start()

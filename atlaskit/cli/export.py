@@ -38,9 +38,14 @@ def add_export_command(commands: argparse._SubParsersAction[argparse.ArgumentPar
         "what",
         type=Path,
         nargs="*",
-        help="saved results (.json), tables of evaluate (.csv, .parquet), or files of any format that is written",
+        help=(
+            "saved results (.json), tables of evaluate (.csv, .parquet), or files of any format "
+            "that is written"
+        ),
     )
-    parser.add_argument("--notes", metavar="VIDEO", action="append", default=[], help="the notes about a video")
+    parser.add_argument(
+        "--notes", metavar="VIDEO", action="append", default=[], help="the notes about a video"
+    )
     told = "a video that they are about, for formats that count frames or name files, and for clips"
     parser.add_argument("--video", metavar="VIDEO", action="append", default=[], help=told)
     told = "folder of the runs that a table names (default: the table's own folder, and no other)"
@@ -59,7 +64,12 @@ def add_export_options(parser: argparse.ArgumentParser, name: str, told: str, **
         more: Arguments of `add_argument`.
     """
     add_output(parser, name, SUFFIXES, metavar="FILE", help=f"{told}: {', '.join(ENDINGS)}", **more)
-    add_output(parser, "--clips", metavar="FOLDER", help="folder in which to cut each stretch as a film with its sound")
+    add_output(
+        parser,
+        "--clips",
+        metavar="FOLDER",
+        help="folder in which to cut each stretch as a film with its sound",
+    )
     told = "when the recording began, for observations.csv: 2026-06-01T21:00:00+02:00"
     parser.add_argument("--recorded-at", metavar="TIME", help=told)
 
@@ -69,7 +79,9 @@ def check_export(options: argparse.Namespace, path: Path | None) -> None:
     if path is not None:
         check(path, options.recorded_at)
     elif options.clips or options.recorded_at:
-        raise InputError("--clips and --recorded-at are for what --export writes: name its file too.")
+        raise InputError(
+            "--clips and --recorded-at are for what --export writes: name its file too."
+        )
 
 
 def _export(options: argparse.Namespace) -> int:
@@ -84,7 +96,8 @@ def _export(options: argparse.Namespace) -> int:
         found += GridExplorer(video, cache=cache).passages
     if not found:
         raise InputError(
-            "Name what to export: a saved result, a table of evaluate, a file of passages, or --notes VIDEO."
+            "Name what to export: a saved result, a table of evaluate, a file of passages, or "
+            "--notes VIDEO."
         )
     how = {"recorded_at": options.recorded_at, "clips": options.clips, "cache": cache}
     export(found, options.out, videos=videos, **how)
@@ -92,7 +105,9 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
-def _passages(path: Path, video: Video | None, recorded_at: str | None, traces: Path | None) -> list[Any]:
+def _passages(
+    path: Path, video: Video | None, recorded_at: str | None, traces: Path | None
+) -> list[Any]:
     """Return what a file holds: the passages of a result or of a file, or a table of `evaluate`."""
     if path.suffix.lower() in TABLES and path.with_name(f"{path.name}.json").exists():
         rows = tables.load(path)

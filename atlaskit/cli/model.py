@@ -39,7 +39,9 @@ def model_names() -> str:
 
 
 def add_model_options(
-    parser: argparse._ActionsContainer, default: str = "", among: argparse._ActionsContainer | None = None
+    parser: argparse._ActionsContainer,
+    default: str = "",
+    among: argparse._ActionsContainer | None = None,
 ) -> None:
     """Add `--model` and the options of its client.
 
@@ -49,8 +51,9 @@ def add_model_options(
         among: The group that `--model` itself is added to, where it excludes other options.
     """
     told = (
-        f"what vLLM serves on this machine ({model_names()}; it is started if it does not run), or the address of an "
-        "OpenAI-compatible endpoint and the name of its model (without a name: the first that chats)"
+        f"what vLLM serves on this machine ({model_names()}; it is started if it does not run), "
+        "or the address of an OpenAI-compatible endpoint and the name of its model (without a "
+        "name: the first that chats)"
     )
     if default:
         told += f" (default: {default})"
@@ -81,7 +84,9 @@ def named_model(options: argparse.Namespace) -> ModelSpec | None:
 
 def add_yes_option(parser: argparse._ActionsContainer) -> None:
     """Add `--yes`."""
-    told = "start a server on this machine without asking, also where that takes long or installs much"
+    told = (
+        "start a server on this machine without asking, also where that takes long or installs much"
+    )
     parser.add_argument("--yes", action="store_true", help=told)
 
 
@@ -113,8 +118,9 @@ def told_of_kept(vlm: Model | None) -> Iterator[None]:
     finally:
         if isinstance(vlm, Server) and (kept := vlm.kept) is not None and kept.is_listed:
             print(
-                f"atlaskit: the server of {kept.name} stays for the next question, until {kept.idle_s / 60:g} minutes "
-                f"after the last one; this stops it: {stop_command(vlm.spec.model)}",
+                f"atlaskit: the server of {kept.name} stays for the next question, until "
+                f"{kept.idle_s / 60:g} minutes after the last one; this stops it: "
+                f"{stop_command(vlm.spec.model)}",
                 file=sys.stderr,
             )
 
@@ -134,12 +140,19 @@ def joined_words(arguments: Sequence[str]) -> list[str]:
         word = rest.pop(0)
         if word == "--":
             return [*joined, word, *rest]
-        is_name = word == "--model" and rest and not rest[0].startswith("-") and not is_address(rest[0])
+        is_name = (
+            word == "--model" and rest and not rest[0].startswith("-") and not is_address(rest[0])
+        )
         joined.append(f"--model={rest.pop(0)}" if is_name else word)
     return joined
 
 
-LIMITS: dict[str, Callable[[str], Any]] = {"calls": int, "tokens": int, "usd": float, "seconds": seconds_of}
+LIMITS: dict[str, Callable[[str], Any]] = {
+    "calls": int,
+    "tokens": int,
+    "usd": float,
+    "seconds": seconds_of,
+}
 """The limits of a budget that have an option, and what reads each."""
 
 
@@ -160,12 +173,20 @@ def add_money_options(parser: argparse._ActionsContainer) -> None:
         parser.add_argument(f"--total-{limit}", type=read, metavar="N", help=told)
     told = "ask N questions first, say what all will take, and ask whether to go on"
     parser.add_argument("--estimate", type=count, metavar="N", help=told)
-    parser.add_argument("--yes", action="store_true", help="go on after --estimate, and start a server here, unasked")
+    parser.add_argument(
+        "--yes",
+        action="store_true",
+        help="go on after --estimate, and start a server here, unasked",
+    )
 
 
-def budget_of(options: argparse.Namespace, prices: Prices | None, before: str = "") -> Budget | None:
+def budget_of(
+    options: argparse.Namespace, prices: Prices | None, before: str = ""
+) -> Budget | None:
     """Return the budget that options give; `before` begins their names. None without any."""
-    limits = {name: value for name in LIMITS if (value := vars(options)[f"{before}{name}"]) is not None}
+    limits = {
+        name: value for name in LIMITS if (value := vars(options)[f"{before}{name}"]) is not None
+    }
     return Budget(**limits, prices=prices if "usd" in limits else None) if limits else None
 
 
@@ -196,9 +217,15 @@ def print_estimates(
             finds them in the cache.
     """
     if not 1 <= options.estimate <= len(cases):
-        raise InputError(f"--estimate must be from 1 to {len(cases)}, the number of questions; got {options.estimate}.")
+        raise InputError(
+            f"--estimate must be from 1 to {len(cases)}, the number of questions; got "
+            f"{options.estimate}."
+        )
     places = sorted(random.Random(0).sample(range(len(cases)), options.estimate))
-    sample, videos = replace(cases, cases=tuple(cases[place] for place in places)), {case.video for case in cases}
+    sample, videos = (
+        replace(cases, cases=tuple(cases[place] for place in places)),
+        {case.video for case in cases},
+    )
     found = {name: asked(sample, total=total) for name, asked in ask.items()}
     for name, rows in found.items():
         expected = estimate(rows, len(cases), len(videos), parallel=options.parallel)
@@ -224,50 +251,59 @@ WORDS: dict[str, Any] = {"yes": True, "no": False, "none": None}
 SUITS = "what suits the model"
 SETTINGS: dict[str, tuple[str, str]] = {
     "k": ("a grid has k×k cells", SUITS),
-    "cell": ("width and height of a cell in pixels; of a native cell, the longer of the two", SUITS),
+    "cell": (
+        "width and height of a cell in pixels; of a native cell, the longer of the two",
+        SUITS,
+    ),
     "fit": (
-        "how a frame fills its cell: native (the cell has the video's shape), contain (a square cell, the frame on "
-        "grey) or stretch (a square cell, filled)",
+        "how a frame fills its cell: native (the cell has the video's shape), contain (a square "
+        "cell, the frame on grey) or stretch (a square cell, filled)",
         SUITS,
     ),
     "sampling": (
-        "which frame stands for a cell: midpoint, keyframe (fast) or shots (of the shots in the cell, the one that is "
-        "least like the film around it)",
+        "which frame stands for a cell: midpoint, keyframe (fast) or shots (of the shots in the "
+        "cell, the one that is least like the film around it)",
         "",
     ),
     "max_depth": (
-        "how deep workers may go, from 0 (the root grid alone); auto is the first depth whose cells are shorter than "
-        "min-span-s",
+        "how deep workers may go, from 0 (the root grid alone); auto is the first depth whose "
+        "cells are shorter than min-span-s",
         "",
     ),
     "min_span_s": ("seconds below which a cell is not opened", ""),
     "cells": ("how prompts describe the cells: compact, or one by one (full, as in the paper)", ""),
     "traversal": (
-        "which regions are explored, and how: looks (any stretch as a sheet of its own, then all at the step of what "
-        "is looked for), dfs, bfs, beam, or auto (dfs or bfs, the master's choice from the question alone)",
+        "which regions are explored, and how: looks (any stretch as a sheet of its own, then all "
+        "at the step of what is looked for), dfs, bfs, beam, or auto (dfs or bfs, the master's "
+        "choice from the question alone)",
         "",
     ),
     "steps": ("the most calls of a worker in its region", SUITS),
     "plateau": (
-        "a visit ends after so many steps in a row that bring nothing new: no evidence, no mark, no sheet that it had "
-        "not opened",
+        "a visit ends after so many steps in a row that bring nothing new: no evidence, no mark, "
+        "no sheet that it had not opened",
         f"{SUITS}, or else half of the steps but enough to reach the deepest level",
     ),
     "min_rounds": ("rounds before the evidence may count as sufficient", ""),
     "max_rounds": ("the most rounds", "no limit"),
     "look_ahead": (
-        "whether the next probe runs beside the workers: this saves time, and wastes a call if no round follows",
+        "whether the next probe runs beside the workers: this saves time, and wastes a call if no "
+        "round follows",
         "",
     ),
     "votes": (
-        "the most decisions that are asked for; the majority counts; above 1 the model needs a temperature",
+        "the most decisions that are asked for; the majority counts; above 1 the model needs a "
+        "temperature",
         "5 where the model has a temperature, else 1",
     ),
-    "scouts": ("what says, without the model, where to look first: words (said as in the question)", ""),
+    "scouts": (
+        "what says, without the model, where to look first: words (said as in the question)",
+        "",
+    ),
     "threads": ("workers that run at the same time; no result depends on it", "all of a round"),
     "sample": (
-        "number of the sample, if a model with a temperature is asked several times; each has replies of its own in "
-        "the cache",
+        "number of the sample, if a model with a temperature is asked several times; each has "
+        "replies of its own in the cache",
         "",
     ),
 }
@@ -281,11 +317,20 @@ def add_search_options(parser: argparse._ActionsContainer, without: Collection[s
         parser: The parser, or a group of it.
         without: Settings that the command has no option for.
     """
-    told = "the settings of the search: best (what measured best, as far as the model can do it) or paper"
-    parser.add_argument("--search", choices=tuple(NAMED), help=f"{told}; the options below change them (default best)")
+    told = (
+        "the settings of the search: best (what measured best, as far as the model can do it) or "
+        "paper"
+    )
+    parser.add_argument(
+        "--search",
+        choices=tuple(NAMED),
+        help=f"{told}; the options below change them (default best)",
+    )
     for each in fields(Search):
         if each.name not in without:
-            read, shown = (_settings, "NAME,NAME") if isinstance(each.default, tuple) else (_setting, "VALUE")
+            read, shown = (
+                (_settings, "NAME,NAME") if isinstance(each.default, tuple) else (_setting, "VALUE")
+            )
             shown = "yes|no" if isinstance(each.default, bool) else shown
             add_setting(parser, each.name, type=read, metavar=shown, default=argparse.SUPPRESS)
 
@@ -300,12 +345,16 @@ def add_setting(parser: argparse._ActionsContainer, name: str, **how: Any) -> No
 
 def changes_of(options: argparse.Namespace) -> dict[str, Any]:
     """Return the settings that options give; raise InputError for a wrong one."""
-    given: dict[str, Any] = {each.name: vars(options)[each.name] for each in fields(Search) if each.name in options}
+    given: dict[str, Any] = {
+        each.name: vars(options)[each.name] for each in fields(Search) if each.name in options
+    }
     replace(named_search(options.search or "best"), **given)  # before anybody waits for a model
     return given
 
 
-def search_of(options: argparse.Namespace, vlm: Model | Callable[..., Model], changes: dict[str, Any]) -> Search:
+def search_of(
+    options: argparse.Namespace, vlm: Model | Callable[..., Model], changes: dict[str, Any]
+) -> Search:
     """Return the search that options name, by a model, with the settings that they give."""
     return resolve_search(options.search or "best", vlm, **changes)
 

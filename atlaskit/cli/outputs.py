@@ -22,7 +22,9 @@ from atlaskit.video.subtitles.text import checked_time
 def count(text: str) -> int:
     """Return a word of the command line as a whole number from 1."""
     if not (text.isdecimal() and int(text) > 0):
-        raise argparse.ArgumentTypeError(f"must be a whole number from 1; got {printable(text, 40)}")
+        raise argparse.ArgumentTypeError(
+            f"must be a whole number from 1; got {printable(text, 40)}"
+        )
     return int(text)
 
 
@@ -41,7 +43,9 @@ def part_of(text: str) -> tuple[int, int]:
     """Return a word of the command line such as 3/8, the third part of eight."""
     number, _, of = text.partition("/")
     if not (number.isdecimal() and of.isdecimal()):
-        raise argparse.ArgumentTypeError(f"must be such as 3/8, the third part of eight; got {printable(text, 40)}")
+        raise argparse.ArgumentTypeError(
+            f"must be such as 3/8, the third part of eight; got {printable(text, 40)}"
+        )
     return int(number), int(of)
 
 
@@ -73,7 +77,9 @@ class Output:
         named = f"{self.option} {printable(str(path), 200)}"
         if self.suffixes and path.suffix.lower() not in self.suffixes:
             offered = " or ".join(suffix for suffix in self.suffixes if suffix != ".jpeg")
-            raise InputError(f"{self.option} must end in {offered}; got {printable(str(path), 200)}.")
+            raise InputError(
+                f"{self.option} must end in {offered}; got {printable(str(path), 200)}."
+            )
         try:
             if self.suffixes and path.is_dir():
                 raise InputError(f"{named} is a folder: name a file in it.")
@@ -83,11 +89,19 @@ class Output:
             while self.makes_folder and not folder.exists():
                 folder = folder.parent
             if not folder.is_dir():
-                what = "no such folder" if not folder.exists() else f"no folder {printable(str(folder), 200)}"
+                what = (
+                    "no such folder"
+                    if not folder.exists()
+                    else f"no folder {printable(str(folder), 200)}"
+                )
                 raise InputError(f"{named} cannot be written: there is {what}.")
             check_writable(path if self.suffixes and path.parent.exists() else folder / "x")
         except (OSError, ValueError) as e:
-            raise (e if isinstance(e, InputError) else InputError(f"{named} cannot be written: {reason(e)}.")) from e
+            raise (
+                e
+                if isinstance(e, InputError)
+                else InputError(f"{named} cannot be written: {reason(e)}.")
+            ) from e
 
 
 def add_output(
@@ -125,5 +139,13 @@ def check_outputs(options: argparse.Namespace) -> None:
             continue
         output.check(path)
         video = getattr(options, "video", None)
-        if isinstance(video, str) and path.is_file() and Path(video).is_file() and path.samefile(video):
-            raise InputError(f"{output.option} {printable(str(path), 200)} is the video itself: name another file.")
+        if (
+            isinstance(video, str)
+            and path.is_file()
+            and Path(video).is_file()
+            and path.samefile(video)
+        ):
+            raise InputError(
+                f"{output.option} {printable(str(path), 200)} is the video itself: name another "
+                "file."
+            )

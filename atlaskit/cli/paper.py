@@ -56,19 +56,25 @@ UNIFORM, CAPTIONS, VIDEO_RLM = "uniform", "captions", "video-rlm"
 ROWS = (UNIFORM, CAPTIONS, VIDEO_RLM)
 """The rows of the paper's tables that one model can make."""
 FRAMES = 160
-SETTINGS: dict[str, dict[str, Any]] = {UNIFORM: {"frames": FRAMES, "size": 320}, VIDEO_RLM: {"search": PAPER}}
+SETTINGS: dict[str, dict[str, Any]] = {
+    UNIFORM: {"frames": FRAMES, "size": 320},
+    VIDEO_RLM: {"search": PAPER},
+}
 """What the paper says of a row's settings."""
 EXAMPLES = """examples:
   atlaskit paper data/LongVideoBench --model Qwen/Qwen3-VL-8B-Instruct --first 30 --estimate 3
-  atlaskit paper data/LongVideoBench --model MODEL --method uniform video-rlm --shard 1/4 --out figures/1"""
+  atlaskit paper data/LongVideoBench --model MODEL --method uniform video-rlm \\
+    --shard 1/4 --out figures/1"""
 
 
 def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `paper` subcommand to the parser."""
     parser = commands.add_parser(
         "paper",
-        description="Uniform sampling, captions, and the search with the paper's settings, on the long videos and on\n"
-        "ten hours. If it is interrupted, run the same command again.",
+        description=(
+            "Uniform sampling, captions, and the search with the paper's settings, on the long "
+            "videos and on\nten hours. If it is interrupted, run the same command again."
+        ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_paper)
@@ -76,18 +82,36 @@ def add_paper_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     add_model_options(parser)
     told = "folder for tables and figures (default figures/paper)"
     add_output(parser, "--out", default=Path("figures/paper"), metavar="FOLDER", help=told)
-    told = f"rows of each table (default {' '.join(ROWS)}); after video-rlm, uniform frames for as many tokens"
-    parser.add_argument("--method", nargs="+", choices=tuple(METHODS), default=list(ROWS), help=told)
+    told = (
+        f"rows of each table (default {' '.join(ROWS)}); after video-rlm, uniform frames for as "
+        "many tokens"
+    )
+    parser.add_argument(
+        "--method", nargs="+", choices=tuple(METHODS), default=list(ROWS), help=told
+    )
     parser.add_argument("--first", type=count, metavar="N", help="ask the first N questions")
-    parser.add_argument("--hours", type=positive, default=10.0, help="hours of Table 2's videos (default 10)")
-    parser.add_argument("--seed", type=int, default=0, help="seed of the positions in ten hours (default 0)")
-    parser.add_argument("--parallel", type=count, default=4, help="questions in flight at once (default 4)")
+    parser.add_argument(
+        "--hours", type=positive, default=10.0, help="hours of Table 2's videos (default 10)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, help="seed of the positions in ten hours (default 0)"
+    )
+    parser.add_argument(
+        "--parallel", type=count, default=4, help="questions in flight at once (default 4)"
+    )
     told = "ask part I of N; `atlaskit merge` joins the rows of a system"
     parser.add_argument("--shard", type=part_of, metavar="I/N", help=told)
     told = "keep the rows in the folder, and ask only the questions that failed"
     parser.add_argument("--rerun", choices=("failures",), help=told)
-    add_output(parser, "--traces", metavar="FOLDER", help="folder to save each run in, for `atlaskit browse`")
-    parser.add_argument("--notebooks", type=Path, help="folder of the notebooks, to draw the figures as well")
+    add_output(
+        parser,
+        "--traces",
+        metavar="FOLDER",
+        help="folder to save each run in, for `atlaskit browse`",
+    )
+    parser.add_argument(
+        "--notebooks", type=Path, help="folder of the notebooks, to draw the figures as well"
+    )
     add_budget_options(parser)
     add_money_options(parser)
     add_cache_option(parser)
@@ -129,11 +153,16 @@ class _Table:
             self.row(name, ask, spending)
             if wanted > frames_near(wanted)["frames"]:
                 most = frames_near(wanted)["frames"]
-                print(f"As many tokens as the search took would be {wanted:,} frames; a request holds {most:,}.")
+                print(
+                    f"As many tokens as the search took would be {wanted:,} frames; a request "
+                    f"holds {most:,}."
+                )
 
     def row(self, name: str, ask: Callable[..., pd.DataFrame], spending: Spending | None) -> None:
         """Ask the questions of one row, with its rows so far in a file that is followed."""
-        path = self.home.with_name(f"{self.home.name}-{name.replace(', ', '-').replace(' ', '-')}.csv")
+        path = self.home.with_name(
+            f"{self.home.name}-{name.replace(', ', '-').replace(' ', '-')}.csv"
+        )
         earlier, cases, method = None, self.cases, name.partition(",")[0]
         if self.options.rerun and path.exists():
             earlier = tables.load(path)
@@ -145,17 +174,26 @@ class _Table:
         rows = rows_of(ask, cases, path, method, spending, earlier=earlier)
         own: dict[str, Any] = {"method": [method]}
         if isinstance(ask, partial) and "frames" in ask.keywords:
-            given = {key: ask.keywords[key] for key in ("frames", "size", "per_image") if key in ask.keywords}
+            given = {
+                key: ask.keywords[key]
+                for key in ("frames", "size", "per_image")
+                if key in ask.keywords
+            }
             own["settings"] = [[key, str(value)] for key, value in given.items()]
         if method == VIDEO_RLM:
             own["search"] = "paper"
-        rows.attrs |= {"command": {**self.command, **own}, **({SHARD: self.part} if self.part else {})}
+        rows.attrs |= {
+            "command": {**self.command, **own},
+            **({SHARD: self.part} if self.part else {}),
+        }
         if earlier is not None:
             rows = with_retried(earlier, {method: rows})
         tables.save(rows, path)
         self.found[name] = rows
 
-    def equal_tokens(self, found: dict[str, pd.DataFrame]) -> tuple[dict[str, Callable[..., pd.DataFrame]], int]:
+    def equal_tokens(
+        self, found: dict[str, pd.DataFrame]
+    ) -> tuple[dict[str, Callable[..., pd.DataFrame]], int]:
         """Return the row of uniform frames for as many tokens as the search took, and how many."""
         tokens = {name: rows["tokens"].mean() for name, rows in found.items()}
         if not tokens.get(UNIFORM) or not tokens.get(VIDEO_RLM):
@@ -170,17 +208,36 @@ class _Table:
 
         to = UNIFORM if UNIFORM in self.found else next(iter(self.found))
         ours = statistics.comparison(self.found, to).rename(columns={"method": "system"})
-        ours = ours.assign(source="this run", failed=[_failures(rows) for rows in self.found.values()])
-        theirs = pd.DataFrame([vars(each) for each in published(cast(Split, self.split))]).drop(columns="split")
-        shown = ["system", "questions", "score", "low", "high", "difference", "difference_low", "difference_high", "p"]
-        whole = pd.concat([ours, theirs], ignore_index=True)[[*shown, "tokens", "failed", "subtitles", "source"]]
+        ours = ours.assign(
+            source="this run", failed=[_failures(rows) for rows in self.found.values()]
+        )
+        theirs = pd.DataFrame([vars(each) for each in published(cast(Split, self.split))]).drop(
+            columns="split"
+        )
+        shown = [
+            "system",
+            "questions",
+            "score",
+            "low",
+            "high",
+            "difference",
+            "difference_low",
+            "difference_high",
+            "p",
+        ]
+        whole = pd.concat([ours, theirs], ignore_index=True)[
+            [*shown, "tokens", "failed", "subtitles", "source"]
+        ]
         whole.to_csv(self.home.with_suffix(".csv"), index=False)
         print(
-            f"\n{self.name}, {self.split}: {self.home}.csv, and {self.home}-*.csv, the rows of each system with cards."
+            f"\n{self.name}, {self.split}: {self.home}.csv, and {self.home}-*.csv, the rows of "
+            "each system with cards."
         )
         print(f"Differences are those to {to}, question by question.")
         print(whole.to_string(index=False, na_rep="", float_format="{:,.3g}".format))
-        costs = pd.DataFrame([{"system": name, **cost_of(rows)} for name, rows in self.found.items()])
+        costs = pd.DataFrame(
+            [{"system": name, **cost_of(rows)} for name, rows in self.found.items()]
+        )
         path = self.home.with_name(f"{self.home.name}-costs.csv")
         costs.to_csv(path, index=False)
         print(f"\nWhat a question costs, with its share of what is paid once a video: {path}")
@@ -193,7 +250,9 @@ def _paper(options: argparse.Namespace) -> int:
         raise InputError(f"The paper asks {' and '.join(PROTOCOL)}; {options.data} holds {name}.")
     spec, cache = named_model(options), Cache(options.cache)
     if spec is None:
-        raise InputError("Name a model: --model Qwen/Qwen3-VL-8B-Instruct, or the address of an endpoint.")
+        raise InputError(
+            "Name a model: --model Qwen/Qwen3-VL-8B-Instruct, or the address of an endpoint."
+        )
     where, has_subtitles = PROTOCOL[name]
     dataset = DATASETS[name].load(options.data, subtitles=has_subtitles)
     asked, part = dataset.where(**where)[: options.first], dict[str, Any]()
@@ -212,17 +271,26 @@ def _paper(options: argparse.Namespace) -> int:
         how["budget"] = budget
     methods = list(dict.fromkeys(options.method))
     ask: dict[str, Callable[..., pd.DataFrame]] = {
-        each: partial(evaluate, method=each, **{**how, **SETTINGS.get(each, {})}) for each in methods
+        each: partial(evaluate, method=each, **{**how, **SETTINGS.get(each, {})})
+        for each in methods
     }
     conditions = [[column, str(value)] for column, value in where.items()]
-    command = command_of(options, spec) | {"benchmark": name, "root": str(options.data.absolute()), "where": conditions}
+    command = command_of(options, spec) | {
+        "benchmark": name,
+        "root": str(options.data.absolute()),
+        "where": conditions,
+    }
     command |= {} if has_subtitles else {"no_subtitles": True}
     made = []
     for table, suffix in TABLES:
         is_long = suffix == "long"
         length_s = 3600 * options.hours
         cases = (
-            asked if is_long else ten_hour(asked, among=dataset, seed=options.seed, duration_s=length_s, progress=True)
+            asked
+            if is_long
+            else ten_hour(
+                asked, among=dataset, seed=options.seed, duration_s=length_s, progress=True
+            )
         )
         own = {key: value for key, value in command.items() if not (is_long and key == "hours")}
         made.append(_Table(options, table, f"{name}-{suffix}", cases, own, ask, part))
@@ -242,7 +310,9 @@ def _paper(options: argparse.Namespace) -> int:
     lost = sum(_failures(rows) for each in made for rows in each.found.values())
     if lost:
         print(
-            f"atlaskit: {lost} rows had a failed call; the same line with --rerun failures asks them.", file=sys.stderr
+            f"atlaskit: {lost} rows had a failed call; the same line with --rerun failures asks "
+            "them.",
+            file=sys.stderr,
         )
     return max(_figures(options, str(spec)), int(lost > 0))
 
@@ -251,7 +321,10 @@ def _figures(options: argparse.Namespace, model: str) -> int:
     """Run the notebooks of the figures, if their folder is given; return the exit status."""
     if options.notebooks is None:
         return 0
-    given = {"data": str(options.data.resolve()), **({"first": options.first} if options.first else {})}
+    given = {
+        "data": str(options.data.resolve()),
+        **({"first": options.first} if options.first else {}),
+    }
     ran = run_all(options.notebooks, options.out, only=FIGURES, model=model, given=given)
     lost = [each.failure for each in ran if each.failure]
     if lost:

@@ -21,17 +21,29 @@ def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     """Add the `run` subcommand to the parser."""
     parser = commands.add_parser(
         "run",
-        description="Several that ask a model on this machine share one server. If it is interrupted, run the same\n"
-        "command again: it continues from the cached replies.",
+        description=(
+            "Several that ask a model on this machine share one server. If it is interrupted, run "
+            "the same\ncommand again: it continues from the cached replies."
+        ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_run)
     told = "notebook files, or a folder of them (default notebooks)"
     parser.add_argument("notebooks", type=Path, nargs="*", default=[Path("notebooks")], help=told)
-    add_output(parser, "--out", default=Path("figures"), metavar="FOLDER", help="output folder (default figures)")
+    add_output(
+        parser,
+        "--out",
+        default=Path("figures"),
+        metavar="FOLDER",
+        help="output folder (default figures)",
+    )
     parser.add_argument("--scale", default="small", help="smoke, small or full (default small)")
-    parser.add_argument("--only", default="", metavar="03,08", help="run only notebooks whose names start so")
-    add_model_options(parser, "the one that the notebooks name; oracle is a program that knows the answers")
+    parser.add_argument(
+        "--only", default="", metavar="03,08", help="run only notebooks whose names start so"
+    )
+    add_model_options(
+        parser, "the one that the notebooks name; oracle is a program that knows the answers"
+    )
     parser.add_argument(
         "-p",
         nargs=2,
@@ -41,9 +53,13 @@ def add_run_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         metavar=("NAME", "VALUE"),
         help="set a parameter of those notebooks that declare it, such as seeds or workers",
     )
-    told = "folder of LongVideoBench or Video-MME, to ask its questions in place of the notebooks' own"
+    told = (
+        "folder of LongVideoBench or Video-MME, to ask its questions in place of the notebooks' own"
+    )
     parser.add_argument("--data", type=Path, metavar="FOLDER", help=told)
-    parser.add_argument("--replay", action="store_true", help="use cached replies only; make no model call")
+    parser.add_argument(
+        "--replay", action="store_true", help="use cached replies only; make no model call"
+    )
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -62,7 +78,9 @@ def _run(options: argparse.Namespace) -> int:
         replay=options.replay,
     )
     failed = [each for each in ran if each.failure]
-    print(f"{len(ran) - len(failed)} of {len(ran)} notebooks finished: {options.out / 'index.html'}")
+    print(
+        f"{len(ran) - len(failed)} of {len(ran)} notebooks finished: {options.out / 'index.html'}"
+    )
     if failed:
         raise AtlasError(" ".join(each.failure for each in failed))
     return 0

@@ -16,7 +16,10 @@ from atlaskit.models.serving.process import all_kept
 from atlaskit.models.serving.server import USUAL_PORT, serve
 from atlaskit.models.spec import EXAMPLE
 
-PAPER = 'atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 --vllm="--max-model-len 131072"'
+PAPER = (
+    "atlaskit serve Qwen/Qwen3.5-35B-A3B --tensor-parallel 2 --data-parallel 2 "
+    '--vllm="--max-model-len 131072"'
+)
 """Serves the paper's model on four GPUs of 80 GB (docs/models.md says why so)."""
 
 
@@ -32,11 +35,16 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser.add_argument(
         "--stop",
         action="store_true",
-        help="stop the server of the model that an earlier command, such as ask, keeps; without a model, all of them",
+        help=(
+            "stop the server of the model that an earlier command, such as ask, keeps; without a "
+            "model, all of them"
+        ),
     )
     told = "print how the model fits a card of GB, or this machine's, and start nothing"
     parser.add_argument("--plan", type=positive, nargs="?", const=0.0, metavar="GB", help=told)
-    parser.add_argument("--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})")
+    parser.add_argument(
+        "--port", type=int, default=USUAL_PORT, help=f"port on 127.0.0.1 (default {USUAL_PORT})"
+    )
     parser.add_argument(
         "--tensor-parallel",
         type=count,
@@ -48,7 +56,10 @@ def add_serve_command(commands: argparse._SubParsersAction[argparse.ArgumentPars
     parser.add_argument("--data-parallel", type=_copies, default=1, metavar="N", help=told)
     add_yes_option(parser)
     parser.add_argument(
-        "--vllm", default="", metavar="ARGUMENTS", help='further arguments of vLLM: --vllm="--max-num-seqs 8"'
+        "--vllm",
+        default="",
+        metavar="ARGUMENTS",
+        help='further arguments of vLLM: --vllm="--max-num-seqs 8"',
     )
 
 
@@ -73,7 +84,8 @@ def _serve(options: argparse.Namespace) -> int:
         return _stop(options.model)
     if options.model is None:
         raise InputError(
-            f"atlaskit serve needs a model, such as {EXAMPLE}; or --stop, to stop the servers that are kept."
+            f"atlaskit serve needs a model, such as {EXAMPLE}; or --stop, to stop the servers "
+            "that are kept."
         )
     if options.plan is not None:
         print(plan(options.model, options.plan or gpu_gib(), sheet_size))
@@ -81,7 +93,9 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         arguments = shlex.split(options.vllm)
     except ValueError as error:
-        raise InputError(f"--vllm cannot be split into arguments ({error}); got {options.vllm}") from error
+        raise InputError(
+            f"--vllm cannot be split into arguments ({error}); got {options.vllm}"
+        ) from error
     server = serve(
         options.model,
         port=options.port,
@@ -93,9 +107,16 @@ def _serve(options: argparse.Namespace) -> int:
     try:
         with server as vlm:
             if not server.is_ours:
-                print(f"{vlm.name} is already served at {vlm.base_url}; this command neither started nor stops it.")
+                print(
+                    f"{vlm.name} is already served at {vlm.base_url}; this command neither "
+                    "started nor stops it."
+                )
                 return 0
-            print(f"{vlm.name} is served at {vlm.base_url}; Ctrl-C stops it. Its log is {server.log}.", flush=True)
+            print(
+                f"{vlm.name} is served at {vlm.base_url}; Ctrl-C stops it. Its log is "
+                f"{server.log}.",
+                flush=True,
+            )
             server.wait()
     except KeyboardInterrupt:
         print("The server has stopped.")

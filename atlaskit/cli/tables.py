@@ -45,7 +45,16 @@ COMPARE_EXAMPLES = """examples:
 KEPT = (
     *("benchmark", "root", "where", "no_subtitles", "load", "hours", "seed", "first", "skip_bad"),
     *("method", "settings", "prices", "model", "dialect", "max_tokens", "thinking", "extra_body"),
-    *("oracle", "confuse", "calls", "tokens", "usd", "seconds", "search", *(each.name for each in fields(Search))),
+    *(
+        "oracle",
+        "confuse",
+        "calls",
+        "tokens",
+        "usd",
+        "seconds",
+        "search",
+        *(each.name for each in fields(Search)),
+    ),
 )
 """The options that move a score: what a card keeps of the command."""
 OF_MODEL = ("dialect", "max_tokens", "thinking", "extra_body")
@@ -67,8 +76,21 @@ def add_tables_commands(commands: argparse._SubParsersAction[argparse.ArgumentPa
         epilog=MERGE_EXAMPLES,
     )
     merge.set_defaults(run=_merge)
-    merge.add_argument("shards", type=Path, nargs="+", help="what `evaluate --shard` wrote, all shards in any order")
-    add_output(merge, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help="table to write")
+    merge.add_argument(
+        "shards",
+        type=Path,
+        nargs="+",
+        help="what `evaluate --shard` wrote, all shards in any order",
+    )
+    add_output(
+        merge,
+        "--out",
+        TABLES,
+        makes_folder=True,
+        required=True,
+        metavar="FILE",
+        help="table to write",
+    )
     compare = commands.add_parser(
         "compare",
         epilog=COMPARE_EXAMPLES,
@@ -111,7 +133,9 @@ def rows_of(
         return ask(cases, total=spending, on_rows=keep)
     except EvaluationStopped as stopped:
         keep(stopped.table)
-        where = f" The rows so far are in {tables.so_far(out)}." if found or len(stopped.table) else ""
+        where = (
+            f" The rows so far are in {tables.so_far(out)}." if found or len(stopped.table) else ""
+        )
         raise EvaluationStopped(f"{stopped}{where}", stopped.table) from stopped
 
 
@@ -119,7 +143,10 @@ def _merge(options: argparse.Namespace) -> int:
     whole = merged({str(path): tables.load(path) for path in options.shards})
     tables.save(whole, options.out)
     failed = (whole["failure"] != "").sum()
-    print(f"{options.out}: {len(whole)} rows of {len(options.shards)} shards, {failed} of them with a failed call")
+    print(
+        f"{options.out}: {len(whole)} rows of {len(options.shards)} shards, {failed} of them with "
+        "a failed call"
+    )
     return 0
 
 
@@ -127,7 +154,10 @@ def _compare(options: argparse.Namespace) -> int:
     one, other = tables.load(options.one), tables.load(options.other)
     for path, table in ((options.one, one), (options.other, other)):
         if table["method"].nunique() != 1:
-            raise InputError(f"{path} holds several methods; `evaluate` has compared them. Pass tables of one each.")
+            raise InputError(
+                f"{path} holds several methods; `evaluate` has compared them. Pass tables of one "
+                "each."
+            )
     shared = one.merge(other, on=["id", "video"])[["id", "video"]]
     if shared.empty:
         raise InputError(f"{options.one} and {options.other} share no question.")
@@ -140,8 +170,8 @@ def _compare(options: argparse.Namespace) -> int:
     for path, table in ((options.one, first), (options.other, second)):
         if failed := (table["failure"] != "").sum():
             print(
-                f"{path}: {failed} questions had a failed call, and those without an answer count as wrong; "
-                "`evaluate --rerun failures` asks them again."
+                f"{path}: {failed} questions had a failed call, and those without an answer count "
+                "as wrong; `evaluate --rerun failures` asks them again."
             )
     _print_apart(one.attrs, other.attrs)
     return 0
@@ -158,10 +188,16 @@ def _certainty(found: statistics.Comparison) -> str:
 def _print_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     """Print in which settings two tables differ from each other, then what only one has."""
     apart = [
-        each for each in differences(one, other) if each[0].startswith(IN_FULL) or not each[0].startswith(NO_SETTINGS)
+        each
+        for each in differences(one, other)
+        if each[0].startswith(IN_FULL) or not each[0].startswith(NO_SETTINGS)
     ]
     both = [each for each in apart if None not in each[1:]]
-    print(f"Settings that differ: {len(both)}" if both else "All settings that both have are the same.")
+    print(
+        f"Settings that differ: {len(both)}"
+        if both
+        else "All settings that both have are the same."
+    )
     for name, *values in both:
         first, second = (printable(str(value), MOST_CHARS) for value in values)
         print(f"  {printable(name, MOST_CHARS)}: {first} | {second}")
@@ -207,7 +243,9 @@ class _Kept(BaseModel):
     search: Word = ""
 
 
-_OF_SEARCH: TypeAdapter[dict[str, Setting]] = TypeAdapter(dict[str, Setting], config=ConfigDict(strict=True))
+_OF_SEARCH: TypeAdapter[dict[str, Setting]] = TypeAdapter(
+    dict[str, Setting], config=ConfigDict(strict=True)
+)
 _OF_LISTS: TypeAdapter[dict[str, list[Word] | Word]] = TypeAdapter(dict[str, list[Word] | Word])
 
 
@@ -246,7 +284,9 @@ class Like(argparse.Action):
             kept = _kept(read_json(read_whole(str(values))), parser)
         except (OSError, ValueError) as error:
             name = printable(str(values), 200)
-            parser.error(f"--like {name} is no card of `evaluate` ({reason(error)}): name a rows.csv.json")
+            parser.error(
+                f"--like {name} is no card of `evaluate` ({reason(error)}): name a rows.csv.json"
+            )
         namespace.like = kept  # argparse sets the dataset, where it is left out, to None after this
         for name, value in kept.items():
             if not hasattr(namespace, name) or getattr(namespace, name) == parser.get_default(name):
@@ -267,7 +307,9 @@ def _kept(card: Any, parser: argparse.ArgumentParser) -> dict[str, Any]:
     try:
         _Kept.model_validate({name: value for name, value in kept.items() if name not in of_search})
         _OF_LISTS.validate_python({name: value for name, value in kept.items() if name in LISTS})
-        _OF_SEARCH.validate_python({name: kept[name] for name in kept if name in of_search - set(LISTS)})
+        _OF_SEARCH.validate_python(
+            {name: kept[name] for name in kept if name in of_search - set(LISTS)}
+        )
     except ValidationError as error:
         field, fault = first_fault(error)
         raise ValueError(f"{field}: {fault}") from error
@@ -275,7 +317,10 @@ def _kept(card: Any, parser: argparse.ArgumentParser) -> dict[str, Any]:
         values = kept.get(action.dest) if action.choices is not None else None
         for value in values if isinstance(values, list) else [values]:
             if value is not None and value not in (action.choices or ()):
-                raise ValueError(f"{action.dest} is {printable(str(value), 80)!r}, which this command does not take")
+                raise ValueError(
+                    f"{action.dest} is {printable(str(value), 80)!r}, which this command does not "
+                    "take"
+                )
     for name in LISTS:
         if isinstance(kept.get(name), list):
             kept[name] = tuple(kept[name])
@@ -295,16 +340,22 @@ def of_card(options: argparse.Namespace) -> ModelSpec | None:
     words: list[str] = options.model
     if is_address(words[0]) and len(words[0].split()) > 1:
         raise InputError(
-            f"The card's model {printable(words[0], 200)!r} is more than an address: name the model with --model."
+            f"The card's model {printable(words[0], 200)!r} is more than an address: name the "
+            "model with --model."
         )
     spec = spec_of(options)
     if not spec.is_address:
         return spec
     if spec.key_env is None:
         spec = replace(spec, key_env="")
-    key = f"with the key in {spec.key_env}" if spec.key_env else "without a key; --key-env VARIABLE sends one"
+    key = (
+        f"with the key in {spec.key_env}"
+        if spec.key_env
+        else "without a key; --key-env VARIABLE sends one"
+    )
     print(
-        f"atlaskit: the card names the endpoint {printable(spec.model, 200)}: what is asked goes there, {key}.",
+        f"atlaskit: the card names the endpoint {printable(spec.model, 200)}: what is asked goes "
+        f"there, {key}.",
         file=sys.stderr,
         flush=True,
     )

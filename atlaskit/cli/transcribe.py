@@ -31,32 +31,53 @@ def add_transcribe_command(commands: argparse._SubParsersAction[argparse.Argumen
     """Add the `transcribe` subcommand to the parser."""
     parser = commands.add_parser(
         "transcribe",
-        description="The sound is cut at pauses into chunks of at most 30 s, which are sent to the model. If it is\n"
-        "interrupted, run the same command again: it continues from the cached chunks.",
+        description=(
+            "The sound is cut at pauses into chunks of at most 30 s, which are sent to the model. "
+            "If it is\ninterrupted, run the same command again: it continues from the cached "
+            "chunks."
+        ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_transcribe)
     parser.add_argument("video", help="a video file with sound: its path, or a file:// URL")
-    parser.add_argument("url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1")
-    parser.add_argument("model", metavar="NAME", help="speech model, such as openai/whisper-large-v3")
+    parser.add_argument(
+        "url", metavar="URL", help="OpenAI-compatible endpoint, such as http://127.0.0.1:8000/v1"
+    )
+    parser.add_argument(
+        "model", metavar="NAME", help="speech model, such as openai/whisper-large-v3"
+    )
     add_output(
         parser,
         "--out",
         SRT,
         metavar="FILE",
-        help="an .srt file, replaced if it exists (default: NAME-OF-THE-VIDEO.MODEL.srt in the current folder)",
+        help=(
+            "an .srt file, replaced if it exists (default: NAME-OF-THE-VIDEO.MODEL.srt in the "
+            "current folder)"
+        ),
     )
     parser.add_argument(
         "--language",
-        help="the language that is spoken: en, eng or English (default: the model finds out); of several sound tracks, "
-        "the one in it is taken",
+        help=(
+            "the language that is spoken: en, eng or English (default: the model finds out); of "
+            "several sound tracks, the one in it is taken"
+        ),
     )
     parser.add_argument(
-        "--audio-track", type=int, metavar="N", help="number of the sound track, from 0 (default: the default track)"
+        "--audio-track",
+        type=int,
+        metavar="N",
+        help="number of the sound track, from 0 (default: the default track)",
     )
-    parser.add_argument("--prompt", default="", metavar="TEXT", help="names and style that the model should know")
     parser.add_argument(
-        "--parallel", type=int, default=PARALLEL, metavar="N", help=f"chunks in flight at once (default {PARALLEL})"
+        "--prompt", default="", metavar="TEXT", help="names and style that the model should know"
+    )
+    parser.add_argument(
+        "--parallel",
+        type=int,
+        default=PARALLEL,
+        metavar="N",
+        help=f"chunks in flight at once (default {PARALLEL})",
     )
     add_cache_option(parser)
 
@@ -78,7 +99,10 @@ def with_transcript(video: Video, options: argparse.Namespace, cache: Cache) -> 
     The lines are also saved as an SRT file, and its path is printed.
     """
     if options.transcribe:
-        chosen = {"language": getattr(options, "language", None), "replay": getattr(options, "replay", False)}
+        chosen = {
+            "language": getattr(options, "language", None),
+            "replay": getattr(options, "replay", False),
+        }
         video.subtitles = _transcribed(video, ASR(*options.transcribe), None, cache=cache, **chosen)
     return video
 
@@ -87,7 +111,11 @@ def _transcribe(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     video = open_video(options.video, cache=cache)
     asr = ASR(options.url, options.model, prompt=options.prompt)
-    chosen = {"language": options.language, "audio_track": options.audio_track, "parallel": options.parallel}
+    chosen = {
+        "language": options.language,
+        "audio_track": options.audio_track,
+        "parallel": options.parallel,
+    }
     return 0 if len(_transcribed(video, asr, options.out, cache=cache, **chosen)) else 1
 
 

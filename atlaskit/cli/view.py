@@ -48,8 +48,10 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
         nargs="*",
         default=[],
         metavar="CELL",
-        help="cells to open, each inside the one before, by a time in it, such as 1:05 or 65s, or by its number, from "
-        "0 row by row (default: none, the whole video)",
+        help=(
+            "cells to open, each inside the one before, by a time in it, such as 1:05 or 65s, or "
+            "by its number, from 0 row by row (default: none, the whole video)"
+        ),
     )
     add_transcribe_option(view_parser)
     add_grid_options(view_parser)
@@ -60,12 +62,18 @@ def add_view_commands(commands: argparse._SubParsersAction[argparse.ArgumentPars
     )
     frame_parser.set_defaults(run=_frame)
     frame_parser.add_argument("video", help=VIDEO_HELP)
-    frame_parser.add_argument("time", help="time from the start of the video: 65, 65.5, 1:05, 1:02:03.5 or 1m5s")
-    add_output(frame_parser, "out", IMAGES, help="the image to write, .jpg or .png; .png is without loss")
+    frame_parser.add_argument(
+        "time", help="time from the start of the video: 65, 65.5, 1:05, 1:02:03.5 or 1m5s"
+    )
+    add_output(
+        frame_parser, "out", IMAGES, help="the image to write, .jpg or .png; .png is without loss"
+    )
     add_cache_option(frame_parser)
 
 
-def add_grid_options(parser: argparse.ArgumentParser, told: Mapping[str, str] = GRID_DEFAULTS) -> None:
+def add_grid_options(
+    parser: argparse.ArgumentParser, told: Mapping[str, str] = GRID_DEFAULTS
+) -> None:
     """Add the options that define a grid and its view, and `--cache`.
 
     Args:
@@ -93,7 +101,10 @@ def _view(options: argparse.Namespace) -> int:
         state = atlas.act(state, Expand(cell))
     view, grid = atlas.observe(state).view, state.grid
     write_image(view, options.out)
-    print(f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {grid.resolution_s:.3f} s a cell")
+    print(
+        f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, "
+        f"{grid.resolution_s:.3f} s a cell"
+    )
     if options.transcribe:
         for line in video.subtitles.between(grid.start_s, grid.end_s):
             print(f"{line.start_s:10.2f} s  {printable(line.text)}")
@@ -106,7 +117,9 @@ def _frame(options: argparse.Namespace) -> int:
     still = Still(video, time_s, Cache(options.cache))
     video.check_time(time_s)
     if still.unreadable:
-        raise InputError(f"The frame of {options.video} at {time_s:g} s cannot be decoded: the file is damaged.")
+        raise InputError(
+            f"The frame of {options.video} at {time_s:g} s cannot be decoded: the file is damaged."
+        )
     write_image(still, options.out)
     print(f"{printable(str(options.out))}: the frame at {time_s:g} s")
     return 0

@@ -164,42 +164,98 @@ class ActionKind:
 
     def is_of(self, action: Any) -> bool:
         """Return whether an action is of this kind."""
-        return type(action) is self.type and all(getattr(action, name) == each for name, each in self.given.items())
+        return type(action) is self.type and all(
+            getattr(action, name) == each for name, each in self.given.items()
+        )
 
 
-# fmt: off
 ACTIONS = {
-    "expand": ActionKind(Expand, "cell", lambda state: state.expandable,
-        "open a cell to see its stretch of time in finer steps.", "- opened {start}–{end}",
-        "opens {cells}", "opens a cell", traversal="dfs"),
-    "backtrack": ActionKind(Backtrack, "nothing", lambda state: state.depth > state.region_depth,
-        "return to the sheet that this one was opened from.", "- came back from {start}–{last}",
-        "goes back to the grid above", "goes back to the grid above", traversal="dfs"),
-    "mark_promising": ActionKind(MarkPromising, "cells", lambda state: state.markable,
-        "queue the cells in which what is wanted may lie between the frames; others will open them. You see this one "
-        "sheet only, and have few turns: mark first, then look closer.", "- queued {count} cells from {start}",
-        "marks {cells} as promising", "marks cells as promising", "Queued: {cells}.", traversal="bfs"),
-    "zoom": ActionKind(Zoom, "cell", lambda state: [cell.index for cell in state.alive],
-        "see a cell's frame at full size, to read text or tell details apart.", "- looked closely at {moment}",
-        "looks at the frame of {cells}", "looks at a frame", "Cell {cells} at full size:"),
-    "investigate_before": ActionKind(Investigate, "cell",
+    "expand": ActionKind(
+        Expand,
+        "cell",
+        lambda state: state.expandable,
+        "open a cell to see its stretch of time in finer steps.",
+        "- opened {start}–{end}",
+        "opens {cells}",
+        "opens a cell",
+        traversal="dfs",
+    ),
+    "backtrack": ActionKind(
+        Backtrack,
+        "nothing",
+        lambda state: state.depth > state.region_depth,
+        "return to the sheet that this one was opened from.",
+        "- came back from {start}–{last}",
+        "goes back to the grid above",
+        "goes back to the grid above",
+        traversal="dfs",
+    ),
+    "mark_promising": ActionKind(
+        MarkPromising,
+        "cells",
+        lambda state: state.markable,
+        "queue the cells in which what is wanted may lie between the frames; others will open "
+        "them. You see this one sheet only, and have few turns: mark first, then look closer.",
+        "- queued {count} cells from {start}",
+        "marks {cells} as promising",
+        "marks cells as promising",
+        "Queued: {cells}.",
+        traversal="bfs",
+    ),
+    "zoom": ActionKind(
+        Zoom,
+        "cell",
+        lambda state: [cell.index for cell in state.alive],
+        "see a cell's frame at full size, to read text or tell details apart.",
+        "- looked closely at {moment}",
+        "looks at the frame of {cells}",
+        "looks at a frame",
+        "Cell {cells} at full size:",
+    ),
+    "investigate_before": ActionKind(
+        Investigate,
+        "cell",
         lambda state: [cell.index for cell in state.alive if cell.start_s > 0],
-        "see a strip of the frames right before a cell's stretch or right after it, once you have found the scene that "
-        "matters.",
-        "- looked at what comes before {moment}", "looks just before {cells}", "looks before or after a frame",
-        "What comes before cell {cells}; keep its frames in your next action or never:", given={"direction": "before"}),
-    "investigate_after": ActionKind(Investigate, "cell",
+        "see a strip of the frames right before a cell's stretch or right after it, once you have "
+        "found the scene that matters.",
+        "- looked at what comes before {moment}",
+        "looks just before {cells}",
+        "looks before or after a frame",
+        "What comes before cell {cells}; keep its frames in your next action or never:",
+        given={"direction": "before"},
+    ),
+    "investigate_after": ActionKind(
+        Investigate,
+        "cell",
         lambda state: [cell.index for cell in state.alive if cell.end_s < state.rules.duration_s],
-        "", "- looked at what comes after {moment}", "looks just after {cells}", "looks before or after a frame",
-        "What comes after cell {cells}; keep its frames in your next action or never:", given={"direction": "after"}),
-    "add_to_scratchpad": ActionKind(AddToScratchpad, "claims", lambda state: state.addable,
-        "keep frames that you see as evidence, by their numbers; say of each what it shows, which answer that supports "
-        "or rules out, and how sure you are.", "- kept {kept}",
-        "adds evidence from {cells}", "adds evidence", "Kept: {cells}."),
-    "finished": ActionKind(Finished, "nothing", lambda state: True, "what is wanted is kept, or it is not here.",
-        "- finished", "finishes its region", "finishes its region"),
+        "",
+        "- looked at what comes after {moment}",
+        "looks just after {cells}",
+        "looks before or after a frame",
+        "What comes after cell {cells}; keep its frames in your next action or never:",
+        given={"direction": "after"},
+    ),
+    "add_to_scratchpad": ActionKind(
+        AddToScratchpad,
+        "claims",
+        lambda state: state.addable,
+        "keep frames that you see as evidence, by their numbers; say of each what it shows, which "
+        "answer that supports or rules out, and how sure you are.",
+        "- kept {kept}",
+        "adds evidence from {cells}",
+        "adds evidence",
+        "Kept: {cells}.",
+    ),
+    "finished": ActionKind(
+        Finished,
+        "nothing",
+        lambda state: True,
+        "what is wanted is kept, or it is not here.",
+        "- finished",
+        "finishes its region",
+        "finishes its region",
+    ),
 }
-# fmt: on
 """The kinds of action by their names in JSON, in the order in which they are listed."""
 
 

@@ -13,7 +13,15 @@ from atlaskit.environment import grid as geometry
 from atlaskit.environment.actions import Action, AddToScratchpad, Investigate, Zoom
 from atlaskit.environment.grid import SUB_SECOND, Cell, Grid, clock
 from atlaskit.environment.image import WIDEST_PX, LazyImage
-from atlaskit.environment.mdp import SCAN_K, LegalSet, Rules, State, Traversal, dead_cells, transition
+from atlaskit.environment.mdp import (
+    SCAN_K,
+    LegalSet,
+    Rules,
+    State,
+    Traversal,
+    dead_cells,
+    transition,
+)
 from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
 from atlaskit.environment.question import Span
 from atlaskit.environment.render import Sheet, Still, View, squared
@@ -63,13 +71,17 @@ class Observation:
         A line belongs to the first open cell during which it is shown; if `cells` is "full", to all
         of them.
         """
-        return lines_by_cell(self.view, self.subtitles if lines is None else lines, self.cells == "full")
+        return lines_by_cell(
+            self.view, self.subtitles if lines is None else lines, self.cells == "full"
+        )
 
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         return (self.looking_at or self.view)._repr_jpeg_()
 
 
-def lines_by_cell(view: View, lines: Sequence[Line], are_repeated: bool = False) -> dict[int, list[Line]]:
+def lines_by_cell(
+    view: View, lines: Sequence[Line], are_repeated: bool = False
+) -> dict[int, list[Line]]:
     """Return the subtitle lines of each open cell of a view, by the cell's index.
 
     Args:
@@ -81,7 +93,9 @@ def lines_by_cell(view: View, lines: Sequence[Line], are_repeated: bool = False)
     by_cell, starts_s = dict[int, list[Line]](), [cell.start_s for cell in view.cells]
     for line in lines:
         first = max(0, bisect_right(starts_s, line.start_s) - 1)
-        if not are_repeated and first not in view.dead:  # as nearly always; ten hours have 2,000 lines
+        if (
+            not are_repeated and first not in view.dead
+        ):  # as nearly always; ten hours have 2,000 lines
             by_cell.setdefault(first, []).append(line)
             continue
         last = max(first, bisect_left(starts_s, line.end_s) - 1)
@@ -99,7 +113,9 @@ def _looking_at(state: State, view: View) -> LazyImage | None:
         case Investigate() if (grid := state.scan) is not None:
             look = replace(view.look, cell=min(view.look.cell, WIDEST_PX // SCAN_K), labels="time")
             first = view.grid.size if look.ruled else 0
-            return replace(view, grid=grid, look=look, dead=dead_cells(grid, state.dead_zones), first=first)
+            return replace(
+                view, grid=grid, look=look, dead=dead_cells(grid, state.dead_zones), first=first
+            )
         case _:
             return None
 
@@ -170,14 +186,17 @@ class Atlas:
         self.look = Look(self.cell, self.fit, self.patch, self.sampling, self.labels, self.ruled)
         self.look.check(self.k)  # here, before anybody pays for a call
         depth = self._depth_limit()
-        self.rules = Rules(self.video.duration_s, depth, self.traversal, self.ruled, self.min_span_s)
+        self.rules = Rules(
+            self.video.duration_s, depth, self.traversal, self.ruled, self.min_span_s
+        )
         self.state = self.start()
 
     def __repr__(self) -> str:
         now = self.state.grid
         return (
-            f"<atlas of {self.video!r}, {self.k}×{self.k} cells of {self.cell} px, max_depth {self.rules.max_depth}, "
-            f"{self.traversal}; now at {clock(now.start_s)}–{clock(now.end_s)}, depth {now.depth}>"
+            f"<atlas of {self.video!r}, {self.k}×{self.k} cells of {self.cell} px, max_depth "
+            f"{self.rules.max_depth}, {self.traversal}; now at "
+            f"{clock(now.start_s)}–{clock(now.end_s)}, depth {now.depth}>"
         )
 
     def start(
@@ -201,11 +220,17 @@ class Atlas:
                 of it.
         """
         grid = region or self.root
-        is_stretch = not grid.path and self.root.start_s <= grid.start_s and grid.end_s <= self.root.end_s
+        is_stretch = (
+            not grid.path and self.root.start_s <= grid.start_s and grid.end_s <= self.root.end_s
+        )
         if not is_stretch and replace(grid, path=(), shift=()) != self.root:
-            raise InputError(f"{grid} is not a region of {self.video.name}: expand it from atlas.root.")
+            raise InputError(
+                f"{grid} is not a region of {self.video.name}: expand it from atlas.root."
+            )
         rules = replace(self.rules, traversal=traversal or self.rules.traversal)
-        return State(grid, rules, region_depth=grid.depth, dead_zones=dead_zones, scratchpad=scratchpad)
+        return State(
+            grid, rules, region_depth=grid.depth, dead_zones=dead_zones, scratchpad=scratchpad
+        )
 
     def observe(self, state: State) -> Observation:
         """Return the observation of a state."""
@@ -213,7 +238,9 @@ class Atlas:
         return Observation(
             state=state,
             view=view,
-            subtitles=self.video.subtitles.between(grid.start_s, grid.end_s) if self.subtitles else (),
+            subtitles=self.video.subtitles.between(grid.start_s, grid.end_s)
+            if self.subtitles
+            else (),
             legal=state.legal,
             looking_at=_looking_at(state, view),
             cells=self.cells,
@@ -225,7 +252,9 @@ class Atlas:
         is_stretch = grid != self.root and not grid.path
         if is_stretch and grid.resolution_s <= EVEN_S:
             look = replace(look, sampling="midpoint")
-        if is_stretch and grid.resolution_s < SUB_SECOND:  # as wide as the others, if the video has the pixels
+        if (
+            is_stretch and grid.resolution_s < SUB_SECOND
+        ):  # as wide as the others, if the video has the pixels
             most = max(self.cell, max(self.video.size))
             look = replace(look, cell=min(most, self.cell * self.k // grid.k))
         return View(self.video, grid, look, state.dead_cells, self.cache)
@@ -273,7 +302,9 @@ class Atlas:
                 times_s = self._readable_times(state, [item.cell for item in items])
                 self._check_new(state, times_s)
                 grounded = (
-                    replace(item, subtitle=self._spoken_in(state.cell(item.cell)), timestamp_s=time_s)
+                    replace(
+                        item, subtitle=self._spoken_in(state.cell(item.cell)), timestamp_s=time_s
+                    )
                     for item, time_s in zip(items, times_s, strict=True)
                 )
                 action = AddToScratchpad(tuple(grounded))
@@ -295,7 +326,13 @@ class Atlas:
         self.state = self.act(self.state, action)
         return self.observe(self.state)
 
-    def sheet(self, scratchpad: Scratchpad | None = None, *, cell: int | None = None, most: int | None = None) -> Sheet:
+    def sheet(
+        self,
+        scratchpad: Scratchpad | None = None,
+        *,
+        cell: int | None = None,
+        most: int | None = None,
+    ) -> Sheet:
         """Return the sheet of a scratchpad: its evidence frames as one image (paper §3.1).
 
         Args:
@@ -306,9 +343,16 @@ class Atlas:
             most: The most items that it shows, None for MAX_SHEET_ITEMS; of more, the most
                 confident.
         """
-        shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(most or MAX_SHEET_ITEMS)
+        shown = (self.state.scratchpad if scratchpad is None else scratchpad).surest(
+            most or MAX_SHEET_ITEMS
+        )
         if not self.ruled:
-            return Sheet(self.video, shown, self.look if cell is None else replace(self.look, cell=cell), self.cache)
+            return Sheet(
+                self.video,
+                shown,
+                self.look if cell is None else replace(self.look, cell=cell),
+                self.cache,
+            )
         in_order = replace(shown, items=tuple(sorted(shown, key=lambda item: item.timestamp_s)))
         most = max(self.cell, min(max(self.video.size), SHEET_PX // squared(len(shown))[0]))
         return Sheet(self.video, in_order, replace(self.look, cell=cell or most), self.cache)
@@ -320,7 +364,9 @@ class Atlas:
         try:
             start_s, end_s = map(float, self.within)
         except (TypeError, ValueError) as error:
-            raise InputError(f"within is a pair of times in seconds; got {self.within!r:.80}.") from error
+            raise InputError(
+                f"within is a pair of times in seconds; got {self.within!r:.80}."
+            ) from error
         if not 0 <= start_s < end_s <= self.video.duration_s:
             raise InputError(
                 f"within must be an interval of the video, from 0 to {self.video.duration_s:g} s; "
@@ -369,4 +415,6 @@ class Atlas:
         """Return the text of the subtitle lines during a cell."""
         if not self.subtitles:
             return ""
-        return " ".join(line.text for line in self.video.subtitles.between(cell.start_s, cell.end_s))
+        return " ".join(
+            line.text for line in self.video.subtitles.between(cell.start_s, cell.end_s)
+        )

@@ -105,15 +105,21 @@ class Grid:
         if self.k < 2:
             raise InputError(f"A grid needs at least 2×2 cells; got K = {self.k}.")
         if not (math.isfinite(self.root_start_s) and math.isfinite(self.root_end_s)):
-            raise InputError(f"A grid needs finite times; got [{self.root_start_s}, {self.root_end_s}) s.")
+            raise InputError(
+                f"A grid needs finite times; got [{self.root_start_s}, {self.root_end_s}) s."
+            )
         if self.root_start_s < 0:
             raise InputError(f"A grid must not start before 0 s; got {self.root_start_s} s.")
         if self.root_end_s <= self.root_start_s:
-            raise InputError(f"A grid must end after its start; got [{self.root_start_s}, {self.root_end_s}) s.")
+            raise InputError(
+                f"A grid must end after its start; got [{self.root_start_s}, {self.root_end_s}) s."
+            )
         for index in self.path:
             self._check_index(index)
         if self.shift and not 0 < self.shift[0] <= self.depth:
-            raise InputError(f"A grid at depth {self.depth} cannot be shifted by cells of depth {self.shift[0]}.")
+            raise InputError(
+                f"A grid at depth {self.depth} cannot be shifted by cells of depth {self.shift[0]}."
+            )
 
     @property
     def depth(self) -> int:
@@ -154,7 +160,9 @@ class Grid:
     def cells(self) -> tuple[Cell, ...]:
         """The K² cells in row-major order, which is the order of time."""
         halves = [self._boundary(half) for half in range(2 * self.size + 1)]
-        return tuple(Cell(i, halves[2 * i], halves[2 * i + 2], halves[2 * i + 1]) for i in range(self.size))
+        return tuple(
+            Cell(i, halves[2 * i], halves[2 * i + 2], halves[2 * i + 1]) for i in range(self.size)
+        )
 
     def expand(self, index: int) -> Grid:
         """Return the grid of exactly one cell's interval, one depth further down.
@@ -187,7 +195,9 @@ class Grid:
         if not self.path:
             raise InputError("The root grid has no parent.")
         if self.shift and self.shift[0] == self.depth:
-            raise InputError("A grid that is shifted by half a cell has no parent that contains it.")
+            raise InputError(
+                "A grid that is shifted by half a cell has no parent that contains it."
+            )
         return Grid(self.root_start_s, self.root_end_s, self.k, self.path[:-1], self.shift)
 
     def cell_at(self, time_s: float) -> Cell:
@@ -199,7 +209,9 @@ class Grid:
         for cell in self.cells:
             if cell.start_s <= time_s < cell.end_s:
                 return cell
-        raise InputError(f"The grid spans [{self.start_s}, {self.end_s}) s; {time_s} s lies outside.")
+        raise InputError(
+            f"The grid spans [{self.start_s}, {self.end_s}) s; {time_s} s lies outside."
+        )
 
     @cached_property
     def _cell_span(self) -> Fraction:
@@ -237,7 +249,8 @@ class Grid:
     def _check_index(self, index: int) -> None:
         if not 0 <= index < self.size:
             raise InputError(
-                f"There is no cell {index} in a {self.k}×{self.k} grid; its cells are 0 to {self.size - 1}."
+                f"There is no cell {index} in a {self.k}×{self.k} grid; its cells are 0 to "
+                f"{self.size - 1}."
             )
 
 
@@ -290,7 +303,9 @@ def sub_second_depth(duration_s: float, k: int, span_s: float = SUB_SECOND) -> i
     return depth
 
 
-def regions_over(root: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]) -> tuple[Grid, ...]:
+def regions_over(
+    root: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]
+) -> tuple[Grid, ...]:
     """Return the regions that cover an interval: the deepest grids that span no less.
 
     These are one or two grids, or all cells of the root grid that a longer interval overlaps.
@@ -318,7 +333,11 @@ def regions_over(root: Grid, start_s: float, end_s: float, can_open: Callable[[G
 
 
 def unseen_over(
-    root: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool], is_seen: Callable[[Grid], bool]
+    root: Grid,
+    start_s: float,
+    end_s: float,
+    can_open: Callable[[Grid], bool],
+    is_seen: Callable[[Grid], bool],
 ) -> tuple[Grid, ...]:
     """Return the regions over an interval that nobody has seen yet.
 
@@ -338,7 +357,9 @@ def unseen_over(
                 if cell.overlaps(start_s, max(end_s, math.nextafter(start_s, math.inf))):
                     yield from unseen(grid.expand(cell.index))
 
-    if found := tuple(grid for each in regions_over(root, start_s, end_s, can_open) for grid in unseen(each)):
+    if found := tuple(
+        grid for each in regions_over(root, start_s, end_s, can_open) for grid in unseen(each)
+    ):
         return found
     deepest = regions_over(root, (start_s + end_s) / 2, (start_s + end_s) / 2, can_open)
     count = math.ceil((end_s - start_s) / deepest[0].span_s) or 1

@@ -72,8 +72,13 @@ class LazyImage(ABC):
         image = Image.open(io.BytesIO(self.jpeg()))
         try:
             image.load()  # not `convert`, whose extra copy doubles the time
-        except (OSError, ValueError) as error:  # an intact entry that is no image: somebody stored it
-            raise CacheError(f"{self.cache} holds a broken image ({reason(error)}): prune its images.") from error
+        except (
+            OSError,
+            ValueError,
+        ) as error:  # an intact entry that is no image: somebody stored it
+            raise CacheError(
+                f"{self.cache} holds a broken image ({reason(error)}): prune its images."
+            ) from error
         return image
 
     def small(self, size: tuple[int, int]) -> Image.Image:
@@ -107,7 +112,10 @@ class LazyImage(ABC):
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         try:
             return self.jpeg(), {"width": min(self.size[0], SHOWN_PX)}
-        except (AtlasError, OSError):  # the HTML representation (`viz.html`) states the error instead
+        except (
+            AtlasError,
+            OSError,
+        ):  # the HTML representation (`viz.html`) states the error instead
             return None
 
 

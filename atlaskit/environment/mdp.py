@@ -17,7 +17,16 @@ from functools import cached_property
 from typing import Any, Literal
 
 from atlaskit.environment import actions
-from atlaskit.environment.actions import ACTIONS, Action, Claim, Direction, Investigate, Zoom, cells_of, name_of
+from atlaskit.environment.actions import (
+    ACTIONS,
+    Action,
+    Claim,
+    Direction,
+    Investigate,
+    Zoom,
+    cells_of,
+    name_of,
+)
 from atlaskit.environment.grid import SUB_SECOND, Cell, Grid
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad
 from atlaskit.environment.question import Span
@@ -85,7 +94,10 @@ class State:
     @property
     def stack(self) -> tuple[Grid, ...]:
         """Navigation stack σ: the grids from the region down to the parent of the current grid."""
-        return tuple(replace(self.grid, path=self.grid.path[:d]) for d in range(self.region_depth, self.depth))
+        return tuple(
+            replace(self.grid, path=self.grid.path[:d])
+            for d in range(self.region_depth, self.depth)
+        )
 
     @cached_property
     def dead_cells(self) -> frozenset[int]:
@@ -131,9 +143,20 @@ class State:
         """
         shown, region = list(self.alive), self.region
         if self.rules.keeps_scans and self.scan is not None:
-            scanned = [self.cell(number) for number in range(self.grid.size, self.grid.size + self.scan.size)]
-            shown += [cell for cell in scanned if region.start_s <= cell.start_s and cell.end_s <= region.end_s]
-        kept = {known for item in self.scratchpad for known in (item.timestamp_s, (item.start_s, item.end_s))}
+            scanned = [
+                self.cell(number)
+                for number in range(self.grid.size, self.grid.size + self.scan.size)
+            ]
+            shown += [
+                cell
+                for cell in scanned
+                if region.start_s <= cell.start_s and cell.end_s <= region.end_s
+            ]
+        kept = {
+            known
+            for item in self.scratchpad
+            for known in (item.timestamp_s, (item.start_s, item.end_s))
+        }
         new = [cell for cell in shown if not kept & {cell.midpoint_s, (cell.start_s, cell.end_s)}]
         return tuple(cell.index for cell in new if not self.dead_zones.contain(cell.midpoint_s))
 
@@ -173,9 +196,13 @@ class LegalSet:
             raise IllegalAction(f"{kind.title} names no cell.")
         if wrong := [cell for cell in named if cell not in legal]:
             listed = ", ".join(map(str, legal)) or "none"
-            raise IllegalAction(f"{kind.title} cannot take cell {wrong[0]} here; the cells it can take: {listed}.")
+            raise IllegalAction(
+                f"{kind.title} cannot take cell {wrong[0]} here; the cells it can take: {listed}."
+            )
         if name not in self:
-            raise IllegalAction(f"{action} is not legal here; legal is {', '.join(self.cells) or 'nothing'}.")
+            raise IllegalAction(
+                f"{action} is not legal here; legal is {', '.join(self.cells) or 'nothing'}."
+            )
 
 
 def legal_set(state: State) -> LegalSet:

@@ -92,11 +92,15 @@ class Scratchpad:
     def erase(self, labels: Iterable[str]) -> Scratchpad:
         """Return the scratchpad without the items of these labels. Unknown labels are ignored."""
         erased = set(labels)
-        return Scratchpad(tuple(item for item in self.items if item.label not in erased), self.labelled)
+        return Scratchpad(
+            tuple(item for item in self.items if item.label not in erased), self.labelled
+        )
 
     def within(self, start_s: float, end_s: float) -> Scratchpad:
         """Return the scratchpad of the items whose timestamp lies in `[start_s, end_s)`."""
-        return Scratchpad(tuple(i for i in self.items if start_s <= i.timestamp_s < end_s), self.labelled)
+        return Scratchpad(
+            tuple(i for i in self.items if start_s <= i.timestamp_s < end_s), self.labelled
+        )
 
     def surest(self, count: int) -> Scratchpad:
         """Return the scratchpad of the most confident items, in the order in which they were added.
@@ -107,7 +111,9 @@ class Scratchpad:
         if len(self.items) <= count:
             return self
         positions = range(len(self.items))
-        best = sorted(positions, key=lambda position: (-self.items[position].confidence, -position))[:count]
+        best = sorted(
+            positions, key=lambda position: (-self.items[position].confidence, -position)
+        )[:count]
         return Scratchpad(tuple(self.items[position] for position in sorted(best)), self.labelled)
 
     @property
@@ -189,11 +195,15 @@ class DeadZones:
         """
         if not 0.0 <= start_s < end_s:
             raise InputError(
-                f"[{start_s}, {end_s}) s is not an interval: it must start at 0 s or later and end after its start."
+                f"[{start_s}, {end_s}) s is not an interval: it must start at 0 s or later and "
+                "end after its start."
             )
         apart = [span for span in self.intervals if span[1] < start_s or end_s < span[0]]
         touching = [span for span in self.intervals if span not in apart]
-        merged = (min([start_s, *(a for a, _ in touching)]), max([end_s, *(b for _, b in touching)]))
+        merged = (
+            min([start_s, *(a for a, _ in touching)]),
+            max([end_s, *(b for _, b in touching)]),
+        )
         return DeadZones(tuple(sorted([*apart, merged])))
 
     def add_all(self, spans: Iterable[Sequence[float]]) -> DeadZones:
@@ -223,7 +233,11 @@ class DeadZones:
 
     def outside(self, start_s: float, end_s: float) -> tuple[Span, ...]:
         """Return the parts of `[start_s, end_s)` that no dead zone covers, in order of time."""
-        edges = [start_s, *(edge for span in self.within(start_s, end_s).intervals for edge in span), end_s]
+        edges = [
+            start_s,
+            *(edge for span in self.within(start_s, end_s).intervals for edge in span),
+            end_s,
+        ]
         return tuple((a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b)
 
     def contain(self, time_s: float) -> bool:
@@ -243,8 +257,12 @@ class DeadZones:
             InputError: The interval is empty.
         """
         if end_s <= start_s:
-            raise InputError(f"[{start_s}, {end_s}) s is not an interval: it must end after its start.")
-        return min(1.0, sum(b - a for a, b in self.within(start_s, end_s).intervals) / (end_s - start_s))
+            raise InputError(
+                f"[{start_s}, {end_s}) s is not an interval: it must end after its start."
+            )
+        return min(
+            1.0, sum(b - a for a, b in self.within(start_s, end_s).intervals) / (end_s - start_s)
+        )
 
 
 FINE_ENOUGH = 1.25
@@ -277,7 +295,9 @@ class Seen:
 
     def at(self, step_s: float) -> DeadZones:
         """Return the intervals that were seen at a step or finer."""
-        return DeadZones().add_all((a, b) for a, b, step in self.parts if step <= FINE_ENOUGH * step_s)
+        return DeadZones().add_all(
+            (a, b) for a, b, step in self.parts if step <= FINE_ENOUGH * step_s
+        )
 
     def unseen(self, start_s: float, end_s: float, step_s: float) -> tuple[Span, ...]:
         """Return the parts of `[start_s, end_s)` that were not seen at a step or finer."""

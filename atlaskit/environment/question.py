@@ -85,12 +85,16 @@ class Question:
         if not self.text.strip():
             raise InputError("The question is empty: give it a text.")
         if self.kind not in get_args(Kind):
-            raise InputError(f"The kind of a question is one of {', '.join(get_args(Kind))}; got {self.kind!r}.")
+            raise InputError(
+                f"The kind of a question is one of {', '.join(get_args(Kind))}; got {self.kind!r}."
+            )
         self._check_choices()
         if self.answer is not None:
             self._check_answer("answer", self.answer)
         if self.may_be_absent and self.kind == "count":
-            raise InputError("A count of what is not there is 0: leave may_be_absent out for kind 'count'.")
+            raise InputError(
+                "A count of what is not there is 0: leave may_be_absent out for kind 'count'."
+            )
         self._settle_several()
 
     def __repr__(self) -> str:
@@ -102,7 +106,9 @@ class Question:
         if self.kind != "choice" and self.choices:
             raise InputError(f"A question of kind {self.kind!r} has no choices: leave them out.")
         if self.kind == "choice" and len(self.choices) < 2:
-            raise InputError(f"A question of kind 'choice' needs at least two choices; got {len(self.choices)}.")
+            raise InputError(
+                f"A question of kind 'choice' needs at least two choices; got {len(self.choices)}."
+            )
         if any(not choice.strip() for choice in self.choices):
             raise InputError(f"A choice is empty: {list(self.choices)}. Give each one a text.")
 
@@ -122,7 +128,10 @@ class Question:
         """Set `several` and the form of the answer: intervals if it is True, an interval if not."""
         if self.kind != "when":
             if self.several:
-                raise InputError(f"Only a question of kind 'when' has several intervals; this one is {self.kind!r}.")
+                raise InputError(
+                    "Only a question of kind 'when' has several intervals; this one is "
+                    f"{self.kind!r}."
+                )
             return
         spans = spans_of(self.answer)
         object.__setattr__(self, "several", bool(self.several) or len(spans) > 1)
@@ -140,7 +149,9 @@ class Question:
             InputError: The true answer is not known, or the prediction does not fit the kind.
         """
         if self.answer is None:
-            raise InputError(f"The true answer to {self.text!r} is not known, so a prediction cannot be scored.")
+            raise InputError(
+                f"The true answer to {self.text!r} is not known, so a prediction cannot be scored."
+            )
         if prediction is None:
             return 0.0
         prediction = as_answered(prediction)
@@ -170,7 +181,9 @@ class Question:
             InputError: The question is not of kind "choice".
         """
         if self.kind != "choice":
-            raise InputError(f"{self.text!r} is of kind {self.kind!r} and has no choices to remove.")
+            raise InputError(
+                f"{self.text!r} is of kind {self.kind!r} and has no choices to remove."
+            )
         if all(re.fullmatch("[0-9]+", choice) for choice in self.choices):
             truth = None if self.answer is None else int(self.choices[int(self.answer)])  # type: ignore[arg-type]
             return replace(self, kind="count", choices=(), answer=truth)
@@ -186,7 +199,9 @@ class Question:
             case ():
                 return "not in the video"
             case tuple():
-                return ", ".join(f"{start_s:.2f}–{end_s:.2f} s" for start_s, end_s in spans_of(answered))
+                return ", ".join(
+                    f"{start_s:.2f}–{end_s:.2f} s" for start_s, end_s in spans_of(answered)
+                )
             case int(index) if self.kind == "choice":
                 return self.choices[index]
         return str(answered)
@@ -196,20 +211,26 @@ class Question:
         match self.kind, value:
             case "choice" | "open" | "when" | "summary", ():
                 return
-            case "choice", int(index) if not isinstance(value, bool) and 0 <= index < len(self.choices):
+            case "choice", int(index) if not isinstance(value, bool) and 0 <= index < len(
+                self.choices
+            ):
                 return
             case "count", int(number) if not isinstance(value, bool) and number >= 0:
                 return
             case "when", tuple() if value and all(map(_is_interval, spans_of(value))):
                 return
-            case "open" | "summary", str(text) if _is_text(text) and (role == "prediction" or text.strip()):
+            case "open" | "summary", str(text) if _is_text(text) and (
+                role == "prediction" or text.strip()
+            ):
                 return
         form = {
             "choice": f"the index of one of {len(self.choices)} choices",
             "count": "an integer of at least 0",
             "when": "an interval (start_s, end_s) in seconds, or a list of such intervals",
         }.get(self.kind, "text")
-        raise InputError(f"The {role} to a question of kind {self.kind!r} must be {form}; got {value!r}.")
+        raise InputError(
+            f"The {role} to a question of kind {self.kind!r} must be {form}; got {value!r}."
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the question as values that JSON can hold."""
@@ -250,7 +271,9 @@ class Question:
             raise InputError(f"A row is not a question ({error!r}): {str(row)[:200]}.") from error
 
 
-def as_question(question: str | Question, choices: Sequence[str] | None, kind: Kind | None) -> Question:
+def as_question(
+    question: str | Question, choices: Sequence[str] | None, kind: Kind | None
+) -> Question:
     """Return a `Question`, made from a text where one is given.
 
     Args:
@@ -265,7 +288,9 @@ def as_question(question: str | Question, choices: Sequence[str] | None, kind: K
         kind = kind or ("choice" if choices else "open")
         return Question(question, () if choices is None else choices, kind)  # type: ignore[arg-type]
     if choices is not None or kind is not None:
-        raise InputError("A Question carries its own choices and kind: leave `choices` and `kind` out.")
+        raise InputError(
+            "A Question carries its own choices and kind: leave `choices` and `kind` out."
+        )
     return question
 
 
@@ -301,7 +326,9 @@ def _is_text(text: str) -> bool:
     """Return whether a string can be encoded as UTF-8."""
     try:
         text.encode("utf-8")
-    except UnicodeEncodeError:  # Python decodes invalid bytes on the command line to lone surrogates
+    except (
+        UnicodeEncodeError
+    ):  # Python decodes invalid bytes on the command line to lone surrogates
         return False
     return True
 

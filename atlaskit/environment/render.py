@@ -79,8 +79,8 @@ class View(LazyImage):
     def __repr__(self) -> str:
         grid, dead = self.grid, f", {len(self.dead)} dead" if self.dead else ""
         return (
-            f"<view of {self.video!r}, {clock(grid.start_s)}–{clock(grid.end_s)}, depth {grid.depth}, "
-            f"{grid.k}×{grid.k} cells of {self.look.cell} px{dead}>"
+            f"<view of {self.video!r}, {clock(grid.start_s)}–{clock(grid.end_s)}, depth "
+            f"{grid.depth}, {grid.k}×{grid.k} cells of {self.look.cell} px{dead}>"
         )
 
     @property
@@ -127,9 +127,15 @@ class View(LazyImage):
             return tuple(cell.midpoint_s for cell in self.cells)
         grid = self.grid
         interval = {"start_s": grid.start_s, "end_s": grid.end_s}
-        key = MOMENTS.key(video=self.video.fingerprint, **interval, k=grid.k, sampling=self.look.sampling)
+        key = MOMENTS.key(
+            video=self.video.fingerprint, **interval, k=grid.k, sampling=self.look.sampling
+        )
         return tuple(
-            json.loads(self.cache.remember(key, self._find_moments, fits=lambda found: _are_moments(found, grid)))
+            json.loads(
+                self.cache.remember(
+                    key, self._find_moments, fits=lambda found: _are_moments(found, grid)
+                )
+            )
         )
 
     def _find_moments(self) -> bytes:
@@ -139,7 +145,9 @@ class View(LazyImage):
         except FrameError:  # the midpoints are not cached; decoding their frames reports the error
             return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
         entry = canonical_json(found).encode()
-        is_other = self.look.sampling == "shots" and any(self.video.locate(at_s)[0].is_stand_in for at_s in found)
+        is_other = self.look.sampling == "shots" and any(
+            self.video.locate(at_s)[0].is_stand_in for at_s in found
+        )
         return Transient(entry) if is_other else entry
 
     @cached_property
@@ -181,7 +189,11 @@ class View(LazyImage):
         short = dict[int, tuple[float, float]]()
         for cell, moment_s in zip(self.cells, self.moments, strict=True):
             edges_s = shots.around(moment_s)
-            is_short = len(edges_s) == 2 and edges_s[0] <= moment_s and edges_s[1] - edges_s[0] < cell.span_s
+            is_short = (
+                len(edges_s) == 2
+                and edges_s[0] <= moment_s
+                and edges_s[1] - edges_s[0] < cell.span_s
+            )
             if is_short and cell.index not in self.dead:
                 short[cell.index] = edges_s[0], edges_s[1]
         return short
@@ -196,7 +208,10 @@ class View(LazyImage):
         return replace(self, grid=self.grid.expand(index), dead=frozenset())
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        alive, moments_s = [cell for cell in self.cells if cell.index not in self.dead], self.moments
+        alive, moments_s = (
+            [cell for cell in self.cells if cell.index not in self.dead],
+            self.moments,
+        )
         times_s = [moments_s[cell.index] for cell in alive]
         size, (width, height) = self.look.frame_size(self.cell_size), self.cell_size
         tiles, is_passing = read_tiles(self.video, times_s, size, self.look.fit, self.cache)
@@ -251,7 +266,11 @@ class Sheet(LazyImage):
         They follow from the length of what was said, not from a font, which differs by version.
         """
         letters = max((len(item.subtitle) for item in self.scratchpad), default=0)
-        return 1 + min(3, math.ceil(letters * self.look.strip / (2 * self.look.cell))) if self.look.ruled else 0
+        return (
+            1 + min(3, math.ceil(letters * self.look.strip / (2 * self.look.cell)))
+            if self.look.ruled
+            else 0
+        )
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -279,7 +298,9 @@ class Sheet(LazyImage):
             shown, (left, top) = tile or unreadable_tile(size), (column * width, row * height)
             if look.ruled:
                 most = self.strips - 1
-                lines = wrap(item.subtitle, font(max(8, round(look.strip * 0.8))), size[0] - look.strip)
+                lines = wrap(
+                    item.subtitle, font(max(8, round(look.strip * 0.8))), size[0] - look.strip
+                )
                 rest = lines if len(lines) <= most else [*lines[: most - 1], f"{lines[most - 1]} …"]
                 rest += [""] * (most - len(rest))
                 label, time = f"[{item.label}]", time_text(item.timestamp_s, look)
@@ -298,10 +319,20 @@ class Sheet(LazyImage):
         Of a long subtitle there are three lines at most, and fewer on a tile that is wider than
         high, whose frame they would hide. Prompts hold the whole subtitle.
         """
-        burn(tile, (0, 0), f"[{item.label}] {clock(item.timestamp_s)}", max(11, points_for(tile.size, 14)))
-        points, most = max(10, points_for(tile.size, 18)), max(1, min(3, 3 * tile.height // tile.width))
+        burn(
+            tile,
+            (0, 0),
+            f"[{item.label}] {clock(item.timestamp_s)}",
+            max(11, points_for(tile.size, 14)),
+        )
+        points, most = (
+            max(10, points_for(tile.size, 18)),
+            max(1, min(3, 3 * tile.height // tile.width)),
+        )
         lines = wrap(item.subtitle, font(points), tile.width - points)
-        if len(lines) > most and self.look.fit == "native":  # square sheets of earlier runs have no such mark
+        if (
+            len(lines) > most and self.look.fit == "native"
+        ):  # square sheets of earlier runs have no such mark
             lines[most - 1] += " …"
         lines = lines[:most]
         for i, line in enumerate(reversed(lines)):
@@ -339,7 +370,10 @@ class Still(LazyImage):
             note = {"unreadable": True, "passing": not frame.is_lasting}
             side = min(self.size)
             return unreadable_tile((side, side)).resize(self.size), note
-        return Image.fromarray(frame), {"unreadable": False, **({"passing": True} if video.is_stand_in else {})}
+        return Image.fromarray(frame), {
+            "unreadable": False,
+            **({"passing": True} if video.is_stand_in else {}),
+        }
 
 
 @dataclass(frozen=True)
@@ -373,8 +407,13 @@ class Frame(LazyImage):
         return self.look.cell_size(self.video.size, 1, 1)
 
     def _paint(self) -> tuple[Image.Image, dict[str, Any]]:
-        (tile,), is_passing = read_tiles(self.video, [self.time_s], self.size, self.look.fit, self.cache)
-        return tile or unreadable_tile(self.size), {"unreadable": tile is None, "passing": is_passing}
+        (tile,), is_passing = read_tiles(
+            self.video, [self.time_s], self.size, self.look.fit, self.cache
+        )
+        return tile or unreadable_tile(self.size), {
+            "unreadable": tile is None,
+            "passing": is_passing,
+        }
 
 
 def view(
@@ -414,7 +453,9 @@ def view(
     """
     video = as_video(video, cache)
     root = Grid(0.0, video.duration_s, k)
-    return View(video, root, Look(cell, fit, patch, sampling, labels), cache=cache or default_cache())
+    return View(
+        video, root, Look(cell, fit, patch, sampling, labels), cache=cache or default_cache()
+    )
 
 
 Drawn = TypeVar("Drawn", bound="View | Sheet | Frame")

@@ -44,7 +44,9 @@ def _total(spans: Iterable[tuple[float, float]]) -> float:
     return math.fsum(end_s - start_s for start_s, end_s in spans)
 
 
-def _overlaps(a: Sequence[tuple[float, float]], b: Sequence[tuple[float, float]]) -> Iterator[float]:
+def _overlaps(
+    a: Sequence[tuple[float, float]], b: Sequence[tuple[float, float]]
+) -> Iterator[float]:
     """Yield the lengths of the overlaps of two lists of intervals, both merged."""
     i = j = 0
     while i < len(a) and j < len(b):

@@ -75,13 +75,18 @@ class Look:
         if self.sampling not in SAMPLINGS:
             raise InputError(f"sampling is one of {', '.join(SAMPLINGS)}; got {self.sampling!r}.")
         if self.labels not in get_args(Labels):
-            raise InputError(f'labels is "none", "index", "time" or "seconds"; got {self.labels!r}.')
+            raise InputError(
+                f'labels is "none", "index", "time" or "seconds"; got {self.labels!r}.'
+            )
 
     def check(self, k: int) -> None:
         """Raise InputError unless an image of k×k such cells can be made."""
         if k * self.cell > WIDEST_PX:
             side = f"{k} × {self.cell} = {k * self.cell}"
-            raise InputError(f"A view is at most {WIDEST_PX} pixels wide; got {side}. Use fewer or smaller cells.")
+            raise InputError(
+                f"A view is at most {WIDEST_PX} pixels wide; got {side}. Use fewer or smaller "
+                "cells."
+            )
 
     def key(self, size: tuple[int, int]) -> dict[str, Any]:
         """Return what keys of images hold of it: of native cells, only their size."""
@@ -108,7 +113,9 @@ class Look:
         width, height = cell_size
         return max(1, width - self.gutter), max(1, height - self.gutter - strips * self.strip)
 
-    def cell_size(self, shape: tuple[int, int], columns: int, rows: int, strips: int = 1) -> tuple[int, int]:
+    def cell_size(
+        self, shape: tuple[int, int], columns: int, rows: int, strips: int = 1
+    ) -> tuple[int, int]:
         """Return the (width, height) of a cell in pixels.
 
         With "native" the longer side is `cell`. The shorter one follows from the video's shape,
@@ -128,9 +135,13 @@ class Look:
         beside, gutter = strips * self.strip, self.gutter
         if width >= height:
             share = ((self.cell - gutter) * height / width + beside + gutter) / self.cell
-            return self.cell, _shorter_side(self.cell, share, self.patch // math.gcd(rows, self.patch))
+            return self.cell, _shorter_side(
+                self.cell, share, self.patch // math.gcd(rows, self.patch)
+            )
         share = ((self.cell - gutter - beside) * width / height + gutter) / self.cell
-        return _shorter_side(self.cell, share, self.patch // math.gcd(columns, self.patch)), self.cell
+        return _shorter_side(
+            self.cell, share, self.patch // math.gcd(columns, self.patch)
+        ), self.cell
 
 
 def sheet_size(k: int, cell: int, patch: int) -> tuple[int, int]:
@@ -162,8 +173,14 @@ def read_tiles(
     def decode(positions: list[int]) -> list[bytes]:
         # A new tile is encoded and decoded like a cached one, so both give the same pixels.
         made = [wanted[position] for position in positions]
-        tiles = [_no_tile(frame) if isinstance(frame, FrameError) else _tile(frame) for frame in read_frames(made)]
-        return [Transient(tile) if part.is_stand_in else tile for tile, (part, _, _) in zip(tiles, made, strict=True)]
+        tiles = [
+            _no_tile(frame) if isinstance(frame, FrameError) else _tile(frame)
+            for frame in read_frames(made)
+        ]
+        return [
+            Transient(tile) if part.is_stand_in else tile
+            for tile, (part, _, _) in zip(tiles, made, strict=True)
+        ]
 
     keys = [
         TILE.key(video=part.fingerprint, time_us=microseconds(local_s), size=list(scaled))
@@ -171,10 +188,14 @@ def read_tiles(
     ]
     tiles = cache.remember_all(keys, decode, fits=_is_tile)
     is_passing = any(isinstance(tile, Transient) for tile in tiles)
-    return [letterboxed(Image.open(io.BytesIO(tile)), size) if tile else None for tile in tiles], is_passing
+    return [
+        letterboxed(Image.open(io.BytesIO(tile)), size) if tile else None for tile in tiles
+    ], is_passing
 
 
-def are_readable(video: Video, times_s: Sequence[float], size: tuple[int, int], fit: Fit, cache: Cache) -> list[bool]:
+def are_readable(
+    video: Video, times_s: Sequence[float], size: tuple[int, int], fit: Fit, cache: Cache
+) -> list[bool]:
     """Return for each time in seconds whether its frame can be decoded, at the size of a cell.
 
     The answer is a cache entry of one byte, which a recording of a run holds without any image.
@@ -184,12 +205,20 @@ def are_readable(video: Video, times_s: Sequence[float], size: tuple[int, int], 
     def check(positions: list[int]) -> list[bytes]:
         if all(located[position][0].is_drawn for position in positions):
             return [b"1"] * len(positions)
-        tiles, is_passing = read_tiles(video, [times_s[position] for position in positions], size, fit, cache)
+        tiles, is_passing = read_tiles(
+            video, [times_s[position] for position in positions], size, fit, cache
+        )
         flags = [b"1" if tile else b"0" for tile in tiles]
         return [Transient(flag) for flag in flags] if is_passing else flags
 
-    keys = [READABLE.key(video=part.fingerprint, time_us=microseconds(local_s)) for part, local_s in located]
-    return [flag == b"1" for flag in cache.remember_all(keys, check, fits=lambda flag: flag in (b"0", b"1"))]
+    keys = [
+        READABLE.key(video=part.fingerprint, time_us=microseconds(local_s))
+        for part, local_s in located
+    ]
+    return [
+        flag == b"1"
+        for flag in cache.remember_all(keys, check, fits=lambda flag: flag in (b"0", b"1"))
+    ]
 
 
 def _tile(frame: Pixels) -> bytes:

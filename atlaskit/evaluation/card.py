@@ -93,13 +93,23 @@ def questions_card(cases: Sequence[Case]) -> dict[str, Any]:
     asked = hashlib.sha256()
     for case in cases:
         question = case.question
-        row = [question.id, case.video, question.text, question.choices, question.answer, question.kind, case.facts]
+        row = [
+            question.id,
+            case.video,
+            question.text,
+            question.choices,
+            question.answer,
+            question.kind,
+            case.facts,
+        ]
         asked.update(repr(row).encode())
     return {
         "dataset": getattr(cases, "name", ""),
         "questions": len(cases),
         "videos": len({case.video for case in cases}),
-        "with subtitles": Counter(str(case.facts.get("subtitles", "the video's own")) for case in cases),
+        "with subtitles": Counter(
+            str(case.facts.get("subtitles", "the video's own")) for case in cases
+        ),
         "sha256": asked.hexdigest()[:16],
     }
 
@@ -115,7 +125,9 @@ def common_settings(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             values.setdefault(name, {}).setdefault(canonical_json(value), value)
     apart = ("method", "model", "parameters", "video")
     return {
-        name: next(iter(found.values())) if len(found) == 1 else {"one of": [found[key] for key in sorted(found)]}
+        name: next(iter(found.values()))
+        if len(found) == 1
+        else {"one of": [found[key] for key in sorted(found)]}
         for name, found in values.items()
         if name not in apart
     }
@@ -169,12 +181,22 @@ def _digest(parts: tuple[str, ...]) -> str:
 def _commit() -> str:
     """Return the commit of a checkout, "+" after it where files differ; "" for an installed kit."""
     try:
-        given: dict[str, Any] = {"cwd": HOME, "capture_output": True, "text": True, "timeout": 10, "check": True}
+        given: dict[str, Any] = {
+            "cwd": HOME,
+            "capture_output": True,
+            "text": True,
+            "timeout": 10,
+            "check": True,
+        }
         top = subprocess.run(["git", "rev-parse", "--show-toplevel"], **given).stdout.strip()
         if Path(top) != HOME.parent:
             return ""
-        commit: str = subprocess.run(["git", "rev-parse", "--short=12", "HEAD"], **given).stdout.strip()
-        changed = subprocess.run(["git", "status", "--porcelain", "--", "."], **given).stdout.strip()
+        commit: str = subprocess.run(
+            ["git", "rev-parse", "--short=12", "HEAD"], **given
+        ).stdout.strip()
+        changed = subprocess.run(
+            ["git", "status", "--porcelain", "--", "."], **given
+        ).stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
     return commit + ("+" if changed else "")
@@ -189,7 +211,9 @@ def differences(card: Mapping[str, Any], other: Mapping[str, Any]) -> list[tuple
     """Return what differs between two cards: the name of a setting, and its value in each."""
     one, two = _flat(card), _flat(other)
     names = [name for name in {**one, **two} if name != f"{OF_THE_RUN} date"]
-    return [(name, one.get(name), two.get(name)) for name in names if one.get(name) != two.get(name)]
+    return [
+        (name, one.get(name), two.get(name)) for name in names if one.get(name) != two.get(name)
+    ]
 
 
 def _flat(card: Mapping[str, Any], before: str = "") -> dict[str, Any]:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def estimate(rows: pd.DataFrame, questions: int, videos: int, *, parallel: int, level: float = 0.95) -> pd.DataFrame:
+def estimate(
+    rows: pd.DataFrame, questions: int, videos: int, *, parallel: int, level: float = 0.95
+) -> pd.DataFrame:
     """Return what an evaluation of so many questions and videos will take, with intervals.
 
     What is prepared once a video counts once a video. Intervals are clustered by the videos of the
@@ -49,14 +51,24 @@ def estimate(rows: pd.DataFrame, questions: int, videos: int, *, parallel: int, 
             prepared = rows[f"video_{amount}"].fillna(0) if f"video_{amount}" in rows else 0
             needed = rows[amount] - prepared + prepared * videos / questions
             table.append(_row(amount, needed, rows["video"], questions, level))
-    paid = rows[rows["calls_paid"].fillna(0) >= rows["calls"]] if "calls_paid" in rows else rows.iloc[:0]
+    paid = (
+        rows[rows["calls_paid"].fillna(0) >= rows["calls"]]
+        if "calls_paid" in rows
+        else rows.iloc[:0]
+    )
     if paid["calls"].sum() > 0:
-        table.append(_row("hours", paid["seconds"] / 3600 / parallel, paid["video"], questions, level))
+        table.append(
+            _row("hours", paid["seconds"] / 3600 / parallel, paid["video"], questions, level)
+        )
     return pd.DataFrame(table)
 
 
-def _row(amount: str, needed: pd.Series, videos: pd.Series, questions: int, level: float) -> dict[str, Any]:
-    mean, low, high = interval(needed.to_numpy(float), videos.tolist(), are_shares=False, level=level)
+def _row(
+    amount: str, needed: pd.Series, videos: pd.Series, questions: int, level: float
+) -> dict[str, Any]:
+    mean, low, high = interval(
+        needed.to_numpy(float), videos.tolist(), are_shares=False, level=level
+    )
     scaled = {"in all": mean * questions, "low": low * questions, "high": high * questions}
     return {"amount": amount, "a question": mean, **scaled}
 
@@ -133,7 +145,14 @@ SHARED = ("image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
 """What is counted so too, where the rows have it."""
 OF_THIS_RUN = ("model_seconds", "queue_seconds", "frames_decoded")
 """What this execution took; little where replies and frames came from the cache."""
-NEEDED = ["method", "video", "fingerprint", "seconds", *COUNTED, *(f"video_{name}" for name in COUNTED)]
+NEEDED = [
+    "method",
+    "video",
+    "fingerprint",
+    "seconds",
+    *COUNTED,
+    *(f"video_{name}" for name in COUNTED),
+]
 
 
 def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
@@ -167,7 +186,9 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
     """
     import pandas as pd
 
-    return pd.DataFrame([{**values, **cost_of(group)} for values, group in groups(rows, by, NEEDED)])
+    return pd.DataFrame(
+        [{**values, **cost_of(group)} for values, group in groups(rows, by, NEEDED)]
+    )
 
 
 def cost_of(rows: pd.DataFrame) -> dict[str, Any]:

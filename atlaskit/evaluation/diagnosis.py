@@ -28,7 +28,14 @@ if TYPE_CHECKING:
 
 __all__ = ["MODES", "Diagnosis", "FailureMode", "diagnose", "failures", "table"]
 
-MODES = ("text latching", "perception", "premature sufficiency", "navigation", "judgement", "no answer")
+MODES = (
+    "text latching",
+    "perception",
+    "premature sufficiency",
+    "navigation",
+    "judgement",
+    "no answer",
+)
 """The failure modes, in the order of the figures."""
 COLUMNS = (
     *("who", "id", "video", "category", "mode", "question", "answered", "truth"),
@@ -66,11 +73,19 @@ class Diagnosis:
     def __str__(self) -> str:
         """Return in one line whether the answer is right, and what is wrong with the evidence."""
         missing = [clock(start_s) for start_s, _ in sorted((*self.unseen, *self.overlooked))]
-        facts = [f"nothing was kept of {', '.join(missing)}"] if missing else ["all moments that matter were kept"]
+        facts = (
+            [f"nothing was kept of {', '.join(missing)}"]
+            if missing
+            else ["all moments that matter were kept"]
+        )
         if self.unseen:
-            facts.append(f"{', '.join(clock(start_s) for start_s, _ in self.unseen)} was never shown")
+            facts.append(
+                f"{', '.join(clock(start_s) for start_s, _ in self.unseen)} was never shown"
+            )
         if self.mistaken:
-            facts.append(f"{', '.join(f'[{label}]' for label in self.mistaken)} shows another moment")
+            facts.append(
+                f"{', '.join(f'[{label}]' for label in self.mistaken)} shows another moment"
+            )
         if self.latched:
             facts.append("the subtitles name the given answer")
         return f"{f'wrong by {self.mode}' if self.mode else 'right'}: {'; '.join(facts)}"
@@ -97,7 +112,9 @@ class FailureMode:
             Evidence((start_s + end_s) / 2, start_s, end_s, "where the answer lies", 1.0)
             for start_s, end_s in self.result.question.positions_s
         )
-        return replace(with_look(self.result.sheet, cell=TRUTH_PX), scratchpad=Scratchpad().add(items))
+        return replace(
+            with_look(self.result.sheet, cell=TRUTH_PX), scratchpad=Scratchpad().add(items)
+        )
 
     @property
     def kept(self) -> Sheet:
@@ -126,7 +143,11 @@ class FailureMode:
 
 
 def failures(
-    cases: Iterable[Case], *, vlm: Model | str | MakesModel, cache: Cache | None = None, **settings: Any
+    cases: Iterable[Case],
+    *,
+    vlm: Model | str | MakesModel,
+    cache: Cache | None = None,
+    **settings: Any,
 ) -> list[FailureMode]:
     """Return the questions that Video-RLM answers wrongly, each with its diagnosis.
 
@@ -149,7 +170,9 @@ def failures(
     """
     vlm, wrong = as_model(vlm, cache) if isinstance(vlm, str) else vlm, []
     for case in cases:
-        result = ask(case.opened(), case.question, vlm=model_for(vlm, case), cache=cache, **settings)
+        result = ask(
+            case.opened(), case.question, vlm=model_for(vlm, case), cache=cache, **settings
+        )
         if not result.is_right:
             wrong.append(FailureMode(case, result, diagnose(result, cache)))
     return wrong
@@ -170,7 +193,9 @@ def table(found: Mapping[str, Sequence[FailureMode]]) -> pd.DataFrame:
     """
     import pandas as pd
 
-    rows = [{"who": name, **failure.row()} for name, failures in found.items() for failure in failures]
+    rows = [
+        {"who": name, **failure.row()} for name, failures in found.items() for failure in failures
+    ]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
@@ -209,7 +234,10 @@ def diagnose(result: Result, cache: Cache | None = None) -> Diagnosis:
         if not any(_any_within([item.timestamp_s], position) for position in positions)
     )
     overlooked = tuple(position for position in missing if position not in unseen)
-    premature, latched = result.stop == "sufficient" and bool(missing), _is_latched(question, result)
+    premature, latched = (
+        result.stop == "sufficient" and bool(missing),
+        _is_latched(question, result),
+    )
     mode = ""
     if not result.is_right:
         rules = (
@@ -231,7 +259,9 @@ def _shown_times(result: Result, cache: Cache | None) -> list[float]:
     for shown in replay.pictures(result.trace, result.sheet.video, cache or default_cache()):
         match shown.picture:
             case View() as view:
-                times_s.update(time_s for index, time_s in enumerate(view.moments) if index not in view.dead)
+                times_s.update(
+                    time_s for index, time_s in enumerate(view.moments) if index not in view.dead
+                )
             case Still() as still:
                 times_s.add(still.time_s)
     return sorted(times_s)
@@ -245,7 +275,11 @@ def _is_latched(question: Question, result: Result) -> bool:
     if question.kind != "choice" or result.prediction is None or result.is_right:
         return False
     assert question.answer is not None
-    lines = (line for position in question.positions_s for line in result.sheet.video.subtitles.between(*position))
+    lines = (
+        line
+        for position in question.positions_s
+        for line in result.sheet.video.subtitles.between(*position)
+    )
     spoken = " ".join(line.text for line in lines).casefold()
     answers = (question.in_words(answer) for answer in (result.prediction, question.answer))
     given, true = (without_article(answer).casefold() for answer in answers)

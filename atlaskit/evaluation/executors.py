@@ -88,7 +88,9 @@ def on_ray(
             memory.
     """
     if cache.directory is None:
-        raise InputError('With engine="ray" the cache must be on disk; nodes cannot reach one in memory.')
+        raise InputError(
+            'With engine="ray" the cache must be on disk; nodes cannot reach one in memory.'
+        )
     with _cluster(address) as ray:
         driver_cache, task = _driver_cache(ray, cache.directory), _task(ray)
         shared_job, pending = ray.put((job, cache.is_refreshing)), list(enumerate(cases))[::-1]
@@ -97,7 +99,9 @@ def on_ray(
             while pending or running:
                 while pending and len(running) < parallel:
                     index, case = pending.pop()
-                    running[task.remote(shared_job, case, driver_cache, cache.directory / "nodes")] = index
+                    running[
+                        task.remote(shared_job, case, driver_cache, cache.directory / "nodes")
+                    ] = index
                 (done,), _ = ray.wait(list(running))
                 index = running.pop(done)
                 yield index, _row(ray, done, partial(lost, cases[index]))
@@ -111,7 +115,9 @@ def _driver_cache(ray: Any, directory: Path) -> Any:
     """Start the actor that gives nodes access to the driver's cache, on the driver's node."""
     affinity = ray.util.scheduling_strategies.NodeAffinitySchedulingStrategy
     driver_node = affinity(ray.get_runtime_context().get_node_id(), soft=False)
-    actor = ray.remote(num_cpus=0, max_concurrency=16, scheduling_strategy=driver_node)(_DriverCache)
+    actor = ray.remote(num_cpus=0, max_concurrency=16, scheduling_strategy=driver_node)(
+        _DriverCache
+    )
     return actor.remote(directory)
 
 
@@ -141,10 +147,13 @@ def _cluster(address: str | None) -> Iterator[Any]:
     is_joined_here = not ray.is_initialized()
     if is_joined_here:
         try:
-            ray.init(address=address, log_to_driver=False, include_dashboard=None if address else False)
+            ray.init(
+                address=address, log_to_driver=False, include_dashboard=None if address else False
+            )
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise InputError(
-                f"The Ray cluster at {address!r:.200} cannot be joined: {str(error).splitlines()[0]}."
+                f"The Ray cluster at {address!r:.200} cannot be joined: "
+                f"{str(error).splitlines()[0]}."
             ) from error
     try:
         yield ray

@@ -42,7 +42,9 @@ class Interval(NamedTuple):
     high: float
 
 
-def interval(values: Values, clusters: Sequence[str], *, are_shares: bool = True, level: float = 0.95) -> Interval:
+def interval(
+    values: Values, clusters: Sequence[str], *, are_shares: bool = True, level: float = 0.95
+) -> Interval:
     """Return the mean of values with its confidence interval.
 
     It is that of the clustered standard error with the quantile of Student's t, with one degree of
@@ -71,7 +73,12 @@ def interval(values: Values, clusters: Sequence[str], *, are_shares: bool = True
 
 
 def interval_of_ratio(
-    values: Values, weights: Values, clusters: Sequence[str], *, are_shares: bool = True, level: float = 0.95
+    values: Values,
+    weights: Values,
+    clusters: Sequence[str],
+    *,
+    are_shares: bool = True,
+    level: float = 0.95,
 ) -> Interval:
     """Return the sum of values over the sum of weights, as of an F1, with its interval.
 
@@ -90,10 +97,15 @@ def interval_of_ratio(
         return Interval(math.nan, math.nan, math.nan)
     ratio, error, count = _clustered_ratio(values, weights, clusters)
     observations = len(values)
-    return Interval(ratio, *bounds(ratio, error, count, observations=observations, are_shares=are_shares, level=level))
+    return Interval(
+        ratio,
+        *bounds(ratio, error, count, observations=observations, are_shares=are_shares, level=level),
+    )
 
 
-def _clustered_ratio(values: Values, weights: Values, clusters: Sequence[str]) -> tuple[float, float, int]:
+def _clustered_ratio(
+    values: Values, weights: Values, clusters: Sequence[str]
+) -> tuple[float, float, int]:
     """Return the ratio of two sums, its standard error, and the number of clusters."""
     _, places = np.unique(np.asarray(clusters), return_inverse=True)
     sums = np.bincount(places, np.asarray(values, float))
@@ -144,7 +156,9 @@ class Paired(NamedTuple):
     p: float
 
 
-def paired(gains: Values, clusters: Sequence[str], *, are_shares: bool = True, level: float = 0.95) -> Paired:
+def paired(
+    gains: Values, clusters: Sequence[str], *, are_shares: bool = True, level: float = 0.95
+) -> Paired:
     """Return the mean of paired differences with its interval and its p-value.
 
     Both are of the clustered standard error and Student's t, so p is below 1 − level just where
@@ -182,7 +196,9 @@ def paired(gains: Values, clusters: Sequence[str], *, are_shares: bool = True, l
     return Paired(Interval(mean, low, high), p)
 
 
-def clustered(count: int, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]]) -> tuple[float, float]:
+def clustered(
+    count: int, statistic: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> tuple[float, float]:
     """Return a statistic with its standard error, by leaving out each cluster once (jackknife).
 
     Args:
@@ -205,7 +221,13 @@ def clustered(count: int, statistic: Callable[[NDArray[np.float64]], NDArray[np.
 
 
 def bounds(
-    mean: float, error: float, count: int, *, observations: int = 0, are_shares: bool = True, level: float = 0.95
+    mean: float,
+    error: float,
+    count: int,
+    *,
+    observations: int = 0,
+    are_shares: bool = True,
+    level: float = 0.95,
 ) -> tuple[float, float]:
     """Return the bounds of an estimate from its standard error and the number of clusters.
 
@@ -236,7 +258,9 @@ def _share_of(odds: float) -> float:
 
 def _check(values: Values, level: float) -> None:
     if not len(values):
-        raise InputError("There are no rows, so there is no mean; check the filters that were applied.")
+        raise InputError(
+            "There are no rows, so there is no mean; check the filters that were applied."
+        )
     if not 0 < level < 1:
         raise InputError(f"level must be a fraction between 0 and 1; got {level!r}.")
 
@@ -245,7 +269,9 @@ def exact_bounds(successes: int, trials: int, level: float) -> tuple[float, floa
     """Return the exact binomial (Clopper-Pearson) confidence bounds of a success probability."""
     from scipy import stats
 
-    low, high = stats.binomtest(successes, trials).proportion_ci(confidence_level=level, method="exact")
+    low, high = stats.binomtest(successes, trials).proportion_ci(
+        confidence_level=level, method="exact"
+    )
     return float(low), float(high)
 
 
@@ -257,7 +283,10 @@ def check_columns(rows: pd.DataFrame, names: Sequence[str]) -> None:
     """Raise InputError if a table lacks one of the columns."""
     missing = [name for name in names if name not in rows.columns]
     if missing:
-        raise InputError(f"The table lacks the column {missing[0]!r}; it has {', '.join(map(str, rows.columns))}.")
+        raise InputError(
+            f"The table lacks the column {missing[0]!r}; it has "
+            f"{', '.join(map(str, rows.columns))}."
+        )
 
 
 def groups(

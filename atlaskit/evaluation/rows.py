@@ -115,7 +115,11 @@ def case_row(
         # An invalid setting makes every question fail alike; one bad video does not.
         refusal = model.refusal or (str(error) if type(error) is InputError else "")
         return row | {ASIDE: Aside(refusal, total=usage)}
-    by_role = {f"{role}_{key}": n for role, usage in result.usage.items() for key, n in _counts(usage).items()}
+    by_role = {
+        f"{role}_{key}": n
+        for role, usage in result.usage.items()
+        for key, n in _counts(usage).items()
+    }
     score = case.question.score(result.prediction)
     lost = next((call.failure for call in reversed(result.calls) if call.failure), "")
     return {
@@ -162,7 +166,14 @@ def failure_row(
 ) -> dict[str, Any]:
     """Return the row of a question that failed; it counts as wrong."""
     costs = {**_counts(usage), **_costs(usage, Usage(), "", prices)}
-    no_answer = {"prediction": None, "answer": "", "score": 0.0, "right": False, **costs, "stop": "failed"}
+    no_answer = {
+        "prediction": None,
+        "answer": "",
+        "score": 0.0,
+        "right": False,
+        **costs,
+        "stop": "failed",
+    }
     return {**_question_columns(case, name), **no_answer, "failure": reason, "seconds": seconds}
 
 
@@ -196,10 +207,14 @@ def _question_columns(case: Case, name: str) -> dict[str, Any]:
 
 
 def _counts(usage: Usage) -> dict[str, int]:
-    return {name: getattr(usage, name) for name in COUNTS} | {"text_tokens": usage.prompt_tokens - usage.image_tokens}
+    return {name: getattr(usage, name) for name in COUNTS} | {
+        "text_tokens": usage.prompt_tokens - usage.image_tokens
+    }
 
 
-def _costs(total: Usage, per_video: Usage, fingerprint: str, prices: Prices | None) -> dict[str, Any]:
+def _costs(
+    total: Usage, per_video: Usage, fingerprint: str, prices: Prices | None
+) -> dict[str, Any]:
     """Return the columns that tell what is paid once a video from what is paid for each question.
 
     The fingerprint says which rows share their calls: rows with the same `video` need not, since a
@@ -208,7 +223,11 @@ def _costs(total: Usage, per_video: Usage, fingerprint: str, prices: Prices | No
     usd = {} if prices is None else {"usd": prices.usd(total), "video_usd": prices.usd(per_video)}
     return {
         "fingerprint": fingerprint,
-        **{f"video_{name}": amount for name, amount in _counts(per_video).items() if name in OF_VIDEO},
+        **{
+            f"video_{name}": amount
+            for name, amount in _counts(per_video).items()
+            if name in OF_VIDEO
+        },
         "question_tokens": total.tokens - per_video.tokens,
         **usd,
     }
@@ -251,5 +270,9 @@ class _WatchedModel(ModelWrapper):
         """Note an error that every other question would meet too."""
         if isinstance(error, ServerError | Unreachable) and getattr(error, "live", True):
             self.refusal = type(error).__name__
-        elif isinstance(error, ModelError) and error.live and (error.is_final or error.status in REFUSED):
+        elif (
+            isinstance(error, ModelError)
+            and error.live
+            and (error.is_final or error.status in REFUSED)
+        ):
             self.refusal = str(error.status)

@@ -141,10 +141,16 @@ def evaluate(
     if answer is METHODS["video-rlm"]:
         settings = {"search": "best", **settings}  # the table says what it was
     cache, is_replay = cache or default_cache(), settings.get("replay") is True
-    vlm = as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel)) if isinstance(vlm, str) else vlm
+    vlm = (
+        as_model(vlm, cache, is_replay=is_replay, data_parallel=copies_for(parallel))
+        if isinstance(vlm, str)
+        else vlm
+    )
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
-    job = partial(case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices)
+    job = partial(
+        case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices
+    )
     if engine == "local" and isinstance(method, str) and (is_replay or _are_programs(models)):
         parallel = min(parallel, COMPUTED)
     if engine == "ray":
@@ -160,7 +166,11 @@ def evaluate(
     table = found.table()
     failures = [] if table.empty else table["failure"].tolist()
     is_live = "calls_paid" in table and table["calls_paid"].sum() > 0
-    clients = {id(client): client for each in models if isinstance(client := getattr(each, "vlm", each), VLM)}
+    clients = {
+        id(client): client
+        for each in models
+        if isinstance(client := getattr(each, "vlm", each), VLM)
+    }
     servers = [client.server() for client in clients.values()] if is_live else []
     table.attrs = {
         **_attributes(name, models, settings),
@@ -170,16 +180,21 @@ def evaluate(
         OF_THE_RUN: run_card(failures, servers),
     }
     if len(table) < len(in_order):
-        why = f"{MOST_REFUSED} questions in a row that failed alike ({failures[-1].rstrip('.')})" if failures else ""
+        why = (
+            f"{MOST_REFUSED} questions in a row that failed alike ({failures[-1].rstrip('.')})"
+            if failures
+            else ""
+        )
         tried = f"{len(table)} of {len(in_order)} questions"
         if spending is not None and spending.reached:
             raise EvaluationStopped(
-                f"The total of {spending.reached} is reached; {tried} are finished. Replies are cached: the same "
-                "command with a larger total continues.",
+                f"The total of {spending.reached} is reached; {tried} are finished. Replies are "
+                "cached: the same command with a larger total continues.",
                 table,
             )
         raise EvaluationStopped(
-            f"The evaluation stopped after {why}; {tried} were tried. Replies are cached: the same command continues.",
+            f"The evaluation stopped after {why}; {tried} were tried. Replies are cached: the "
+            "same command continues.",
             table,
         )
     return table
@@ -190,7 +205,9 @@ def _method(method: str | Callable[..., Result]) -> tuple[Callable[..., Result],
     if callable(method):
         return method, str(getattr(method, "__name__", type(method).__name__))
     if method not in METHODS:
-        raise InputError(f"method must be {', '.join(METHODS)}, or a function like ask; got {method!r:.80}.")
+        raise InputError(
+            f"method must be {', '.join(METHODS)}, or a function like ask; got {method!r:.80}."
+        )
     return METHODS[method], method
 
 
@@ -226,7 +243,10 @@ class _Collected:
     settings: list[Mapping[str, Any]] = field(default_factory=list)
 
     def collect(
-        self, finished: Iterable[tuple[int, Row]], bar: tqdm[None], on_rows: Callable[[pd.DataFrame], None] | None
+        self,
+        finished: Iterable[tuple[int, Row]],
+        bar: tqdm[None],
+        on_rows: Callable[[pd.DataFrame], None] | None,
     ) -> None:
         """Take the rows while the bar shows the progress.
 
@@ -240,7 +260,11 @@ class _Collected:
                 return
             self.rows[index] = row
             self.settings += [aside.settings] if aside.settings else []
-            refused = [*(refused if aside.refusal in refused else []), aside.refusal] if aside.refusal else []
+            refused = (
+                [*(refused if aside.refusal in refused else []), aside.refusal]
+                if aside.refusal
+                else []
+            )
             right, tokens = right + row["right"], tokens + row["tokens"]
             bar.set_postfix_str(f"{right / len(self.rows):.0%} right, {tokens:,} tokens")
             bar.update()
@@ -251,7 +275,9 @@ class _Collected:
                 self.rows[len(self.cases)] = self.rows.pop(index)
                 return
             if self.spending is not None:
-                self.spending.settle(id(self.cases[index]), aside.total, aside.per_video, aside.video)
+                self.spending.settle(
+                    id(self.cases[index]), aside.total, aside.per_video, aside.video
+                )
                 if self.spending.reached:
                     return
 
@@ -287,7 +313,9 @@ def check_cases(cases: Sequence[Case]) -> None:
         raise InputError("There are no questions to ask: the list of cases is empty.")
     unknown = next((case.question.id for case in cases if case.question.answer is None), None)
     if unknown is not None:
-        raise InputError(f"The true answer to {unknown!r} is not known, so it cannot be scored; leave it out.")
+        raise InputError(
+            f"The true answer to {unknown!r} is not known, so it cannot be scored; leave it out."
+        )
 
 
 def check_settings(
@@ -319,4 +347,7 @@ def json_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     flat = dict(settings)
     if flat.get("search") == "paper" or isinstance(flat.get("search"), Search):
         flat |= named_search(flat.pop("search")).changed()
-    return {name: value if isinstance(value, JSON_SCALARS) else repr(value) for name, value in flat.items()}
+    return {
+        name: value if isinstance(value, JSON_SCALARS) else repr(value)
+        for name, value in flat.items()
+    }

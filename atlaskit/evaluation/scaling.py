@@ -166,7 +166,9 @@ def by_workers(
             for count in counts:
                 measured = run.measured(count, cache, refresh=refresh, replay=replay)
                 columns = measured.model_dump(exclude={"atlaskit"})
-                rows.append({"id": case.question.id, "video": case.video, "workers": count, **columns})
+                rows.append(
+                    {"id": case.question.id, "video": case.video, "workers": count, **columns}
+                )
                 bar.update()
     save_timings_manifest(cache)
     table = pd.DataFrame(rows)
@@ -180,7 +182,9 @@ def by_workers(
 def _worker_counts(workers: Collection[int]) -> tuple[int, ...]:
     """Return the numbers of workers in order, each once; raise InputError for invalid ones."""
     if not isinstance(workers, Collection) or isinstance(workers, str) or not workers:
-        raise InputError(f"workers must be one or more whole numbers, such as (1, 3, 5, 7); got {workers!r:.80}.")
+        raise InputError(
+            f"workers must be one or more whole numbers, such as (1, 3, 5, 7); got {workers!r:.80}."
+        )
     for count in workers:
         check_whole("Each number of workers", count)
     return tuple(sorted(set(workers)))
@@ -201,10 +205,14 @@ class _TimedQuestion:
         measured = None if refresh else self._cached(workers, cache)
         if replay and measured is None:
             raise InputError(
-                f"The cache holds no measurement of {self.question.id!r} with {workers} workers, and a replay makes "
-                f"none; run it without replay first."
+                f"The cache holds no measurement of {self.question.id!r} with {workers} workers, "
+                "and a replay makes none; run it without replay first."
             )
-        return measured if measured and (replay or measured.is_of_here) else self._measure(workers, cache)
+        return (
+            measured
+            if measured and (replay or measured.is_of_here)
+            else self._measure(workers, cache)
+        )
 
     def _cached(self, workers: int, cache: Cache) -> Measured | None:
         """Return a stored measurement; None if there is none, or the entry is not a measurement."""
@@ -224,7 +232,9 @@ class _TimedQuestion:
     def _run(self, model: Model, workers: int) -> tuple[Measured, bool]:
         """Ask the question without cached replies; return the times, and whether a call failed."""
         question, started_s = self.question, now_s()
-        result = ask(self.video, question, vlm=model, workers=workers, cache=self.images, **self.settings)
+        result = ask(
+            self.video, question, vlm=model, workers=workers, cache=self.images, **self.settings
+        )
         seconds, score = now_s() - started_s, question.score(result.prediction)
         worker_calls = [call for call in result.calls if call.role == "worker"]
         measured = Measured(
@@ -279,7 +289,9 @@ def processor() -> str:
         True
     """
     lines = cpuinfo().splitlines()
-    name = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
+    name = next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), ""
+    )
     return f"{name or platform.processor() or platform.machine()}, {os.cpu_count()} cores"
 
 
@@ -291,7 +303,17 @@ def __dir__() -> list[str]:
 SUMMED = ["seconds", "serial_seconds", "worker_seconds", "worker_calls"]
 BY_WORKERS_COLUMNS = ("video", "workers", "normalised_seconds", "score", "calls", "rounds", *SUMMED)
 """Columns of a measurement that speed-ups are computed from."""
-COLUMNS = ["workers", "questions", "seconds", "normalised_seconds", "low", "high", "speedup", "bound", "serial_share"]
+COLUMNS = [
+    "workers",
+    "questions",
+    "seconds",
+    "normalised_seconds",
+    "low",
+    "high",
+    "speedup",
+    "bound",
+    "serial_share",
+]
 COLUMNS += ["score", "calls", "rounds", "busy", "call_seconds"]
 """Columns of a table of speed-ups."""
 SATURATED = 1.25
@@ -350,14 +372,18 @@ def speedup(table: pd.DataFrame) -> pd.DataFrame:
         raise InputError(f"The table {fault}; pass a table of by_workers.")
     tables = []
     for name, group in _models(table):
-        gains = accuracy(group, "workers", column="normalised_seconds").rename(columns={"mean": "normalised_seconds"})
+        gains = accuracy(group, "workers", column="normalised_seconds").rename(
+            columns={"mean": "normalised_seconds"}
+        )
         groups = group.groupby("workers", sort=True)
         for column in ("seconds", "score", "calls", "rounds"):
             gains[column] = groups[column].mean().to_numpy()
         sums = groups[SUMMED].sum().reset_index(drop=True)
         gains["speedup"] = gains["normalised_seconds"].iloc[0] / gains["normalised_seconds"]
         gains["serial_share"] = sums["serial_seconds"] / sums["seconds"]
-        gains["bound"] = amdahl(gains["serial_share"].iloc[0], gains["workers"] / gains["workers"].iloc[0])
+        gains["bound"] = amdahl(
+            gains["serial_share"].iloc[0], gains["workers"] / gains["workers"].iloc[0]
+        )
         gains["busy"] = sums["worker_seconds"] / (sums["seconds"] - sums["serial_seconds"])
         gains["call_seconds"] = sums["worker_seconds"] / sums["worker_calls"]
         tables.append(gains.assign(**name))
@@ -384,19 +410,21 @@ def conclusions(table: pd.DataFrame) -> list[str]:
         first, last = gains.iloc[0], gains.iloc[-1]
         more, slower = last["busy"] / first["busy"], last["call_seconds"] / first["call_seconds"]
         sentence = (
-            f"{name.get('model', 'The search')}: {last['workers']:.0f} workers are {last['speedup']:.2f} times as fast "
-            f"as {first['workers']:.0f} at equal workload, Amdahl's bound is {last['bound']:.2f}"
+            f"{name.get('model', 'The search')}: {last['workers']:.0f} workers are "
+            f"{last['speedup']:.2f} times as fast as {first['workers']:.0f} at equal workload, "
+            f"Amdahl's bound is {last['bound']:.2f}"
         )
         if last["speedup"] > last["bound"]:
             sentence += (
-                f", which assumes the same search: they take {last['rounds']:.1f} rounds, not {first['rounds']:.1f}"
+                f", which assumes the same search: they take {last['rounds']:.1f} rounds, not "
+                f"{first['rounds']:.1f}"
             )
         elif more < PARALLEL_ENOUGH:
             sentence += f"; only {last['busy']:.1f} of their calls run in parallel"
         elif more / slower < SATURATED:
             sentence += (
-                f"; {last['busy']:.1f} of their calls run in parallel and take {slower:.1f} times as long: "
-                f"this server is already saturated at {first['workers']:.0f}"
+                f"; {last['busy']:.1f} of their calls run in parallel and take {slower:.1f} times "
+                f"as long: this server is already saturated at {first['workers']:.0f}"
             )
         sentences.append(f"{sentence}.")
     return sentences
@@ -433,7 +461,9 @@ class Delayed(ModelWrapper):
     def __post_init__(self) -> None:
         is_number = isinstance(self.latency_s, int | float) and not isinstance(self.latency_s, bool)
         if not is_number or not 0 <= self.latency_s < math.inf:
-            raise InputError(f"latency_s must be a number of seconds, 0 or more; got {self.latency_s!r:.80}.")
+            raise InputError(
+                f"latency_s must be a number of seconds, 0 or more; got {self.latency_s!r:.80}."
+            )
 
     @property
     def name(self) -> str:
@@ -449,7 +479,9 @@ class Delayed(ModelWrapper):
         """Return the model's reply once the latency has passed, or the call is cancelled."""
         started_s = time.monotonic()
         reply = self.model.complete(request, **control)
-        (control.get("cancel") or threading.Event()).wait(max(0.0, started_s + self.latency_s - time.monotonic()))
+        (control.get("cancel") or threading.Event()).wait(
+            max(0.0, started_s + self.latency_s - time.monotonic())
+        )
         return replace(reply, transit=replace(reply.transit, wall_s=time.monotonic() - started_s))
 
 

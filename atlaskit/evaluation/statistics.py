@@ -47,14 +47,27 @@ __all__ = [
     "prefix_hits",
 ]
 
-COMPUTE = ("master_tokens", "worker_tokens", "tokens", "effective_tokens", "calls", "checks", "rounds", "evidence")
+COMPUTE = (
+    "master_tokens",
+    "worker_tokens",
+    "tokens",
+    "effective_tokens",
+    "calls",
+    "checks",
+    "rounds",
+    "evidence",
+)
 """Columns with the cost of a question and what it is spent on (paper, Appendix C)."""
 QUANTILES = (0.1, 0.5, 0.9)
 """Quantiles of `tokens` that `compute` reports."""
 
 
 def accuracy(
-    rows: pd.DataFrame, by: str | Sequence[str] | None = None, *, column: str = "score", level: float = 0.95
+    rows: pd.DataFrame,
+    by: str | Sequence[str] | None = None,
+    *,
+    column: str = "score",
+    level: float = 0.95,
 ) -> pd.DataFrame:
     """Return the mean of a column with its confidence interval.
 
@@ -85,7 +98,12 @@ def accuracy(
     for group_values, group in groups(rows, by, [column, "video"]):
         sizes = {"questions": len(group), "videos": group["video"].nunique()}
         are_shares = column in SHARES
-        mean = interval(group[column].to_numpy(float), group["video"].tolist(), are_shares=are_shares, level=level)
+        mean = interval(
+            group[column].to_numpy(float),
+            group["video"].tolist(),
+            are_shares=are_shares,
+            level=level,
+        )
         table.append({**group_values, **sizes, **mean._asdict()})
     return pd.DataFrame(table)
 
@@ -123,7 +141,9 @@ def breakdown(
         joined = means if joined is None else joined.join(means, how="outer")
     assert joined is not None
     first_mean = f"{next(iter(tables))} mean"
-    return joined.sort_values(first_mean, ascending=False, kind="stable", na_position="last").reset_index()
+    return joined.sort_values(
+        first_mean, ascending=False, kind="stable", na_position="last"
+    ).reset_index()
 
 
 def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataFrame:
@@ -153,8 +173,13 @@ def compute(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.Dat
     table = []
     for group_values, group in groups(rows, by, columns):
         quantiles = group["tokens"].quantile(list(QUANTILES))
-        spread = {f"tokens {share:.0%}".replace("%", " %"): float(value) for share, value in quantiles.items()}
-        table.append({**group_values, "questions": len(group), **group[columns].mean().to_dict(), **spread})
+        spread = {
+            f"tokens {share:.0%}".replace("%", " %"): float(value)
+            for share, value in quantiles.items()
+        }
+        table.append(
+            {**group_values, "questions": len(group), **group[columns].mean().to_dict(), **spread}
+        )
     return pd.DataFrame(table)
 
 
@@ -186,11 +211,20 @@ def prefix_hits(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd
     for group_values, group in groups(rows, by, ["prompt_tokens", "cached_tokens", "estimated"]):
         counted = group[(group["prompt_tokens"] > 0) & ~group["estimated"].astype(bool)]
         shares = counted["cached_tokens"] / counted["prompt_tokens"]
-        table.append({**group_values, "questions": len(counted), "mean": shares.mean(), "deviation": shares.std()})
+        table.append(
+            {
+                **group_values,
+                "questions": len(counted),
+                "mean": shares.mean(),
+                "deviation": shares.std(),
+            }
+        )
     return pd.DataFrame(table)
 
 
-def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "video", level: float = 0.95) -> Interval:
+def exponent(
+    rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "video", level: float = 0.95
+) -> Interval:
     """Return the exponent b with which the mean of a column grows, as duration^b (paper, Fig. 1).
 
     The duration is the video's, and b is the slope of a straight line through the means at each
@@ -221,10 +255,14 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
     _, cluster_index = np.unique(rows[cluster].to_numpy(), return_inverse=True)
     if len(durations) < 2 or durations[0] <= 0:
         raise InputError(
-            f"The growth of {column} needs two or more durations, all positive; these rows have {len(durations)}."
+            f"The growth of {column} needs two or more durations, all positive; these rows have "
+            f"{len(durations)}."
         )
     cluster_count = int(cluster_index.max()) + 1
-    sums, sizes = np.zeros((cluster_count, len(durations))), np.zeros((cluster_count, len(durations)))
+    sums, sizes = (
+        np.zeros((cluster_count, len(durations))),
+        np.zeros((cluster_count, len(durations))),
+    )
     np.add.at(sums, (cluster_index, duration_index), rows[column].to_numpy(float))
     np.add.at(sizes, (cluster_index, duration_index), 1.0)
     x = np.log(durations) - np.log(durations).mean()
@@ -236,7 +274,10 @@ def exponent(rows: pd.DataFrame, column: str = "tokens", *, cluster: str = "vide
     with np.errstate(divide="ignore", invalid="ignore"):
         slope, error = clustered(cluster_count, slopes)
     if not math.isfinite(slope):
-        raise InputError(f"The mean of {column} must be positive at every duration; otherwise it has no exponent.")
+        raise InputError(
+            f"The mean of {column} must be positive at every duration; otherwise it has no "
+            "exponent."
+        )
     return Interval(slope, *bounds(slope, error, cluster_count, are_shares=False, level=level))
 
 
@@ -265,7 +306,9 @@ class Comparison(NamedTuple):
     """p-value of the test that the interval inverts: below 0.05 just where it leaves out 0."""
 
 
-def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score", level: float = 0.95) -> Comparison:
+def compare(
+    first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score", level: float = 0.95
+) -> Comparison:
     """Compare two methods on the same questions, paired by `id` and `video`.
 
     Args:
@@ -290,18 +333,25 @@ def compare(first: pd.DataFrame, second: pd.DataFrame, *, column: str = "score",
         if rows.duplicated(keys).any():
             duplicate = rows.loc[rows.duplicated(keys), "id"].iloc[0]
             raise InputError(
-                f"The {which} table has the question {duplicate!r} twice; compare one method with one other."
+                f"The {which} table has the question {duplicate!r} twice; compare one method with "
+                "one other."
             )
     pairs = first.merge(second, on=keys, suffixes=("_first", "_second"), how="inner")
     if not len(pairs) == len(first) == len(second):
         raise InputError(
-            f"Both tables must have the same questions; they have {len(first)} and {len(second)} questions and share "
-            f"{len(pairs)}."
+            f"Both tables must have the same questions; they have {len(first)} and {len(second)} "
+            f"questions and share {len(pairs)}."
         )
     gains = pairs[f"{column}_second"].to_numpy(float) - pairs[f"{column}_first"].to_numpy(float)
     difference, p = paired(gains, pairs["video"].tolist(), are_shares=column in SHARES, level=level)
-    first_right, second_right = pairs["right_first"].to_numpy(bool), pairs["right_second"].to_numpy(bool)
-    only_first, only_second = int((first_right & ~second_right).sum()), int((second_right & ~first_right).sum())
+    first_right, second_right = (
+        pairs["right_first"].to_numpy(bool),
+        pairs["right_second"].to_numpy(bool),
+    )
+    only_first, only_second = (
+        int((first_right & ~second_right).sum()),
+        int((second_right & ~first_right).sum()),
+    )
     return Comparison(*difference, only_first, only_second, p)
 
 
@@ -340,14 +390,19 @@ def comparison(
     import pandas as pd
 
     if to not in tables:
-        raise InputError(f"There is no table of {to!r:.80} to compare with; there are {', '.join(tables) or 'none'}.")
+        raise InputError(
+            f"There is no table of {to!r:.80} to compare with; there are "
+            f"{', '.join(tables) or 'none'}."
+        )
     needed = [*NEEDED, "id", "right", column]
     references = {tuple(values.values()): group for values, group in groups(tables[to], by, needed)}
     table = []
     for method, rows in tables.items():
         found = list(groups(rows, by, needed))
         if {tuple(values.values()) for values, _ in found} != references.keys():
-            raise InputError(f"{method} and {to} must have the same values of {by}; ask both the same questions.")
+            raise InputError(
+                f"{method} and {to} must have the same values of {by}; ask both the same questions."
+            )
         for values, group in found:
             reference = None if method == to else references[tuple(values.values())]
             table.append({"method": method, **values, **_compared(group, reference, column, level)})
@@ -356,11 +411,18 @@ def comparison(
     return compared
 
 
-def _compared(rows: pd.DataFrame, reference: pd.DataFrame | None, column: str, level: float) -> dict[str, Any]:
+def _compared(
+    rows: pd.DataFrame, reference: pd.DataFrame | None, column: str, level: float
+) -> dict[str, Any]:
     """Return a row of `comparison`; without a reference, its differences are missing."""
     cost = cost_of(rows)
     sizes = {name: cost.pop(name) for name in ("questions", "videos")}
-    mean = interval(rows[column].to_numpy(float), rows["video"].tolist(), are_shares=column in SHARES, level=level)
+    mean = interval(
+        rows[column].to_numpy(float),
+        rows["video"].tolist(),
+        are_shares=column in SHARES,
+        level=level,
+    )
     found = None if reference is None else compare(reference, rows, column=column, level=level)
     return {
         **sizes,

@@ -52,11 +52,16 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
         InputError: If the file has another suffix or cannot be written.
     """
     target = check_path(path)
-    plain = rows.assign(prediction=rows["prediction"].map(canonical_json))  # an index, a pair, pairs or text
+    plain = rows.assign(
+        prediction=rows["prediction"].map(canonical_json)
+    )  # an index, a pair, pairs or text
     texts = [name for name in plain if plain[name].map(lambda value: isinstance(value, str)).any()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(target, plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False))
+        write_whole(
+            target,
+            plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False),
+        )
         settings = with_servers(rows.attrs, target)
         card = json.dumps({**settings, TEXT: texts}, indent=1, ensure_ascii=False)
         write_whole(target.with_name(f"{target.name}.json"), card + "\n")
@@ -137,9 +142,17 @@ def load(path: str | Path) -> pd.DataFrame:
             text = read_whole(source)
             if any(line.count(b",") > limits.COMMAS for line in text.splitlines()):
                 raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
-            na = {name: [""] for name in pd.read_csv(BytesIO(text), nrows=0).columns if name not in texts}
+            na = {
+                name: [""]
+                for name in pd.read_csv(BytesIO(text), nrows=0).columns
+                if name not in texts
+            }
             rows = pd.read_csv(
-                BytesIO(text), dtype=texts, nrows=limits.TABLE_ROWS + 1, keep_default_na=False, na_values=na
+                BytesIO(text),
+                dtype=texts,
+                nrows=limits.TABLE_ROWS + 1,
+                keep_default_na=False,
+                na_values=na,
             )
         else:
             rows = read_parquet(source).to_pandas()
@@ -185,8 +198,9 @@ def own_trace(trace: str, folder: Path) -> Path:
         raise InputError(f"The run {shown!r} cannot be read: {reason(error)}.") from error
     if not is_inside:
         raise InputError(
-            f"The run {shown} is outside {printable(str(folder), 200)}, where the table's runs are read: if you trust "
-            f"the table, name the folder of its runs with --traces (traces= of RunTable)."
+            f"The run {shown} is outside {printable(str(folder), 200)}, where the table's runs "
+            "are read: if you trust the table, name the folder of its runs with --traces "
+            "(traces= of RunTable)."
         )
     return path
 
@@ -205,7 +219,9 @@ def joined(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     if len(tables) == 1:
         return next(iter(tables.values()))
-    rows = pd.concat([table.assign(prediction=table["prediction"].astype(object)) for table in tables.values()])
+    rows = pd.concat(
+        [table.assign(prediction=table["prediction"].astype(object)) for table in tables.values()]
+    )
     rows.attrs = {"methods": {name: table.attrs for name, table in tables.items()}}
     return rows.reset_index(drop=True)
 
@@ -241,10 +257,15 @@ def shard(cases: Benchmark, number: int, of: int) -> tuple[Benchmark, dict[str, 
     """
     if not 1 <= number <= of:
         raise InputError(f"A shard is one of {of}, from 1 to {of}; got {number}.")
-    turn = {video: place % of for place, video in enumerate(dict.fromkeys(case.video for case in cases))}
+    turn = {
+        video: place % of for place, video in enumerate(dict.fromkeys(case.video for case in cases))
+    }
     places = [place for place, case in enumerate(cases) if turn[case.video] == number - 1]
     if not places:
-        raise InputError(f"Shard {number} of {of} has no question: there are {len(turn)} videos; take fewer shards.")
+        raise InputError(
+            f"Shard {number} of {of} has no question: there are {len(turn)} videos; take fewer "
+            "shards."
+        )
     part = replace(cases, cases=tuple(cases.cases[place] for place in places))
     return part, {"number": number, "of": of, "places": places, "whole": questions_card(cases)}
 
@@ -267,7 +288,9 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         if not isinstance(part, Mapping):
             raise InputError(f"{name} is not the table of a shard: it was made without --shard.")
         if part["number"] in by_number:
-            raise InputError(f"{by_number[part['number']]} and {name} are both shard {part['number']}.")
+            raise InputError(
+                f"{by_number[part['number']]} and {name} are both shard {part['number']}."
+            )
         by_number[part["number"]] = name
     first = next(iter(tables))
     count = tables[first].attrs[SHARD]["of"]
@@ -282,7 +305,9 @@ def merged(tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         places = table.attrs[SHARD]["places"] * len(methods)
         rows.append(table.assign(_method=table["method"].map(methods.index), _place=places))
     whole = pd.concat([each.astype({"prediction": object}) for each in rows])
-    whole = whole.sort_values(["_method", "_place"], kind="stable").drop(columns=["_method", "_place"])
+    whole = whole.sort_values(["_method", "_place"], kind="stable").drop(
+        columns=["_method", "_place"]
+    )
     cards = [tables[by_number[number]].attrs for number in sorted(by_number)]
     whole.attrs = _joined_cards(cards, cards[0][SHARD]["whole"])
     return whole.reset_index(drop=True)
@@ -292,7 +317,10 @@ def _joined_cards(cards: Sequence[Mapping[str, Any]], asked: Mapping[str, Any]) 
     """Return the card of a whole table from those of its parts."""
     same = {name: value for name, value in cards[0].items() if name not in (SHARD, OF_THE_RUN)}
     if "methods" in same:
-        methods = {name: _joined_cards([card["methods"][name] for card in cards], asked) for name in same["methods"]}
+        methods = {
+            name: _joined_cards([card["methods"][name] for card in cards], asked)
+            for name in same["methods"]
+        }
         return {**same, "methods": methods}
     return {
         **same,
@@ -309,16 +337,27 @@ def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
     if "methods" in card:
         return {name: _alike(each, asked) for name, each in card["methods"].items()}
     apart = (SHARD, OF_THE_RUN, "settings in full", "command", "asked again", "methods")
-    models = {"oracle" if model.startswith("oracle:") else model for model in card["models"]}  # one a world
+    models = {
+        "oracle" if model.startswith("oracle:") else model for model in card["models"]
+    }  # one a world
     same = {name: value for name, value in card.items() if name not in apart}
-    return {**same, "models": sorted(models), "asked": asked, "prompts": card[OF_THE_RUN]["prompts"]}
+    return {
+        **same,
+        "models": sorted(models),
+        "asked": asked,
+        "prompts": card[OF_THE_RUN]["prompts"],
+    }
 
 
-def _check_alike(one: str, card: Mapping[str, Any], other: str, card_of_other: Mapping[str, Any], cure: str) -> None:
+def _check_alike(
+    one: str, card: Mapping[str, Any], other: str, card_of_other: Mapping[str, Any], cure: str
+) -> None:
     """Raise InputError if two tables, by their names, were made with different settings."""
     for setting, *values in differences(_alike(card), _alike(card_of_other)):
         first, second = (printable(str(value), 80) for value in values)
-        raise InputError(f"{one} and {other} have different settings: {setting} is {first} and {second}. {cure}")
+        raise InputError(
+            f"{one} and {other} have different settings: {setting} is {first} and {second}. {cure}"
+        )
 
 
 def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -336,7 +375,10 @@ def with_retried(earlier: pd.DataFrame, again: Mapping[str, pd.DataFrame]) -> pd
         cure = "Repeat its own, by --like and its card, or write another table."
         _check_alike("The table", cards.get(method, earlier.attrs), "this line", rows.attrs, cure)
     table = replaced(earlier, again)
-    table.attrs = {**earlier.attrs, "asked again": [rows.attrs[OF_THE_RUN] for rows in again.values()]}
+    table.attrs = {
+        **earlier.attrs,
+        "asked again": [rows.attrs[OF_THE_RUN] for rows in again.values()],
+    }
     return table
 
 

@@ -50,7 +50,10 @@ def declared_in(path: Path) -> dict[str, str]:
     try:
         declared = papermill.inspect_notebook(str(path))
         return {name: str(each["default"]) for name, each in declared.items()}
-    except (ValueError, KeyError) as error:  # not JSON, not a notebook, or without a kernel language
+    except (
+        ValueError,
+        KeyError,
+    ) as error:  # not JSON, not a notebook, or without a kernel language
         raise InputError(f"{path} is not a notebook that can be run ({error}).") from error
 
 
@@ -77,7 +80,9 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
     declared = declared_in(path)
     unknown = sorted(parameters.keys() - declared)
     if unknown:
-        raise InputError(f"{path.name} has no parameter {unknown[0]!r}; it has {', '.join(sorted(declared))}.")
+        raise InputError(
+            f"{path.name} has no parameter {unknown[0]!r}; it has {', '.join(sorted(declared))}."
+        )
     out.mkdir(parents=True, exist_ok=True)
     executed = out.resolve() / path.name
     if FIGURES in declared:
@@ -93,16 +98,20 @@ def run_notebook(path: Path, out: Path, parameters: Mapping[str, Any] | None = N
                 kernel_name="python3",
                 progress_bar=False,  # the console shows the sections instead
                 stdout_file=console.stdout,
-                stderr_file=console.stderr,  # papermill drops the kernel's standard error without it
+                # papermill drops the kernel's standard error without it
+                stderr_file=console.stderr,
                 on_cell_start=console.cell_starts,
                 coalesce_streams=True,  # keeps only the last state of a progress bar
                 execution_timeout=CELL_TIMEOUT_S,
                 store_widget_state=False,
-                extra_arguments=["--IPKernelApp.log_level=50"],  # hides warnings about loopback and the final signal
+                extra_arguments=[
+                    "--IPKernelApp.log_level=50"
+                ],  # hides warnings about loopback and the final signal
             )
     except PapermillExecutionError as error:
         raise NotebookError(
-            f"{path.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} (executed copy: {executed})."
+            f"{path.name} failed in cell {error.exec_count}: {error.ename}: {error.evalue} "
+            f"(executed copy: {executed})."
         ) from error
     except (CellTimeoutError, DeadKernelError) as error:
         raise NotebookError(
@@ -152,7 +161,11 @@ class Console:
         self._lock = threading.RLock()
         self._shown_s = time.monotonic()
         self.stdout, self.stderr = KernelStream(self, sys.stdout), KernelStream(self, sys.stderr)
-        self._progress, self._section, self._heartbeat_s = Progress(task), "starting the kernel", heartbeat_s
+        self._progress, self._section, self._heartbeat_s = (
+            Progress(task),
+            "starting the kernel",
+            heartbeat_s,
+        )
         self._is_over = threading.Event()
         self._beating = threading.Thread(target=self._beat, name="atlaskit-console", daemon=True)
 
@@ -177,7 +190,10 @@ class Console:
         return self
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         self._is_over.set()
         self._beating.join()
@@ -252,11 +268,22 @@ def run_apart(path: Path, out: Path, parameters: Mapping[str, Any]) -> str:
     Raises:
         NotebookError: The notebook failed; the message is that of `run_notebook`.
     """
-    command = [sys.executable, "-m", "atlaskit.experiments.notebook", str(path), str(out), json.dumps(dict(parameters))]
-    done = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "atlaskit.experiments.notebook",
+        str(path),
+        str(out),
+        json.dumps(dict(parameters)),
+    ]
+    done = subprocess.run(
+        command, capture_output=True, text=True, encoding="utf-8", errors="replace", check=False
+    )
     if done.returncode:
         print(done.stdout, end="", flush=True)
-        lines = done.stderr.strip().splitlines() or [f"{path.name} ended with status {done.returncode}."]
+        lines = done.stderr.strip().splitlines() or [
+            f"{path.name} ended with status {done.returncode}."
+        ]
         raise NotebookError(lines[-1])
     return done.stdout
 

@@ -57,7 +57,10 @@ class NotebookRun:
 
     def is_intact(self, out: Path) -> bool:
         """Return whether all files of the run are still in a folder as the run left them."""
-        return all((out / name).is_file() and digest(out / name) == kept for name, kept in self.files.items())
+        return all(
+            (out / name).is_file() and digest(out / name) == kept
+            for name, kept in self.files.items()
+        )
 
     def is_like(self, other: NotebookRun) -> bool:
         """Return whether two runs had the same settings and the same version of the kit."""
@@ -73,7 +76,11 @@ def made_since(out: Path, name: str, since_s: float) -> list[str]:
     A file belongs to the notebook if its name starts with the notebook's; `since_s` is in seconds
     since the epoch, compared with modification times.
     """
-    files = (path for path in out.glob(f"{name}*") if path.stem == name or path.stem.startswith(f"{name}_"))
+    files = (
+        path
+        for path in out.glob(f"{name}*")
+        if path.stem == name or path.stem.startswith(f"{name}_")
+    )
     return sorted(path.name for path in files if path.is_file() and path.stat().st_mtime >= since_s)
 
 
@@ -86,7 +93,9 @@ def digest(path: Path) -> str:
 def read_record(out: Path) -> list[NotebookRun]:
     """Return the runs listed beside the page; none if the list is missing or unreadable."""
     try:
-        runs = [NotebookRun(**each) for each in json.loads((out / RECORD).read_text(encoding="utf-8"))]
+        runs = [
+            NotebookRun(**each) for each in json.loads((out / RECORD).read_text(encoding="utf-8"))
+        ]
         return [each for each in runs if _is_sound(each)]
     except (OSError, ValueError, TypeError):
         return []
@@ -94,7 +103,9 @@ def read_record(out: Path) -> list[NotebookRun]:
 
 def write_record(out: Path, runs: Iterable[NotebookRun]) -> None:
     """Write the list of runs beside the page."""
-    (out / RECORD).write_text(json.dumps([asdict(each) for each in runs], indent=1) + "\n", encoding="utf-8")
+    (out / RECORD).write_text(
+        json.dumps([asdict(each) for each in runs], indent=1) + "\n", encoding="utf-8"
+    )
 
 
 def _is_sound(run: NotebookRun) -> bool:
@@ -103,7 +114,9 @@ def _is_sound(run: NotebookRun) -> bool:
     An older version of the kit listed the names of files without hashes.
     """
     tables = (run.settings, run.parameters, run.files, run.captions, run.versions)
-    if not all(isinstance(each, dict) for each in tables) or not isinstance(run.seconds, int | float):
+    if not all(isinstance(each, dict) for each in tables) or not isinstance(
+        run.seconds, int | float
+    ):
         return False
     return all(Path(name).name == name for name in run.files)
 
@@ -153,9 +166,15 @@ def _drawn_and_saved(source: str) -> list[tuple[str, str | None]]:
     steps = list[tuple[str, str | None]]()
     for statement in statements:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call(func=function)) if _is_plot(function):
+            case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call(func=function)) if (
+                _is_plot(function)
+            ):
                 steps.append((target, None))
-            case ast.Expr(value=ast.Call(func=function, args=[ast.Name(id=target), _, ast.Constant(value=str(name))])):
+            case ast.Expr(
+                value=ast.Call(
+                    func=function, args=[ast.Name(id=target), _, ast.Constant(value=str(name))]
+                )
+            ):
                 if _is_plot(function):
                     steps.append((target, name))
     return steps
@@ -177,28 +196,42 @@ TAG = re.compile(r"</?(?:code|em|strong)>")
 PATHS = ("cache_dir", "figures_dir")
 """Parameters that say where files lie on this machine."""
 STYLE = """
-:root { color-scheme: light dark; --ink: #1d2126; --muted: #59626d; --line: #d9dce1; --ground: #fff; --link: #0a58a8;
-  --bad: #b00020; --box: #f5f6f8 }
-@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ec; --muted: #9aa0a8; --line: #363b43; --ground: #15181c;
-  --link: #8ab4f8; --bad: #ff8a80; --box: #1d2126 } }
+:root { color-scheme: light dark; --ink: #1d2126; --muted: #59626d; --line: #d9dce1; --ground:
+  #fff; --link: #0a58a8; --bad: #b00020; --box: #f5f6f8 }
+@media (prefers-color-scheme: dark) {
+  :root { --ink: #e6e8ec; --muted: #9aa0a8; --line: #363b43; --ground: #15181c; --link:
+    #8ab4f8; --bad: #ff8a80; --box: #1d2126 }
+}
 * { box-sizing: border-box }
-body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground); max-width: 60rem;
-  margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word }
-a { color: var(--link) } h1 { line-height: 1.2 } h2 { margin: 3rem 0 .5rem; border-top: 1px solid var(--line);
-  padding-top: 1rem; line-height: 1.25 }
-nav ul { padding-left: 1.2rem } .small, dt, summary { color: var(--muted); font-size: 13px }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem; margin: .5rem 0; font-size: 14px }
-dt { padding-top: .1rem } dd { margin: 0 }
-.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr)); gap: 1rem 1.5rem }
-figure { margin: 0; break-inside: avoid } figure img { display: block; width: 100%; height: 14rem; object-fit: contain;
-  background: #fff; border-radius: 4px } figcaption { margin: .4rem 0; font-size: 14px }
+body { font: 16px/1.5 system-ui, sans-serif; color: var(--ink); background: var(--ground);
+  max-width: 60rem; margin: 2rem auto; padding: 0 1rem; overflow-wrap: break-word }
+a { color: var(--link) }
+h1 { line-height: 1.2 }
+h2 { margin: 3rem 0 .5rem; border-top: 1px solid var(--line); padding-top: 1rem; line-height: 1.25
+  }
+nav ul { padding-left: 1.2rem }
+.small, dt, summary { color: var(--muted); font-size: 13px }
+dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem .8rem; margin: .5rem 0;
+  font-size: 14px }
+dt { padding-top: .1rem }
+dd { margin: 0 }
+.figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 22rem), 1fr));
+  gap: 1rem 1.5rem }
+figure { margin: 0; break-inside: avoid }
+figure img { display: block; width: 100%; height: 14rem; object-fit: contain; background: #fff;
+  border-radius: 4px }
+figcaption { margin: .4rem 0; font-size: 14px }
 .failed { color: var(--bad); font-weight: 600 }
 .other { background: var(--box); padding: .5rem 1rem; margin-top: 3rem }
 code { font-size: .92em }
-@media print { :root { --ink: #000; --muted: #444; --line: #bbb; --ground: #fff; --link: #000; --bad: #900;
-  --box: #fff }
-  body { max-width: none; margin: 0; font-size: 10.5pt } nav, details { display: none } a { text-decoration: none }
-  h2 { break-after: avoid } }
+@media print {
+  :root { --ink: #000; --muted: #444; --line: #bbb; --ground: #fff; --link: #000; --bad: #900;
+    --box: #fff }
+  body { max-width: none; margin: 0; font-size: 10.5pt }
+  nav, details { display: none }
+  a { text-decoration: none }
+  h2 { break-after: avoid }
+}
 """
 
 
@@ -211,12 +244,18 @@ def page(out: Path, runs: Sequence[NotebookRun], others: Mapping[str, str]) -> s
         others: Why an earlier run is not shown, by the name of its notebook.
     """
     sections = [_section(out, each) for each in runs]
-    contents = "".join(f'<li><a href="#{_text(each.name)}">{_text(each.title)}</a></li>' for each in runs)
+    contents = "".join(
+        f'<li><a href="#{_text(each.name)}">{_text(each.title)}</a></li>' for each in runs
+    )
     missing = "".join(f"<li>{_text(name)}: {_text(why)}</li>" for name, why in others.items())
-    body = f"<h1>Experiments</h1>{_summary(runs)}<nav><ul>{contents}</ul></nav>{''.join(sections)}" + (
-        f'<div class="other"><p>Not part of this run, although files may be left:</p><ul>{missing}</ul></div>'
-        if others
-        else ""
+    body = (
+        f"<h1>Experiments</h1>{_summary(runs)}<nav><ul>{contents}</ul></nav>{''.join(sections)}"
+        + (
+            '<div class="other"><p>Not part of this run, although files may be '
+            f"left:</p><ul>{missing}</ul></div>"
+            if others
+            else ""
+        )
     )
     return (
         '<!doctype html><html lang="en"><head><meta charset="utf-8">'
@@ -232,8 +271,14 @@ def _summary(runs: Sequence[NotebookRun]) -> str:
     if not runs:
         return f"<p>{count}.</p>"
     latest = runs[-1]
-    told = {name: value for name, value in latest.settings.items() if value not in ("", None, False, OWN)}
-    asked = {"model": "an oracle asked" if told.get("model") == ORACLE else f"{told.get('model')} asked"}
+    told = {
+        name: value
+        for name, value in latest.settings.items()
+        if value not in ("", None, False, OWN)
+    }
+    asked = {
+        "model": "an oracle asked" if told.get("model") == ORACLE else f"{told.get('model')} asked"
+    }
     words = [_text(asked.get(name, f"{name} {value}")) for name, value in told.items()]
     versions = ", ".join(_text(f"{name} {value}") for name, value in latest.versions.items())
     bad = f', <span class="failed">{failed} failed</span>' if failed else ""
@@ -250,14 +295,19 @@ def _section(out: Path, run: NotebookRun) -> str:
     order = list(run.captions)
     figures = [path for path in files if path.suffix == ".png"]
     figures.sort(key=lambda path: order.index(path.stem) if path.stem in order else len(order))
-    given = ", ".join(f"{name} = {value!r}" for name, value in run.parameters.items() if name not in PATHS)
+    given = ", ".join(
+        f"{name} = {value!r}" for name, value in run.parameters.items() if name not in PATHS
+    )
     told = {name: _text(value) for name, value in _facts(run, tables)} | {"Files": _links(files)}
     facts = "".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in told.items() if value)
+    drawn = "".join(_figure(path, run.captions.get(path.stem, "")) for path in figures)
     parts = [
         f'<h2 id="{_text(run.name)}">{_text(run.title)}</h2><dl>{facts}</dl>',
         f'<p class="failed">{_text(run.failure)}</p>' if run.failure else "",
-        f'<div class="figures">{"".join(_figure(path, run.captions.get(path.stem, "")) for path in figures)}</div>',
-        f'<details><summary>All parameters</summary><p class="small">{_text(given)}</p></details>' if given else "",
+        f'<div class="figures">{drawn}</div>',
+        f'<details><summary>All parameters</summary><p class="small">{_text(given)}</p></details>'
+        if given
+        else "",
     ]
     return f"<section>{''.join(parts)}</section>"
 
@@ -266,11 +316,19 @@ def _facts(run: NotebookRun, tables: Sequence[Path]) -> list[tuple[str, str]]:
     """Return what a reader must know before a number of the section, as names and texts."""
     columns = [_read_table(path) for path in tables]
     asked = _asked(run)
-    facts = [("Asked", asked), ("Which" if asked == AN_ORACLE else "Beside it", ", ".join(_oracles(columns)))]
+    facts = [
+        ("Asked", asked),
+        ("Which" if asked == AN_ORACLE else "Beside it", ", ".join(_oracles(columns))),
+    ]
     parameters = run.parameters
     worlds = parameters.get("worlds")
     if "seeds" in parameters:
-        facts.append(("Seeds", str(parameters["seeds"]) + (f", the first {worlds} of the range" if worlds else "")))
+        facts.append(
+            (
+                "Seeds",
+                str(parameters["seeds"]) + (f", the first {worlds} of the range" if worlds else ""),
+            )
+        )
     elif "seed" in parameters:
         facts.append(("Seed", str(parameters["seed"])))
     facts.append(("Questions", _questions(columns, parameters)))
@@ -305,7 +363,9 @@ def _oracles(tables: Sequence[Mapping[str, Sequence[str]]]) -> list[str]:
 
 def _questions(tables: Sequence[Mapping[str, Sequence[str]]], parameters: Mapping[str, Any]) -> str:
     """Return the number of questions behind each number, by the tables or else the parameters."""
-    counts = {int(value) for table in tables for value in table.get("questions", ()) if value.isdecimal()}
+    counts = {
+        int(value) for table in tables for value in table.get("questions", ()) if value.isdecimal()
+    }
     if counts:
         least, most = min(counts), max(counts)
         told = f"n = {least} in each row" if least == most else f"n = {least} to {most} in each row"
@@ -318,18 +378,27 @@ def _questions(tables: Sequence[Mapping[str, Sequence[str]]], parameters: Mappin
 
 def _figure(path: Path, caption: str) -> str:
     source = f"data:image/png;base64,{base64.b64encode(path.read_bytes()).decode()}"
-    vector = f' · <a href="{_link(path.with_suffix(".svg"))}">SVG</a>' if path.with_suffix(".svg").is_file() else ""
+    vector = (
+        f' · <a href="{_link(path.with_suffix(".svg"))}">SVG</a>'
+        if path.with_suffix(".svg").is_file()
+        else ""
+    )
     links = f'<span class="small"><a href="{_link(path)}">{_text(path.name)}</a>{vector}</span>'
     marked = _marked(caption)
     text = f"{marked}<br>" if caption else ""
     image = f'<img src="{source}" alt="{TAG.sub("", marked) or _text(path.stem)}">'
-    return f'<figure><a href="{_link(path)}">{image}</a><figcaption>{text}{links}</figcaption></figure>'
+    caption = f"<figcaption>{text}{links}</figcaption>"
+    return f'<figure><a href="{_link(path)}">{image}</a>{caption}</figure>'
 
 
 def _links(files: Sequence[Path]) -> str:
     """Return links to the files that are not shown in the section."""
     shown = {".png", ".svg"}
-    return " · ".join(f'<a href="{_link(path)}">{_text(path.name)}</a>' for path in files if path.suffix not in shown)
+    return " · ".join(
+        f'<a href="{_link(path)}">{_text(path.name)}</a>'
+        for path in files
+        if path.suffix not in shown
+    )
 
 
 def _marked(text: str) -> str:

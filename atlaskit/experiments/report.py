@@ -31,7 +31,8 @@ from atlaskit.experiments.page import (
 
 HEAD = re.compile(r'(<head>\s*<meta charset="utf-8" ?/?>)')
 """The place in nbconvert's page where the policy is inserted."""
-STYLE = """<style>.jp-RenderedText[data-mime-type="application/vnd.jupyter.stderr"] { background: none !important }
+STYLE = """<style>
+.jp-RenderedText[data-mime-type="application/vnd.jupyter.stderr"] { background: none !important }
 </style>"""
 """Takes the red ground from standard error, which holds progress bars and the steps of a start."""
 
@@ -51,13 +52,17 @@ def write_html(executed: Path) -> Path:
     # nbconvert's template would load scripts for formulas, diagrams and widgets; no option turns
     # off the one for diagrams, so the policy does.
     exporter.mathjax_url = exporter.require_js_url = exporter.mermaid_js_url = ""
-    exporter.jupyter_widgets_base_url = exporter.html_manager_semver_range = exporter.widget_renderer_url = ""
+    exporter.jupyter_widgets_base_url = exporter.html_manager_semver_range = (
+        exporter.widget_renderer_url
+    ) = ""
     named = {"metadata": {"name": executed.stem}}
     body, _ = exporter.from_notebook_node(nbformat.read(executed, as_version=4), named)  # type: ignore[no-untyped-call]
     policy = rf'\1<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
     bound, count = HEAD.subn(policy, body, count=1)
     if not count:
-        raise InputError(f"nbconvert's page for {executed.name} has an unknown form; install nbconvert 7.")
+        raise InputError(
+            f"nbconvert's page for {executed.name} has an unknown form; install nbconvert 7."
+        )
     path = executed.with_suffix(".html")
     path.write_text(bound.replace("</head>", f"{STYLE}</head>", 1), encoding="utf-8")
     return path
@@ -131,7 +136,9 @@ def write_index(out: Path, runs: Iterable[NotebookRun]) -> Path:
 def title(notebook: Path) -> str:
     """Return a notebook's first heading, or its name if it has none."""
     cells = json.loads(notebook.read_text(encoding="utf-8")).get("cells", ())
-    text = "\n".join("".join(cell["source"]) for cell in cells if cell.get("cell_type") == "markdown")
+    text = "\n".join(
+        "".join(cell["source"]) for cell in cells if cell.get("cell_type") == "markdown"
+    )
     found = re.search(r"^# (.+)$", text, re.MULTILINE)
     return found[1] if found else notebook.stem
 

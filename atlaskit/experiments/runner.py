@@ -189,10 +189,16 @@ def _serving(model: str, asking: int) -> Iterator[_Asked]:
 
 
 def _runs(
-    declared: Mapping[Path, Mapping[str, str]], out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any]
+    declared: Mapping[Path, Mapping[str, str]],
+    out: Path,
+    parameters: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> Iterator[NotebookRun]:
     """Run notebooks, each with the parameters that it declares, and yield their runs in order."""
-    own = {path: {name: parameters[name] for name in parameters if name in names} for path, names in declared.items()}
+    own = {
+        path: {name: parameters[name] for name in parameters if name in names}
+        for path, names in declared.items()
+    }
     if not settings["replay"]:
         yield from (_run(path, out, values, settings) for path, values in own.items())
         return
@@ -201,7 +207,11 @@ def _runs(
 
 
 def _run(
-    notebook: Path, out: Path, parameters: Mapping[str, Any], settings: Mapping[str, Any], is_apart: bool = False
+    notebook: Path,
+    out: Path,
+    parameters: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    is_apart: bool = False,
 ) -> NotebookRun:
     began_s, failure = time.time(), ""
     try:
@@ -211,11 +221,19 @@ def _run(
             run_notebook(notebook, out, parameters)
     except NotebookError as error:
         failure = str(error)
-    return record_run(notebook, out, began_s=began_s, settings=settings, parameters=parameters, failure=failure)
+    return record_run(
+        notebook, out, began_s=began_s, settings=settings, parameters=parameters, failure=failure
+    )
 
 
-def _summary(run: NotebookRun, before: int | None, after: int | None, to_come: Sequence[Path]) -> str:
+def _summary(
+    run: NotebookRun, before: int | None, after: int | None, to_come: Sequence[Path]
+) -> str:
     """Return how a notebook ended, its seconds and calls, and which notebooks are still to come."""
     calls = "" if before is None or after is None else f", {after - before:,} calls"
-    left = f"; still to come: {', '.join(path.stem.partition('_')[0] for path in to_come)}" if to_come else ""
+    left = (
+        f"; still to come: {', '.join(path.stem.partition('_')[0] for path in to_come)}"
+        if to_come
+        else ""
+    )
     return f"{run.failure or 'done'} ({run.seconds:.1f} s{calls}){left}"

@@ -39,7 +39,9 @@ def as_move(action: Mapping[str, Any]) -> Action:
     """
     kind, cell = action.get("action"), action.get("cell")
     if not isinstance(kind, str) or kind not in ACTIONS:
-        raise IllegalAction(f"{kind!r:.80} is no action; the actions are {', '.join(ACTIONS)} and answer.")
+        raise IllegalAction(
+            f"{kind!r:.80} is no action; the actions are {', '.join(ACTIONS)} and answer."
+        )
     if kind not in CELL_KINDS:
         return action_at(kind, 0)
     if isinstance(cell, bool) or not isinstance(cell, int):
@@ -47,8 +49,14 @@ def as_move(action: Mapping[str, Any]) -> Action:
     description, confidence = action.get("description", ""), action.get("confidence", 1.0)
     if not isinstance(description, str):
         raise IllegalAction(f"The description of evidence is text; got {description!r:.80}.")
-    if isinstance(confidence, bool) or not isinstance(confidence, (int, float)) or not 0 <= confidence <= 1:
-        raise IllegalAction(f"The confidence in evidence is a number from 0 to 1; got {confidence!r:.80}.")
+    if (
+        isinstance(confidence, bool)
+        or not isinstance(confidence, (int, float))
+        or not 0 <= confidence <= 1
+    ):
+        raise IllegalAction(
+            f"The confidence in evidence is a number from 0 to 1; got {confidence!r:.80}."
+        )
     return action_at(kind, cell, description, float(confidence))
 
 
@@ -88,7 +96,12 @@ def moves_of(legal: LegalSet, unreadable: Collection[int] = ()) -> list[tuple[st
         unreadable: Cells that cannot be looked at or kept: their frame cannot be decoded.
     """
     hidden = dict.fromkeys(("zoom", "add_to_scratchpad"), unreadable)
-    moves = [(kind, cell) for kind in CELL_KINDS for cell in legal[kind] if cell not in hidden.get(kind, ())]
+    moves = [
+        (kind, cell)
+        for kind in CELL_KINDS
+        for cell in legal[kind]
+        if cell not in hidden.get(kind, ())
+    ]
     return [*moves, ("backtrack", 0)] if "backtrack" in legal else moves
 
 
@@ -103,7 +116,9 @@ def legal_actions(moves: Iterable[tuple[str, int]], n_answers: int) -> list[dict
     return actions + [as_action("finished", answer=answer) for answer in range(n_answers)]
 
 
-def masks(actions: Iterable[dict[str, int]], n_cells: int) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
+def masks(
+    actions: Iterable[dict[str, int]], n_cells: int
+) -> tuple[NDArray[np.int8], NDArray[np.int8]]:
     """Return masks of these actions: kinds, int8 (8,), and cells by kind, int8 (8, k²)."""
     kinds, cells = np.zeros(len(KINDS), np.int8), np.zeros((len(KINDS), n_cells), np.int8)
     for action in actions:

@@ -17,7 +17,16 @@ from atlaskit.environment.mdp import State, Traversal
 from atlaskit.environment.question import Answered, Question
 from atlaskit.environment.tiles import PATCH_PX, Fit
 from atlaskit.errors import InputError
-from atlaskit.gym.actions import CELL_KINDS, KINDS, action_at, action_space, as_action, is_in, legal_actions, masks
+from atlaskit.gym.actions import (
+    CELL_KINDS,
+    KINDS,
+    action_at,
+    action_space,
+    as_action,
+    is_in,
+    legal_actions,
+    masks,
+)
 from atlaskit.gym.episode import AtlasEpisode
 from atlaskit.gym.tasks import Reward, Source, draw_task, given_task, named_task
 from atlaskit.video.readers import LETTERBOX, Pixels
@@ -115,7 +124,10 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         _check_settings(max_steps, n_answers, render_mode, self.metadata["render_modes"])
         self.max_steps, self.step_cost, self.render_mode = max_steps, step_cost, render_mode
         self._are_drawn = pixels
-        self.duration_s, self.n_answers = duration_s, max(n_answers, len(question.choices) if question else 0)
+        self.duration_s, self.n_answers = (
+            duration_s,
+            max(n_answers, len(question.choices) if question else 0),
+        )
         self._cache = Cache(cache) if isinstance(cache, (str, Path)) else cache
         self._atlas_settings: dict[str, Any] = {
             "k": k,
@@ -131,13 +143,17 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         self._worlds = worlds
         self.rewarded = reward or self._drawing.reward
         self._task = given_task(video, question, subtitles, self.n_answers, self.rewarded)
-        self._begin(np.random.default_rng(0))  # reports invalid settings now, and not at the first reset
+        self._begin(
+            np.random.default_rng(0)
+        )  # reports invalid settings now, and not at the first reset
         self._has_begun = False
         width, height = self.observation.view.size
         self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)
         self.action_space: spaces.Space[Any] = action_space(self.atlas.root.size, self.n_answers)
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Pixels, dict[str, Any]]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Pixels, dict[str, Any]]:
         """Begin an episode at the root grid; return (observation, info).
 
         Args:
@@ -156,12 +172,20 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             gymnasium.error.ResetNeeded: If the episode is over or has not begun.
         """
         if self._is_over:
-            raise gymnasium.error.ResetNeeded("The episode is over or has not begun; call reset first.")
+            raise gymnasium.error.ResetNeeded(
+                "The episode is over or has not begun; call reset first."
+            )
         self.episode = self.episode.copy()
         illegal = self._act(action)
         terminated = self.state.finished
         reward = self.episode.score - self.step_cost
-        return self._seen(), reward, terminated, self._is_over and not terminated, self._info(illegal)
+        return (
+            self._seen(),
+            reward,
+            terminated,
+            self._is_over and not terminated,
+            self._info(illegal),
+        )
 
     def render(self) -> Any:
         """Return the last observation, uint8 (height, width, 3); None without a render mode."""
@@ -199,7 +223,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def legal_actions(self) -> list[dict[str, int]]:
         """Return every action that is legal now, without cells whose frame cannot be decoded."""
-        return [] if self._is_over else legal_actions(self.episode.moves(), self._n_possible_answers)
+        return (
+            [] if self._is_over else legal_actions(self.episode.moves(), self._n_possible_answers)
+        )
 
     def encode(self, action: dict[str, int]) -> Any:
         """Return a dictionary action in the form of this environment's action space."""
@@ -219,7 +245,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def _begin(self, rng: np.random.Generator) -> None:
         """Start at the root grid of the given task's video, or of a drawn one."""
-        video, question = self._task or draw_task(rng, self.duration_s, self.n_answers, self._drawing, self._worlds)
+        video, question = self._task or draw_task(
+            rng, self.duration_s, self.n_answers, self._drawing, self._worlds
+        )
         cache = self._cache or (default_cache() if self._task else Cache(None))
         atlas = Atlas(video, cache=cache, **self._atlas_settings)
         self.episode = AtlasEpisode(atlas, question, self.max_steps, self.step_cost, self.rewarded)
@@ -227,11 +255,15 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
     def _act(self, action: Any) -> str:
         """Take an action; return why it was illegal, or ""."""
         if not is_in(self.action_space, action):
-            return self.episode.refuse(f"{action!r:.80} is not in the action space, {self.action_space}.")
+            return self.episode.refuse(
+                f"{action!r:.80} is not in the action space, {self.action_space}."
+            )
         chosen = self.decode(action)
         kind, answer = KINDS[chosen["kind"]], chosen["answer"]
         if kind == "finished" and answer >= self._n_possible_answers:
-            return self.episode.refuse(f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}.")
+            return self.episode.refuse(
+                f"answer must be from 0 to {self._n_possible_answers - 1}; got {answer}."
+            )
         return self.episode.take(action_at(kind, chosen["cell"]), answer)
 
     def _seen(self) -> Pixels:
@@ -243,7 +275,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def _pixels(self) -> Pixels:
         view = self.observation.view
-        return np.array(ImageOps.pad((self.observation.looking_at or view).image, view.size, color=LETTERBOX))
+        return np.array(
+            ImageOps.pad((self.observation.looking_at or view).image, view.size, color=LETTERBOX)
+        )
 
     def _info(self, illegal: str = "") -> dict[str, Any]:
         """Return what an agent gets beside the pixels, as types that vector environments stack."""
@@ -257,7 +291,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
             "question_kind": self.question.kind,
             "several": self.question.several,
             "choices": self.question.choices,
-            "subtitles": tuple((line.start_s, line.end_s, line.text) for line in self.observation.subtitles),
+            "subtitles": tuple(
+                (line.start_s, line.end_s, line.text) for line in self.observation.subtitles
+            ),
             "depth": self.state.depth,
             "interval_s": np.array([grid.start_s, grid.end_s]),
             "evidence": tuple(item.timestamp_s for item in self.state.scratchpad),
@@ -266,7 +302,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         }
 
 
-def _check_settings(max_steps: int, n_answers: int, render_mode: str | None, render_modes: list[str]) -> None:
+def _check_settings(
+    max_steps: int, n_answers: int, render_mode: str | None, render_modes: list[str]
+) -> None:
     """Raise InputError for settings that do not depend on the task."""
     for name, number in (("max_steps", max_steps), ("n_answers", n_answers)):
         if number < 1:
@@ -282,7 +320,9 @@ class DiscreteAtlasEnv(AtlasEnv):
     6·k² + 1 + answer is finished.
     """
 
-    def __init__(self, video: Source | None = None, question: Question | None = None, **settings: Any) -> None:
+    def __init__(
+        self, video: Source | None = None, question: Question | None = None, **settings: Any
+    ) -> None:
         """Take the same arguments as `AtlasEnv`."""
         super().__init__(video, question, **settings)
         self.action_space = spaces.Discrete(self._backtrack + 1 + self.n_answers)

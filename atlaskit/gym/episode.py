@@ -187,7 +187,11 @@ class AtlasEpisode:
 
     def observe(self) -> Turn:
         """Return what the agent sees, is told and may do now."""
-        words = [f"That was not possible: {printable(self.problem, LONGEST_PROBLEM)}"] if self.problem else []
+        words = (
+            [f"That was not possible: {printable(self.problem, LONGEST_PROBLEM)}"]
+            if self.problem
+            else []
+        )
         image = (self.observation.looking_at or self.observation.view).image
         if self.is_over:
             return Turn(image, "\n".join([*words, "The episode is over."]), [])
@@ -199,13 +203,20 @@ class AtlasEpisode:
             observation_words(self.observation, self.max_steps - self.steps),
             moves_words(moves, names),
         ]
-        actions = [{"action": kind, **({"cell": cell} if kind in CELL_KINDS else {})} for kind, cell in moves]
+        actions = [
+            {"action": kind, **({"cell": cell} if kind in CELL_KINDS else {})}
+            for kind, cell in moves
+        ]
         return Turn(image, "\n".join(words), actions + others)
 
     def moves(self) -> list[tuple[str, int]]:
         """Return every legal (kind, cell) but finished and answer."""
         is_full = self._is_too_much(1)
-        return [move for move in legal_moves(self.observation) if not (is_full and move[0] == "add_to_scratchpad")]
+        return [
+            move
+            for move in legal_moves(self.observation)
+            if not (is_full and move[0] == "add_to_scratchpad")
+        ]
 
     def act(self, action: Action | Mapping[str, Any]) -> Turn:
         """Take an action; return the next turn.
@@ -327,7 +338,9 @@ class AtlasEpisode:
         if state.finished and state.marked:
             state = _next_region(self.atlas, state)
         elif state.finished and answer is None and not self._ends_by_finished:
-            raise IllegalAction("Nothing is queued, so only an answer ends the search: use the action answer.")
+            raise IllegalAction(
+                "Nothing is queued, so only an answer ends the search: use the action answer."
+            )
         self.state, self._given = state, answer if state.finished else None
 
     def _is_too_much(self, more: int) -> bool:
@@ -347,7 +360,11 @@ class AtlasEpisode:
         if prediction is None:
             raise InputError("An answer needs a value.")
         self.question.score(prediction)
-        if self.question.kind == "choice" and isinstance(prediction, str) and prediction not in self.question.choices:
+        if (
+            self.question.kind == "choice"
+            and isinstance(prediction, str)
+            and prediction not in self.question.choices
+        ):
             raise InputError(f"{prediction!r:.80} is the text of no choice.")
 
     def _count(self, problem: str = "") -> None:
@@ -366,7 +383,9 @@ class AtlasEpisode:
 
 
 @lru_cache(maxsize=4)
-def _drawn(worlds: str, seed: int, duration_s: float, size: tuple[int, int], anomaly: bool) -> tuple[World, Cache]:
+def _drawn(
+    worlds: str, seed: int, duration_s: float, size: tuple[int, int], anomaly: bool
+) -> tuple[World, Cache]:
     """Return a world and a cache in memory, which a group of attempts shares."""
     return maker_of_worlds(worlds)(seed, duration_s, size=size, anomaly=anomaly), Cache(None)
 
@@ -377,7 +396,9 @@ def _holds(span: Span, time_s: float) -> bool:
 
 def _as_tuples(prediction: Any) -> Any:
     """Return intervals that came as lists as tuples; return any other value unchanged."""
-    return tuple(map(_as_tuples, prediction)) if isinstance(prediction, (list, tuple)) else prediction
+    return (
+        tuple(map(_as_tuples, prediction)) if isinstance(prediction, (list, tuple)) else prediction
+    )
 
 
 def _next_region(atlas: Atlas, state: State) -> State:

@@ -62,7 +62,9 @@ class Reward:
     def check(self, question: Question) -> None:
         """Raise InputError for a question that cannot be scored."""
         if question.answer is None:
-            raise InputError(f"The true answer of {question.text!r} is not known, so there is no reward.")
+            raise InputError(
+                f"The true answer of {question.text!r} is not known, so there is no reward."
+            )
 
     def words(self, question: Question) -> str:
         """Return how a language model is told what to do with a question."""
@@ -99,13 +101,17 @@ class Coverage(Reward):
         """Raise InputError for a question without intervals."""
         if not question.evidence_s:
             raise InputError(
-                f"{question.text!r} has neither positions_s nor intervals as its answer, so there is nothing to cover."
+                f"{question.text!r} has neither positions_s nor intervals as its answer, so there "
+                "is nothing to cover."
             )
 
     def words(self, question: Question) -> str:
         """Return how many frames may be kept, and for what."""
         most = "" if self.most_kept is None else f" Keep at most {self.most_kept} frames."
-        return f"Nothing is answered: what the kept frames show counts, each event once.{most} Then finish."
+        return (
+            f"Nothing is answered: what the kept frames show counts, each event once.{most} Then "
+            "finish."
+        )
 
 
 ANSWER = Reward()
@@ -149,7 +155,9 @@ class World(Protocol):
 class MakesWorlds(Protocol):
     """Makes the world of a seed, always the same: what an entry point of a package leads to."""
 
-    def __call__(self, seed: int, duration_s: float, /, *, size: tuple[int, int], anomaly: bool) -> World:
+    def __call__(
+        self, seed: int, duration_s: float, /, *, size: tuple[int, int], anomaly: bool
+    ) -> World:
         """Return the world; with `anomaly`, one object does not belong, and questions ask which."""
 
 
@@ -161,7 +169,9 @@ def maker_of_worlds(name: str = "") -> MakesWorlds:
     """
     names = list(registered(WORLDS))
     if not names:
-        raise InputError("No installed package has worlds to draw from: give a video and a question about it.")
+        raise InputError(
+            "No installed package has worlds to draw from: give a video and a question about it."
+        )
     made: MakesWorlds = load(WORLDS, name or names[0])
     return made
 
@@ -185,7 +195,9 @@ class Task:
         """
         if questions := self.asked(world):
             return questions
-        raise InputError(f"{world!r} has no question of the task {self.name!r}: use another seed or duration_s.")
+        raise InputError(
+            f"{world!r} has no question of the task {self.name!r}: use another seed or duration_s."
+        )
 
 
 def _when_questions(world: World) -> tuple[Question, ...]:
@@ -216,7 +228,11 @@ def named_task(name: str) -> Task:
 
 
 def given_task(
-    video: Source | None, question: Question | None, subtitles: SubtitleSource | bool, n_answers: int, reward: Reward
+    video: Source | None,
+    question: Question | None,
+    subtitles: SubtitleSource | bool,
+    n_answers: int,
+    reward: Reward,
 ) -> VideoQuestion | None:
     """Return the task that the user gave, with the video opened; None if tasks are to be drawn.
 
@@ -225,10 +241,15 @@ def given_task(
             by an action, or if subtitles are given for a drawn world.
     """
     if (video is None) != (question is None):
-        raise InputError("Give both a video and a question about it, or neither; then worlds are drawn.")
+        raise InputError(
+            "Give both a video and a question about it, or neither; then worlds are drawn."
+        )
     if video is None or question is None:
         if not isinstance(subtitles, bool):
-            raise InputError(f"A drawn world has its own lines, so subtitles must be True or False; got {subtitles!r}.")
+            raise InputError(
+                "A drawn world has its own lines, so subtitles must be True or False; got "
+                f"{subtitles!r}."
+            )
         return None
     if reward.needs_answer:
         check_question(question, n_answers)
@@ -259,18 +280,25 @@ def draw_task(
             check_question(question, n_answers)
         if questions:
             return world.drawn, questions[int(rng.integers(len(questions)))]
-    raise InputError(f"None of {MAX_WORLDS} worlds of {duration_s:g} s has a question; use a larger duration_s.")
+    raise InputError(
+        f"None of {MAX_WORLDS} worlds of {duration_s:g} s has a question; use a larger duration_s."
+    )
 
 
 def check_question(question: Question, n_answers: int) -> None:
     """Raise InputError for a question that no action can answer or no answer can score."""
     if question.kind not in ANSWERABLE:
         raise InputError(
-            f"A question of kind {question.kind!r} is answered in words, which no numbered action can give; "
-            f"use one of kind {', '.join(ANSWERABLE)}."
+            f"A question of kind {question.kind!r} is answered in words, which no numbered action "
+            f"can give; use one of kind {', '.join(ANSWERABLE)}."
         )
     if question.answer is None:
-        raise InputError(f"The true answer of {question.text!r} is not known, so there is no reward.")
+        raise InputError(
+            f"The true answer of {question.text!r} is not known, so there is no reward."
+        )
     needed = question.answer + 1 if question.kind == "count" else len(question.choices)  # type: ignore[operator]
     if needed > n_answers:
-        raise InputError(f"{question.text!r} needs {needed} answers, but n_answers is {n_answers}; raise n_answers.")
+        raise InputError(
+            f"{question.text!r} needs {needed} answers, but n_answers is {n_answers}; raise "
+            "n_answers."
+        )

@@ -23,8 +23,10 @@ LONGEST_TEXT = 300
 
 FORMS: dict[Kind, str] = {
     "choice": "Answer with the number of one choice.",
-    "when": "The answer is an interval [start, end] in seconds from the start of the video. Instead of an answer you "
-    "can finish: the answer is then the time that the evidence covers.",
+    "when": (
+        "The answer is an interval [start, end] in seconds from the start of the video. Instead "
+        "of an answer you can finish: the answer is then the time that the evidence covers."
+    ),
     "count": "Answer with a whole number.",
     "open": "Answer in a few words.",
     "summary": "Answer with what happens, in order of time, in a few plain sentences.",
@@ -48,11 +50,14 @@ def observation_words(observation: Observation, steps_left: int) -> str:
     """Return where the agent is, what is said there, what it kept, and how many steps are left."""
     state, grid = observation.state, observation.state.grid
     rows = [
-        f"You look at {clock(grid.start_s)}–{clock(grid.end_s)} of a video of {clock(state.rules.duration_s)}, at "
-        f"depth {state.depth} of at most {state.rules.max_depth}: {grid.k}×{grid.k} cells of {grid.resolution_s:.3g} s."
+        f"You look at {clock(grid.start_s)}–{clock(grid.end_s)} of a video of "
+        f"{clock(state.rules.duration_s)}, at depth {state.depth} of at most "
+        f"{state.rules.max_depth}: {grid.k}×{grid.k} cells of {grid.resolution_s:.3g} s."
     ]
     if observation.looking_at is not None:
-        rows.append("The image is the close look that you asked for, at times in this stretch or beside it.")
+        rows.append(
+            "The image is the close look that you asked for, at times in this stretch or beside it."
+        )
     if state.dead_cells:
         rows.append(f"Ruled out: {listed(sorted(state.dead_cells))}.")
     if state.marked:
@@ -71,7 +76,10 @@ def moves_words(moves: Iterable[tuple[str, int]], other: Sequence[str]) -> str:
     cells: dict[str, list[int]] = {}
     for kind, cell in moves:
         cells.setdefault(kind, []).append(cell)
-    rows = [kind if kind == "backtrack" else f"{kind} {listed(numbers)}" for kind, numbers in cells.items()]
+    rows = [
+        kind if kind == "backtrack" else f"{kind} {listed(numbers)}"
+        for kind, numbers in cells.items()
+    ]
     return f"Possible now: {'; '.join([*rows, *other])}."
 
 
@@ -85,7 +93,10 @@ def _said(observation: Observation) -> list[str]:
 
 def _kept(state: State) -> list[str]:
     items = state.scratchpad.items
-    rows = [f"  [{item.label}] {item.start_s:.1f}–{item.end_s:.1f} s{_described(item.description)}" for item in items]
+    rows = [
+        f"  [{item.label}] {item.start_s:.1f}–{item.end_s:.1f} s{_described(item.description)}"
+        for item in items
+    ]
     more = [f"  and {len(rows) - MOST_ITEMS} earlier ones"] if len(rows) > MOST_ITEMS else []
     return ["Evidence kept:", *more, *rows[-MOST_ITEMS:]] if rows else []
 

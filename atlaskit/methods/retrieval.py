@@ -11,7 +11,15 @@ from atlaskit.agents.index import Index, nearest, query_of
 from atlaskit.agents.schemas import Answer, Words
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
-from atlaskit.methods.records import CLIP_K, CLIP_S, Clip, clip_spans, describe_clips, in_order, rows_of
+from atlaskit.methods.records import (
+    CLIP_K,
+    CLIP_S,
+    Clip,
+    clip_spans,
+    describe_clips,
+    in_order,
+    rows_of,
+)
 from atlaskit.methods.run import Call, EvidenceCall, MethodRun, method
 from atlaskit.models.embedding import Embedder, embed
 from atlaskit.models.protocol import MOST_IMAGES, ModelError, Refused, Request, Unreachable, Usage
@@ -24,14 +32,15 @@ FRAMES_K = 2
 MOST_QUERIES = 4
 """Queries that one call may write."""
 SEARCHER = (
-    "You write search queries for the archive of a long video. Its entries describe short clips: what happens, who and "
-    "what is seen, text on screen, and what is said. The search compares words, so an entry that puts the same thing "
-    "in other words is missed. Reply in JSON."
+    "You write search queries for the archive of a long video. Its entries describe short clips: "
+    "what happens, who and what is seen, text on screen, and what is said. The search compares "
+    "words, so an entry that puts the same thing in other words is missed. Reply in JSON."
 )
 WRITE = (
-    f"Write 1 to {MOST_QUERIES} short queries that would find the clips that answer the question below. Use words that "
-    "such an entry may hold: other names for what is asked about, what must be seen or said at that moment, and what "
-    "tells the choices apart, if there are any. Do not answer the question."
+    f"Write 1 to {MOST_QUERIES} short queries that would find the clips that answer the question "
+    "below. Use words that such an entry may hold: other names for what is asked about, what "
+    "must be seen or said at that moment, and what tells the choices apart, if there are any. Do "
+    "not answer the question."
 )
 
 
@@ -54,7 +63,12 @@ class QueriesCall(Call):
 
 @method("retrieval", k=CLIP_K)
 def retrieval(
-    run: MethodRun, *, clip_s: float = CLIP_S, top: int = 16, search: Search = "words", frames: bool = True
+    run: MethodRun,
+    *,
+    clip_s: float = CLIP_S,
+    top: int = 16,
+    search: Search = "words",
+    frames: bool = True,
 ) -> Result:
     """Answer from the clips whose records belong most to the question and its choices.
 
@@ -82,10 +96,13 @@ def retrieval(
     """
     if search not in ("words", "paraphrases") and not isinstance(search, Embedder):
         raise InputError(
-            f'search must be "words", "paraphrases" or an ak.Embedder("http://…/v1", MODEL); got {search!r:.80}.'
+            'search must be "words", "paraphrases" or an ak.Embedder("http://…/v1", MODEL); got '
+            f"{search!r:.80}."
         )
     if frames and top > MOST_IMAGES:
-        raise InputError(f"top may be at most {MOST_IMAGES} with frames, one image a clip; got {top}.")
+        raise InputError(
+            f"top may be at most {MOST_IMAGES} with frames, one image a clip; got {top}."
+        )
     index = Index(describe_clips(run, clip_spans(run, clip_s)))
     found = in_order(_find(run, index, search, top))
     views = tuple(run.view(clip.span, FRAMES_K) for clip in found if frames)
@@ -107,7 +124,9 @@ def _find(run: MethodRun, index: Index[Clip], search: Search, k: int) -> list[Cl
     return index.search(query, k) if near is None else near
 
 
-def _nearest(run: MethodRun, index: Index[Clip], embedder: Embedder, query: str, k: int) -> list[Clip] | None:
+def _nearest(
+    run: MethodRun, index: Index[Clip], embedder: Embedder, query: str, k: int
+) -> list[Clip] | None:
     """Return the clips whose vectors are nearest to the query's; None if they cannot be had."""
     clips = [clip for clip in index.clips if clip.words.strip()]
     texts = [*(clip.words for clip in clips), f"{embedder.query_prefix}{query}"]

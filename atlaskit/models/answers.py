@@ -30,7 +30,9 @@ Schema = type[BaseModel] | ParametricSchema
 
 _ARGUMENTS = ("arguments", "parameters", "args", "input", "kwargs")
 _TOOL = frozenset({"name", "type", "id", "index", "tool", "tool_name", "call_id", *_ARGUMENTS})
-_SCHEMA_WORDS = frozenset({"type", "title", "description", "required", "additionalProperties", "$defs", "$schema"})
+_SCHEMA_WORDS = frozenset(
+    {"type", "title", "description", "required", "additionalProperties", "$defs", "$schema"}
+)
 _NAME = re.compile("Input should be '[^']*'")
 _COLON = re.compile(r'"\s*:')
 
@@ -76,11 +78,15 @@ def find_answer(completion: Completion, schema: Schema, choices: Sequence[str] =
         return _search_thought(completion, schema, choices)
     except NoAnswer as error:
         if completion.is_cut_off:
-            raise NoAnswer(f"{error} (it was cut off after {completion.usage.completion_tokens} tokens)") from error
+            raise NoAnswer(
+                f"{error} (it was cut off after {completion.usage.completion_tokens} tokens)"
+            ) from error
         raise
 
 
-def _search_texts(texts: Sequence[str], schema: Schema, choices: Sequence[str], fault: str) -> Found:
+def _search_texts(
+    texts: Sequence[str], schema: Schema, choices: Sequence[str], fault: str
+) -> Found:
     """Return the answer in the first text that has one; raise what is wrong with the first."""
     problem = NoAnswer()
     for number, text in enumerate(texts):
@@ -115,7 +121,9 @@ def _search_thought(completion: Completion, schema: Schema, choices: Sequence[st
     try:
         return _search(completion.reasoning, schema, choices, NOTHING)
     except NoAnswer as error:
-        raise NoAnswer(f"there is no answer after the thought, and in the thought: {error}") from error
+        raise NoAnswer(
+            f"there is no answer after the thought, and in the thought: {error}"
+        ) from error
 
 
 def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Found:
@@ -166,10 +174,16 @@ def _read(span: Span, schema: Schema, sent: Mapping[str, Any], choices: Sequence
     first = ""
     for value in _layers(span.value, sent):
         try:
-            text = json.dumps(coerced(value, sent, choices), ensure_ascii=False).encode("utf-8", "replace").decode()
+            text = (
+                json.dumps(coerced(value, sent, choices), ensure_ascii=False)
+                .encode("utf-8", "replace")
+                .decode()
+            )
             return Found(schema.model_validate_json(text), text)
         except ValidationError as error:
-            is_nearer = isinstance(value, dict) and bool(value.keys() & sent.get("properties", {}).keys())
+            is_nearer = isinstance(value, dict) and bool(
+                value.keys() & sent.get("properties", {}).keys()
+            )
             first = _words(error) if is_nearer or not first else first
         except RecursionError as error:
             raise NoAnswer("it is nested too deeply") from error
@@ -220,12 +234,18 @@ def _words(error: ValidationError) -> str:
     count. If it names none, all names are listed: the first form's fault would mislead.
     """
     faults = error.errors(include_url=False, include_context=False, include_input=False)
-    names = [each for each in faults if each["type"] == "literal_error" and _NAME.fullmatch(each["msg"])]
+    names = [
+        each for each in faults if each["type"] == "literal_error" and _NAME.fullmatch(each["msg"])
+    ]
     if not names:
         where, what = first_fault(error)
         return f"{what} at {where}" if where else what
     others = {each["loc"][:-1] for each in names}
-    named = [each for each in faults if not any(each["loc"][:n] in others for n in range(len(each["loc"]) + 1))]
+    named = [
+        each
+        for each in faults
+        if not any(each["loc"][:n] in others for n in range(len(each["loc"]) + 1))
+    ]
     fault = (named or names)[0]
     place, what = fault["loc"], fault["msg"]
     if not named and len(names) > 1:

@@ -21,7 +21,15 @@ from atlaskit.errors import ModelWarning, check_positive
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.http import Endpoint, HttpFailure, parsed
 from atlaskit.models.names import entries, is_same_model, named
-from atlaskit.models.protocol import MAX_ATTEMPTS, ModelError, Refused, Transit, Unreachable, Usage, now_s
+from atlaskit.models.protocol import (
+    MAX_ATTEMPTS,
+    ModelError,
+    Refused,
+    Transit,
+    Unreachable,
+    Usage,
+    now_s,
+)
 from atlaskit.models.refusals import FINAL, cure
 
 FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
@@ -109,7 +117,9 @@ class CallState:
             may_wait = self.waited_s + pause_s <= MOST_WAITED_S
             self.waited_s += pause_s
         else:
-            may_wait = failure.is_passing and not self.is_exhausted and pause_s <= MAX_REQUESTED_PAUSE_S
+            may_wait = (
+                failure.is_passing and not self.is_exhausted and pause_s <= MAX_REQUESTED_PAUSE_S
+            )
         return may_wait and self.pause(pause_s)
 
     def pause(self, pause_s: float) -> bool:
@@ -247,7 +257,9 @@ class Line:
         self._has_told_wait = False
         set_limits(self.endpoint.base_url, in_flight, rpm)
 
-    def post(self, path: str, body: bytes, headers: Mapping[str, str], state: CallState, tokens: int = 0) -> bytes:
+    def post(
+        self, path: str, body: bytes, headers: Mapping[str, str], state: CallState, tokens: int = 0
+    ) -> bytes:
         """Send a body once the address has a slot for it, and return the body of the answer.
 
         Args:
@@ -274,12 +286,16 @@ class Line:
                 state.sent_bytes += len(body)
                 return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
         except HttpFailure as failure:
-            failure.is_late = failure.is_late and timeout_s == own_s  # else the run has no more time
+            failure.is_late = (
+                failure.is_late and timeout_s == own_s
+            )  # else the run has no more time
             raise
         finally:
             if is_admitted:
                 slots.release()
-        raise HttpFailure("could not be called before the deadline", is_passing=False, is_call=False)
+        raise HttpFailure(
+            "could not be called before the deadline", is_passing=False, is_call=False
+        )
 
     def retried(
         self,
@@ -316,8 +332,16 @@ class Line:
         if not self._has_told_wait:
             self._has_told_wait = True
             why = f"{self.name or 'The list of models'} at {self.endpoint.base_url} {failure}"
-            seen = f", after {rate} answers within a minute (rpm=…, --rpm, asks for fewer)" if rate else ""
-            warnings.warn(f"{why}{seen}: it is waited for, which changes no result.", ModelWarning, stacklevel=6)
+            seen = (
+                f", after {rate} answers within a minute (rpm=…, --rpm, asks for fewer)"
+                if rate
+                else ""
+            )
+            warnings.warn(
+                f"{why}{seen}: it is waited for, which changes no result.",
+                ModelWarning,
+                stacklevel=6,
+            )
 
     def error(self, failure: HttpFailure, state: CallState) -> ModelError:
         """Return the error that a call ends with after a failed exchange.
@@ -330,17 +354,31 @@ class Line:
         if not failure.was_reached:
             cure = failure.cure or "check the address"
             if not failure.cure and self.endpoint.is_local:
-                cure = "start one with `python -m atlaskit serve MODEL`, or pass the address of another endpoint"
+                cure = (
+                    "start one with `python -m atlaskit serve MODEL`, or pass the address of "
+                    "another endpoint"
+                )
             message = f"No model answers at {base_url} ({str(failure).rstrip('. ')}): {cure}."
             return Unreachable(message, state.usage, state.transit, is_final=bool(failure.cure))
         wait_s = failure.explanation.wait_s
-        is_long = wait_s is not None and wait_s > (MOST_WAITED_S if failure.is_unseen else MAX_REQUESTED_PAUSE_S)
+        is_long = wait_s is not None and wait_s > (
+            MOST_WAITED_S if failure.is_unseen else MAX_REQUESTED_PAUSE_S
+        )
         attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
-        cure = f"it asks to wait for {wait_s:.0f} s, so try again then" if is_long else self.cure(failure)
-        message = f"{self.name or 'The list of models'} at {base_url} {failure}{attempts}{f': {cure}' if cure else ''}."
+        cure = (
+            f"it asks to wait for {wait_s:.0f} s, so try again then"
+            if is_long
+            else self.cure(failure)
+        )
+        message = (
+            f"{self.name or 'The list of models'} at {base_url} "
+            f"{failure}{attempts}{f': {cure}' if cure else ''}."
+        )
         message += "" if self.name else " Or pass the name of one as model=."
         kind = ModelError if failure.is_passing or not failure.is_call else Refused
-        is_final = is_long or failure.is_unseen or failure.explanation.kind in FINAL  # of every other call too
+        is_final = (
+            is_long or failure.is_unseen or failure.explanation.kind in FINAL
+        )  # of every other call too
         return kind(message, state.usage, state.transit, status=failure.status, is_final=is_final)
 
     def cure(self, failure: HttpFailure) -> str:
@@ -357,9 +395,13 @@ class Line:
             return self._cure_of_place(kind or "place")
         if kind == "key":
             if self.endpoint.key:
-                return "check its key: api_key=… (--key-env VARIABLE), or the environment's OPENAI_API_KEY"
+                return (
+                    "check its key: api_key=… (--key-env VARIABLE), or the environment's "
+                    "OPENAI_API_KEY"
+                )
             return (
-                "it wants a key: pass api_key=… (--key-env VARIABLE), or headers=… (--header) if it has its own header"
+                "it wants a key: pass api_key=… (--key-env VARIABLE), or headers=… (--header) if "
+                "it has its own header"
             )
         dialect = self.dialect.name if self.dialect else ""
         if not kind and failure.status in (400, 415, 422, 501) and dialect not in ("", "plain"):
@@ -387,5 +429,7 @@ class Line:
             models = parsed(self.endpoint.exchange(path)[0])
         except HttpFailure:
             return None
-        is_list = isinstance(models, dict) and "error" not in models  # an error may come with status 200
+        is_list = (
+            isinstance(models, dict) and "error" not in models
+        )  # an error may come with status 200
         return [name for name, _ in entries(models)] if is_list else None

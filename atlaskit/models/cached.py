@@ -44,7 +44,9 @@ class Cached:
     Threads and processes that send the same request at the same time make one call.
     """
 
-    def __init__(self, model: Model, cache: Cache, *, sample: int = 0, replay: bool = False) -> None:
+    def __init__(
+        self, model: Model, cache: Cache, *, sample: int = 0, replay: bool = False
+    ) -> None:
         """Wrap a model.
 
         Args:
@@ -60,15 +62,20 @@ class Cached:
         check_whole("sample", sample, least=0)
         if cache.is_refreshing and replay:
             raise InputError(
-                "A refreshing cache has every request made anew, and a replay makes none: choose one of them."
+                "A refreshing cache has every request made anew, and a replay makes none: choose "
+                "one of them."
             )
         self.model = model
         self.name = model.name
         self.parameters = model.parameters
         self.preset = preset_of(model)
         self.cache, self.sample, self.replay = cache, sample, replay
-        self._found = Cache(None) if cache.is_refreshing else cache  # of one that refreshes: what was made anew
-        self._answering: Any = cast(Any, model) if hasattr(model, "answered") else None  # `ak.VLM` sees who answers
+        self._found = (
+            Cache(None) if cache.is_refreshing else cache
+        )  # of one that refreshes: what was made anew
+        self._answering: Any = (
+            cast(Any, model) if hasattr(model, "answered") else None
+        )  # `ak.VLM` sees who answers
         if self._answering:
             self._history, answered = self._stored_history(), self._answering.answered
             if answered is None:  # who answered in an earlier run has the key of its replies
@@ -110,7 +117,9 @@ class Cached:
             with suppress(ValueError):  # an imported cache may hold anything
                 reply = read_reply_entry(entry, self.name)
                 answer = request.schema.model_validate_json(reply.text)
-                cached_replies.append(replace(reply, answer=answer, usage=_limited(reply.usage, max_attempts)))
+                cached_replies.append(
+                    replace(reply, answer=answer, usage=_limited(reply.usage, max_attempts))
+                )
                 return True
             return False
 
@@ -131,7 +140,9 @@ class Cached:
         if not self._answering:
             return [""]
         each_once = list(dict.fromkeys(self._history))
-        return each_once if len(each_once) < len(self._history) else [self._answering.answered or ""]
+        return (
+            each_once if len(each_once) < len(self._history) else [self._answering.answered or ""]
+        )
 
     def _stored_history(self) -> list[str]:
         """Return which models answered at this address in turn, as far as it matters."""
@@ -173,16 +184,18 @@ class Cached:
             error.usage = _limited(error.usage, max_attempts)
             return error
         return Unrecorded(
-            f"{self.cache} holds no reply of {self.name} to a {request.step!r} call of this run, so the run cannot be "
-            f"replayed. Another video, question, setting or version of atlaskit makes another run; without replay, "
-            f"the model is called."
+            f"{self.cache} holds no reply of {self.name} to a {request.step!r} call of this run, "
+            "so the run cannot be replayed. Another video, question, setting or version of "
+            "atlaskit makes another run; without replay, the model is called."
         )
 
 
 def _entry(reply: Reply, name: str) -> bytes:
     """Return the entry of a reply. The model that it names is left out if it is the one asked."""
     parts = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
-    return canonical_json(parts if reply.model == name else {**parts, "model": reply.model}).encode()
+    return canonical_json(
+        parts if reply.model == name else {**parts, "model": reply.model}
+    ).encode()
 
 
 def _limited(usage: Usage, max_attempts: int) -> Usage:
@@ -201,11 +214,15 @@ def read_reply_entry(entry: bytes, name: str = "") -> Reply:
         ValueError: If the entry is not a reply. An imported cache may hold any bytes.
     """
     match read_json(entry):
-        case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if rest.keys() <= {"model"}:
+        case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if (
+            rest.keys() <= {"model"}
+        ):
             if isinstance(model := rest.get("model", name), str):
                 other = not is_same_model(name, model)
                 counts = Usage.from_json(usage)
-                return Reply(None, text, counts, reasoning, live=False, model=model, is_substitute=other)
+                return Reply(
+                    None, text, counts, reasoning, live=False, model=model, is_substitute=other
+                )
     raise ValueError("the fields are not those of a reply")
 
 
@@ -271,7 +288,10 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
         if isinstance(schema, ParametricSchema)
         else _schema_hash(schema),
         messages=[
-            [message.speaker, [part if isinstance(part, str) else {"image": part.key} for part in message.parts]]
+            [
+                message.speaker,
+                [part if isinstance(part, str) else {"image": part.key} for part in message.parts],
+            ]
             for message in request.messages
         ],
     )
@@ -292,7 +312,17 @@ def _schema_hash(schema: type[BaseModel]) -> str:
 
 
 PER_VIDEO_STEPS = frozenset(
-    {"caption", "clip", "frame", "continues", "scene", "characters", "summary", "facts", "consolidate"}
+    {
+        "caption",
+        "clip",
+        "frame",
+        "continues",
+        "scene",
+        "characters",
+        "summary",
+        "facts",
+        "consolidate",
+    }
 )
 """Steps whose calls depend on the video alone, in all methods: the cache has them for the next
 question, and they are paid once a video. A method that makes such calls adds their steps here."""
@@ -338,12 +368,22 @@ class Call:
         object.__setattr__(self, "retries", max(0, self.calls - 1))
 
     @classmethod
-    def of(cls, request: Request, outcome: Reply | ModelError, began_s: float, ended_s: float) -> Call:
+    def of(
+        cls, request: Request, outcome: Reply | ModelError, began_s: float, ended_s: float
+    ) -> Call:
         """Return the call of a request, from what came of it and when it ran."""
         times: dict[str, Any] = {**vars(outcome.transit), "began_s": began_s, "ended_s": ended_s}
         failure = str(outcome) if isinstance(outcome, ModelError) else ""
         views, usage = tuple(image.key for image in request.images), vars(outcome.usage)
-        return cls(request.role, request.step, **usage, **times, live=outcome.live, failure=failure, views=views)
+        return cls(
+            request.role,
+            request.step,
+            **usage,
+            **times,
+            live=outcome.live,
+            failure=failure,
+            views=views,
+        )
 
     @property
     def usage(self) -> Usage:

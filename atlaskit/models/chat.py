@@ -19,7 +19,15 @@ from atlaskit import limits
 from atlaskit.errors import ModelWarning, printable
 from atlaskit.models.attempts import CallState, Line
 from atlaskit.models.completion import Completion, completion_in
-from atlaskit.models.dialect import HOSTED, Dialect, Payload, adapted, dialect_of, dialect_of_host, room_left
+from atlaskit.models.dialect import (
+    HOSTED,
+    Dialect,
+    Payload,
+    adapted,
+    dialect_of,
+    dialect_of_host,
+    room_left,
+)
 from atlaskit.models.http import CONNECT_S, HttpFailure, parsed
 from atlaskit.models.names import first_chat_model
 from atlaskit.models.protocol import ModelError
@@ -72,7 +80,10 @@ class ChatLine(Line):
             raise self.error(failure, state) from failure
         name = first_chat_model(models, self.endpoint.base_url)
         if name is None:
-            raise ModelError(f"{self.endpoint.base_url} lists no models: pass the name of the one to load as model=.")
+            raise ModelError(
+                f"{self.endpoint.base_url} lists no models: pass the name of the one to load as "
+                "model=."
+            )
         self.dialect = self.dialect or self._told(models, headers, name, state)
         return name
 
@@ -100,9 +111,13 @@ class ChatLine(Line):
         return parsed(page), headers
 
     def _read(self, path: str, state: CallState) -> tuple[bytes, Mapping[str, str]]:
-        return self.endpoint.exchange(path, timeout_s=min(CONNECT_S, state.left_s), cancel=state.cancel)
+        return self.endpoint.exchange(
+            path, timeout_s=min(CONNECT_S, state.left_s), cancel=state.cancel
+        )
 
-    def _told(self, models: Any, headers: Mapping[str, str], model: str, state: CallState) -> Dialect:
+    def _told(
+        self, models: Any, headers: Mapping[str, str], model: str, state: CallState
+    ) -> Dialect:
         """Return the dialect that a list of models tells, with the number of engines behind it.
 
         The number is on the page of counters. A server that does not show the page has one.
@@ -144,7 +159,9 @@ class ChatLine(Line):
             dialect = self.spoken(state)
             payload = payload_of(dialect, known, left)
             try:
-                page = self.post("chat/completions", payload.body, payload.headers, state, payload.limit)
+                page = self.post(
+                    "chat/completions", payload.body, payload.headers, state, payload.limit
+                )
                 completion = self._without_secrets(completion_in(page))
             except HttpFailure as failure:
                 if number == MOST_ADAPTED:
@@ -193,7 +210,9 @@ def engines_in(page: str, model: str) -> int:
     Engines count only if they are numbered from 0: a request names its engine by the number.
     """
     label = _label(model)
-    rows = [labels for field, labels, _ in _rows(page) if field == "prompt_tokens" and label in labels]
+    rows = [
+        labels for field, labels, _ in _rows(page) if field == "prompt_tokens" and label in labels
+    ]
     found = {number for labels in rows for number in ENGINE.findall(labels)}
     return len(found) if found == set(map(str, range(len(found)))) and found else 1
 

@@ -165,7 +165,9 @@ class VLM:
             "extra_body": self._extra_body or None,
             "address": self.base_url if is_generic(self.name) else None,
         }
-        self.parameters: Mapping[str, Any] = {name: each for name, each in parameters.items() if each is not None}
+        self.parameters: Mapping[str, Any] = {
+            name: each for name, each in parameters.items() if each is not None
+        }
 
     def __reduce__(self) -> tuple[Callable[[], VLM], tuple[()]]:
         """Pickle the settings: another process or machine opens connections of its own."""
@@ -173,7 +175,11 @@ class VLM:
             **self._line.settings,
             **{name: self.parameters[name] for name in DEFAULT_PARAMETERS},
         }
-        settings |= {"max_tokens": self.max_tokens, "thinking": self._thinking, "extra_body": self._extra_body}
+        settings |= {
+            "max_tokens": self.max_tokens,
+            "thinking": self._thinking,
+            "extra_body": self._extra_body,
+        }
         return partial(VLM, self.base_url, self.name, dialect=self._line.dialect, **settings), ()
 
     @property
@@ -209,7 +215,10 @@ class VLM:
             completion = self._line.retried(attempt, state, partial(self._usage_of, request))
             self._compare(completion.model)
             if completion.is_withheld:
-                message = f"{self.name} at {self.base_url} withheld its answer (content filter or refusal)."
+                message = (
+                    f"{self.name} at {self.base_url} withheld its answer (content filter or "
+                    "refusal)."
+                )
                 raise Refused(message, state.usage, state.transit)
             try:
                 found = find_answer(completion, request.schema, request.choices)
@@ -273,11 +282,21 @@ class VLM:
         fields = merged(sampling, thinking, self._extra_body)
         limit = self.max_tokens or request.max_tokens + dialect.room(self._thinking, self._family)
         return build_payload(
-            request, self.name, dialect, fields, known, min(limit, left or limit), is_forced=self._is_forced
+            request,
+            self.name,
+            dialect,
+            fields,
+            known,
+            min(limit, left or limit),
+            is_forced=self._is_forced,
         )
 
     def _usage_of(self, request: Request, completion: Completion) -> Usage:
-        return completion.usage if completion.has_usage else estimated_usage(request, completion, self._family)
+        return (
+            completion.usage
+            if completion.has_usage
+            else estimated_usage(request, completion, self._family)
+        )
 
     def _makes_room(self) -> bool:
         """Give a model that turned out to think room for it; return whether it had none before."""
@@ -291,14 +310,17 @@ class VLM:
         can_stop = self._thinking is not False and not (family.thinks and not family.no_thinking)
         instead = ", or turn thinking off (thinking=False, --no-thinking)" if can_stop else ""
         return (
-            f"{self.name} was cut off in its thought after {completion.usage.completion_tokens or 'all its'} tokens, "
-            f"before its answer: raise max_tokens (--max-tokens){instead}."
+            f"{self.name} was cut off in its thought after "
+            f"{completion.usage.completion_tokens or 'all its'} tokens, before its answer: raise "
+            f"max_tokens (--max-tokens){instead}."
         )
 
     def _misfit(self, completion: Completion, problem: str) -> str:
         """Return the message that an answer does not fit, even after a correction."""
         if completion.is_cut_off:
-            return f"{self.name} returned no whole answer: {problem}. Raise max_tokens (--max-tokens)."
+            return (
+                f"{self.name} returned no whole answer: {problem}. Raise max_tokens (--max-tokens)."
+            )
         begin = printable(completion.text or completion.reasoning, 200)
         said = f" It begins with {begin!r}." if begin else ""
         return f"{self.name} returned an answer that does not fit the schema: {problem}.{said}"
@@ -315,20 +337,26 @@ class VLM:
             is_told = answered == (before or "") or answered in self._told
             self._told.add(answered)
         if not is_told and not is_generic(self.name):
-            other = f"is answered by {printable(answered, 200)}: its replies are kept apart in the cache"
+            other = (
+                f"is answered by {printable(answered, 200)}: its replies are kept apart in the "
+                "cache"
+            )
             self._line.warn(other if answered else "answers under its own name again")
 
     def _check_images(self, request: Request, completion: Completion) -> None:
         """Warn once if the endpoint counted too few tokens for the images that were sent."""
         counted, images = completion.usage, len(request.images)
-        texts = [part for message in request.messages for part in message.parts if isinstance(part, str)]
+        texts = [
+            part for message in request.messages for part in message.parts if isinstance(part, str)
+        ]
         fewest = FEWEST_IMAGE_TOKENS * images + sum(map(len, texts)) // MOST_CHARACTERS_A_TOKEN
         is_short = 0 < counted.prompt_tokens < fewest and not counted.image_tokens
         if images and is_short and not self._has_told_images:
             self._has_told_images = True
             self._line.warn(
-                f"counted {counted.prompt_tokens:,} prompt tokens for {images} images and their text: it may have "
-                "dropped the images, so check that it serves a vision-language model"
+                f"counted {counted.prompt_tokens:,} prompt tokens for {images} images and their "
+                "text: it may have dropped the images, so check that it serves a vision-language "
+                "model"
             )
 
     def _ignores_schema(self, request: Request, completion: Completion) -> bool:
@@ -345,7 +373,8 @@ class VLM:
         if is_often and spoken.schema != "words":
             option = replace(spoken, words_too=True).option
             self._line.warn(
-                f"answered {OFTEN_MISFIT} calls without regard to the schema: {option} tells it in words too"
+                f"answered {OFTEN_MISFIT} calls without regard to the schema: {option} tells it "
+                "in words too"
             )
         return True
 
@@ -360,7 +389,8 @@ class VLM:
         """
         if not self.dialect.counters:
             raise InputError(
-                f"{self.base_url} has no counters: its dialect is {self.dialect.name!r}, and only vLLM has them."
+                f"{self.base_url} has no counters: its dialect is {self.dialect.name!r}, and only "
+                "vLLM has them."
             )
         try:
             page, _ = self._line.endpoint.exchange(metrics_url(self.base_url))
@@ -369,7 +399,9 @@ class VLM:
         try:
             return read_metrics(page.decode(errors="replace"), self.name)
         except (ValueError, OverflowError) as error:
-            raise ModelError(f"{self.base_url} returned unusable counters ({error}).", Usage()) from error
+            raise ModelError(
+                f"{self.base_url} returned unusable counters ({error}).", Usage()
+            ) from error
 
     def server(self) -> dict[str, str]:
         """Return what answers, as far as it says so: address, dialect, model, version of vLLM."""
@@ -377,7 +409,9 @@ class VLM:
         try:
             found["dialect"] = self.dialect.name
             if self.dialect.counters:
-                page, _ = self._line.endpoint.exchange(f"{self.base_url.removesuffix('/v1')}/version")
+                page, _ = self._line.endpoint.exchange(
+                    f"{self.base_url.removesuffix('/v1')}/version"
+                )
                 found["version"] = str(json.loads(page)["version"])[:80]
         except (ModelError, HttpFailure, ValueError, KeyError, TypeError):
             pass  # a proxy may pass on the chat alone

@@ -24,36 +24,79 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from atlaskit import limits
-from atlaskit.models.http import HttpFailure, failure_of, json_of, json_values, listed, not_json, object_of, storable
+from atlaskit.models.http import (
+    HttpFailure,
+    failure_of,
+    json_of,
+    json_values,
+    listed,
+    not_json,
+    object_of,
+    storable,
+)
 from atlaskit.models.json_text import TooMuch, json_objects
 from atlaskit.models.names import Family
 from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Clip, Request, Usage
 from atlaskit.models.refusals import words_of
 
-ENDED = re.compile(rb"\b(?:done|end|eof|stop|completed?|message_stop)\b[^\w]*(?:true\W*)?\Z", re.IGNORECASE)
+ENDED = re.compile(
+    rb"\b(?:done|end|eof|stop|completed?|message_stop)\b[^\w]*(?:true\W*)?\Z", re.IGNORECASE
+)
 """The end of a stream that tells that it is one, with whatever else it leaves out."""
-REASONING_FIELDS = ("reasoning", "reasoning_content", "reasoning_details", "thinking", "thinking_blocks", "thought")
+REASONING_FIELDS = (
+    "reasoning",
+    "reasoning_content",
+    "reasoning_details",
+    "thinking",
+    "thinking_blocks",
+    "thought",
+)
 """Fields of a message that may hold reasoning, in order of precedence. vLLM uses the first now."""
 CUT_OFF = frozenset({
-    "length", "max_tokens", "max_length", "max_new_tokens", "max_output_tokens", "max_completion_tokens",
-    "model_length", "token_limit", "incomplete", "model_context_window_exceeded",
+    "length", "max_tokens", "max_length", "max_new_tokens", "max_output_tokens",
+    "max_completion_tokens", "model_length", "token_limit", "incomplete",
+    "model_context_window_exceeded",
 })  # fmt: skip
 """Reasons to finish, in small letters, with which servers say that the answer is not whole."""
 WITHHELD = frozenset({
-    "content_filter", "content_filtered", "refusal", "safety", "recitation", "blocklist", "prohibited_content",
-    "spii", "image_safety", "sensitive", "guardrail_intervened",
+    "content_filter", "content_filtered", "refusal", "safety", "recitation", "blocklist",
+    "prohibited_content", "spii", "image_safety", "sensitive", "guardrail_intervened",
 })  # fmt: skip
 """Reasons to finish, in small letters, with which servers say that the text is no answer."""
 UNFINISHED = "unfinished"
 """Reason to finish of a stream that tells neither a reason nor its end."""
-BROKEN = frozenset({
-    UNFINISHED, "error", "abort", "aborted", "cancelled", "canceled", "network_error", "server_error", "engine_error",
-    "internal_error", "upstream_error", "insufficient_system_resource", "timeout", "failed",
-})  # fmt: skip
+BROKEN = frozenset(
+    {
+        UNFINISHED,
+        "error",
+        "abort",
+        "aborted",
+        "cancelled",
+        "canceled",
+        "network_error",
+        "server_error",
+        "engine_error",
+        "internal_error",
+        "upstream_error",
+        "insufficient_system_resource",
+        "timeout",
+        "failed",
+    }
+)
 """Reasons to finish, in small letters, with which servers say that they failed, not the model."""
 MOST_CHOICES = 16
-_THOUGHT_PARTS = frozenset({"thinking", "thought", "reasoning", "reasoning_content", "redacted_thinking"})
-_THOUGHT_TEXTS = ("text", "thinking", "reasoning", "reasoning_content", "thought", "summary", "content")
+_THOUGHT_PARTS = frozenset(
+    {"thinking", "thought", "reasoning", "reasoning_content", "redacted_thinking"}
+)
+_THOUGHT_TEXTS = (
+    "text",
+    "thinking",
+    "reasoning",
+    "reasoning_content",
+    "thought",
+    "summary",
+    "content",
+)
 _PARSED_PARTS = {"tool_use": "input", "json": "json", "output_json": "json"}
 _PART_TEXTS = ("text", "output_text", "content", "value")
 _MOST_NESTED = 8
@@ -95,7 +138,9 @@ def completion_in(page: bytes) -> Completion:
         raise not_json(page, error) from error
     try:
         body = (
-            joined(chain([first], values), is_ended=ENDED.search(page[-200:]) is not None) if _is_part(first) else first
+            joined(chain([first], values), is_ended=ENDED.search(page[-200:]) is not None)
+            if _is_part(first)
+            else first
         )
         return read_completion(body)
     except ValueError as error:
@@ -165,8 +210,16 @@ def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure 
     error = choice.get("error") or body.get("error") or (is_error and body)
     if not error:
         return None
-    codes = [each.get(name) for each in (error, body) if isinstance(each, dict) for name in ("code", "status")]
-    code = next((int(str(each)) for each in codes if str(each).isdecimal() and 400 <= int(str(each)) < 600), 0)
+    codes = [
+        each.get(name)
+        for each in (error, body)
+        if isinstance(each, dict)
+        for name in ("code", "status")
+    ]
+    code = next(
+        (int(str(each)) for each in codes if str(each).isdecimal() and 400 <= int(str(each)) < 600),
+        0,
+    )
     return failure_of(code, {}, json.dumps(error if choice else body).encode(), is_in_success=True)
 
 
@@ -175,10 +228,13 @@ def estimated_usage(request: Request, completion: Completion, family: Family) ->
 
     A token stands for four characters of text, or for a square of the family's patch in an image.
     """
-    texts = (part for message in request.messages for part in message.parts if isinstance(part, str))
+    texts = (
+        part for message in request.messages for part in message.parts if isinstance(part, str)
+    )
     image_tokens = 0
     for image in request.images:
-        frames = -(-len(image.times_s) // 2) if isinstance(image, Clip) else 1  # two frames of a video share theirs
+        # Two frames of a video share their tokens.
+        frames = math.ceil(len(image.times_s) / 2) if isinstance(image, Clip) else 1
         image_tokens += frames * math.prod(-(-side // family.patch) for side in image.size)
     thought = -(-len(completion.reasoning) // CHARACTERS_A_TOKEN)
     return Usage(
@@ -279,10 +335,14 @@ def _split(text: str) -> Split:
 def _content(content: Any) -> tuple[str, str]:
     """Return the text and the thought in a message's content: a string, parts, or an object."""
     is_part = isinstance(content, dict) and isinstance(content.get("type"), str)
-    if isinstance(content, dict) and not (is_part and content.keys() & {*_PART_TEXTS, *_THOUGHT_TEXTS}):
+    if isinstance(content, dict) and not (
+        is_part and content.keys() & {*_PART_TEXTS, *_THOUGHT_TEXTS}
+    ):
         return json_of(content), ""  # parsed already
     found = list(_texts(content))
-    texts, thoughts = ([text for is_thought, text in found if is_thought is wanted] for wanted in (False, True))
+    texts, thoughts = (
+        [text for is_thought, text in found if is_thought is wanted] for wanted in (False, True)
+    )
     return "".join(texts), "\n".join(thoughts)
 
 
@@ -302,24 +362,37 @@ def _texts(value: Any, is_thought: bool = False, depth: int = 0) -> Iterator[tup
         if not is_thought and (kind in _PARSED_PARTS or not value.keys() & {"type", "text"}):
             yield False, json_of(value.get(_PARSED_PARTS[kind]) if kind in _PARSED_PARTS else value)
             return
-        held = next((value[name] for name in (_THOUGHT_TEXTS if is_thought else _PART_TEXTS) if value.get(name)), None)
+        held = next(
+            (
+                value[name]
+                for name in (_THOUGHT_TEXTS if is_thought else _PART_TEXTS)
+                if value.get(name)
+            ),
+            None,
+        )
         held = held.get("value") if isinstance(held, dict) and not is_thought else held
         yield from _texts(held, is_thought, depth + 1)
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
     """Return the reasoning that a server reports apart from the answer."""
-    found = ("".join(text for _, text in _texts(message.get(field), True)) for field in REASONING_FIELDS)
+    found = (
+        "".join(text for _, text in _texts(message.get(field), True)) for field in REASONING_FIELDS
+    )
     return next(filter(None, found), "")
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str:
     """Return the arguments of the tools that a message calls: a model may answer in this way."""
     texts = dict[str, list[str]]()
-    for number, call in enumerate(map(object_of, [*listed(message.get("tool_calls")), message.get("function_call")])):
+    for number, call in enumerate(
+        map(object_of, [*listed(message.get("tool_calls")), message.get("function_call")])
+    ):
         function = object_of(call.get("function") or call)
         arguments = json_of(function.get("arguments") or function.get("input"))
-        texts.setdefault(str(call.get("index", number)), []).append(arguments)  # a stream sends them in parts
+        texts.setdefault(str(call.get("index", number)), []).append(
+            arguments
+        )  # a stream sends them in parts
     return "\n".join(filter(None, map("".join, texts.values())))
 
 
@@ -336,7 +409,9 @@ def _finish_reason(choice: Mapping[str, Any]) -> str:
 def _is_refused(message: Mapping[str, Any]) -> bool:
     content = message.get("content")
     parts = content if isinstance(content, list) else []
-    return bool(message.get("refusal")) or any(object_of(part).get("type") == "refusal" for part in parts)
+    return bool(message.get("refusal")) or any(
+        object_of(part).get("type") == "refusal" for part in parts
+    )
 
 
 _PROMPT = ("prompt_tokens", "input_tokens")
@@ -350,13 +425,18 @@ def _usage(counts: Mapping[str, Any]) -> Usage:
     by_modality = details.get("multimodal_tokens")
     prompt = _count(counts, *_PROMPT)
     images = by_modality if isinstance(by_modality, dict) else details
-    cached = _count(details, "cached_tokens") or _count(counts, "cached_tokens", "prompt_cache_hit_tokens")
+    cached = _count(details, "cached_tokens") or _count(
+        counts, "cached_tokens", "prompt_cache_hit_tokens"
+    )
     completion, thought = _generated(counts, prompt)
     return Usage(
         calls=1,
         prompt_tokens=prompt,
         cached_tokens=min(prompt, cached),
-        image_tokens=min(prompt, _count(images, "image", "image_tokens") + _count(images, "video", "video_tokens")),
+        image_tokens=min(
+            prompt,
+            _count(images, "image", "image_tokens") + _count(images, "video", "video_tokens"),
+        ),
         completion_tokens=completion,
         reasoning_tokens=thought,
     )
@@ -369,7 +449,9 @@ def _generated(counts: Mapping[str, Any], prompt: int) -> tuple[int, int]:
     them: then their total is larger than prompt and completion together, and the difference is
     thought.
     """
-    details = object_of(counts.get("completion_tokens_details") or counts.get("output_tokens_details"))
+    details = object_of(
+        counts.get("completion_tokens_details") or counts.get("output_tokens_details")
+    )
     completion = _count(counts, *_COMPLETION)
     thought = _count(details, *_THOUGHTS) or _count(counts, *_THOUGHTS)
     beside = _count(counts, "total_tokens") - prompt - completion
@@ -384,7 +466,10 @@ def _count(counts: Mapping[str, Any], *names: str) -> int:
     return next((count for count in found if type(count) is int and 0 < count < 2**40), 0)
 
 
-_NAMES = r"(?:seed:|mm:|ant)?(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)(?::[\w-]{1,20})?"
+_NAMES = (
+    r"(?:seed:|mm:|ant)?"
+    r"(?:think|thinking|thoughts?|reasoning|reflection|scratchpad|analysis)(?::[\w-]{1,20})?"
+)
 """Names of tags: <think> of most, <think:opensource> (Hunyuan), <seed:think>, <mm:think> (MiniMax),
 <thinking> (Claude), <reasoning>, <analysis>."""
 _MARKERS = (
@@ -395,7 +480,10 @@ _MARKERS = (
     (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),  # Cohere
     (r"<\|channel>(?:thought\b)?", r"<channel\|>"),  # Gemma 4
     (r"<\|open\|>\s*think\s*<\|sep\|>", r"<\|close\|>\s*think\s*<\|sep\|>"),  # Kimi-K3
-    (r"<\|content_thinking\|>", r"(?:<\|end_message\|>(?:<\|message_model\|>)?)?<\|content_text\|>"),  # Inkling
+    (
+        r"<\|content_thinking\|>",
+        r"(?:<\|end_message\|>(?:<\|message_model\|>)?)?<\|content_text\|>",
+    ),  # Inkling
     (
         r"(?:<\|start\|>assistant\s*)?\bto=self<\|message\|>",
         r"<\|eom\|>(?:<\|start\|>assistant\s*)?(?:to=user<\|message\|>)?",
@@ -406,7 +494,10 @@ _MARKERS = (
         r"(?:<\|end\|>\s*+)?(?:<\|start\|>assistant\s*+)?<\|channel\|>\s*+(?:final|commentary)[^<]{0,200}+"
         r"(?:<\|constrain\|>[^<]{0,40}+)?<\|message\|>",
     ),  # harmony, gpt-oss's format
-    (r"\A\s*analysis(?=\S)(?=.{0,100000}assistantfinal)", r"assistantfinal"),  # without its special tokens
+    (
+        r"\A\s*analysis(?=\S)(?=.{0,100000}assistantfinal)",
+        r"assistantfinal",
+    ),  # without its special tokens
     (r"<\|(?:begin_of_thought|thinking|think)\|>", r"<\|(?:end_of_thought|/thinking|/think)\|>"),
 )
 """What begins and what ends a thought, by family; any end ends any thought."""

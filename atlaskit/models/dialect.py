@@ -89,13 +89,14 @@ class Dialect:
     def option(self) -> str:
         """The option of a command line that declares this dialect: "--dialect vllm,seed=false"."""
         usual = DIALECTS.get(self.name, HOSTED)
-        changed = [each for each in fields(self) if each.name in OPTIONAL]
-        words = [
-            f"{each.name}={'+'.join(value) if isinstance(value, tuple) else json.dumps(value).strip(chr(34))}"
-            for each in changed
-            if (value := getattr(self, each.name)) != getattr(usual, each.name)
-        ]
-        return f"--dialect {','.join([usual.name, *words])}"
+        words = [usual.name]
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if each.name not in OPTIONAL or value == getattr(usual, each.name):
+                continue
+            word = "+".join(value) if isinstance(value, tuple) else json.dumps(value).strip('"')
+            words.append(f"{each.name}={word}")
+        return f"--dialect {','.join(words)}"
 
     def room(self, thinking: bool | None, family: Family) -> int:
         """Return the tokens to allow for a thought, beside those of the answer.
@@ -104,27 +105,49 @@ class Dialect:
             thinking: What the caller wants; None for what the model does by itself.
             family: The model's family.
         """
-        return THOUGHT_TOKENS if self.thinks or (family.thinks if thinking is None else thinking) else 0
+        return (
+            THOUGHT_TOKENS
+            if self.thinks or (family.thinks if thinking is None else thinking)
+            else 0
+        )
 
     def thinking_fields(self, thinking: bool | None, family: Family) -> Mapping[str, Any]:
         """Return the fields of a request that turn thinking on or off; {} to leave it as it is."""
         if thinking is None:
             return {}
         if thinking:
-            return {"chat_template_kwargs": {"enable_thinking": True}} if family.no_thinking == NO_THINKING else {}
+            return (
+                {"chat_template_kwargs": {"enable_thinking": True}}
+                if family.no_thinking == NO_THINKING
+                else {}
+            )
         if self.no_thinking is not None:
             return self.no_thinking if family.thinks or family.name == "other" else {}
         return family.no_thinking or (NO_THINKING if family.name == "other" else {})
 
 
-OPTIONAL = frozenset({
-    "schema", "seed", "length", "most_tokens", "thinks", "words_too", "omits", "stream", "image_names",
-})  # fmt: skip
+OPTIONAL = frozenset(
+    {
+        "schema",
+        "seed",
+        "length",
+        "most_tokens",
+        "thinks",
+        "words_too",
+        "omits",
+        "stream",
+        "image_names",
+    }
+)
 """The fields that words may set."""
 _DIALECT = TypeAdapter(Dialect)
 VLLM = Dialect("vllm", seed=True, image_names=True, counters=True, repeats=None)
 OPENAI = Dialect(
-    "openai", schema="strict", seed=True, length="max_completion_tokens", no_thinking={"reasoning_effort": "minimal"}
+    "openai",
+    schema="strict",
+    seed=True,
+    length="max_completion_tokens",
+    no_thinking={"reasoning_effort": "minimal"},
 )
 HOSTED = Dialect("hosted")
 PLAIN = Dialect("plain", schema="words")
@@ -137,7 +160,9 @@ DIALECTS = {
         Dialect("lmstudio", seed=True),
         Dialect("ollama", seed=True, no_thinking={"reasoning_effort": "none"}),
         Dialect("litellm", schema="strict", seed=True, no_thinking={"reasoning_effort": "none"}),
-        Dialect("openrouter", schema="strict", seed=True, no_thinking={"reasoning": {"enabled": False}}),
+        Dialect(
+            "openrouter", schema="strict", seed=True, no_thinking={"reasoning": {"enabled": False}}
+        ),
         OPENAI,
         Dialect("anthropic", schema="words", no_thinking={}),
         Dialect("gemini", schema="strict", no_thinking={"reasoning_effort": "none"}),
@@ -192,7 +217,8 @@ def dialect_named(words: str) -> Dialect:
     name, *changes = words.split(",")
     if name not in DIALECTS:
         raise InputError(
-            f"dialect must be one of {', '.join(DIALECTS)}, or an ak.Dialect; got {printable(name, 80)!r}."
+            f"dialect must be one of {', '.join(DIALECTS)}, or an ak.Dialect; got "
+            f"{printable(name, 80)!r}."
         )
     values: dict[str, Any] = dict(change.partition("=")[::2] for change in changes)
     if "omits" in values:
@@ -203,8 +229,8 @@ def dialect_named(words: str) -> Dialect:
         return _DIALECT.validate_python(vars(DIALECTS[name]) | values)
     except ValueError as error:
         raise InputError(
-            f"No field of a dialect, or no value that it takes: {printable(','.join(changes), 80)!r}; the fields "
-            f"are {', '.join(sorted(OPTIONAL))}."
+            "No field of a dialect, or no value that it takes: "
+            f"{printable(','.join(changes), 80)!r}; the fields are {', '.join(sorted(OPTIONAL))}."
         ) from error
 
 
@@ -212,8 +238,8 @@ def check_thinking(thinking: bool | None, family: Family, name: str) -> None:
     """Raise InputError if thinking is to be turned off and the model's family always thinks."""
     if thinking is False and family.thinks and family.reasoning_parser and not family.no_thinking:
         raise InputError(
-            f"thinking=False cannot turn thinking off for {name}: models of its family ({family.name}) always think. "
-            f"Leave it out, or use another model."
+            f"thinking=False cannot turn thinking off for {name}: models of its family "
+            f"({family.name}) always think. Leave it out, or use another model."
         )
 
 
@@ -221,7 +247,9 @@ def dialect_of_host(host: str) -> Dialect | None:
     """Return the dialect of a service by its host, None for any other host."""
     host = host.lower().rstrip(".")
     # A service in one region may stand before a hyphen: "us-east5-aiplatform.googleapis.com".
-    names = (name for end, name in HOSTS.items() if host == end or host.endswith((f".{end}", f"-{end}")))
+    names = (
+        name for end, name in HOSTS.items() if host == end or host.endswith((f".{end}", f"-{end}"))
+    )
     return next((DIALECTS[name] for name in names), None)
 
 
@@ -243,13 +271,21 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
     owner = entry.get("owned_by")
     if isinstance(owner, str) and owner in OWNERS:
         return DIALECTS[OWNERS[owner]]
-    names = (name for name, signs in ENTRIES.items() if all(_is(entry.get(key), sign) for key, sign in signs.items()))
+    names = (
+        name
+        for name, signs in ENTRIES.items()
+        if all(_is(entry.get(key), sign) for key, sign in signs.items())
+    )
     return DIALECTS[next(names, HOSTED.name)]
 
 
 def _is(value: Any, sign: Any) -> bool:
     """Return whether a value of an entry is of a type, or begins with a text."""
-    return isinstance(value, sign) if isinstance(sign, type) else isinstance(value, str) and value.startswith(sign)
+    return (
+        isinstance(value, sign)
+        if isinstance(sign, type)
+        else isinstance(value, str) and value.startswith(sign)
+    )
 
 
 REPEATED = frozenset({"maxLength", "minLength", "maxItems", "minItems"})
@@ -261,7 +297,9 @@ BOUNDS = REPEATED | {"maximum", "minimum"}
 SCHEMA_FIELDS = frozenset({"response_format", "structured_outputs"})
 """Fields of a body that tell the schema. Without one of them, it is told in words."""
 OWN_FIELDS = {
-    **dict.fromkeys(("messages", "response_format", "structured_outputs", "stream", "n"), "atlaskit sets it"),
+    **dict.fromkeys(
+        ("messages", "response_format", "structured_outputs", "stream", "n"), "atlaskit sets it"
+    ),
     **dict.fromkeys(("max_tokens", "max_completion_tokens"), "pass max_tokens=… (--max-tokens)"),
     **{name: f"pass {name}=… to ak.VLM" for name in ("model", "temperature", "seed")},
 }
@@ -324,7 +362,9 @@ def build_payload(
     body |= {"stream": True, "stream_options": {"include_usage": True}} if dialect.stream else {}
     if clips and dialect.counters:  # vLLM, which alone has counters
         body["media_io_kwargs"] = {"video": _video_facts(clips[0])}
-        body["mm_processor_kwargs"] = {"size": {"shortest_edge": 1024, "longest_edge": max(4096, clips[0].pixels)}}
+        body["mm_processor_kwargs"] = {
+            "size": {"shortest_edge": 1024, "longest_edge": max(4096, clips[0].pixels)}
+        }
     body["messages"] = [_message(message, dialect, named) for message in messages]
     headers = {"Content-Type": "application/json"}
     if dialect.ranks > 1 or dialect.counters:
@@ -342,7 +382,11 @@ def conversation(request: Request) -> str:
 
     One without images is known by its first two messages, the system's and the user's.
     """
-    start = request.images[0].key if request.images else repr([message.parts for message in request.messages[:2]])
+    start = (
+        request.images[0].key
+        if request.images
+        else repr([message.parts for message in request.messages[:2]])
+    )
     return hashlib.sha256(start.encode()).hexdigest()
 
 
@@ -410,7 +454,9 @@ def _unforced_grammar(schema: dict[str, Any]) -> str:
     model with a token that spans both ('{"search_task":"Find') could then never produce it.
     """
     compact = {**schema, "x-guidance": {"whitespace_flexible": False}}
-    return '%llguidance {"no_forcing": true}\nstart: %json ' + json.dumps(compact, ensure_ascii=False)
+    return '%llguidance {"no_forcing": true}\nstart: %json ' + json.dumps(
+        compact, ensure_ascii=False
+    )
 
 
 def _without(keywords: Collection[str], schema: Any, above: float = -math.inf) -> Any:
@@ -444,7 +490,12 @@ def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> lis
         return [_image(part, dialect, named)]
     frames = [base64.b64encode(frame).decode() for frame in part.jpegs()]
     if dialect.counters:
-        return [{"type": "video_url", "video_url": {"url": f"data:video/jpeg;base64,{','.join(frames)}"}}]
+        return [
+            {
+                "type": "video_url",
+                "video_url": {"url": f"data:video/jpeg;base64,{','.join(frames)}"},
+            }
+        ]
     shown = list[dict[str, Any]]()
     for time_s, frame in zip(part.times_s, frames, strict=True):
         shown.append({"type": "text", "text": f"{time_s:.1f} s:"})
@@ -473,7 +524,8 @@ def _image(image: Image, dialect: Dialect, named: Collection[str]) -> dict[str, 
 
 
 SCHEMA_NAMES = re.compile(
-    r"\b(response format|schema|structured outputs?|guided|guidance|grammar|constrain\w*|repetitions"
+    r"\b(response format|schema|structured outputs?|guided|guidance|grammar|constrain\w*"
+    r"|repetitions"
     r"|json (object|mode))\b"
 )
 """What errors call the fields that tell the schema, beside their names."""
@@ -484,7 +536,8 @@ NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
 """A number that stands alone, not as a part of a name such as gpt-4-0613."""
 CONTEXT = re.compile(r"(?:context|max model len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})")
 PROMPT = re.compile(
-    r"(\d{1,12}) (?:tokens? )?(?:input|in the (?:messages|input)|of text input|prompt|from the input)"
+    r"(\d{1,12}) (?:tokens? )?"
+    r"(?:input|in the (?:messages|input)|of text input|prompt|from the input)"
     r"|(?:has|passed|contains|requested) (?:at least )?(\d{1,12}) (?:input|prompt)"
     r"|(?:prompt contains|input length) \(?(?:at least )?(\d{1,12})"
 )
@@ -528,7 +581,11 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
         int(number) - bool(exclusive)
         for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words))
     ]
-    fewer = [number for number in numbers if FEWEST_TOKENS <= number < sent.limit and number != failure.status]
+    fewer = [
+        number
+        for number in numbers
+        if FEWEST_TOKENS <= number < sent.limit and number != failure.status
+    ]
     if LENGTH.search(words) and fewer:
         return replace(dialect, most_tokens=max(fewer))
     other = LENGTHS[1 - LENGTHS.index(dialect.length)] if dialect.length in LENGTHS else ""
@@ -540,7 +597,12 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
 
 def _words(failure: HttpFailure) -> str:
     """Return the words of an error that may name what is wrong with a request, as plain text."""
-    if failure.status not in HELD or failure.explanation.kind not in ("", "too long", "stream", "refused"):
+    if failure.status not in HELD or failure.explanation.kind not in (
+        "",
+        "too long",
+        "stream",
+        "refused",
+    ):
         return ""
     return plain(failure.explanation.words)
 

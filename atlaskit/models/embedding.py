@@ -88,14 +88,26 @@ class Embedder:
         if not isinstance(query_prefix, str) or len(query_prefix) > 10_000:
             raise InputError(f"query_prefix must be a text; got {query_prefix!r:.80}.")
         self._line = Line(
-            base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight, rpm=rpm, headers=headers
+            base_url,
+            model,
+            api_key=api_key,
+            timeout_s=timeout_s,
+            in_flight=in_flight,
+            rpm=rpm,
+            headers=headers,
         )
         self.base_url, self.name = self._line.endpoint.base_url, model
         self.query_prefix = query_prefix
 
     def __reduce__(self) -> tuple[partial[Embedder], tuple[()]]:
         """Pickle the settings: another process or machine opens connections of its own."""
-        return partial(Embedder, self.base_url, self.name, query_prefix=self.query_prefix, **self._line.settings), ()
+        return partial(
+            Embedder,
+            self.base_url,
+            self.name,
+            query_prefix=self.query_prefix,
+            **self._line.settings,
+        ), ()
 
     def embed(
         self,
@@ -118,12 +130,16 @@ class Embedder:
             ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
         """
         if not 1 <= len(texts) <= MOST_TEXTS or not all(text.strip() for text in texts):
-            raise InputError(f"A call embeds 1 to {MOST_TEXTS} texts that are not blank; got {len(texts)}.")
+            raise InputError(
+                f"A call embeds 1 to {MOST_TEXTS} texts that are not blank; got {len(texts)}."
+            )
         state = CallState(deadline_s=deadline_s, cancel=cancel)
         return self._line.retried(partial(self._attempt, texts, state), state)
 
     def _attempt(self, texts: Sequence[str], state: CallState) -> Vectors:
-        body = json.dumps({"model": self.name, "input": list(texts), "encoding_format": "float"}).encode()
+        body = json.dumps(
+            {"model": self.name, "input": list(texts), "encoding_format": "float"}
+        ).encode()
         page = self._line.post("embeddings", body, {"Content-Type": "application/json"}, state)
         try:
             vectors, answered = read_embeddings(parsed(page), len(texts))
@@ -131,7 +147,9 @@ class Embedder:
             raise HttpFailure(f"returned {error}") from error
         if not is_same_model(self.name, answered):
             # Its vectors cannot be compared with those of the model that was asked.
-            raise HttpFailure(f"answered as another model, {printable(answered, 80)}", is_passing=False)
+            raise HttpFailure(
+                f"answered as another model, {printable(answered, 80)}", is_passing=False
+            )
         return vectors
 
     def __repr__(self) -> str:
@@ -150,12 +168,18 @@ def read_embeddings(body: Any, count: int) -> tuple[Vectors, str]:
     try:
         rows = {row["index"]: row["embedding"] for row in body["data"]}
         if len(body["data"]) != count or rows.keys() != set(range(count)):
-            raise ValueError(f"{len(body['data'])} embeddings of {count} texts, or one of them twice")
+            raise ValueError(
+                f"{len(body['data'])} embeddings of {count} texts, or one of them twice"
+            )
         with np.errstate(over="ignore"):
             vectors = np.array([rows[index] for index in range(count)], "<f4")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"no embeddings ({printable(reason(error), 200)})") from error
-    if vectors.ndim != 2 or not 0 < vectors.shape[1] <= LONGEST_VECTOR or not np.isfinite(vectors).all():
+    if (
+        vectors.ndim != 2
+        or not 0 < vectors.shape[1] <= LONGEST_VECTOR
+        or not np.isfinite(vectors).all()
+    ):
         raise ValueError("an embedding without numbers, or with one that is too large")
     model = body.get("model")
     return vectors, model if isinstance(model, str) else ""
@@ -192,29 +216,38 @@ def embed(
         InputError: If the cache holds vectors of another length under the same name.
     """
     found: list[bytes] = []
-    for start in range(0, len(texts), MOST_TEXTS):  # what was paid for is stored, should a later call fail
+    for start in range(
+        0, len(texts), MOST_TEXTS
+    ):  # what was paid for is stored, should a later call fail
         some = [storable(text) for text in texts[start : start + MOST_TEXTS]]
         keys = [EMBEDDING.key(text=text, model=embedder.name) for text in some]
 
-        def make_entries(missing: list[int], some: Sequence[str] = some, keys: Sequence[str] = keys) -> list[bytes]:
+        def make_entries(
+            missing: list[int], some: Sequence[str] = some, keys: Sequence[str] = keys
+        ) -> list[bytes]:
             if replay:
                 raise recorded_failure(cache, keys[missing[0]]) or Unrecorded(
                     f"{cache} lacks vectors of {embedder.name}, and a replay asks no model."
                 )
             try:
-                made = embedder.embed([some[at] for at in missing], deadline_s=deadline_s, cancel=cancel)
+                made = embedder.embed(
+                    [some[at] for at in missing], deadline_s=deadline_s, cancel=cancel
+                )
             except ModelError as error:
                 cache.put_json(failure_key(keys[missing[0]]), failed_entry(error))
                 raise
             return [vector.tobytes() for vector in made]
 
         found += cache.remember_all(
-            keys, make_entries, fits=_is_vector, go_on=lambda: cancel is not None and cancel.is_set()
+            keys,
+            make_entries,
+            fits=_is_vector,
+            go_on=lambda: cancel is not None and cancel.is_set(),
         )
     if len({len(entry) for entry in found}) > 1:
         raise InputError(
-            f"{embedder.name} gives vectors of another length than those in {cache}: another model has this name now, "
-            f"so use another cache."
+            f"{embedder.name} gives vectors of another length than those in {cache}: another "
+            "model has this name now, so use another cache."
         )
     return np.array([np.frombuffer(entry, "<f4") for entry in found])
 

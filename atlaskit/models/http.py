@@ -34,13 +34,19 @@ if TYPE_CHECKING:
 CONNECT_S = 10.0
 """Most seconds to connect. A model may think for minutes, but a running server accepts at once."""
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,200}")
-OWN_HEADERS = frozenset({"host", "accept-encoding", "content-length", "content-type", "transfer-encoding"})
+OWN_HEADERS = frozenset(
+    {"host", "accept-encoding", "content-length", "content-type", "transfer-encoding"}
+)
 """Headers that a caller must not set."""
-CALLS = re.compile(r"/(chat(/completions)?|completions|models|responses|messages|embeddings|audio/\w+)$")
+CALLS = re.compile(
+    r"/(chat(/completions)?|completions|models|responses|messages|embeddings|audio/\w+)$"
+)
 """What is asked for below an address."""
 AZURE = (".openai.azure.com", ".services.ai.azure.com", ".cognitiveservices.azure.com")
 TLS = {
-    "CERTIFICATE_VERIFY_FAILED": "let SSL_CERT_FILE name the file of its certificate, or of its authority",
+    "CERTIFICATE_VERIFY_FAILED": (
+        "let SSL_CERT_FILE name the file of its certificate, or of its authority"
+    ),
     "WRONG_VERSION_NUMBER": "it speaks no TLS: pass its address with http://",
 }
 """What helps against OpenSSL's reasons."""
@@ -80,7 +86,11 @@ class HttpFailure(Exception):
     @property
     def is_unseen(self) -> bool:
         """Whether the endpoint refused the request for now, before a model saw it."""
-        return self.explanation.kind == "busy" and not self.is_begun and self.status not in (500, 502, 504)
+        return (
+            self.explanation.kind == "busy"
+            and not self.is_begun
+            and self.status not in (500, 502, 504)
+        )
 
 
 class Redaction:
@@ -88,7 +98,9 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         """Prepare to hide some secrets; those that are too short are left."""
-        longest_first = sorted({secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True)
+        longest_first = sorted(
+            {secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True
+        )
         patterns = [pattern for secret in longest_first for pattern in _forms(secret)]
         self._pattern = re.compile("|".join(patterns).encode(), re.IGNORECASE) if patterns else None
 
@@ -123,7 +135,9 @@ def _spellings(character: str) -> str:
     code = ord(character)
     escaped = rf"\\{{1,8}}(?:u00{code:02x}|x{code:02x}|u\{{0{{0,4}}{code:x}\}}|0?{code:03o})"
     entity = rf"&(?:amp;)?#(?:0{{0,4}}{code}|x0{{0,4}}{code:x});"
-    return rf"(?:\\{{0,8}}{re.escape(character)}|{escaped}|[%=](?:25)?{code:02x}|%u00{code:02x}|{entity})"
+    itself = rf"\\{{0,8}}{re.escape(character)}"
+    percent = rf"[%=](?:25)?{code:02x}|%u00{code:02x}"
+    return rf"(?:{itself}|{escaped}|{percent}|{entity})"
 
 
 class Endpoint:
@@ -138,7 +152,10 @@ class Endpoint:
     """
 
     def __init__(
-        self, base_url: str, api_key: str | None = None, headers: Mapping[str, str] = MappingProxyType({})
+        self,
+        base_url: str,
+        api_key: str | None = None,
+        headers: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         """Check an address, its key and its headers.
 
@@ -156,20 +173,29 @@ class Endpoint:
         self.host = self._parts.hostname or ""
         self.is_local = _is_loopback(self.host)
         own = checked_headers(headers)
-        secrets = [value.split()[-1] for name, value in own.items() if SECRET_NAMES.search(name) and value]
+        secrets = [
+            value.split()[-1] for name, value in own.items() if SECRET_NAMES.search(name) and value
+        ]
         if api_key is None and not self.is_local and not secrets:
             api_key = os.environ.get("OPENAI_API_KEY")
         key = re.sub(r"(?i)^bearer\s+", "", (api_key or "").strip().strip("\"'")).strip()
         if not (key.isascii() and key.isprintable()):
-            raise InputError("The endpoint's key contains a character that no key has: copy it again.")
+            raise InputError(
+                "The endpoint's key contains a character that no key has: copy it again."
+            )
         self.key = key
         self.redaction = Redaction([key, *secrets])
         has_own = any(name.lower() == "authorization" for name in own)
-        self._headers = {**({"Authorization": f"Bearer {key}"} if key and not has_own else {}), **own}
+        self._headers = {
+            **({"Authorization": f"Bearer {key}"} if key and not has_own else {}),
+            **own,
+        }
         self._process, self._pool = os.getpid(), self._new_pool()
 
     def _new_pool(self) -> httpcore.ConnectionPool:
-        from atlaskit.models.transport import connection_pool  # here: `import atlaskit` loads no HTTP client
+        from atlaskit.models.transport import (
+            connection_pool,
+        )  # here: `import atlaskit` loads no HTTP client
 
         return connection_pool(_proxy_for(self._parts, self.is_local))
 
@@ -201,14 +227,22 @@ class Endpoint:
         if self._process != os.getpid():  # a forked child must not read its parent's answers
             self._process, self._pool = os.getpid(), self._new_pool()
         url = path if "://" in path else f"{self.base_url}/{path}"
-        own = {"Host": self._parts.netloc, "Accept-Encoding": "identity", "Content-Length": str(len(body))}
+        own = {
+            "Host": self._parts.netloc,
+            "Accept-Encoding": "identity",
+            "Content-Length": str(len(body)),
+        }
         all_headers = list({**own, **self._headers, **headers}.items())
-        options: dict[str, Any] = {"extensions": {"timeout": {"connect": min(CONNECT_S, timeout_s)}}}
+        options: dict[str, Any] = {
+            "extensions": {"timeout": {"connect": min(CONNECT_S, timeout_s)}}
+        }
         page, deadline_s, redaction = bytearray(), time.monotonic() + timeout_s, self.redaction
         with (
             _failures_in_words(page, timeout_s, deadline_s, redaction),
             deadline(deadline_s, cancel),
-            self._pool.stream("POST" if body else "GET", url, headers=all_headers, content=body, **options) as response,
+            self._pool.stream(
+                "POST" if body else "GET", url, headers=all_headers, content=body, **options
+            ) as response,
         ):
             for chunk in response.iter_stream():
                 page += chunk
@@ -216,7 +250,10 @@ class Endpoint:
                     raise HttpFailure(limits.too_long("sent an answer", limits.ANSWER))
         # To read it is not interrupted, so what could be read only after the deadline is late.
         if time.monotonic() + limits.READING_S + limits.READING_S_PER_BYTE * len(page) > deadline_s:
-            unread = f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} bytes)"
+            unread = (
+                f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} "
+                "bytes)"
+            )
             raise HttpFailure(unread, is_late=True)
         received = {
             name.decode("latin-1").lower(): redaction.page(value[: limits.HEADER]).decode("latin-1")
@@ -256,21 +293,28 @@ def parse_address(base_url: str) -> SplitResult:
     except (ValueError, UnicodeError) as error:
         raise InputError(f"{printable(base_url)} is not an address ({reason(error)}).") from error
     if parts.username or parts.password:
-        raise InputError("An endpoint's address must not contain a user name or password: pass the key as api_key=.")
+        raise InputError(
+            "An endpoint's address must not contain a user name or password: pass the key as "
+            "api_key=."
+        )
     shown = printable(base_url)
     if parts.scheme not in ("http", "https") or not host:
-        raise InputError(f"An endpoint's address must begin with http:// or https://; got {shown!r}.")
+        raise InputError(
+            f"An endpoint's address must begin with http:// or https://; got {shown!r}."
+        )
     if host.endswith(AZURE) and parts.path != "/openai/v1":
         raise InputError(
-            f"An Azure address ends in /openai/v1, and the model is the name of its deployment: pass "
-            f"{parts.scheme}://{parts.netloc}/openai/v1; got {shown!r}."
+            "An Azure address ends in /openai/v1, and the model is the name of its deployment: "
+            f"pass {parts.scheme}://{parts.netloc}/openai/v1; got {shown!r}."
         )
     if parts.query or parts.fragment:
         raise InputError(f"An endpoint's address must end with its path; got {shown!r}.")
     if call := CALLS.search(parts.path):
         raise InputError(f"An endpoint's address ends before {call[0]}; got {shown!r}.")
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url:
-        raise InputError(f"An endpoint's address must consist of ASCII characters without blanks; got {shown!r}.")
+        raise InputError(
+            f"An endpoint's address must consist of ASCII characters without blanks; got {shown!r}."
+        )
     return parts
 
 
@@ -294,7 +338,8 @@ def _proxy_for(parts: SplitResult, is_local: bool) -> str | None:
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if proxy and ":" in host:
         raise InputError(
-            f"{parts.geturl()} cannot be reached through a proxy by its IPv6 address: use the host's name."
+            f"{parts.geturl()} cannot be reached through a proxy by its IPv6 address: use the "
+            "host's name."
         )
     return proxy
 
@@ -312,7 +357,9 @@ def _is_loopback(host: str) -> bool:
 
 
 @contextlib.contextmanager
-def _failures_in_words(page: bytearray, timeout_s: float, deadline_s: float, redaction: Redaction) -> Iterator[None]:
+def _failures_in_words(
+    page: bytearray, timeout_s: float, deadline_s: float, redaction: Redaction
+) -> Iterator[None]:
     """Raise httpcore's errors as HttpFailure. `page` holds the bytes received so far."""
     import httpcore
 
@@ -353,7 +400,9 @@ def json_values(page: bytes) -> Iterator[Any]:
     Raises:
         ValueError: If one is too long, or there is none.
     """
-    text = page.decode(json.detect_encoding(page), "replace").replace("\r\n", "\n").replace("\r", "\n")
+    text = (
+        page.decode(json.detect_encoding(page), "replace").replace("\r\n", "\n").replace("\r", "\n")
+    )
     fault: ValueError | RecursionError | None = None
     tried = done = 0
     is_found = False
@@ -400,7 +449,9 @@ def not_json(page: bytes, error: Exception) -> HttpFailure:
     if not page.strip():
         return HttpFailure("returned an empty answer")
     is_page = page.lstrip()[:1] == b"<"
-    return HttpFailure(f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page)
+    return HttpFailure(
+        f"returned invalid JSON ({printable(reason(error), 200)})", is_foreign=is_page
+    )
 
 
 def object_of(value: Any) -> dict[str, Any]:
@@ -442,11 +493,15 @@ def _body(status: int, headers: Mapping[str, str], page: bytes, redaction: Redac
     if status < 400:
         target = printable(headers.get("location", "") or "an address that it does not tell", 200)
         told = f"returned HTTP {status}, a redirect to {target}"
-        raise HttpFailure(told, status=status, is_passing=False, explanation=Explanation(kind="redirect"))
+        raise HttpFailure(
+            told, status=status, is_passing=False, explanation=Explanation(kind="redirect")
+        )
     raise failure_of(status, headers, page)
 
 
-def failure_of(status: int, headers: Mapping[str, str], page: bytes, *, is_in_success: bool = False) -> HttpFailure:
+def failure_of(
+    status: int, headers: Mapping[str, str], page: bytes, *, is_in_success: bool = False
+) -> HttpFailure:
     """Return the failure that an endpoint's error describes.
 
     Args:
@@ -469,10 +524,13 @@ def _decompressed(page: bytes, encoding: str) -> bytes:
         return page
     if encoding not in ("gzip", "deflate"):
         raise HttpFailure(
-            f"used a content encoding that was not requested ({printable(encoding, 40)})", is_passing=False
+            f"used a content encoding that was not requested ({printable(encoding, 40)})",
+            is_passing=False,
         )
     try:
-        decompressed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(page, limits.ANSWER + 1)
+        decompressed = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress(
+            page, limits.ANSWER + 1
+        )
     except zlib.error as error:
         raise HttpFailure(f"sent a damaged answer ({reason(error)})") from error
     if len(decompressed) > limits.ANSWER:

@@ -125,7 +125,9 @@ def _object_at(text: str, place: int) -> tuple[Span | None, int, int]:
     value = _repaired(part) if closing else None
     if value is None and not _KEY.match(part):
         # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}, or a brace that is never closed
-        is_wrapper = part[1:].lstrip()[:2].removeprefix("\\")[:1] == "{" and part[:-1].rstrip()[-1:] == "}"
+        is_wrapper = (
+            part[1:].lstrip()[:2].removeprefix("\\")[:1] == "{" and part[:-1].rstrip()[-1:] == "}"
+        )
         return None, place + 1 if is_wrapper or not closing else end, failed
     return Span(place, end, part, value, fault), end, failed
 
@@ -153,7 +155,9 @@ def _repaired(part: str) -> dict[str, Any] | None:
             part = part.translate(_CURLY)
         if part.startswith("\\{") or part.endswith("\\}"):
             part = part.replace("\\{", "{").replace("\\}", "}").replace("\\_", "_")
-        value = strict_json(_TOKEN.sub(_in_json, _GEMMA.sub(lambda found: json.dumps(found[1]), part)))
+        value = strict_json(
+            _TOKEN.sub(_in_json, _GEMMA.sub(lambda found: json.dumps(found[1]), part))
+        )
     except ValueError:  # of strict_json, or of an entity with thousands of digits
         return None
     return value if isinstance(value, dict) else None
@@ -200,10 +204,16 @@ def _finite(digits: str) -> float:
 def _reason(error: BaseException) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"Invalid JSON: {error.msg} at line {error.lineno} column {error.colno}"
-    return str(error) if isinstance(error, NotJson) else "Invalid JSON: it is nested too deeply or has a huge number"
+    return (
+        str(error)
+        if isinstance(error, NotJson)
+        else "Invalid JSON: it is nested too deeply or has a huge number"
+    )
 
 
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_number)
+_DECODER = json.JSONDecoder(
+    strict=False, object_pairs_hook=_unique, parse_float=_finite, parse_constant=_no_number
+)
 
 
 CHOICE_FIELDS = frozenset({"answer", "choice"})
@@ -213,7 +223,9 @@ Schema = Mapping[str, Any]
 
 _INTEGER = re.compile(r"[+-]?\d{1,15}(?:\.0*)?")
 _LETTER = re.compile(r"(?:option |choice |answer )?[(\[]?([a-z])[)\]]?[.:]?", re.IGNORECASE)
-_LABELLED = re.compile(r"((?:option |choice |answer )?[(\[]?(?:[a-z]|\d{1,3})[)\].:]{1,2})\s*(.+)", re.IGNORECASE)
+_LABELLED = re.compile(
+    r"((?:option |choice |answer )?[(\[]?(?:[a-z]|\d{1,3})[)\].:]{1,2})\s*(.+)", re.IGNORECASE
+)
 """A choice's letter or number, and its text."""
 
 
@@ -236,7 +248,9 @@ class _Fitting:
         """Return a value of the field with this name in the spelling of its schema."""
         schema = self._resolved(schema)
         if "anyOf" in schema:
-            return self._fit_variant(value, [self._resolved(each) for each in schema["anyOf"]], name)
+            return self._fit_variant(
+                value, [self._resolved(each) for each in schema["anyOf"]], name
+            )
         if "const" in schema or "enum" in schema:
             allowed = schema.get("enum", [schema.get("const")])
             if name in CHOICE_FIELDS and _is_text(value) and allowed == list(range(len(allowed))):
@@ -257,7 +271,11 @@ class _Fitting:
         if not isinstance(value, dict) or "properties" not in schema:
             return value
         properties: Mapping[str, Schema] = schema["properties"]
-        return {name: self.fit(value[name], part, name) for name, part in properties.items() if name in value}
+        return {
+            name: self.fit(value[name], part, name)
+            for name, part in properties.items()
+            if name in value
+        }
 
     def _fit_list(self, value: Any, schema: Schema, name: str) -> Any:
         value = _parsed(value, list)
@@ -273,13 +291,18 @@ class _Fitting:
             return None
         if len(possible) > 1:
             value = _parsed(value, dict)
-            possible = [each for each in possible if isinstance(value, dict) and self._is_of(value, each)]
+            possible = [
+                each for each in possible if isinstance(value, dict) and self._is_of(value, each)
+            ]
         return self.fit(value, possible[0], name) if len(possible) == 1 else value
 
     def _is_of(self, value: Mapping[str, Any], variant: Schema) -> bool:
-        constants = {name: part for name, part in variant.get("properties", {}).items() if "const" in part}
+        constants = {
+            name: part for name, part in variant.get("properties", {}).items() if "const" in part
+        }
         return bool(constants) and all(
-            name in value and self.fit(value[name], part, name) == part["const"] for name, part in constants.items()
+            name in value and self.fit(value[name], part, name) == part["const"]
+            for name, part in constants.items()
         )
 
 
@@ -304,10 +327,16 @@ def _choice(text: str, allowed: list[int], choices: Sequence[str]) -> Any:
     Both may stand there, as in "B: the red car", if they name the same choice. A text that can be
     read in two ways, such as "1" where the choices are 2, 3, 1, 0, names none.
     """
-    written = {index for index, choice in enumerate(choices) if choice.strip().lower() == text.lower()}
+    written = {
+        index for index, choice in enumerate(choices) if choice.strip().lower() == text.lower()
+    }
     found = (_labels(text) | written).intersection(allowed)
     if not found and (both := _LABELLED.fullmatch(text)):
-        written = {index for index, choice in enumerate(choices) if choice.strip().lower() == both[2].lower()}
+        written = {
+            index
+            for index, choice in enumerate(choices)
+            if choice.strip().lower() == both[2].lower()
+        }
         found = (_labels(both[1]) & written).intersection(allowed)
     return found.pop() if len(found) == 1 else text
 
@@ -333,4 +362,8 @@ def _one_of(value: Any, allowed: list[Any]) -> Any:
 def _integer(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
-    return int(value.strip().partition(".")[0]) if _is_text(value) and _INTEGER.fullmatch(value.strip()) else value
+    return (
+        int(value.strip().partition(".")[0])
+        if _is_text(value) and _INTEGER.fullmatch(value.strip())
+        else value
+    )

@@ -57,18 +57,43 @@ class Family:
 
 
 FAMILIES = (
-    Family("Qwen3-VL Thinking", r"qwen3-vl.{0,40}thinking|qwen3-omni.{0,40}thinking", 32, True, "deepseek_r1"),
+    Family(
+        "Qwen3-VL Thinking",
+        r"qwen3-vl.{0,40}thinking|qwen3-omni.{0,40}thinking",
+        32,
+        True,
+        "deepseek_r1",
+    ),
     Family("Qwen3-VL", r"qwen3-?vl|qwen3-omni"),
-    Family("Qwen3.5 and later", r"qwen-?3\.[5-9]|qwen-?[4-9]", 32, True, "qwen3", NO_THINKING, True),
+    Family(
+        "Qwen3.5 and later", r"qwen-?3\.[5-9]|qwen-?[4-9]", 32, True, "qwen3", NO_THINKING, True
+    ),
     Family("Qwen2.5-VL and Qwen2-VL", r"qwen-?2(\.5)?-?(vl|omni)|qvq", 28),
-    Family("GLM-4.5V and 4.6V", r"glm-?4\.?[5-9]v|glm4v-moe|glm-?5", 28, True, "glm45", NO_THINKING),
+    Family(
+        "GLM-4.5V and 4.6V", r"glm-?4\.?[5-9]v|glm4v-moe|glm-?5", 28, True, "glm45", NO_THINKING
+    ),
     Family("GLM-4.1V Thinking", r"glm-?4(\.1)?v.{0,40}thinking", 28, True, "glm45"),
     Family("GLM-4V", r"glm-?4(\.1)?v|glm-ocr", 28),
     Family("Kimi-VL Thinking", r"kimi-vl.{0,40}thinking", 28, True, "kimi_k2"),
-    Family("Kimi-K2.5", r"kimi-k2\.?[5-9]", 28, True, "kimi_k2", {"chat_template_kwargs": {"thinking": False}}),
+    Family(
+        "Kimi-K2.5",
+        r"kimi-k2\.?[5-9]",
+        28,
+        True,
+        "kimi_k2",
+        {"chat_template_kwargs": {"thinking": False}},
+    ),
     Family("Kimi-VL", r"kimi-vl", 28),
     Family("MiniCPM-V 4.5", r"minicpm-?v-?4[._]5", 28, True, "minicpmv", NO_THINKING),
-    Family("MiniCPM-V 4.6 and later", r"minicpm-?v-?(4[._][6-9]|[5-9])", 28, True, "minicpmv", NO_THINKING, True),
+    Family(
+        "MiniCPM-V 4.6 and later",
+        r"minicpm-?v-?(4[._][6-9]|[5-9])",
+        28,
+        True,
+        "minicpmv",
+        NO_THINKING,
+        True,
+    ),
     Family("MiniCPM-V", r"minicpm-?[vo]", 28),
     Family("InternVL and Intern-S1", r"intern-?(vl|s1)", 28),
     Family("Gemma 4", r"gemma-?4", 48, False, "gemma4", NO_THINKING),
@@ -93,7 +118,9 @@ PATTERNS = {family.name: re.compile(family.pattern) for family in FAMILIES}
 def family_of(name: str) -> Family:
     """Return the family of a model by its name: a hub id, a folder, or "folder@hash"."""
     lowered = name.lower()
-    return next((each for each in FAMILIES if PATTERNS[each.name].search(lowered)), Family("other", ""))
+    return next(
+        (each for each in FAMILIES if PATTERNS[each.name].search(lowered)), Family("other", "")
+    )
 
 
 @dataclass(frozen=True)
@@ -188,12 +215,11 @@ VERSION = re.compile(
 """The end of a name that tells a version: a date, a revision, "latest"."""
 SUFFIXES = (":free", ":beta", ":nitro", ":floor", ":exacto", ".gguf")
 """The end of a name that tells a price or the form of a file."""
-# fmt: off
 GENERIC = frozenset({
-    "default", "model", "models", "local", "local-model", "llm", "vlm", "vision", "chat", "base", "main", "test",
-    "unknown", "none", "null", "any", "auto", "custom", "my-model", "your-model", "served-model", "gpt-3.5-turbo",
-})
-# fmt: on
+    "default", "model", "models", "local", "local-model", "llm", "vlm", "vision", "chat", "base",
+    "main", "test", "unknown", "none", "null", "any", "auto", "custom", "my-model", "your-model",
+    "served-model", "gpt-3.5-turbo",
+})  # fmt: skip
 """Names under which many servers serve different models."""
 
 
@@ -215,7 +241,9 @@ def is_same_model(asked: str, answered: str) -> bool:
     if not answered.strip() or asked == answered:
         return True
     first, second = _bare(asked), _bare(answered)
-    return first == second or (_without_version(first) == _without_version(second) and _is_open(first, second))
+    return first == second or (
+        _without_version(first) == _without_version(second) and _is_open(first, second)
+    )
 
 
 def _bare(name: str) -> str:
@@ -245,8 +273,8 @@ def _is_open(first: str, second: str) -> bool:
 MOST_NAMED = 8
 """Most models that a message names."""
 CHATS = frozenset({
-    "llm", "vlm", "chat", "completion_chat", "text", "generate", "completion", "vision", "text-generation",
-    "image-text-to-text", "any-to-any",
+    "llm", "vlm", "chat", "completion_chat", "text", "generate", "completion", "vision",
+    "text-generation", "image-text-to-text", "any-to-any",
 })  # fmt: skip
 """What a list calls a model that chats: words of LM Studio, Together, vLLM and Ollama, and tasks of
 the Hugging Face hub."""
@@ -273,7 +301,11 @@ def chat_models(listing: Any) -> list[str]:
             over.
     """
     said = [(name, _says_it_chats(entry)) for name, entry in entries(listing)]
-    return [name for name, chats in said if chats or (chats is None and not OTHER_NAMES.search(name.lower()))]
+    return [
+        name
+        for name, chats in said
+        if chats or (chats is None and not OTHER_NAMES.search(name.lower()))
+    ]
 
 
 def first_chat_model(listing: Any, base_url: str) -> str | None:
@@ -296,12 +328,14 @@ def first_chat_model(listing: Any, base_url: str) -> str | None:
     chosen = next((name for name in names if name not in blind), names[0] if names else None)
     if all_names and not names:
         raise ModelError(
-            f"{base_url} has no model that chats, only {named(all_names)}: load one, or pass its name.", Usage()
+            f"{base_url} has no model that chats, only {named(all_names)}: load one, or pass its "
+            "name.",
+            Usage(),
         )
     if chosen is not None and len(names) > 1:
         warnings.warn(
-            f"{base_url} has {len(names)} models that chat ({named(names)}): {printable(chosen, 100)} is used; "
-            f"name another one after the address.",
+            f"{base_url} has {len(names)} models that chat ({named(names)}): "
+            f"{printable(chosen, 100)} is used; name another one after the address.",
             ModelWarning,
             stacklevel=2,
         )
@@ -312,11 +346,20 @@ def entries(listing: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the models of a list: {"data": […]}, {"models": […]} or the bare list."""
     rows = listing
     if isinstance(listing, Mapping):
-        rows = listing.get("data") if isinstance(listing.get("data"), list) else listing.get("models")
+        rows = (
+            listing.get("data") if isinstance(listing.get("data"), list) else listing.get("models")
+        )
     for row in rows if isinstance(rows, list) else ():
         if not isinstance(row, Mapping):
             continue
-        name = next((row[key] for key in ("id", "model", "name") if isinstance(row.get(key), str) and row[key]), None)
+        name = next(
+            (
+                row[key]
+                for key in ("id", "model", "name")
+                if isinstance(row.get(key), str) and row[key]
+            ),
+            None,
+        )
         if name is not None and len(name) <= limits.NAME:
             yield name, row
 
@@ -325,9 +368,18 @@ def _says_it_chats(entry: Mapping[str, Any]) -> bool | None:
     """Return whether the list says that a model can chat; None if it says neither."""
     made = object_of(entry.get("architecture")).get("output_modalities")  # OpenRouter
     words = list[str]()
-    for kind in (made, *map(entry.get, ("type", "task", "pipeline_tag", "model_type", "capabilities"))):
-        found = [word for word, value in kind.items() if value] if isinstance(kind, Mapping) else kind  # Mistral, TEI
-        words += [word.lower() for word in (found if isinstance(found, list) else [found]) if isinstance(word, str)]
+    for kind in (
+        made,
+        *map(entry.get, ("type", "task", "pipeline_tag", "model_type", "capabilities")),
+    ):
+        found = (
+            [word for word, value in kind.items() if value] if isinstance(kind, Mapping) else kind
+        )  # Mistral, TEI
+        words += [
+            word.lower()
+            for word in (found if isinstance(found, list) else [found])
+            if isinstance(word, str)
+        ]
     if CHATS.intersection(words):  # it may be able to hear and to speak as well
         return True
     return False if any(map(OTHER_KINDS.search, words)) else None
@@ -372,15 +424,17 @@ def resolve_model(model: str) -> str:
     if model in registered(MODELS):  # also where a folder has that name: ./NAME names the folder
         brought: Shipped = load(MODELS, model)
         if not (brought.weights / "config.json").is_file():
-            raise InputError(f"The weights of {model} are not in {brought.weights}, where its package has them.")
+            raise InputError(
+                f"The weights of {model} are not in {brought.weights}, where its package has them."
+            )
         return str(brought.weights)
     if path.is_dir():
         return str(path.resolve())
     if not ON_THE_HUB.fullmatch(model):
         names = "".join(f"{name}, " for name in registered(MODELS))
         raise InputError(
-            f"{printable(model, 200)!r} is no model: pass {names}a folder that exists, a name on the hub (OWNER/NAME), "
-            f"or an address (http://… or https://…)."
+            f"{printable(model, 200)!r} is no model: pass {names}a folder that exists, a name on "
+            "the hub (OWNER/NAME), or an address (http://… or https://…)."
         )
     return model
 
@@ -403,7 +457,9 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
             is_hidden = any(part.startswith(".") for part in name.parts)
             if path.is_file() and not is_hidden and path.suffix not in PROSE:
                 with path.open("rb") as file:
-                    digest.update(f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+                    digest.update(
+                        f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
+                    )
     elif not arguments:
         return model
     return f"{_folder_name(folder) if folder.is_dir() else model}@{digest.hexdigest()[:12]}"
@@ -432,7 +488,9 @@ def has_linear_attention(model: str) -> bool:
         model: A folder, or the name of a model on the hub.
     """
     config = Path(model) / "config.json"
-    return served_family(model).linear_attention or (config.is_file() and b'"linear_attention"' in config.read_bytes())
+    return served_family(model).linear_attention or (
+        config.is_file() and b'"linear_attention"' in config.read_bytes()
+    )
 
 
 def _kind(folder: Path) -> str:
@@ -453,7 +511,9 @@ def _folder_name(folder: Path) -> str:
     Presets go by the name, so a copy of a shipped model must keep it wherever the copy lies.
     """
     template = _template(folder)
-    same = (name for name, each in shipped().items() if template and _template(each.weights) == template)
+    same = (
+        name for name, each in shipped().items() if template and _template(each.weights) == template
+    )
     return next(same, folder.name)
 
 

@@ -41,13 +41,17 @@ class Prices:
         for name, price in vars(self).items():
             is_price = type(price) in (int, float) and 0 <= price < math.inf
             if not is_price and not (price is None and name in ("cached", "image")):
-                raise InputError(f"{name} must be a price in USD per million tokens, from 0; got {price!r:.80}.")
+                raise InputError(
+                    f"{name} must be a price in USD per million tokens, from 0; got {price!r:.80}."
+                )
         if self.discount < 0:
-            raise InputError(f"cached must be at most prompt, {self.prompt} USD; got {self.cached}.")
+            raise InputError(
+                f"cached must be at most prompt, {self.prompt} USD; got {self.cached}."
+            )
         if self.image is not None and self.image < self.discount:
             raise InputError(
-                f"image must be at least the discount of a cached token, prompt − cached = {self.discount:g} USD, "
-                f"because image tokens may be cached too; got {self.image}."
+                "image must be at least the discount of a cached token, prompt − cached = "
+                f"{self.discount:g} USD, because image tokens may be cached too; got {self.image}."
             )
 
     @property
@@ -82,9 +86,13 @@ def read_prices(text: str) -> Prices:
         prices = {name.strip(): float(price) for name, price in given.items()}
     except ValueError as error:
         raise InputError(
-            f"{printable(text, 80)!r} holds no prices: write prompt=0.5,cached=0.05,completion=3 (USD a million)."
+            f"{printable(text, 80)!r} holds no prices: write prompt=0.5,cached=0.05,completion=3 "
+            "(USD a million)."
         ) from error
     known = [each.name for each in fields(Prices)]
     if not {"prompt", "completion"} <= prices.keys() <= set(known):
-        raise InputError(f"Prices have the fields {', '.join(known)}, of which prompt and completion must be given.")
+        raise InputError(
+            f"Prices have the fields {', '.join(known)}, of which prompt and completion must be "
+            "given."
+        )
     return Prices(**prices)

@@ -99,12 +99,19 @@ def json_schema(schema: type[BaseModel] | ParametricSchema) -> dict[str, Any]:
     return schema.model_json_schema()
 
 
-# fmt: off
-BOUND_FAULTS = frozenset({
-    "string_too_long", "string_too_short", "too_long", "too_short", "value_error",
-    "greater_than", "greater_than_equal", "less_than", "less_than_equal",
-})
-# fmt: on
+BOUND_FAULTS = frozenset(
+    {
+        "string_too_long",
+        "string_too_short",
+        "too_long",
+        "too_short",
+        "value_error",
+        "greater_than",
+        "greater_than_equal",
+        "less_than",
+        "less_than_equal",
+    }
+)
 """Faults that strict decoding lets through, since it does not take the bounds of a schema."""
 
 
@@ -113,7 +120,9 @@ def is_out_of_bounds(text: str, schema: type[BaseModel] | ParametricSchema) -> b
     try:
         schema.model_validate_json(text)
     except ValidationError as error:
-        return {each["type"] for each in error.errors(include_url=False, include_input=False)} <= BOUND_FAULTS
+        return {
+            each["type"] for each in error.errors(include_url=False, include_input=False)
+        } <= BOUND_FAULTS
     return True
 
 
@@ -173,14 +182,18 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         mine, others = vars(self), vars(other)
-        return Usage(**{name: kind(mine[name] + others[name]) for name, kind in COUNT_TYPES.items()})
+        return Usage(
+            **{name: kind(mine[name] + others[name]) for name, kind in COUNT_TYPES.items()}
+        )
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as plain JSON values.
 
         Reasoning tokens are left out where there are none, as in what earlier versions wrote.
         """
-        return {name: count for name, count in vars(self).items() if count or name != "reasoning_tokens"}
+        return {
+            name: count for name, count in vars(self).items() if count or name != "reasoning_tokens"
+        }
 
     @classmethod
     def from_json(cls, counts: Any) -> Usage:
@@ -189,14 +202,22 @@ class Usage:
         Raises:
             ValueError: For anything else; an imported cache may hold any JSON value.
         """
-        if not isinstance(counts, dict) or counts.keys() | {"reasoning_tokens"} != COUNT_TYPES.keys():
+        if (
+            not isinstance(counts, dict)
+            or counts.keys() | {"reasoning_tokens"} != COUNT_TYPES.keys()
+        ):
             raise ValueError("the fields are not those of a usage")
-        if not all(type(count) is COUNT_TYPES[name] and 0 <= count < 2**53 for name, count in counts.items()):
+        if not all(
+            type(count) is COUNT_TYPES[name] and 0 <= count < 2**53
+            for name, count in counts.items()
+        ):
             raise ValueError("a count of a usage must be an integer from 0 to 2^53 − 1")
         return cls(**counts)
 
 
-COUNT_TYPES: Mapping[str, type[Any]] = {each.name: bool if each.name == "estimated" else int for each in fields(Usage)}
+COUNT_TYPES: Mapping[str, type[Any]] = {
+    each.name: bool if each.name == "estimated" else int for each in fields(Usage)
+}
 """The type of each count as JSON."""
 
 
@@ -293,7 +314,9 @@ class Request:
     @property
     def images(self) -> tuple[Image, ...]:
         """The images of all messages, in order."""
-        return tuple(part for message in self.messages for part in message.parts if not isinstance(part, str))
+        return tuple(
+            part for message in self.messages for part in message.parts if not isinstance(part, str)
+        )
 
     @property
     def choices(self) -> tuple[str, ...]:

@@ -35,7 +35,16 @@ LONGEST_WORDS = 300
 """Characters of an endpoint's words that a message quotes."""
 PASSING = frozenset({408, 409, 425, 429})
 """Statuses that may pass, beside the server's own errors (5xx)."""
-NESTED = ("error", "message", "detail", "msg", "errors", "error_message", "error_description", "status_msg")
+NESTED = (
+    "error",
+    "message",
+    "detail",
+    "msg",
+    "errors",
+    "error_message",
+    "error_description",
+    "status_msg",
+)
 """Fields that hold an error's words."""
 PLACES = ("loc", "param")
 """Fields that name the part of a request that is wrong, beside the words about it."""
@@ -82,14 +91,25 @@ PARTS = {
     "SIGHT": r"(vision|multimodal|images?|visual)",
 }
 OFTEN = Rule(
-    "used up", ASKED, "exceeded.{1,6}current.quota\nquota.{0,200}(exceeded|reached)\nusage limit", USED_UP, True
+    "used up",
+    ASKED,
+    "exceeded.{1,6}current.quota\nquota.{0,200}(exceeded|reached)\nusage limit",
+    USED_UP,
+    True,
 )
 """Said of a quota that is used up, and by Gemini also of a rate: then with a delay."""
 RULES = (
-    Rule("flagged", HELD, r"""
+    Rule(
+        "flagged",
+        HELD,
+        r"""
         flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)|data ?inspection
-        (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content"""),
-    Rule("used up", ASKED, r"""
+        (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content""",
+    ),
+    Rule(
+        "used up",
+        ASKED,
+        r"""
         key limit exceeded|(add|buy|purchase) (more )?credits
         insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required|requires? more credits
         (out of|not enough|no( more)?|all (available|your)) (credit|balance|funds)|billing.?(hard.?)?limit|\b[rt]pd\b
@@ -98,20 +118,35 @@ RULES = (
         (daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap|budget|allowance)|arrearage|unpaid|overdue
         (account|billing|subscription).{0,8}(not active|inactive|deactivated)|exceeded current quota error
         余额不足|欠费""",
-        USED_UP, True),
-    Rule("too large", HELD | {429}, r"""
+        USED_UP,
+        True,
+    ),
+    Rule(
+        "too large",
+        HELD | {429},
+        r"""
         request too large|reduce your (message|prompt|input|request)|exceed\w*( \w+){0,4} (request|payload|body) size
         \b(request|payload|body|entity|upload|content length)\w*( \w+){0,3} too (large|big)
         \b(request|payload|body|entity|upload|content length)\b.{0,30}size.{0,30}exceed
         \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}(bytes|[km]i?b\b)""",
-        SMALLER),
-    Rule("busy", ANY, r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase"),
+        SMALLER,
+    ),
+    Rule(
+        "busy", ANY, r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase"
+    ),
     OFTEN,
-    Rule("busy", ANY, r"""
+    Rule(
+        "busy",
+        ANY,
+        r"""
         rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)|requests? too (frequent|often|fast|many)
         request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙|并发
-        concurren\w+ .{0,30}(limit|exceed|max|too)|(limit|number|max\w*|many) .{0,20}concurren"""),
-    Rule("no images", HELD, r"""
+        concurren\w+ .{0,30}(limit|exceed|max|too)|(limit|number|max\w*|many) .{0,20}concurren""",
+    ),
+    Rule(
+        "no images",
+        HELD,
+        r"""
         images?( (input|content|url|part|type)s?)*( are| is)? (not (supported|allowed|accepted)|unsupported)
         unsupported (content|modality|input).{0,20}image|mmproj|not a (multimodal|vision)|text only model
         (not|n t|cannot|unable to) (support|accept|allow|understand)\w* (\w+ ){0,2}SIGHT
@@ -120,55 +155,129 @@ RULES = (
         (vision|multimodal).{0,20}(disabled|missing)
         SIGHT( add on| adapter| support| input| encoder| projector| module| tower)? (is |are )?(not|n t) PREPARED
         image url.{0,30}only supported by|unknown variant image url|invalid content type.{0,40}image url""",
-        "it takes no images: serve a vision-language model (llama.cpp: with --mmproj)", True),
-    Rule("model", HELD, r"""
+        "it takes no images: serve a vision-language model (llama.cpp: with --mmproj)",
+        True,
+    ),
+    Rule(
+        "model",
+        HELD,
+        r"""
         \b(models?|deployment)\b.{0,100}?(not found|does(n t| not) exist|not exist|no such|not available)
         \b(models?|deployment)\b.{0,100}?(not a valid|not loaded)|no endpoints found
         (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first|no models? loaded""",
-        "", True),
-    Rule("busy", COMING - {500}, r"""
+        "",
+        True,
+    ),
+    Rule(
+        "busy",
+        COMING - {500},
+        r"""
         \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b|starting up|cold start
-        queue.{0,9}full|try again|retry|please wait|maximum pending"""),
-    Rule("busy", frozenset({404}), r"scal(ing|ed) up|cold start|(try again|retry) (later|in)|is (still )?starting"),
-    Rule("busy", COMING, r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model|model.{0,40}\bloading"),
-    Rule("key", frozenset({0, 400, 401, 403}), r"""
+        queue.{0,9}full|try again|retry|please wait|maximum pending""",
+    ),
+    Rule(
+        "busy",
+        frozenset({404}),
+        r"scal(ing|ed) up|cold start|(try again|retry) (later|in)|is (still )?starting",
+    ),
+    Rule(
+        "busy",
+        COMING,
+        r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model|model.{0,40}\bloading",
+    ),
+    Rule(
+        "key",
+        frozenset({0, 400, 401, 403}),
+        r"""
         api.?key|authenti|authori[sz]|credential|\bbearer\b|access token|permission denied
         (invalid|missing) (token|key)""",
-        "", True),
-    Rule("image size", HELD, r"""
+        "",
+        True,
+    ),
+    Rule(
+        "image size",
+        HELD,
+        r"""
         IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
         (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
-        "{cell}"),
-    Rule("no videos", HELD, r"""
+        "{cell}",
+    ),
+    Rule(
+        "no videos",
+        HELD,
+        r"""
         trust request mm|MOST 0.{0,20}\bvideo|\bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
-        "start vLLM with --limit-mm-per-prompt '{{\"image\":16,\"video\":1}}' --trust-request-mm-kwargs", True),
-    Rule("one image", HELD, r"""
+        'start vLLM with --limit-mm-per-prompt \'{{"image":16,"video":1}}\' '
+        "--trust-request-mm-kwargs",
+        True,
+    ),
+    Rule(
+        "one image",
+        HELD,
+        r"""
         MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE|one image (per|at a time)
         (multiple|more than (1|one)) images""",
-        "{images}", True),
-    Rule("few images", HELD, r"""
+        "{images}",
+        True,
+    ),
+    Rule(
+        "few images",
+        HELD,
+        r"""
         MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d|too many (.{0,20} )?images
         number of images|limit mm per prompt""",
-        "{images}"),
-    Rule("thinking", HELD, "enable thinking must be set to false",
-        "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so", True),
-    Rule("stream", HELD, r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
-        "it answers in streams alone: --dialect hosted,stream=true"),
-    Rule("secure", HELD, r"https? request (was sent )?to (an? )?https (server|port)",
-        "it speaks TLS: pass its address with https://", True),
-    Rule("too long", HELD, r"""
+        "{images}",
+    ),
+    Rule(
+        "thinking",
+        HELD,
+        "enable thinking must be set to false",
+        "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so",
+        True,
+    ),
+    Rule(
+        "stream",
+        HELD,
+        r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
+        "it answers in streams alone: --dialect hosted,stream=true",
+    ),
+    Rule(
+        "secure",
+        HELD,
+        r"https? request (was sent )?to (an? )?https (server|port)",
+        "it speaks TLS: pass its address with https://",
+        True,
+    ),
+    Rule(
+        "too long",
+        HELD,
+        r"""
         context (length|window|size|limit)|maximum context|max model len|\bn ctx\b|too (long|many (\w+ )?tokens)
         (prompt|input|string) above max|range of input length
         (input|prompt)\b.{0,60}(exceed|longer|larger|more than).{0,40}(token|length)""",
-        "use a smaller k or cell, or {context}"),
-    Rule("place", frozenset({0, 404, 405}), "unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
-        "", True),
+        "use a smaller k or cell, or {context}",
+    ),
+    Rule(
+        "place",
+        frozenset({0, 404, 405}),
+        "unexpected endpoint|(unknown|invalid|no such) (url|path|route|endpoint)",
+        "",
+        True,
+    ),
     Rule("too large", frozenset({413}), "", SMALLER),
-    Rule("gateway", frozenset({504, 524}), "",
-        "raise the gateway's time-out, which is shorter than the model's answer"),
-    Rule("refused", frozenset({0}), r"""
-        invalid (request|argument|parameter|value)|bad request|(un|not )support|unprocessable"""),
-)  # fmt: skip
+    Rule(
+        "gateway",
+        frozenset({504, 524}),
+        "",
+        "raise the gateway's time-out, which is shorter than the model's answer",
+    ),
+    Rule(
+        "refused",
+        frozenset({0}),
+        r"""
+        invalid (request|argument|parameter|value)|bad request|(un|not )support|unprocessable""",
+    ),
+)
 
 
 def _pattern(says: str) -> re.Pattern[str]:
@@ -245,8 +354,14 @@ def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation
         body = json.loads(text)
     except (ValueError, RecursionError):
         text = _title(text)
-    words = limits.cut(words_of(body) or ("" if isinstance(body, dict | list) else text), limits.WORDS)
-    codes = [str(value) for name, value in fields_of(body) if CODES.fullmatch(name) and isinstance(value, str | int)]
+    words = limits.cut(
+        words_of(body) or ("" if isinstance(body, dict | list) else text), limits.WORDS
+    )
+    codes = [
+        str(value)
+        for name, value in fields_of(body)
+        if CODES.fullmatch(name) and isinstance(value, str | int)
+    ]
     codes += [value for name, value in headers.items() if CODE_HEADERS.fullmatch(name)]
     wait_s = delay(headers, body, f"{words} {limits.cut(text, limits.WORDS)}")
     return Explanation(one_line(words), wait_s, _kind(status, words, codes, wait_s))
@@ -262,7 +377,10 @@ def _kind(status: int, words: str, codes: list[str], wait_s: float | None) -> st
             return rule.kind
     if status == 503 and wait_s is not None:
         return "busy"
-    return next((BY_STATUS[code] for code in map(_status_in, codes) if code in BY_STATUS), BY_STATUS.get(status, ""))
+    return next(
+        (BY_STATUS[code] for code in map(_status_in, codes) if code in BY_STATUS),
+        BY_STATUS.get(status, ""),
+    )
 
 
 def plain(text: str) -> str:
@@ -293,7 +411,10 @@ def _smaller_cell(words: str) -> str:
     sides = [int(first or second) for first, second in SIDE.findall(words)]
     if sides:
         most = min(sides)
-        return f"use a smaller cell, with k = 8 one of {most // 8}, as no side may exceed {most:,} pixels"
+        return (
+            f"use a smaller cell, with k = 8 one of {most // 8}, as no side may exceed {most:,} "
+            "pixels"
+        )
     weights = [float(number) * BYTES[unit] for number, unit in WEIGHT.findall(words)]
     if weights:
         return f"use a smaller cell, so that no image exceeds {min(weights) / 2**20:.3g} MB"
@@ -339,7 +460,9 @@ WINDOW = re.compile(r"\b(?:t|reset)=(\d{1,12})")
 """The draft of a standard: `RateLimit: "default";r=0;t=30`, earlier `limit=9, reset=30`."""
 MUCH_LEFT = 0.1
 """A window of which a larger share is left is not the one that was exceeded."""
-FIELD = re.compile(r"(?!.*(max|count|retries|able)).*(retry|wait|reset|cooldown|backoff|estimatedtime).*")
+FIELD = re.compile(
+    r"(?!.*(max|count|retries|able)).*(retry|wait|reset|cooldown|backoff|estimatedtime).*"
+)
 """Fields of a body that hold a delay, in small letters alone."""
 MILLISECONDS = re.compile(r"(?:Ms|[-_]ms|(?i:millis|milliseconds))$")
 """The end of a name whose value is in milliseconds."""
@@ -411,9 +534,15 @@ def _told_by(headers: Mapping[str, str]) -> float | None:
             return seconds
     windows = list[float]()
     for name, value in headers.items():
-        found = WINDOW.search(value[: limits.HEADER]) if name in ("ratelimit", "x-ratelimit") else None
-        seconds = _seconds(found[1] if found else value, name) if found or RESET.fullmatch(name) else None
-        left, most = (_number(headers.get(name.replace("reset", each), "")) for each in ("remaining", "limit"))
+        found = (
+            WINDOW.search(value[: limits.HEADER]) if name in ("ratelimit", "x-ratelimit") else None
+        )
+        seconds = (
+            _seconds(found[1] if found else value, name) if found or RESET.fullmatch(name) else None
+        )
+        left, most = (
+            _number(headers.get(name.replace("reset", each), "")) for each in ("remaining", "limit")
+        )
         if seconds is not None and (left or 0.0) < MUCH_LEFT * (most or 1.0):
             windows.append(seconds)
     return max(windows, default=None)
@@ -432,7 +561,9 @@ def _seconds(value: Any, name: str = "") -> float | None:
     if isinstance(value, dict):  # Google's Duration
         value = value.get("seconds")
     text = (
-        str(value)[: limits.HEADER].strip(' \t"') if isinstance(value, int | float | str) and value is not True else ""
+        str(value)[: limits.HEADER].strip(' \t"')
+        if isinstance(value, int | float | str) and value is not True
+        else ""
     )
     if len(set(text.split(", "))) == 1:  # a proxy's header beside the same of the server
         text = text.split(", ")[0]

@@ -67,27 +67,47 @@ class ModelSpec:
     def __post_init__(self) -> None:
         shown = printable(self.model, 200)
         if not self.model.strip():
-            raise InputError(f"vlm is empty: give a model, the address of a server, or a name such as {EXAMPLE!r}.")
+            raise InputError(
+                "vlm is empty: give a model, the address of a server, or a name such as "
+                f"{EXAMPLE!r}."
+            )
         if WITHOUT_SCHEME.fullmatch(self.model) and not _is_folder(self.model):
             bare = shown.lstrip("/")
-            raise InputError(f"{shown!r} is an address without its beginning: write http://{bare}, or https://{bare}.")
+            raise InputError(
+                f"{shown!r} is an address without its beginning: write http://{bare}, or "
+                f"https://{bare}."
+            )
         if not self.is_address and self.name is not None:
             raise InputError(
-                f"{printable(self.name, 200)!r} follows {shown!r}, which is no address: a model on this machine has no "
-                f"second name."
+                f"{printable(self.name, 200)!r} follows {shown!r}, which is no address: a model "
+                "on this machine has no second name."
             )
-        of_endpoints = {"--dialect": self.dialect, "--key-env": self.key_env, "--header": self.headers}
-        if not self.is_address and (option := next((name for name, value in of_endpoints.items() if value), "")):
-            raise InputError(f"{option} is for an endpoint, and {shown!r} is no address: leave {option} out.")
+        of_endpoints = {
+            "--dialect": self.dialect,
+            "--key-env": self.key_env,
+            "--header": self.headers,
+        }
+        if not self.is_address and (
+            option := next((name for name, value in of_endpoints.items() if value), "")
+        ):
+            raise InputError(
+                f"{option} is for an endpoint, and {shown!r} is no address: leave {option} out."
+            )
         if any(not HEADER.fullmatch(header) for header in self.headers or ()):
-            raise InputError("--header takes the name of a header, a colon and its value, such as 'api-key: $MY_KEY'.")
+            raise InputError(
+                "--header takes the name of a header, a colon and its value, such as 'api-key: "
+                "$MY_KEY'."
+            )
         check_positive(**{"--timeout": self.timeout_s, "--rpm": self.rpm})
         if self.dialect is not None:
             dialect_named(self.dialect)
-        is_named = not self.key_env or USUAL_VARIABLE.fullmatch(self.key_env) or self.key_env in os.environ
+        is_named = (
+            not self.key_env or USUAL_VARIABLE.fullmatch(self.key_env) or self.key_env in os.environ
+        )
         if not is_named:  # perhaps it is the key itself, which must not be shown
             raise InputError(
-                "--key-env takes the name of an environment variable, such as MY_KEY, never the key itself."
+                "--key-env takes the name of an environment variable, such as MY_KEY, never the "
+                "key itself."
             )
         if self.max_tokens is not None:
             check_whole("--max-tokens", self.max_tokens)
@@ -108,7 +128,9 @@ class ModelSpec:
         return self._given("timeout_s", "rpm")
 
     def _given(self, *names: str) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name in names and value is not None}
+        return {
+            name: value for name, value in vars(self).items() if name in names and value is not None
+        }
 
     def access(self) -> dict[str, Any]:
         """Return the keywords of `VLM` with the endpoint's key and headers; only those given.
@@ -122,7 +144,9 @@ class ModelSpec:
         if self.headers:
             parts = [HEADER.fullmatch(header) for header in self.headers]
             found["headers"] = {
-                part[1]: VARIABLE.sub(lambda name: _variable(name[1]), part[2]) for part in parts if part is not None
+                part[1]: VARIABLE.sub(lambda name: _variable(name[1]), part[2])
+                for part in parts
+                if part is not None
             }
         return found
 
@@ -187,7 +211,9 @@ def _variable(name: str) -> str:
     """
     value = os.environ.get(name, "").strip()
     if not value:
-        raise InputError(f"The environment variable {name} is missing or empty: set it to the endpoint's key.")
+        raise InputError(
+            f"The environment variable {name} is missing or empty: set it to the endpoint's key."
+        )
     return value
 
 
@@ -208,25 +234,60 @@ def _object(text: str) -> dict[str, Any]:
     try:
         return checked_extra_body(json.loads(text))
     except (ValueError, RecursionError) as error:
-        raise argparse.ArgumentTypeError(f"must be a JSON object, such as '{{\"top_k\": 20}}' ({error})") from error
+        raise argparse.ArgumentTypeError(
+            f"must be a JSON object, such as '{{\"top_k\": 20}}' ({error})"
+        ) from error
 
 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {
-    "--dialect": {"metavar": "NAME", "help": f"what the endpoint accepts: {', '.join(DIALECTS)}, with changes after "
-                  "it, as in hosted,seed=true (default: what it declares)"},
-    "--key-env": {"metavar": "VARIABLE", "help": "name of the environment variable with the endpoint's key (default "
-                  "OPENAI_API_KEY, if it is set; '' sends none)"},
-    "--max-tokens": {"metavar": "N", "type": int, "help": "tokens of an answer at most, thinking included"},
-    "--no-thinking": {"dest": "thinking", "action": "store_const", "const": False, "help": "tell the model not to "
-                      "think first"},
-    "--extra-body": {"metavar": "JSON", "type": _object, "help": "further fields of each request, as a JSON object"},
-    "--header": {"metavar": "'NAME: VALUE'", "dest": "headers", "action": "append", "help": "a further header of each "
-                 "request, as often as needed; $VARIABLE in its value names an environment variable, such as one "
-                 "with a key"},
-    "--timeout": {"metavar": "SECONDS", "dest": "timeout_s", "type": float, "help": "most seconds of a request "
-                  "(default 300, or what the tokens of its answer take at 20 a second)"},
-    "--rpm": {"metavar": "N", "type": float, "help": "requests a minute at most (default: as many as it takes)"},
-}  # fmt: skip
+    "--dialect": {
+        "metavar": "NAME",
+        "help": f"what the endpoint accepts: {', '.join(DIALECTS)}, with changes after "
+        "it, as in hosted,seed=true (default: what it declares)",
+    },
+    "--key-env": {
+        "metavar": "VARIABLE",
+        "help": "name of the environment variable with the endpoint's key (default "
+        "OPENAI_API_KEY, if it is set; '' sends none)",
+    },
+    "--max-tokens": {
+        "metavar": "N",
+        "type": int,
+        "help": "tokens of an answer at most, thinking included",
+    },
+    "--no-thinking": {
+        "dest": "thinking",
+        "action": "store_const",
+        "const": False,
+        "help": "tell the model not to think first",
+    },
+    "--extra-body": {
+        "metavar": "JSON",
+        "type": _object,
+        "help": "further fields of each request, as a JSON object",
+    },
+    "--header": {
+        "metavar": "'NAME: VALUE'",
+        "dest": "headers",
+        "action": "append",
+        "help": (
+            "a further header of each request, as often as needed; $VARIABLE in its value names "
+            "an environment variable, such as one with a key"
+        ),
+    },
+    "--timeout": {
+        "metavar": "SECONDS",
+        "dest": "timeout_s",
+        "type": float,
+        "help": "most seconds of a request "
+        "(default 300, or what the tokens of its answer take at 20 a second)",
+    },
+    "--rpm": {
+        "metavar": "N",
+        "type": float,
+        "help": "requests a minute at most (default: as many as it takes)",
+    },
+}
 """The options that may follow a model's name, with what argparse needs of each."""
 
 
@@ -245,8 +306,8 @@ def spec_of(options: argparse.Namespace) -> ModelSpec:
     words: Sequence[str] = options.model or ("",)
     if len(words) > 2:
         raise InputError(
-            f"A model is a name, or an address and a name; got {len(words)} words: a command's other arguments stand "
-            f"before --model."
+            f"A model is a name, or an address and a name; got {len(words)} words: a command's "
+            "other arguments stand before --model."
         )
     own = {each.name: getattr(options, each.name) for each in fields(ModelSpec)[2:]}
     own["headers"] = tuple(own["headers"]) if own["headers"] else None

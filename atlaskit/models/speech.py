@@ -17,7 +17,15 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    TypeAdapter,
+    ValidationError,
+)
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind, canonical_json, is_valid
@@ -142,11 +150,21 @@ class ASR:
         Raises:
             InputError: If a setting is invalid.
         """
-        for name, text in {"model": model, "language": language or "en", "prompt": prompt or "-"}.items():
+        for name, text in {
+            "model": model,
+            "language": language or "en",
+            "prompt": prompt or "-",
+        }.items():
             if not isinstance(text, str) or not text.strip() or len(text) > 10_000:
                 raise InputError(f"{name} must be a text that is not blank; got {text!r:.80}.")
         self._line = Line(
-            base_url, model, api_key=api_key, timeout_s=timeout_s, in_flight=in_flight, rpm=rpm, headers=headers
+            base_url,
+            model,
+            api_key=api_key,
+            timeout_s=timeout_s,
+            in_flight=in_flight,
+            rpm=rpm,
+            headers=headers,
         )
         self.base_url, self.name = self._line.endpoint.base_url, model
         self._format: Format | None = None
@@ -160,9 +178,13 @@ class ASR:
     def with_language(self, language: str | None) -> ASR:
         """Return the same model, told that a language is spoken."""
         prompt = self.parameters["prompt"]
-        return ASR(self.base_url, self.name, language=language, prompt=prompt, **self._line.settings)
+        return ASR(
+            self.base_url, self.name, language=language, prompt=prompt, **self._line.settings
+        )
 
-    def transcribe(self, wav: bytes, *, cancel: threading.Event | None = None) -> tuple[Segment, ...]:
+    def transcribe(
+        self, wav: bytes, *, cancel: threading.Event | None = None
+    ) -> tuple[Segment, ...]:
         """Send a sound file and return what the model heard in it.
 
         Args:
@@ -191,9 +213,13 @@ class ASR:
         self._format = asked
         return segments
 
-    def _segments(self, wav: bytes, response_format: Format, state: CallState) -> tuple[Segment, ...]:
+    def _segments(
+        self, wav: bytes, response_format: Format, state: CallState
+    ) -> tuple[Segment, ...]:
         fields = {"model": self.name, "response_format": response_format, "temperature": "0"}
-        told = {name: self.parameters[name] for name in ("language", "prompt") if self.parameters[name]}
+        told = {
+            name: self.parameters[name] for name in ("language", "prompt") if self.parameters[name]
+        }
         content_type, body = form_data({**fields, **told}, wav)
         page = self._line.post("audio/transcriptions", body, {"Content-Type": content_type}, state)
         try:
@@ -219,7 +245,13 @@ def form_data(fields: Mapping[str, str], wav: bytes) -> tuple[str, bytes]:
 
 
 def hear(
-    asr: ASR, samples: bytes, wav: bytes, cache: Cache, *, replay: bool = False, cancel: threading.Event | None = None
+    asr: ASR,
+    samples: bytes,
+    wav: bytes,
+    cache: Cache,
+    *,
+    replay: bool = False,
+    cancel: threading.Event | None = None,
 ) -> tuple[Segment, ...]:
     """Return what a model hears in a piece of sound; ask it only if the cache does not know.
 
@@ -243,11 +275,17 @@ def hear(
 
     def make_entry() -> bytes:
         if replay:
-            raise Unrecorded(f"{cache} does not know what {asr.name} hears in this sound, and a replay asks no model.")
+            raise Unrecorded(
+                f"{cache} does not know what {asr.name} hears in this sound, and a replay asks no "
+                "model."
+            )
         return canonical_json(asr.transcribe(wav, cancel=cancel)).encode()
 
     entry = cache.remember(
-        key, make_entry, fits=partial(is_valid, key), go_on=lambda: cancel is not None and cancel.is_set()
+        key,
+        make_entry,
+        fits=partial(is_valid, key),
+        go_on=lambda: cancel is not None and cancel.is_set(),
     )
     return read_transcript_entry(entry)
 
@@ -289,7 +327,9 @@ def _segment(found: _Segment) -> Segment:
     text = _plain(found.text)
     ratio = compression(text) if found.compression_ratio is None else found.compression_ratio
     is_unlikely = found.avg_logprob is None or found.avg_logprob < UNLIKELY
-    is_no_speech = found.no_speech_prob is not None and found.no_speech_prob > NO_SPEECH and is_unlikely
+    is_no_speech = (
+        found.no_speech_prob is not None and found.no_speech_prob > NO_SPEECH and is_unlikely
+    )
     return Segment(found.start, found.end, text, ratio > MOST_COMPRESSION, is_no_speech)
 
 

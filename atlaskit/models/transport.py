@@ -83,7 +83,9 @@ def _proxy(address: str) -> httpcore.Proxy:
         auth = (unquote(url.username), unquote(url.password or "")) if url.username else None
         return httpcore.Proxy(httpcore.URL(url.geturl()), auth=auth)
     except (ValueError, TypeError) as error:  # without the address: it may contain a password
-        raise InputError(f"The proxy that the environment names cannot be used ({error}).") from error
+        raise InputError(
+            f"The proxy that the environment names cannot be used ({error})."
+        ) from error
 
 
 def _remaining_s(timeout_s: float | None) -> float:
@@ -101,7 +103,9 @@ class _Backend(httpcore.NetworkBackend):
         self._tcp = httpcore.SyncBackend()
 
     def connect_tcp(self, *place: Any, **how: Any) -> httpcore.NetworkStream:
-        return _Stream(self._tcp.connect_tcp(*place, **how | {"timeout": _remaining_s(how.get("timeout"))}))
+        return _Stream(
+            self._tcp.connect_tcp(*place, **how | {"timeout": _remaining_s(how.get("timeout"))})
+        )
 
 
 class _Stream(httpcore.NetworkStream):
@@ -127,7 +131,10 @@ class _Stream(httpcore.NetworkStream):
         self._stream.close()
 
     def start_tls(
-        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,
     ) -> httpcore.NetworkStream:
         return _Stream(self._stream.start_tls(ssl_context, server_hostname, _remaining_s(timeout)))
 

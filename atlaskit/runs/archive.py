@@ -62,12 +62,16 @@ def write_recording(path: str | Path, entries: Iterable[tuple[str, bytes]]) -> N
     lines = [HEADER]
     for _, value, key in sorted((kind_of(key), value, key) for key, value in entries):
         if b"\n" in value or not 0 < len(value) < limits.ENTRY:
-            raise CacheError(f"The cache entry {key[:80]!r} is not one of atlaskit, so it cannot be packed.")
+            raise CacheError(
+                f"The cache entry {key[:80]!r} is not one of atlaskit, so it cannot be packed."
+            )
         lines.append(b'{"%s":%s}' % (key.encode(), value))
     text = b"\n".join([*lines, b""])
     content = lzma.compress(text)
     if len(text) > _most_bytes(len(content)):
-        raise CacheError(f"{path} is not written: its entries are so alike that reading it would be refused.")
+        raise CacheError(
+            f"{path} is not written: its entries are so alike that reading it would be refused."
+        )
     try:
         write_whole(path, content)
     except OSError as error:
@@ -85,8 +89,8 @@ def read_recording(path: str | Path) -> Iterator[tuple[str, bytes]]:
         lines = _lines(path)
         if (header := next(lines, b"")) != HEADER:
             raise CacheError(
-                f"{path} is not a recording of atlaskit of version {VERSION}, which this one reads; it begins with "
-                f"{header[:80]!r}."
+                f"{path} is not a recording of atlaskit of version {VERSION}, which this one "
+                f"reads; it begins with {header[:80]!r}."
             )
         seen = set[str]()
         for line in lines:
@@ -97,15 +101,19 @@ def read_recording(path: str | Path) -> Iterator[tuple[str, bytes]]:
                 raise CacheError(f"{path} holds {line[:120]!r}…, which is no entry of a recording.")
             if int(key.split(":")[1]) != kind.version:
                 raise CacheError(
-                    f"{path} was made by another version of atlaskit ({key[:40]}…; this one makes version "
-                    f"{kind.version}), so this one cannot replay it."
+                    f"{path} was made by another version of atlaskit ({key[:40]}…; this one makes "
+                    f"version {kind.version}), so this one cannot replay it."
                 )
             if key in seen:
-                raise CacheError(f"{path} holds an entry twice: it is damaged, or was tampered with.")
+                raise CacheError(
+                    f"{path} holds an entry twice: it is damaged, or was tampered with."
+                )
             seen.add(key)
             value = found[found.re.groups]
             if not is_valid(key, value):
-                raise CacheError(f"{path} holds {key[:80]!r}, whose content is not a valid {kind_of(key)}.")
+                raise CacheError(
+                    f"{path} holds {key[:80]!r}, whose content is not a valid {kind_of(key)}."
+                )
             yield key, value
     except (OSError, ValueError, EOFError, lzma.LZMAError) as error:
         raise CacheError(f"{path} cannot be read as a recording: {reason(error)}.") from error
@@ -178,7 +186,9 @@ def export(
     elif run is None:
         keys, renewed = _all_keys(cache), dict[str, bytes]()
     else:
-        keys, renewed = _keys_of_runs([run] if isinstance(run, Result | Trace | str | Path) else run, cache)
+        keys, renewed = _keys_of_runs(
+            [run] if isinstance(run, Result | Trace | str | Path) else run, cache
+        )
 
     def entries() -> Iterator[tuple[str, bytes]]:
         for key in sorted({*keys, *renewed}):
@@ -226,7 +236,9 @@ def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
 
 def _all_keys(cache: Cache) -> set[str]:
     """Return the keys of all current entries that a recording can hold."""
-    keys = (entry.key for entry in cache.entries() if is_key(entry.key) and not is_outdated(entry.key))
+    keys = (
+        entry.key for entry in cache.entries() if is_key(entry.key) and not is_outdated(entry.key)
+    )
     return {key for key in keys if is_recorded(key) and not is_image(key)}
 
 
@@ -242,10 +254,14 @@ def _keys_since(moment_s: float, cache: Cache) -> set[str]:
             made.append(entry.key)
         elif kind_of(entry.key) == "asked":
             asked.append(entry.key)
-    manifests = [manifest for key in made if (manifest := manifest_in(cache.get_json(key))) is not None]
+    manifests = [
+        manifest for key in made if (manifest := manifest_in(cache.get_json(key))) is not None
+    ]
     if not manifests:
         raise InputError(f"{cache} holds no run that was made since that moment.")
-    keys = _held(((key, digest) for manifest in manifests for key, digest in manifest.items()), cache)
+    keys = _held(
+        ((key, digest) for manifest in manifests for key, digest in manifest.items()), cache
+    )
     return keys | {key for key in asked if LINES.key(lines=str(cache.get_json(key))) in keys}
 
 
@@ -264,7 +280,9 @@ def _needed_keys(trace: Trace, cache: Cache) -> set[str]:
     key = run_key(trace)
     manifest = manifest_in(cache.get_json(key))
     if manifest is None:
-        raise CacheError(f"{cache} does not know this run; export it from the cache that it was made with.")
+        raise CacheError(
+            f"{cache} does not know this run; export it from the cache that it was made with."
+        )
     return {key, *_held(manifest.items(), cache)}
 
 
@@ -274,7 +292,9 @@ def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
     missing = Counter(kind_of(entry) for entry, digest in unique if cache.digest(entry) != digest)
     if missing:
         counts = ", ".join(f"{count} of kind {kind!r}" for kind, count in sorted(missing.items()))
-        raise CacheError(f"{cache} no longer holds all entries that this run needs ({counts}); run it again.")
+        raise CacheError(
+            f"{cache} no longer holds all entries that this run needs ({counts}); run it again."
+        )
     return {key for key, _ in unique}
 
 
@@ -282,7 +302,11 @@ def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]
     """Return the entry with this run's subtitles of the video; a later run may have used others."""
     video = trace.of(Start)[0].settings.get("video")
     tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
-    return {ASKED.key(video=video): canonical_json(track.fingerprint).encode() for track in tracks if track is not None}
+    return {
+        ASKED.key(video=video): canonical_json(track.fingerprint).encode()
+        for track in tracks
+        if track is not None
+    }
 
 
 def __dir__() -> list[str]:

@@ -51,7 +51,9 @@ class Coverage:
     @property
     def step_s(self) -> float | None:
         """The step in seconds at which all was seen, or finer; None if not all was seen."""
-        if not self.seen.parts or DeadZones().add_all(part[:2] for part in self.seen.parts).outside(*self.within):
+        if not self.seen.parts or DeadZones().add_all(part[:2] for part in self.seen.parts).outside(
+            *self.within
+        ):
             return None
         return max(step_s for _, _, step_s in self.seen.parts)
 
@@ -60,7 +62,10 @@ class Coverage:
         """Seconds from which on an event must have been in a frame that was shown; None if none."""
         if self.step_s is None:
             return None
-        return max(step_s if self.is_even or step_s <= EVEN_S else 2 * step_s for _, _, step_s in self.seen.parts)
+        return max(
+            step_s if self.is_even or step_s <= EVEN_S else 2 * step_s
+            for _, _, step_s in self.seen.parts
+        )
 
     @property
     def is_complete(self) -> bool:
@@ -76,12 +81,19 @@ class Coverage:
         step_s = self.goal_s or max(step_s for _, _, step_s in self.seen.parts)
         rest = self.unseen(step_s)
         unseen_s = sum(b - a for a, b in rest)
-        rows = [f"{clock(end_s - start_s - unseen_s)} of {clock(end_s - start_s)} at {step_s:.3g} s or finer"]
+        rows = [
+            (
+                f"{clock(end_s - start_s - unseen_s)} of {clock(end_s - start_s)} at {step_s:.3g} "
+                "s or finer"
+            )
+        ]
         if rest:
             a, b = max(rest, key=lambda span: span[1] - span[0])
             rows.append(f"longest stretch not seen so finely: {b - a:.3g} s from {clock(a)}")
         if self.shortest_event_s is not None:
-            rows.append(f"anything that lasts {self.shortest_event_s:.3g} s or longer was in a frame")
+            rows.append(
+                f"anything that lasts {self.shortest_event_s:.3g} s or longer was in a frame"
+            )
         return "; ".join(rows)
 
     def to_json(self) -> dict[str, Any]:
@@ -105,14 +117,18 @@ def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverag
     for start_s, end_s, step_s in _shown(trace, within, cells):
         seen = seen.add(start_s, end_s, step_s)
     goal_s = next((plan.lasts_s for plan in trace.of(Plan)), None)
-    return Coverage(within, seen, goal_s, is_even=settings.get("sampling", "midpoint") == "midpoint")
+    return Coverage(
+        within, seen, goal_s, is_even=settings.get("sampling", "midpoint") == "midpoint"
+    )
 
 
 def _shown(trace: Trace, within: Span, cells: int) -> Iterator[tuple[float, float, float]]:
     """Yield each stretch that a sheet showed, with the step of its cells."""
     for event in trace:
         if isinstance(event, Look):
-            yield from ((*span, step) for span, step in zip(event.intervals_s, event.steps_s, strict=True))
+            yield from (
+                (*span, step) for span, step in zip(event.intervals_s, event.steps_s, strict=True)
+            )
         elif isinstance(event, Plan | Probe | Review) and cells:
             yield *within, (within[1] - within[0]) / cells
         elif isinstance(event, Step) and cells:

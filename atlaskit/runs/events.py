@@ -36,7 +36,9 @@ class Record:
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
-    __pydantic_config__ = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True)
+    __pydantic_config__ = ConfigDict(
+        extra="forbid", strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )
 
     def __init_subclass__(cls) -> None:
         dataclass(frozen=True, kw_only=True)(cls)
@@ -83,7 +85,9 @@ class ViewRecord(Record):
         """Return the record of a view over any stretch of the video."""
         view, grid = observation.view, observation.view.grid
         dead, stretch_s = tuple(sorted(view.dead)), (grid.start_s, grid.end_s)
-        return cls(key=view.key, path=(), dead=dead, stretch_s=stretch_s, k=grid.k, first=view.first)
+        return cls(
+            key=view.key, path=(), dead=dead, stretch_s=stretch_s, k=grid.k, first=view.first
+        )
 
 
 class ShownRecord(Record):
@@ -119,7 +123,10 @@ def _known_action(name: str) -> str:
     return name
 
 
-ACTION_NAMES = {"type": "string", "enum": [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())]}
+ACTION_NAMES = {
+    "type": "string",
+    "enum": [*dict.fromkeys(kind.type.__name__ for kind in ACTIONS.values())],
+}
 
 
 class ActionRecord(Record):
@@ -134,7 +141,10 @@ class ActionRecord(Record):
     def of(cls, action: Action) -> ActionRecord:
         """Return the record of an action."""
         is_plural = ACTIONS[name_of(action)].takes in ("cells", "claims")
-        return cls(name=type(action).__name__, **({"cells": cells_of(action)} if is_plural else vars(action)))
+        return cls(
+            name=type(action).__name__,
+            **({"cells": cells_of(action)} if is_plural else vars(action)),
+        )
 
     @property
     def all_cells(self) -> tuple[int, ...]:
@@ -407,7 +417,12 @@ class Failure(Event):
     @classmethod
     def of(cls, step: str, error: ModelError, **fields: Any) -> Failure:
         """Return the event of a call that failed; `fields` are others, and None where left out."""
-        return cls(step=step, reason=str(error), usage=error.usage, **{"view": None, "sheet": None, **fields})
+        return cls(
+            step=step,
+            reason=str(error),
+            usage=error.usage,
+            **{"view": None, "sheet": None, **fields},
+        )
 
 
 class Stop(Event):
@@ -419,6 +434,8 @@ class Stop(Event):
 
 
 KINDS: dict[str, type[Event]] = {
-    each.kind: each for each in (*Event.__subclasses__(), *Call.__subclasses__()) if each is not Call
+    each.kind: each
+    for each in (*Event.__subclasses__(), *Call.__subclasses__())
+    if each is not Call
 }
 """The class of each kind of event."""

@@ -70,7 +70,9 @@ def export(
         >>> ak.export([result], "found.edl")
         >>> ak.export(rows, "found.json")
     """
-    known = {one_line(each.name): each for each in ([videos] if isinstance(videos, Video) else videos)}
+    known = {
+        one_line(each.name): each for each in ([videos] if isinstance(videos, Video) else videos)
+    }
     passages = list[Passage]()
     for each in _each(what):
         if isinstance(each, Result):
@@ -90,17 +92,23 @@ def export(
 
 def _each(what: Any) -> Iterator[Any]:
     """Yield the results, the passages and the tables of rows in what a person exports."""
-    is_table = hasattr(what, "to_dict") and hasattr(what, "columns")  # pandas is not imported for this
+    is_table = hasattr(what, "to_dict") and hasattr(
+        what, "columns"
+    )  # pandas is not imported for this
     if is_table or isinstance(what, Result | Passage):
         yield what
         return
     if isinstance(what, str | bytes | Mapping) or not isinstance(what, Iterable):
-        raise InputError(f"Export a Result, passages, rows of ak.evaluate, or a list of them; got {what!r:.80}.")
+        raise InputError(
+            f"Export a Result, passages, rows of ak.evaluate, or a list of them; got {what!r:.80}."
+        )
     for each in what:
         yield from _each(each)
 
 
-def passages_of_rows(rows: pd.DataFrame, videos: Mapping[str, Video] | None = None) -> list[Passage]:
+def passages_of_rows(
+    rows: pd.DataFrame, videos: Mapping[str, Video] | None = None
+) -> list[Passage]:
     """Return the answers in rows of `evaluate` as passages, with evidence where a run was saved.
 
     An answer in words is about all of the video, and lies at second 0 if that is not known.
@@ -109,7 +117,10 @@ def passages_of_rows(rows: pd.DataFrame, videos: Mapping[str, Video] | None = No
         InputError: The table is none of `evaluate`.
     """
     if not {"video", "question", "prediction"} <= set(rows.columns):
-        raise InputError("Rows to export come from ak.evaluate: they have the columns video, question and prediction.")
+        raise InputError(
+            "Rows to export come from ak.evaluate: they have the columns video, question and "
+            "prediction."
+        )
     passages = list[Passage]()
     for row in rows.to_dict("records"):
         passages += _of_row(row, (videos or {}).get(one_line(str(row["video"]))))
@@ -133,7 +144,9 @@ def _of_row(row: Mapping[str, Any], video: Video | None) -> Iterator[Passage]:
         yield from evidence_passages(memory(trace_of(trace)).scratchpad, about)
 
 
-def saved_passages(path: str | os.PathLike[str], video: Video | None = None) -> list[Passage] | None:
+def saved_passages(
+    path: str | os.PathLike[str], video: Video | None = None
+) -> list[Passage] | None:
     """Return the passages of a result that `Result.save` wrote; None if the file holds none.
 
     Args:
@@ -152,7 +165,10 @@ def saved_passages(path: str | os.PathLike[str], video: Video | None = None) -> 
         return None
     if not isinstance(saved, dict) or "atlaskit_result" not in saved:
         return None
-    evidence, question = memory(trace_of(Path(path))).scratchpad, Question.from_json(saved.get("question") or {})
+    evidence, question = (
+        memory(trace_of(Path(path))).scratchpad,
+        Question.from_json(saved.get("question") or {}),
+    )
     about: dict[str, Any] = {"question": question.text}
     if video is not None:
         about |= {"video": video.name, "fps": video.fps}
@@ -162,4 +178,6 @@ def saved_passages(path: str | os.PathLike[str], video: Video | None = None) -> 
         end_s = 0.0 if video is None else video.duration_s
         found.append(Passage(0.0, end_s, answer, "answer", is_whole=True, **about))
     found += evidence_passages(evidence, about)
-    return found + [Passage(*span_s, question.text, "truth", **about) for span_s in question.evidence_s]
+    return found + [
+        Passage(*span_s, question.text, "truth", **about) for span_s in question.evidence_s
+    ]

@@ -119,8 +119,15 @@ def summary(event: Event) -> str:
             return f"{traversal}: {task}"
         case Scout(scout=scout, hints=hints, note=note):
             best = sorted(hints, key=lambda hint: -hint.score)
-            words = _listed([f"cell {hint.cell} ({hint.score:.2g}) {hint.reason}" for hint in best], "; ", MAX_HINTS)
-            return f"{scout} named {counted(len(hints), 'cell')}: {words or note or 'nothing stands out'}"
+            words = _listed(
+                [f"cell {hint.cell} ({hint.score:.2g}) {hint.reason}" for hint in best],
+                "; ",
+                MAX_HINTS,
+            )
+            return (
+                f"{scout} named {counted(len(hints), 'cell')}: "
+                f"{words or note or 'nothing stands out'}"
+            )
         case Probe(scores=scores):
             ranked = sorted(scores.items(), key=lambda scored: -scored[1])
             words = _listed([f"{cell} ({score:.2g})" for cell, score in ranked])
@@ -133,7 +140,9 @@ def summary(event: Event) -> str:
             then = f"; next {spans_text(wanted_s)}" if wanted_s else ""
             return f"{spans_text(spans)}: {kept}{then}: {note}"
         case Assign(sorties=sorties):
-            return f"workers explore {spans_text([span for each in sorties for span in each.spans_s])}"
+            return (
+                f"workers explore {spans_text([span for each in sorties for span in each.spans_s])}"
+            )
         case Step(action=action):
             direction = f" {action.direction}" if action.direction else ""
             cells = f" cell {_listed(list(map(str, action.all_cells)))}" if action.all_cells else ""
@@ -172,16 +181,30 @@ def request(event: Event, task: str) -> str:
         case Task():
             return "State the search task, and choose a traversal."
         case Plan():
-            return "Look at the whole, and say what to look for, how long it lasts, and where to look first."
+            return (
+                "Look at the whole, and say what to look for, how long it lasts, and where to "
+                "look first."
+            )
         case Look(intervals_s=spans):
-            return f"Look at {spans_text(spans)}: keep evidence, note what matters. Search task: {task}"
+            return (
+                f"Look at {spans_text(spans)}: keep evidence, note what matters. Search task: "
+                f"{task}"
+            )
         case Probe(offered=offered):
-            return f"Score these {counted(len(offered), 'cell')} of the root grid. Search task: {task}"
+            return (
+                f"Score these {counted(len(offered), 'cell')} of the root grid. Search task: {task}"
+            )
         case Step(interval_s=span, depth=depth):
-            return f"Explore {span_text(span)} (depth {depth}) and choose an action. Search task: {task}"
+            return (
+                f"Explore {span_text(span)} (depth {depth}) and choose an action. Search task: "
+                f"{task}"
+            )
         case Review(sheet=sheet):
             frames = counted(len(sheet.labels) if sheet else 0, "frame")
-            return f"Judge whether the evidence ({frames}) suffices, what to erase, and where to look next."
+            return (
+                f"Judge whether the evidence ({frames}) suffices, what to erase, and where to "
+                "look next."
+            )
         case Vote():
             return "Answer the question, as one vote of several."
         case Decision(sheet=shown):
@@ -214,7 +237,10 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
         case Step():
             yield "thought", event.thought
             yield from (("found", item_text(item)) for item in event.found)
-            yield "marked", f"{counted(len(event.marked), 'region')} as promising" if event.marked else ""
+            yield (
+                "marked",
+                f"{counted(len(event.marked), 'region')} as promising" if event.marked else "",
+            )
             yield "hints", _hints_text(event.hints)
         case Plan():
             yield "reasoning", event.reasoning
@@ -232,17 +258,28 @@ def details(event: Event, question: Question | None = None) -> Iterator[tuple[st
             yield f"hints of {event.scout}", _hints_text(event.hints) or event.note
         case Probe():
             yield "reasoning", event.reasoning
-            yield "meanwhile", "workers explore: the next round is scored ahead" if event.ahead else ""
+            yield (
+                "meanwhile",
+                "workers explore: the next round is scored ahead" if event.ahead else "",
+            )
         case Review():
             yield "reasoning", event.reasoning
             for judged in event.choices:
-                sides = (cited_frames(judged.get(side)) or "none" for side in ("supporting", "contradicting"))
-                yield f"choice {judged.get('choice')}", "supporting: {}; contradicting: {}".format(*sides)
+                sides = (
+                    cited_frames(judged.get(side)) or "none"
+                    for side in ("supporting", "contradicting")
+                )
+                yield (
+                    f"choice {judged.get('choice')}",
+                    "supporting: {}; contradicting: {}".format(*sides),
+                )
             yield "sufficient", "yes" if event.sufficient else "no"
             yield "to look at next", _paths_text(event.queued)
             yield "to look at next", spans_text(event.wanted_s, MAX_ROWS) if event.wanted_s else ""
         case Turn():
-            yield from ((name.replace("_", " "), value_text(value)) for name, value in event.answer.items())
+            yield from (
+                (name.replace("_", " "), value_text(value)) for name, value in event.answer.items()
+            )
         case Decision(answer=answer) | Vote(answer=answer):
             chosen = answer.get("answer")
             if question is not None and type(chosen) is int and 0 <= chosen < len(question.choices):
@@ -258,23 +295,36 @@ def cited_frames(cited: Any) -> str:
     """Return the frames that a model cites: labels, or cells where it judged by the root grid."""
     if not isinstance(cited, list):
         return ""
-    return ", ".join(f"cell {each}" if isinstance(each, int) else str(each) for each in cited[:MAX_ROWS])
+    return ", ".join(
+        f"cell {each}" if isinstance(each, int) else str(each) for each in cited[:MAX_ROWS]
+    )
 
 
 def cited_labels(answer: dict[str, Any]) -> list[str]:
     """Return the evidence that a decision cites for its answer as a whole or for its choice."""
     weighed = answer.get("weighed")
-    judged = [each for each in weighed if isinstance(each, dict)] if isinstance(weighed, list) else []
+    judged = (
+        [each for each in weighed if isinstance(each, dict)] if isinstance(weighed, list) else []
+    )
     chosen = [each for each in judged if each.get("choice") == answer.get("answer")]
     cited = [each.get("supporting") for each in (answer, *chosen)]
-    return [label for labels in cited if isinstance(labels, list) for label in labels if isinstance(label, str)]
+    return [
+        label
+        for labels in cited
+        if isinstance(labels, list)
+        for label in labels
+        if isinstance(label, str)
+    ]
 
 
 def item_text(item: Evidence) -> str:
     """Return an item of evidence in words."""
     said = f" – subtitle: {item.subtitle}" if item.subtitle else ""
     label = f"[{item.label}] " if item.label else ""
-    return f"{label}{clock(item.timestamp_s)} {item.description} (confidence {percent(item.confidence)}){said}"
+    return (
+        f"{label}{clock(item.timestamp_s)} {item.description} (confidence "
+        f"{percent(item.confidence)}){said}"
+    )
 
 
 def counted(count: int, noun: str) -> str:
@@ -318,7 +368,11 @@ def _answer_text(answer: dict[str, Any]) -> str:
         return f"answered that it is not there: {answer.get('reasoning', '')}"
     given = answer.get("answer", answer.get("intervals", [answer]))
     try:
-        words = spans_text([(each["start_s"], each["end_s"]) for each in given]) if isinstance(given, list) else given
+        words = (
+            spans_text([(each["start_s"], each["end_s"]) for each in given])
+            if isinstance(given, list)
+            else given
+        )
     except (KeyError, TypeError):  # a trace from elsewhere may hold any answer
         words = value_text(given)
     return f"answered {words}: {answer.get('reasoning', '')}"
@@ -326,9 +380,14 @@ def _answer_text(answer: dict[str, Any]) -> str:
 
 def _paths_text(paths: Sequence[Path]) -> str:
     """Return regions by the cells that lead to them: "cell 3; cell 14 of cell 2"."""
-    named = [" of ".join(f"cell {cell}" for cell in reversed(path)) or "the whole video" for path in paths[:MAX_ROWS]]
+    named = [
+        " of ".join(f"cell {cell}" for cell in reversed(path)) or "the whole video"
+        for path in paths[:MAX_ROWS]
+    ]
     return "; ".join(named)
 
 
 def _hints_text(hints: Sequence[HintRecord]) -> str:
-    return "; ".join(f"cell {hint.cell} ({hint.score:.2g}): {hint.reason}" for hint in hints[:MAX_ROWS])
+    return "; ".join(
+        f"cell {hint.cell} ({hint.score:.2g}): {hint.reason}" for hint in hints[:MAX_ROWS]
+    )

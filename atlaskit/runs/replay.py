@@ -142,7 +142,10 @@ def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
     for index, event in enumerate(trace):
         with _named(index, event):
             # Before the event changes the memory: a review saw the evidence that it then erased.
-            shown = [ShownImage(index, event, what, image) for what, image in _images(event, current, atlas)]
+            shown = [
+                ShownImage(index, event, what, image)
+                for what, image in _images(event, current, atlas)
+            ]
             current = after(event, current)
         yield from shown
 
@@ -154,7 +157,9 @@ def _named(index: int, event: Event) -> Iterator[None]:
         yield
     except InputError as error:
         fault = printable(str(error), 300)
-        raise InputError(f"Event {index}, {event.kind[:40]!r}, cannot be replayed: {fault}") from error
+        raise InputError(
+            f"Event {index}, {event.kind[:40]!r}, cannot be replayed: {fault}"
+        ) from error
 
 
 class _DrawingSettings(BaseModel):
@@ -186,7 +191,9 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
     """
     starts = trace.of(Start)
     if len(starts) != 1:
-        raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
+        raise InputError(
+            f"The trace of a run must have exactly one start; this one has {len(starts)}."
+        )
     try:
         settings = _DrawingSettings.model_validate(starts[0].settings)
     except ValidationError as error:
@@ -194,7 +201,9 @@ def atlas_of(trace: Trace, video: Video, cache: Cache) -> Atlas:
         raise InputError(f"The settings in this trace are invalid: {field}: {fault}.") from error
     if settings.video != video.fingerprint:
         expected, actual = settings.video[:12], video.fingerprint[:12]
-        raise InputError(f"The trace is of another video ({expected!r}…) than {video.name} ({actual!r}…).")
+        raise InputError(
+            f"The trace is of another video ({expected!r}…) than {video.name} ({actual!r}…)."
+        )
     within: Any = settings.within  # the atlas checks it
     return Atlas(
         video,
@@ -226,7 +235,11 @@ def _images(event: Event, current: Memory, atlas: Atlas) -> Iterator[tuple[What,
         yield "view", _checked(_view(view, atlas), view.key)
     if isinstance(event, Step) and event.shown is not None:
         still_or_scan = _still_or_scan(event.view, event.action, atlas)
-        image = _masked(still_or_scan, event.shown.dead) if isinstance(still_or_scan, View) else still_or_scan
+        image = (
+            _masked(still_or_scan, event.shown.dead)
+            if isinstance(still_or_scan, View)
+            else still_or_scan
+        )
         yield "shown", _checked(image, event.shown.key)
     if sheet is not None:
         yield "sheet", _checked(_sheet(sheet, current.scratchpad, atlas), sheet.key)
@@ -235,7 +248,10 @@ def _images(event: Event, current: Memory, atlas: Atlas) -> Iterator[tuple[What,
 def _checked(image: LazyImage, key: str) -> LazyImage:
     """Return the image; raise InputError if it does not have the key."""
     if image.key != key:
-        raise InputError("the image differs from the one that the run showed; it was changed, or other code made it.")
+        raise InputError(
+            "the image differs from the one that the run showed; it was changed, or other code "
+            "made it."
+        )
     return image
 
 
@@ -248,7 +264,9 @@ def _still_or_scan(view: ViewRecord, action: ActionRecord, atlas: Atlas) -> Lazy
     match action:
         case ActionRecord(name="Zoom", cell=int(cell)):
             looking_at: Zoom | Investigate = Zoom(cell)
-        case ActionRecord(name="Investigate", cell=int(cell), direction="before" | "after" as direction):
+        case ActionRecord(
+            name="Investigate", cell=int(cell), direction="before" | "after" as direction
+        ):
             looking_at = Investigate(cell, direction)
         case _:
             raise InputError(f"{action.name} with these fields shows no image.")
@@ -258,10 +276,15 @@ def _still_or_scan(view: ViewRecord, action: ActionRecord, atlas: Atlas) -> Lazy
     return image
 
 
-def _observation(view: ViewRecord, atlas: Atlas, looking_at: Zoom | Investigate | None = None) -> Observation:
+def _observation(
+    view: ViewRecord, atlas: Atlas, looking_at: Zoom | Investigate | None = None
+) -> Observation:
     """Return the observation of a grid, without dead cells."""
     if len(view.path) > atlas.rules.max_depth:
-        raise InputError(f"its path leads to depth {len(view.path)}; max_depth of the run is {atlas.rules.max_depth}.")
+        raise InputError(
+            f"its path leads to depth {len(view.path)}; max_depth of the run is "
+            f"{atlas.rules.max_depth}."
+        )
     grid = replace(atlas.root, path=tuple(view.path), shift=view.shift)
     if view.stretch_s is not None:
         grid = Grid(*view.stretch_s, view.k)
@@ -285,11 +308,15 @@ def _sheet(recorded: SheetRecord, scratchpad: Scratchpad, atlas: Atlas) -> Sheet
     shown = sheet.scratchpad
     if tuple(recorded.labels) != shown.labels:
         actual, expected = ", ".join(recorded.labels)[:80], ", ".join(shown.labels)[:80]
-        raise InputError(f"its sheet shows the evidence {actual!r}, but the scratchpad then held {expected!r}.")
+        raise InputError(
+            f"its sheet shows the evidence {actual!r}, but the scratchpad then held {expected!r}."
+        )
     for item in shown:
         atlas.video.check_time(item.timestamp_s)
     if max(sheet.size) > WIDEST_SHEET_PX:
-        raise InputError(f"its sheet would be {max(sheet.size)} pixels wide; the limit is {WIDEST_SHEET_PX}.")
+        raise InputError(
+            f"its sheet would be {max(sheet.size)} pixels wide; the limit is {WIDEST_SHEET_PX}."
+        )
     return sheet
 
 
@@ -306,11 +333,15 @@ def after(event: Event, before: Memory) -> Memory:
     scratchpad, zones = before
     match event:
         case Report(kept=items, dead_s=dead_s, alive_s=alive_s):
-            return Memory(_with_evidence(items, scratchpad), zones.add_all(dead_s).without_all(alive_s))
+            return Memory(
+                _with_evidence(items, scratchpad), zones.add_all(dead_s).without_all(alive_s)
+            )
         case Review(erased=labels, dead_s=dead_s, alive_s=alive_s):
             missing = [label for label in labels if label not in scratchpad.labels]
             if missing:
-                raise InputError(f"it erases the evidence {missing[0]!r}, which the scratchpad does not hold.")
+                raise InputError(
+                    f"it erases the evidence {missing[0]!r}, which the scratchpad does not hold."
+                )
             return Memory(scratchpad.erase(labels), zones.add_all(dead_s).without_all(alive_s))
         case Cite(found=items) | Plan(found=items):
             return Memory(_with_evidence(items, scratchpad), zones)
@@ -323,7 +354,9 @@ def _with_evidence(items: Sequence[Evidence], scratchpad: Scratchpad) -> Scratch
     held = set(extended)
     conflicting = [item for item in items if item not in held]
     if conflicting:
-        raise InputError(f"its evidence {conflicting[0].label[:40]!r} conflicts with the scratchpad.")
+        raise InputError(
+            f"its evidence {conflicting[0].label[:40]!r} conflicts with the scratchpad."
+        )
     return extended
 
 

@@ -52,7 +52,9 @@ def rests_on(method: object) -> str:
 def searched(settings: Mapping[str, Any], duration_s: float) -> Span:
     """Return the interval that a run with these settings searched in a video of this duration."""
     match settings.get("within"):
-        case [int() | float() as start_s, int() | float() as end_s] if 0 <= start_s < end_s < math.inf:
+        case [int() | float() as start_s, int() | float() as end_s] if (
+            0 <= start_s < end_s < math.inf
+        ):
             return float(start_s), float(end_s)
     return 0.0, duration_s
 
@@ -67,7 +69,9 @@ def in_words(question: Question, answered: Answered | None) -> str:
         return ""
     if spans := spans_of(answered):
         return ", ".join(interval(*span) for span in spans)
-    letter = f"{label_of(answered)}: " if question.kind == "choice" and isinstance(answered, int) else ""
+    letter = (
+        f"{label_of(answered)}: " if question.kind == "choice" and isinstance(answered, int) else ""
+    )
     return f"{letter}{question.in_words(answered)}"
 
 
@@ -155,7 +159,11 @@ class Result:
     @property
     def choice(self) -> int | None:
         """The index of the chosen answer; None without choices or without an answer."""
-        return self.prediction if self.question.kind == "choice" and isinstance(self.prediction, int) else None
+        return (
+            self.prediction
+            if self.question.kind == "choice" and isinstance(self.prediction, int)
+            else None
+        )
 
     @property
     def interval(self) -> Span | None:
@@ -281,7 +289,11 @@ class Result:
                 "dead_zones_s": self.dead_zones.intervals,
                 **({"coverage": self.coverage.to_json()} if self.coverage.seen.parts else {}),
                 "stop": self.stop,
-                "stops": {"worker": self.stops.worker, "master": self.stops.master, "global": self.stops.overall},
+                "stops": {
+                    "worker": self.stops.worker,
+                    "master": self.stops.master,
+                    "global": self.stops.overall,
+                },
                 "failure": self.failure,
                 "rounds": self.rounds,
                 "usage": {role: usage.to_json() for role, usage in self.usage.items()},
@@ -299,10 +311,16 @@ class Result:
         """
         about: dict[str, Any] = {"question": self.question.text, "video": self.sheet.video.name}
         about["fps"] = self.sheet.video.fps
-        found = [Passage(*span_s, self.question.text, "answer", **about) for span_s in self.intervals]
+        found = [
+            Passage(*span_s, self.question.text, "answer", **about) for span_s in self.intervals
+        ]
         if not found and self.answer_in_words:
             proof = f"; {self.coverage}" if self.prediction == ABSENT else ""
-            found.append(Passage(*self.within, f"{self.answer_in_words}{proof}", "answer", is_whole=True, **about))
+            found.append(
+                Passage(
+                    *self.within, f"{self.answer_in_words}{proof}", "answer", is_whole=True, **about
+                )
+            )
         found += evidence_passages(self.evidence, about)
         truth = self.truth_in_words
         found += [Passage(*span_s, truth, "truth", **about) for span_s in self.question.evidence_s]
@@ -366,10 +384,17 @@ class Result:
             f"  evidence  {evidence or self.without_evidence or 'none'}",
             *([f"  seen      {self.coverage}"] if self.coverage.seen.parts else []),
             f"  cost      {total.calls} calls, {about}{total.tokens:,} tokens{cached} in {rounds}",
-            f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, {spent.seconds:.2f} s",
+            (
+                f"  paid now  {spent.calls} calls, {spent.frames_decoded} frames decoded, "
+                f"{spent.seconds:.2f} s"
+            ),
             f"  stopped   {self.stop}{f': {self.failure}' if self.failure else ''}",
             *([f"  workers   {visits}"] if visits else []),
-            *([f"  caution   {printable(str(self.settings['caution']))}"] if "caution" in self.settings else []),
+            *(
+                [f"  caution   {printable(str(self.settings['caution']))}"]
+                if "caution" in self.settings
+                else []
+            ),
         ]
         return "\n".join(lines)
 

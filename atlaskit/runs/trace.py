@@ -19,7 +19,15 @@ from pydantic import TypeAdapter, ValidationError
 from atlaskit import limits
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import read_whole, write_whole
-from atlaskit.caching.keys import Kind, canonical_json, is_image, is_key, is_recorded, kind_of, read_json
+from atlaskit.caching.keys import (
+    Kind,
+    canonical_json,
+    is_image,
+    is_key,
+    is_recorded,
+    kind_of,
+    read_json,
+)
 from atlaskit.errors import InputError, first_fault, reason
 from atlaskit.runs.events import KINDS, Event, Start
 from atlaskit.video.records import ASKED
@@ -68,7 +76,10 @@ class Trace:
         Raises:
             InputError: If the file cannot be written.
         """
-        lines = [canonical_json({"atlaskit_trace": TRACE_VERSION}), *map(canonical_json, self.to_json())]
+        lines = [
+            canonical_json({"atlaskit_trace": TRACE_VERSION}),
+            *map(canonical_json, self.to_json()),
+        ]
         try:
             write_whole(path, "\n".join(lines) + "\n")
         except OSError as error:
@@ -86,7 +97,9 @@ class Trace:
             lines = read_whole(path).split(b"\n")
         except (OSError, ValueError) as error:
             raise InputError(f"{path} cannot be read: {reason(error)}.") from error
-        numbered = ((f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip())
+        numbered = (
+            (f"{path}, line {number}", line) for number, line in enumerate(lines, 1) if line.strip()
+        )
         _check_header(*next(numbered, (f"{path}, line 1", b"null")))
         return cls(tuple(_event(where, parse_line(where, line)) for where, line in numbered))
 
@@ -103,7 +116,9 @@ class Trace:
         """
         if not isinstance(rows, list):
             raise InputError(f"{where} has no valid trace; a trace is a list of events.")
-        return cls(tuple(_event(f"{where}, event {number}", row) for number, row in enumerate(rows)))
+        return cls(
+            tuple(_event(f"{where}, event {number}", row) for number, row in enumerate(rows))
+        )
 
 
 def _check_header(where: str, line: bytes) -> None:
@@ -113,9 +128,14 @@ def _check_header(where: str, line: bytes) -> None:
         raise InputError(f"{where}, names no version, so this is not a trace of atlaskit.")
     if header["atlaskit_trace"] != TRACE_VERSION:
         found = str(header["atlaskit_trace"])[:40]
-        raise InputError(f"{where}, names a trace of version {found}; this atlaskit reads version {TRACE_VERSION}.")
+        raise InputError(
+            f"{where}, names a trace of version {found}; this atlaskit reads version "
+            f"{TRACE_VERSION}."
+        )
     if len(header) > 1:
-        raise InputError(f"{where}, has fields besides the version, which this atlaskit does not know.")
+        raise InputError(
+            f"{where}, has fields besides the version, which this atlaskit does not know."
+        )
 
 
 def parse_line(where: str, line: bytes) -> Any:
@@ -132,10 +152,18 @@ def parse_line(where: str, line: bytes) -> Any:
     try:
         value = read_json(line)
     except ValueError as error:
-        fault = f"{error.msg}: column {error.colno}" if isinstance(error, json.JSONDecodeError) else reason(error)
-        raise InputError(f"{where}, is not valid JSON, so this is not a trace of atlaskit ({fault}).") from error
+        fault = (
+            f"{error.msg}: column {error.colno}"
+            if isinstance(error, json.JSONDecodeError)
+            else reason(error)
+        )
+        raise InputError(
+            f"{where}, is not valid JSON, so this is not a trace of atlaskit ({fault})."
+        ) from error
     if _is_nested_too_deeply(value):
-        raise InputError(f"{where}, has more than {limits.NESTING} levels, so this is not a trace of atlaskit.")
+        raise InputError(
+            f"{where}, has more than {limits.NESTING} levels, so this is not a trace of atlaskit."
+        )
     return value
 
 
@@ -143,7 +171,11 @@ def _is_nested_too_deeply(value: Any) -> bool:
     level = [value]
     for _ in range(limits.NESTING):
         nested = [item for item in level if isinstance(item, dict | list)]
-        level = [inner for item in nested for inner in (item.values() if isinstance(item, dict) else item)]
+        level = [
+            inner
+            for item in nested
+            for inner in (item.values() if isinstance(item, dict) else item)
+        ]
     return bool(level)
 
 
@@ -151,13 +183,21 @@ def _event(where: str, row: Any) -> Event:
     """Return the event of a row; raise InputError, which names the place, if it is none."""
     kind = row.pop("kind", None) if isinstance(row, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
-        found = f"is of the kind {str(kind)[:40]!r}" if kind is not None else f"has no kind: {str(row)[:80]!r}"
+        found = (
+            f"is of the kind {str(kind)[:40]!r}"
+            if kind is not None
+            else f"has no kind: {str(row)[:80]!r}"
+        )
         raise InputError(f"{where}, is no event that this atlaskit knows; it {found}.")
     try:
         # canonical, which refuses NaN, infinite numbers and lone surrogates
         event: Event = adapter(kind).validate_json(canonical_json(row).encode())
     except ValueError as error:
-        fault = ": ".join(filter(None, first_fault(error))) if isinstance(error, ValidationError) else reason(error)
+        fault = (
+            ": ".join(filter(None, first_fault(error)))
+            if isinstance(error, ValidationError)
+            else reason(error)
+        )
         raise InputError(f"{where}: This {kind!r} is invalid: {fault}.") from error
     return event
 
@@ -170,7 +210,9 @@ def adapter(kind: str) -> TypeAdapter[Any]:
 
 def manifest_in(value: object) -> dict[str, str] | None:
     """Return a run's manifest, its keys with their digests; None if a JSON value is not one."""
-    if not isinstance(value, dict) or not all(is_key(key) and isinstance(digest, str) for key, digest in value.items()):
+    if not isinstance(value, dict) or not all(
+        is_key(key) and isinstance(digest, str) for key, digest in value.items()
+    ):
         return None
     return value
 
@@ -206,7 +248,9 @@ def _manifest(cache: Cache) -> dict[str, str]:
     """
     needed = (cache.touched or {}).items()
     return {
-        key: digest for key, digest in needed if is_recorded(key) and not is_image(key) and kind_of(key) != ASKED.name
+        key: digest
+        for key, digest in needed
+        if is_recorded(key) and not is_image(key) and kind_of(key) != ASKED.name
     }
 
 
@@ -214,5 +258,7 @@ def run_key(trace: Trace) -> str:
     """Return the key of a run's manifest; raise InputError for a trace without one start."""
     starts = trace.of(Start)
     if len(starts) != 1:
-        raise InputError(f"The trace of a run must have exactly one start; this one has {len(starts)}.")
+        raise InputError(
+            f"The trace of a run must have exactly one start; this one has {len(starts)}."
+        )
     return RUN.key(trace=trace.to_json())

@@ -87,7 +87,11 @@ class VideoFile(Video):
             self.fingerprint = fingerprint or file_fingerprint(path)
         else:
             self.name, self.duration_s, self.fps = facts.name, facts.duration_s, facts.fps
-            self.size, self.lead_s, self.fingerprint = (facts.size[0], facts.size[1]), facts.lead_s, fingerprint or ""
+            self.size, self.lead_s, self.fingerprint = (
+                (facts.size[0], facts.size[1]),
+                facts.lead_s,
+                fingerprint or "",
+            )
         if subtitles == "embedded" and path is not None:
             self.subtitles = read_embedded(
                 path,
@@ -111,8 +115,8 @@ class VideoFile(Video):
         if self._facts is not None and self._is_missing:
             where = f"there is no file {self.path}" if self.path else "no file was given"
             raise VideoError(
-                f"The file of {self.name} is missing ({where}), and something of it is needed that is not in the "
-                f"cache: open the video with its file."
+                f"The file of {self.name} is missing ({where}), and something of it is needed "
+                "that is not in the cache: open the video with its file."
             )
         assert self.path is not None
         if fault := why_unreadable(self.path):
@@ -122,8 +126,9 @@ class VideoFile(Video):
         reader = _open_reader(self.path, self._library, copies_folder(self._cache))
         if reader.readable_s < reader.duration_s:
             warnings.warn(
-                f"{self.path} is truncated: its header promises {reader.duration_s:.1f} s, but it ends after "
-                f"{reader.readable_s:.1f} s; frames after that are marked as unreadable.",
+                f"{self.path} is truncated: its header promises {reader.duration_s:.1f} s, but it "
+                f"ends after {reader.readable_s:.1f} s; frames after that are marked as "
+                "unreadable.",
                 DamagedVideo,
                 stacklevel=5,
             )
@@ -132,11 +137,14 @@ class VideoFile(Video):
             # A hash of the content is certain, even if the cache holds a length that an earlier
             # version measured.
             is_same = (
-                file_fingerprint(self.path) == self.fingerprint if is_hash else reader.duration_s == self.duration_s
+                file_fingerprint(self.path) == self.fingerprint
+                if is_hash
+                else reader.duration_s == self.duration_s
             )
             if not is_same or reader.size != self.size:
                 raise VideoError(
-                    f"{self.path} is another video than the one that the cache knows: give the original file."
+                    f"{self.path} is another video than the one that the cache knows: give the "
+                    "original file."
                 )
         return reader
 
@@ -154,7 +162,9 @@ class VideoFile(Video):
         """The subtitle tracks inside the video's file, with number, language and title."""
         return [] if self.path is None or self._is_missing else subtitle_tracks(self.path)
 
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+    def try_frames(
+        self, times_s: Sequence[float], size: tuple[int, int] | None = None
+    ) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
         return self._reader.try_frames(*self.check_request(times_s, size))
 
@@ -175,7 +185,9 @@ class VideoFile(Video):
         """Return one of the sound tracks of the file. See `Video.open_sound`."""
         start_s, joints = self._reader.start_s, self._reader.joints
         assert self.path is not None
-        sound = Sound(self.path, start_s, self.lead_s, self.duration_s, joints, audio_track, language)
+        sound = Sound(
+            self.path, start_s, self.lead_s, self.duration_s, joints, audio_track, language
+        )
         sound.track()
         return sound
 

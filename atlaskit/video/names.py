@@ -53,15 +53,16 @@ def local_path(name: str | os.PathLike[str]) -> Path:
         return _respelled(_path_of_url(text[address.end() :]))
     if address or PAGE.match(text):
         raise VideoError(
-            f"{printable(text, 200)} is an address, and only files on this machine are opened: download it first (a "
-            "video in a page for instance with yt-dlp), and name the file."
+            f"{printable(text, 200)} is an address, and only files on this machine are opened: "
+            "download it first (a video in a page for instance with yt-dlp), and name the file."
         )
     if text.startswith("~"):
         try:
             path = path.expanduser()
         except RuntimeError as error:
             raise VideoError(
-                f"{printable(text, 200)} cannot be opened, as there is no such home folder: write the path out."
+                f"{printable(text, 200)} cannot be opened, as there is no such home folder: write "
+                "the path out."
             ) from error
     return _respelled(path)
 
@@ -73,13 +74,19 @@ def _checked(text: str) -> Path:
     try:
         encoded = os.fsencode(text)
     except UnicodeEncodeError as error:
-        raise InputError(f"No file has a name with half a character in it; got {printable(text, 200)!r}.") from error
+        raise InputError(
+            f"No file has a name with half a character in it; got {printable(text, 200)!r}."
+        ) from error
     if b"\0" in encoded:
         raise InputError(f"No file has a name with a zero byte; got {printable(text, 200)!r}.")
     if len(encoded) > limits.PATH:
-        raise InputError(f"No file has a path of more than {limits.PATH} bytes; got {printable(text, 80)!r}.")
+        raise InputError(
+            f"No file has a path of more than {limits.PATH} bytes; got {printable(text, 80)!r}."
+        )
     if max(map(len, encoded.split(b"/"))) > LONGEST_NAME and not ADDRESS.match(text):
-        raise InputError(f"No file has a name of more than {LONGEST_NAME} bytes; got {printable(text, 80)!r}.")
+        raise InputError(
+            f"No file has a name of more than {LONGEST_NAME} bytes; got {printable(text, 80)!r}."
+        )
     return Path(text)
 
 
@@ -94,7 +101,11 @@ def _respelled(path: Path) -> Path:
     """Return a path, or that of the one file beside it whose name reads the same in Unicode."""
     if path.name.isascii() or _exists(path):
         return path
-    same = [name for name in _names_beside(path) if normalize("NFC", name) == normalize("NFC", path.name)]
+    same = [
+        name
+        for name in _names_beside(path)
+        if normalize("NFC", name) == normalize("NFC", path.name)
+    ]
     return path.parent / same[0] if len(same) == 1 else path
 
 
@@ -104,8 +115,8 @@ def _path_of_url(rest: str) -> Path:
     host, slash, path = rest.partition("/")
     if host.lower() not in ("", "localhost", "127.0.0.1"):
         raise VideoError(
-            f"file://{printable(rest, 200)} names a file on another machine ({printable(host, 80)}): copy it here, "
-            "or write file:/// before a full path."
+            f"file://{printable(rest, 200)} names a file on another machine "
+            f"({printable(host, 80)}): copy it here, or write file:/// before a full path."
         )
     literal = Path(slash + path)
     decoded = _checked(slash + unquote(path, errors="surrogateescape"))
@@ -137,7 +148,8 @@ def no_such_file(path: Path) -> str:
     if path.is_symlink():
         target = printable(str(path.readlink()), 200)
         return (
-            f"{printable(str(path))} is a link to {target}, which does not exist: fetch the content, or name the file."
+            f"{printable(str(path))} is a link to {target}, which does not exist: fetch the "
+            "content, or name the file."
         )
     close = _close_name(path)
     hint = f" Did you mean {printable(str(path.parent / close))}?" if close else ""

@@ -75,10 +75,17 @@ def open_video(
     """
     if reader not in get_args(ReaderName):
         raise InputError(f'reader must be "pyav" or "decord"; got {reader!r}.')
-    if fingerprint is not None and not (isinstance(fingerprint, str) and FINGERPRINT.fullmatch(fingerprint)):
-        raise InputError(f"fingerprint must be the `fingerprint` of a video; got {printable(str(fingerprint), 80)!r}.")
+    if fingerprint is not None and not (
+        isinstance(fingerprint, str) and FINGERPRINT.fullmatch(fingerprint)
+    ):
+        raise InputError(
+            "fingerprint must be the `fingerprint` of a video; got "
+            f"{printable(str(fingerprint), 80)!r}."
+        )
     if source is None and fingerprint is None:
-        raise InputError("Give a video file, a list of them, or the fingerprint of a video that was asked about.")
+        raise InputError(
+            "Give a video file, a list of them, or the fingerprint of a video that was asked about."
+        )
     if language is not None or subtitles_track is not None:
         _check_embedded(source, subtitles)
     if isinstance(source, Video):
@@ -86,11 +93,14 @@ def open_video(
         video = source
     else:
         options = {"subtitles_track": subtitles_track, "language": language}
-        video = _Opening(reader, cache, options).video(_named(source, subtitles), subtitles, fingerprint)
+        video = _Opening(reader, cache, options).video(
+            _named(source, subtitles), subtitles, fingerprint
+        )
     if fingerprint not in (None, video.fingerprint):
         found, expected = video.fingerprint[:12], str(fingerprint)[:12]
         raise VideoError(
-            f"{video.name} is another video (fingerprint {found!r}…) than the one that was asked about ({expected!r}…)."
+            f"{video.name} is another video (fingerprint {found!r}…) than the one that was asked "
+            f"about ({expected!r}…)."
         )
     return video
 
@@ -115,7 +125,9 @@ class _Opening:
     def __init__(self, reader: ReaderName, cache: Cache | None, options: dict[str, Any]) -> None:
         self._reader, self._cache, self._options = reader, cache, options
 
-    def video(self, source: Path | list[Video | Path] | None, subtitles: Any, fingerprint: str | None) -> Video:
+    def video(
+        self, source: Path | list[Video | Path] | None, subtitles: Any, fingerprint: str | None
+    ) -> Video:
         """Return the video of a file, of a list of files and videos, or of a fingerprint."""
         facts = self._facts(fingerprint)
         if subtitles == "embedded" and source is not None:
@@ -127,7 +139,8 @@ class _Opening:
             subtitles = cached_lines(str(fingerprint), cache)
             if subtitles is None:
                 raise VideoError(
-                    f"{cache} does not hold the subtitles of the video {fingerprint!r:.80}: give them with `subtitles`."
+                    f"{cache} does not hold the subtitles of the video {fingerprint!r:.80}: give "
+                    "them with `subtitles`."
                 )
         if isinstance(source, list):
             return self._list(source, subtitles, facts.parts if facts else [])
@@ -136,21 +149,29 @@ class _Opening:
             recalled = self._playlist(facts.parts, load_subtitles(subtitles, facts.duration_s))
         if recalled is None and source is None and (facts is None or facts.parts):
             raise VideoError(
-                "The cache knows no video of this fingerprint: give its file, or import the recording of a run that "
-                "asked about it."
+                "The cache knows no video of this fingerprint: give its file, or import the "
+                "recording of a run that asked about it."
             )
         return recalled or self._file(source, subtitles, fingerprint if facts else None)
 
     def _facts(self, fingerprint: str | None) -> VideoFacts | None:
-        return None if fingerprint is None else cached_facts(fingerprint, self._cache or default_cache())
+        return (
+            None
+            if fingerprint is None
+            else cached_facts(fingerprint, self._cache or default_cache())
+        )
 
     def _file(self, path: Path | None, lines: SubtitleSource, fingerprint: str | None) -> VideoFile:
         facts = self._facts(fingerprint)
         if facts is None or facts.parts or lines == "embedded":
             facts = fingerprint = None
-        return VideoFile(path, lines, self._reader, fingerprint, self._cache, facts=facts, **self._options)
+        return VideoFile(
+            path, lines, self._reader, fingerprint, self._cache, facts=facts, **self._options
+        )
 
-    def _list(self, sources: Sequence[Path | Video], subtitles: Any, known: Sequence[str]) -> Playlist:
+    def _list(
+        self, sources: Sequence[Path | Video], subtitles: Any, known: Sequence[str]
+    ) -> Playlist:
         """Return several sources as one playlist; each path is opened with its subtitles once.
 
         Args:
@@ -162,7 +183,10 @@ class _Opening:
         if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
             of_parts = list(subtitles)
             if len(of_parts) != len(sources):
-                raise InputError(f"{len(sources)} videos take as many subtitle files (or None); got {len(of_parts)}.")
+                raise InputError(
+                    f"{len(sources)} videos take as many subtitle files (or None); got "
+                    f"{len(of_parts)}."
+                )
         else:
             of_each, of_whole = ("embedded", None) if subtitles == "embedded" else (None, subtitles)
             of_parts = [None if isinstance(source, Video) else of_each for source in sources]
@@ -174,11 +198,18 @@ class _Opening:
                 _check_no_subtitles(source, lines)
                 parts.append(source)
                 continue
-            key = (str(source), str(lines) if isinstance(lines, (str, os.PathLike)) else str(id(lines)))
+            key = (
+                str(source),
+                str(lines) if isinstance(lines, (str, os.PathLike)) else str(id(lines)),
+            )
             opened[key] = opened.get(key) or self._file(source, lines, fingerprint)
             parts.append(opened[key])
         playlist = Playlist(parts)
-        return playlist if of_whole is None else Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
+        return (
+            playlist
+            if of_whole is None
+            else Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
+        )
 
     def _playlist(self, parts: Sequence[str], lines: Subtitles) -> Playlist | None:
         """Return a playlist, each part once; None if the cache does not know each as a file."""
@@ -198,9 +229,11 @@ def _check_no_subtitles(video: Video, subtitles: object) -> None:
 def _check_embedded(source: object, subtitles: object) -> None:
     """Raise InputError if a track is chosen where none inside a file is read."""
     is_list = isinstance(subtitles, Sequence) and not isinstance(subtitles, str)
-    if isinstance(source, Video) or not (subtitles == "embedded" or (is_list and "embedded" in list(subtitles))):  # type: ignore[call-overload]
+    given = list(subtitles) if is_list else [subtitles]  # type: ignore[call-overload]
+    if isinstance(source, Video) or "embedded" not in given:
         raise InputError(
-            'language and subtitles_track choose a track inside a video file: give subtitles="embedded" with them.'
+            "language and subtitles_track choose a track inside a video file: give "
+            'subtitles="embedded" with them.'
         )
 
 
@@ -216,6 +249,10 @@ def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:
         if isinstance(subtitles, Sequence) and not isinstance(subtitles, str):
             raise InputError("One video file takes one subtitle file, not a list of them.")
         return local_path(source)
-    if not isinstance(source, Sequence) or not all(isinstance(part, str | os.PathLike | Video) for part in source):
-        raise InputError(f"A video is a file, or a list of files and open videos; got {source!r:.80}.")
+    if not isinstance(source, Sequence) or not all(
+        isinstance(part, str | os.PathLike | Video) for part in source
+    ):
+        raise InputError(
+            f"A video is a file, or a list of files and open videos; got {source!r:.80}."
+        )
     return [part if isinstance(part, Video) else local_path(part) for part in source]

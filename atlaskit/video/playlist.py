@@ -43,10 +43,16 @@ class Playlist(Video):
         if not parts:
             raise InputError("A playlist needs at least one video.")
         self.parts = tuple(parts)
-        *self._part_starts, end = accumulate((Fraction(part.duration_s) for part in parts), initial=Fraction(0))
+        *self._part_starts, end = accumulate(
+            (Fraction(part.duration_s) for part in parts), initial=Fraction(0)
+        )
         self.duration_s, self.fps = float(end), max(part.fps for part in parts)
         self.size = (max(part.size[0] for part in parts), max(part.size[1] for part in parts))
-        names = f"{self.parts[0].name} … {self.parts[-1].name}" if len(parts) > 1 else self.parts[0].name
+        names = (
+            f"{self.parts[0].name} … {self.parts[-1].name}"
+            if len(parts) > 1
+            else self.parts[0].name
+        )
         self.name = f"playlist of {len(parts)} ({names})"
         self.fingerprint = playlist_fingerprint([part.fingerprint for part in parts])
         if subtitles is None:
@@ -68,16 +74,24 @@ class Playlist(Video):
         index, within_s = self._locate(time_s)
         return self.parts[index].locate(within_s)
 
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+    def try_frames(
+        self, times_s: Sequence[float], size: tuple[int, int] | None = None
+    ) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, centred on `size` (w, h), or its error."""
         times, (width, height) = self.check_request(times_s, size)
         requests = []
         for part, within_s in map(self.locate, times):
             scale = min(self.size[0] / part.size[0], self.size[1] / part.size[1])
-            fitted = (part.size[0] * scale / self.size[0] * width, part.size[1] * scale / self.size[1] * height)
+            fitted = (
+                part.size[0] * scale / self.size[0] * width,
+                part.size[1] * scale / self.size[1] * height,
+            )
             requests.append((part, within_s, (max(1, round(fitted[0])), max(1, round(fitted[1])))))
         frames = read_frames(requests)
-        return [frame if isinstance(frame, FrameError) else letterboxed(frame, (width, height)) for frame in frames]
+        return [
+            frame if isinstance(frame, FrameError) else letterboxed(frame, (width, height))
+            for frame in frames
+        ]
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`.
@@ -89,7 +103,9 @@ class Playlist(Video):
         before_s, after_s = part.keyframes_around(within_s, float(Fraction(until_s) - start))
         if after_s is not None:
             return float(start + Fraction(before_s)), float(start + Fraction(after_s))
-        next_start_s = float(self._part_starts[index + 1]) if index + 1 < len(self.parts) else self.duration_s
+        next_start_s = (
+            float(self._part_starts[index + 1]) if index + 1 < len(self.parts) else self.duration_s
+        )
         return float(start + Fraction(before_s)), next_start_s if next_start_s < until_s else None
 
     def marks(self) -> Marks:
@@ -104,8 +120,14 @@ class Playlist(Video):
             marks, start_s = of_part[id(part)], float(start)
             cuts_s += [start_s, *(start_s + cut_s for cut_s in marks.cuts_s)]
             changes += [(start_s + change_s, strength) for change_s, strength in marks.changes]
-            inner_s = np.arange(0.0, part.duration_s, 1.0) if marks.keyframes_s is None else marks.keyframes_s
-            keyframes_s += [start_s + float(time_s) for time_s in inner_s if time_s < part.duration_s]
+            inner_s = (
+                np.arange(0.0, part.duration_s, 1.0)
+                if marks.keyframes_s is None
+                else marks.keyframes_s
+            )
+            keyframes_s += [
+                start_s + float(time_s) for time_s in inner_s if time_s < part.duration_s
+            ]
         is_free = all(marks.keyframes_s is None for marks in of_part.values())
         is_telling = all(marks.is_telling for marks in of_part.values())
         return Marks(cuts_s[1:], None if is_free else keyframes_s, is_telling, changes)

@@ -31,7 +31,9 @@ class VideoFacts(BaseModel):
     name: Annotated[str, Field(max_length=1000)]
     duration_s: Annotated[float, Field(gt=0, le=LARGEST_NUMBER)]
     fps: Annotated[float, Field(gt=0, le=LARGEST_NUMBER)]
-    size: Annotated[list[Annotated[int, Field(ge=1, le=LARGEST_SIDE_PX)]], Field(min_length=2, max_length=2)]
+    size: Annotated[
+        list[Annotated[int, Field(ge=1, le=LARGEST_SIDE_PX)]], Field(min_length=2, max_length=2)
+    ]
     parts: Annotated[list[Annotated[str, Field(max_length=200)]], Field(max_length=MOST_PARTS)]
     """The fingerprints of a playlist's videos, in order; empty for a file."""
     lead_s: Annotated[float, Field(ge=0, le=LARGEST_NUMBER)] = 0.0
@@ -44,7 +46,11 @@ _LINES = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
 
 def remember_video(video: Video, cache: Cache) -> None:
     """Cache what a video is recalled by: its facts and those of its parts, and its lines."""
-    parts = list({part.fingerprint: part for part in video.parts}.values()) if isinstance(video, Playlist) else []
+    parts = (
+        list({part.fingerprint: part for part in video.parts}.values())
+        if isinstance(video, Playlist)
+        else []
+    )
     for part in parts:
         _put_facts(part, cache)
     _put_facts(video, cache)
@@ -98,7 +104,9 @@ def parse_lines(entry: bytes) -> Subtitles | None:
 
 def _are_facts(key: str, entry: bytes) -> bool:
     facts = parse_facts(entry)
-    return facts is not None and (not facts.parts or key == VIDEO.key(video=playlist_fingerprint(facts.parts)))
+    return facts is not None and (
+        not facts.parts or key == VIDEO.key(video=playlist_fingerprint(facts.parts))
+    )
 
 
 def _are_lines(key: str, entry: bytes) -> bool:

@@ -85,7 +85,9 @@ class Film(Protocol):
     def locate(self, time_s: float) -> tuple[Any, float]:
         """Return the file that has the frame at a time, and the second in that file."""
 
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
+    def try_frames(
+        self, times_s: Sequence[float], size: tuple[int, int]
+    ) -> list[Pixels | FrameError]:
         """Return the frame at each time, or why it cannot be read."""
 
 
@@ -123,7 +125,9 @@ class Shots:
         Of equal ranks the earlier one. A place that stands for a cell stands for the part that has
         it, however the cell is divided.
         """
-        inside_s = self.places_s[bisect_left(self.places_s, start_s) : bisect_left(self.places_s, end_s)]
+        inside_s = self.places_s[
+            bisect_left(self.places_s, start_s) : bisect_left(self.places_s, end_s)
+        ]
         return max(inside_s, key=lambda place_s: self._by_place[place_s], default=None)
 
     def around(self, shown_s: float) -> tuple[float, ...]:
@@ -152,12 +156,18 @@ def parse_shots(entry: bytes) -> Shots | None:
         return None
     try:
         found = json.loads(entry)
-        lists = [[float(value) for value in found[name]] for name in ("cuts_s", "places_s", "ranks")]
+        lists = [
+            [float(value) for value in found[name]] for name in ("cuts_s", "places_s", "ranks")
+        ]
         shots = Shots(*map(tuple, lists))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    is_sorted = all(sorted(times_s) == times_s and not {np.inf, -np.inf} & {*times_s} for times_s in lists[:2])
-    return shots if is_sorted and all(value == value for values in lists for value in values) else None
+    is_sorted = all(
+        sorted(times_s) == times_s and not {np.inf, -np.inf} & {*times_s} for times_s in lists[:2]
+    )
+    return (
+        shots if is_sorted and all(value == value for values in lists for value in values) else None
+    )
 
 
 def shots_of(video: Film, cache: Cache) -> Shots:
@@ -174,7 +184,9 @@ def shots_of(video: Film, cache: Cache) -> Shots:
         is_other = any(video.locate(place_s)[0].is_stand_in for place_s in shots.places_s)
         return Transient(found) if is_other else found
 
-    entry = cache.remember(SHOTS.key(video=video.fingerprint), find, fits=lambda entry: _are_shots("", entry))
+    entry = cache.remember(
+        SHOTS.key(video=video.fingerprint), find, fits=lambda entry: _are_shots("", entry)
+    )
     shots = parse_shots(entry)
     assert shots is not None
     return shots
@@ -204,10 +216,14 @@ def marks_of(packets: Packets) -> Marks:
         return Marks([], every_s, False)
     gaps_s = np.diff(keyframes_s)
     values, counts = np.unique(np.round(gaps_s, 1), return_counts=True)
-    beat_s = float(values[counts.argmax()] if counts.max() > BEAT_SHARE * len(gaps_s) else gaps_s.max())
+    beat_s = float(
+        values[counts.argmax()] if counts.max() > BEAT_SHARE * len(gaps_s) else gaps_s.max()
+    )
     off_beat_s = keyframes_s[1:][gaps_s < beat_s - max(0.15, 0.02 * beat_s)]
     excess = _excess(packets)
-    sudden_s = packets.times_s[(excess > SUDDEN_FACTOR) & (packets.sizes > 0.3 * _key_sizes(packets))]
+    sudden_s = packets.times_s[
+        (excess > SUDDEN_FACTOR) & (packets.sizes > 0.3 * _key_sizes(packets))
+    ]
     cuts_s = sorted({*map(float, off_beat_s), *map(float, sudden_s)})
     return Marks(cuts_s, every_s, len(off_beat_s) >= FEWEST_MARKS, _changes(packets, excess))
 
@@ -217,7 +233,9 @@ def _excess(packets: Packets) -> NDArray[np.float32]:
     sizes = np.where(packets.are_keyframes, 0, packets.sizes).astype(np.float32)
     # Of those around a packet, a few may be changes too.
     windows = np.pad(sizes, REACH)
-    usual = _over_windows(windows, 2 * REACH + 1, lambda windows: np.partition(windows, -4, axis=1)[:, -4])
+    usual = _over_windows(
+        windows, 2 * REACH + 1, lambda windows: np.partition(windows, -4, axis=1)[:, -4]
+    )
     return np.asarray(sizes / np.maximum(usual, 1), np.float32)
 
 
@@ -234,23 +252,33 @@ def _changes(packets: Packets, excess: NDArray[np.float32]) -> list[tuple[float,
     """
     times_s = packets.times_s
     between = np.flatnonzero(~packets.are_keyframes)
-    levels = np.interp(np.arange(len(times_s)), between, np.log(packets.sizes[between] + 1.0)).astype(np.float32)
+    levels = np.interp(
+        np.arange(len(times_s)), between, np.log(packets.sizes[between] + 1.0)
+    ).astype(np.float32)
     width = max(3, round(LEVEL_S * len(times_s) / max(times_s[-1] - times_s[0], LEVEL_S)))
-    medians = _over_windows(np.pad(levels, width, mode="edge"), width, lambda windows: np.median(windows, axis=1))
+    medians = _over_windows(
+        np.pad(levels, width, mode="edge"), width, lambda windows: np.median(windows, axis=1)
+    )
     steps = np.abs(medians[width : width + len(levels)] - medians[: len(levels)])
     steps += np.log(np.maximum(excess, 1))
-    highest = _over_windows(np.pad(steps, width), 2 * width + 1, lambda windows: windows.max(axis=1))
+    highest = _over_windows(
+        np.pad(steps, width), 2 * width + 1, lambda windows: windows.max(axis=1)
+    )
     found = np.flatnonzero((steps == highest) & (steps > np.log(LEVEL_FACTOR)))
     found = found[np.diff(found, prepend=-width) >= width]  # of several that are equal, the first
     return [(float(times_s[number]), float(steps[number])) for number in found]
 
 
 def _over_windows(
-    values: NDArray[np.float32], width: int, reduce: Callable[[NDArray[np.float32]], NDArray[np.float32]]
+    values: NDArray[np.float32],
+    width: int,
+    reduce: Callable[[NDArray[np.float32]], NDArray[np.float32]],
 ) -> NDArray[np.float32]:
     """Return one value for each window of so many values; of some windows at a time."""
     windows = np.lib.stride_tricks.sliding_window_view(values, width)
-    return np.concatenate([reduce(windows[at : at + BLOCK]) for at in range(0, len(windows), BLOCK)])
+    return np.concatenate(
+        [reduce(windows[at : at + BLOCK]) for at in range(0, len(windows), BLOCK)]
+    )
 
 
 # --- what the frames tell
@@ -319,7 +347,10 @@ def _pieces(marks: Marks, edges_s: list[float], strengths: Mapping[float, float]
     duration_s = edges_s[-1]
     stretches = list(pairwise(edges_s))
     if len(stretches) > MOST_LOOKS:  # those at even places
-        wanted = {bisect_right(edges_s, (n + 0.5) / MOST_LOOKS * duration_s) - 1 for n in range(MOST_LOOKS)}
+        wanted = {
+            bisect_right(edges_s, (n + 0.5) / MOST_LOOKS * duration_s) - 1
+            for n in range(MOST_LOOKS)
+        }
         stretches = [stretches[index] for index in sorted(wanted)]
     longest_s = np.inf
     if not marks.is_telling and len(stretches) < MOST_LOOKS:
@@ -331,15 +362,21 @@ def _pieces(marks: Marks, edges_s: list[float], strengths: Mapping[float, float]
     played: list[tuple[float, _Piece]] = []
     for start_s, end_s in stretches:
         count = max(1, int((end_s - start_s) // longest_s))
-        bounds_s = [start_s + number / count * (end_s - start_s) for number in range(count)] + [end_s]
+        bounds_s = [start_s + number / count * (end_s - start_s) for number in range(count)] + [
+            end_s
+        ]
         for first_s, last_s in pairwise(bounds_s):
             middle_s = (first_s + last_s) / 2
             # Where a change begins is not known to the frame.
             unsure_s = FLASH_S if count == 1 and not marks.is_telling else 0.0
-            look_s = _nearest(marks.keyframes_s, min(middle_s, first_s + unsure_s), last_s, middle_s)
+            look_s = _nearest(
+                marks.keyframes_s, min(middle_s, first_s + unsure_s), last_s, middle_s
+            )
             if look_s is not None:
                 shown_s = look_s
-                if look_s < first_s + (last_s - first_s) / 5:  # not a shot's first frame, which may be half a change
+                if (
+                    look_s < first_s + (last_s - first_s) / 5
+                ):  # not a shot's first frame, which may be half a change
                     shown_s = min(middle_s, look_s + LATEST_S)
                 pieces.append(_Piece(first_s, last_s, look_s, shown_s))
             elif has_long_gops:
@@ -351,11 +388,15 @@ def _pieces(marks: Marks, edges_s: list[float], strengths: Mapping[float, float]
     return sorted([*pieces, *(piece for _, piece in played[:MOST_PLAYED])])
 
 
-def _nearest(keyframes_s: list[float] | None, start_s: float, end_s: float, middle_s: float) -> float | None:
+def _nearest(
+    keyframes_s: list[float] | None, start_s: float, end_s: float, middle_s: float
+) -> float | None:
     """Return the keyframe of a stretch that is nearest its middle, or None if it has none."""
     if keyframes_s is None:
         return middle_s
-    inside_s = keyframes_s[bisect_left(keyframes_s, start_s - 1e-6) : bisect_left(keyframes_s, end_s)]
+    inside_s = keyframes_s[
+        bisect_left(keyframes_s, start_s - 1e-6) : bisect_left(keyframes_s, end_s)
+    ]
     return min(inside_s, key=lambda time_s: abs(time_s - middle_s), default=None)
 
 
@@ -364,7 +405,9 @@ def _look(video: Film, times_s: list[float]) -> dict[float, Pixels]:
     from tqdm.auto import tqdm
 
     seen: dict[float, Pixels] = {}
-    with tqdm(total=len(times_s), desc=f"Looks at {video.name}", unit="frame", delay=2, leave=False) as bar:
+    with tqdm(
+        total=len(times_s), desc=f"Looks at {video.name}", unit="frame", delay=2, leave=False
+    ) as bar:
         for first in range(0, len(times_s), LOOKS_AT_ONCE):
             some_s = times_s[first : first + LOOKS_AT_ONCE]
             for time_s, frame in zip(some_s, video.try_frames(some_s, THUMBNAIL), strict=True):
@@ -386,7 +429,9 @@ def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float)
     lengths_s = np.array([piece.end_s - piece.start_s for piece in pieces])
     wanted_s = max(SHORTEST_S, duration_s / MOST_LOOKS) * 2.0 ** np.arange(DOUBLINGS)
     ranks = []
-    room = np.empty_like(pixels[: 2 * AROUND + 1])  # one for all: to get memory anew takes longer than to compare
+    room = np.empty_like(
+        pixels[: 2 * AROUND + 1]
+    )  # one for all: to get memory anew takes longer than to compare
     for index in range(len(pieces)):
         near = slice(max(0, index - AROUND), index + AROUND + 1)
         unlike = room[: len(pixels[near])]
@@ -399,7 +444,9 @@ def _ranks(pieces: list[_Piece], pixels: NDArray[np.float32], duration_s: float)
     return ranks
 
 
-def _cuts(cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], is_telling: bool) -> list[float]:
+def _cuts(
+    cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32], is_telling: bool
+) -> list[float]:
     """Return the container's cuts between unlike frames, and the cuts that only frames tell."""
     changed = np.diff(pixels.reshape(len(pixels), -1, 3), axis=0)
     steps = np.abs(changed).mean(axis=(1, 2))
@@ -408,7 +455,9 @@ def _cuts(cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32]
     starts_s, kept_s = [piece.start_s for piece in pieces], list[float]()
     for cut_s in cuts_s:
         after = bisect_left(starts_s, cut_s)
-        is_between = 0 < after < len(pieces) and pieces[after].start_s == cut_s == pieces[after - 1].end_s
+        is_between = (
+            0 < after < len(pieces) and pieces[after].start_s == cut_s == pieces[after - 1].end_s
+        )
         if not is_between or patterns[after - 1] > SAME_LEVELS:
             kept_s.append(cut_s)
     if is_telling:
@@ -418,7 +467,9 @@ def _cuts(cuts_s: list[float], pieces: list[_Piece], pixels: NDArray[np.float32]
         piece, following = pieces[number], pieces[number + 1]
         is_known = any(piece.look_s < cut_s <= following.look_s for cut_s in cuts_s)
         if step > max(OTHER_LEVELS, 3 * usual) and not is_known:
-            kept_s.append(following.start_s if following.start_s == piece.end_s else following.look_s)
+            kept_s.append(
+                following.start_s if following.start_s == piece.end_s else following.look_s
+            )
     return sorted(kept_s)
 
 

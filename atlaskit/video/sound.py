@@ -275,15 +275,24 @@ class Sound:
             candidates = tracks[self.number : self.number + 1]
             if not candidates:
                 raise InputError(f"There is no audio_track {self.number}: {listed}.")
-        elif self.language is not None and len(tracks) > 1 and any(track.language for track in tracks):
+        elif (
+            self.language is not None
+            and len(tracks) > 1
+            and any(track.language for track in tracks)
+        ):
             candidates = [track for track in tracks if same_language(self.language, track.language)]
             if not candidates:
                 wanted = printable(self.language, 40)
-                raise InputError(f"No sound track is in {wanted!r}: {listed}. Choose one by audio_track.")
-        track = min(candidates, key=lambda track: (track.is_aside, not track.is_default, track.number))
+                raise InputError(
+                    f"No sound track is in {wanted!r}: {listed}. Choose one by audio_track."
+                )
+        track = min(
+            candidates, key=lambda track: (track.is_aside, not track.is_default, track.number)
+        )
         if track.codec == "unknown":
             raise VideoError(
-                f"The sound track {track} of {self.path} has a codec that this build of FFmpeg cannot decode."
+                f"The sound track {track} of {self.path} has a codec that this build of FFmpeg "
+                "cannot decode."
             )
         return track
 
@@ -311,23 +320,31 @@ class Sound:
             writer = _BlockWriter(self.start_s)
             damage: list[str] = []
             for frame, byte in _frames(container, stream, damage):
-                at_s = float(frame.pts * frame.time_base) if frame.pts is not None and frame.time_base else None
+                at_s = (
+                    float(frame.pts * frame.time_base)
+                    if frame.pts is not None and frame.time_base
+                    else None
+                )
                 start_s = timer.place(at_s, frame.samples / frame.sample_rate, byte)
                 if start_s is not None:
                     yield from writer.write(frame, start_s)
             yield from writer.flush()
             if damage and not writer.count:
-                raise VideoError(f"The sound track {track} of {self.path} cannot be decoded ({damage[0]}).")
+                raise VideoError(
+                    f"The sound track {track} of {self.path} cannot be decoded ({damage[0]})."
+                )
             if damage:
                 warnings.warn(
-                    f"{len(damage)} packets of the sound of {self.path} cannot be decoded ({damage[0]}): "
-                    f"there is silence in their place.",
+                    f"{len(damage)} packets of the sound of {self.path} cannot be decoded "
+                    f"({damage[0]}): there is silence in their place.",
                     DamagedVideo,
                     stacklevel=3,
                 )
 
     def _opened(self) -> InputContainer:
-        from atlaskit.video.readers.container import open_container  # here, so that `import atlaskit` stays light
+        from atlaskit.video.readers.container import (
+            open_container,
+        )  # here, so that `import atlaskit` stays light
 
         container, _ = open_container(self.path, is_known=True)
         if not container.streams.audio:  # in a live recording, it may begin late
@@ -357,7 +374,9 @@ def _frames(
     except DECODE_ERRORS as error:
         if is_transient(error):
             name = container.name.removeprefix("file:")
-            raise VideoError(f"The sound of {name} cannot be read ({reason(error)}): try again.") from error
+            raise VideoError(
+                f"The sound of {name} cannot be read ({reason(error)}): try again."
+            ) from error
         damage.append(reason(error))
 
 

@@ -27,11 +27,27 @@ if TYPE_CHECKING:
 UNKNOWN = {"", "und", "mis", "mul", "zxx"}
 """Language tags that name no language."""
 COLLOQUIAL = {
-    **{"greek": "ell", "farsi": "fas", "mandarin": "cmn", "cantonese": "yue", "brazilian": "por", "mo": "ron"},
+    **{
+        "greek": "ell",
+        "farsi": "fas",
+        "mandarin": "cmn",
+        "cantonese": "yue",
+        "brazilian": "por",
+        "mo": "ron",
+    },
     **{"cn": "zho", "jp": "jpn", "kr": "kor", "cz": "ces", "gr": "ell", "taiwanese": "zho"},
 }
 """Languages by names and codes that are in use, and not in the standard."""
-MACRO = {"cmn": "zho", "yue": "zho", "nob": "nor", "nno": "nor", "pes": "fas", "arb": "ara", "zsm": "msa", "fil": "tgl"}
+MACRO = {
+    "cmn": "zho",
+    "yue": "zho",
+    "nob": "nor",
+    "nno": "nor",
+    "pes": "fas",
+    "arb": "ara",
+    "zsm": "msa",
+    "fil": "tgl",
+}
 """Languages by those that include or are them; a track of one serves who wants the other."""
 
 
@@ -50,7 +66,9 @@ def same_language(wanted: str, tag: str) -> bool:
     if language is None:
         if isinstance(wanted, str) and wanted.strip().lower() == tag.strip().lower():
             return True
-        raise InputError(f'A language is a code or a name such as "en", "eng" or "English"; got {wanted!r:.80}.')
+        raise InputError(
+            f'A language is a code or a name such as "en", "eng" or "English"; got {wanted!r:.80}.'
+        )
     return found is not None and MACRO.get(language, language) == MACRO.get(found, found)
 
 
@@ -67,7 +85,10 @@ def language_code(language: str) -> str:
 
     code = _code(language) if isinstance(language, str) else None
     if code is None:
-        raise InputError(f'A language is a code or a name such as "en", "eng" or "English"; got {language!r:.80}.')
+        raise InputError(
+            'A language is a code or a name such as "en", "eng" or "English"; got '
+            f"{language!r:.80}."
+        )
     return Lang(code).pt1 or code
 
 
@@ -94,13 +115,27 @@ def _code(name: str) -> str | None:
     return None
 
 
-POINTING = {"hls", "dash", "concat", "imf", "webm_dash_manifest", "sdp", "rtsp", "rtp", "sap", "image2", "vobsub"}
+POINTING = {
+    "hls",
+    "dash",
+    "concat",
+    "imf",
+    "webm_dash_manifest",
+    "sdp",
+    "rtsp",
+    "rtp",
+    "sap",
+    "image2",
+    "vobsub",
+}
 """FFmpeg's names of formats whose files only name others, which FFmpeg would open."""
 NOT_VIDEO = {"tty", "bin", "xbin", "adf", "idf"}
 """FFmpeg's names of formats that are text, or an image of it."""
 
 
-def open_media(path: str | Path, options: dict[str, str], timeout_s: float | None = None) -> InputContainer:
+def open_media(
+    path: str | Path, options: dict[str, str], timeout_s: float | None = None
+) -> InputContainer:
     """Open a file for reading, and no other. Tags that are no UTF-8 are no error; see `tags_of`.
 
     Args:
@@ -117,7 +152,9 @@ def open_media(path: str | Path, options: dict[str, str], timeout_s: float | Non
     if int(av.__version__.partition(".")[0]) < 19:  # since version 19 it is always so
         lenient = {"metadata_errors": "surrogateescape"}
     options = {**options, "protocol_whitelist": "file", "format_whitelist": _formats()}
-    container: InputContainer = av.open(media_url(path), options=options, timeout=timeout_s, **lenient)
+    container: InputContainer = av.open(
+        media_url(path), options=options, timeout=timeout_s, **lenient
+    )
     return container
 
 
@@ -125,7 +162,9 @@ def open_media(path: str | Path, options: dict[str, str], timeout_s: float | Non
 def _formats() -> str:
     import av
 
-    return ",".join(name for name in av.formats_available - POINTING - NOT_VIDEO if not name.endswith("_pipe"))
+    return ",".join(
+        name for name in av.formats_available - POINTING - NOT_VIDEO if not name.endswith("_pipe")
+    )
 
 
 def tags_of(stream: Stream) -> dict[str, str]:
@@ -143,15 +182,25 @@ def _text(tag: str) -> str:
 TEXT_CODECS = {"subrip", "srt", "webvtt", "text", "mov_text", "ass", "ssa"}
 """FFmpeg's names of the codecs of subtitles that can be read."""
 OTHER_CODECS = {
-    **{"dvdsub": "images, VobSub", "pgssub": "images, PGS", "dvbsub": "images, DVB", "xsub": "images, DivX"},
-    **{"cc_dec": "closed captions, CEA-608", "c608": "closed captions, CEA-608", "c708": "closed captions, CEA-708"},
+    **{
+        "dvdsub": "images, VobSub",
+        "pgssub": "images, PGS",
+        "dvbsub": "images, DVB",
+        "xsub": "images, DivX",
+    },
+    **{
+        "cc_dec": "closed captions, CEA-608",
+        "c608": "closed captions, CEA-608",
+        "c708": "closed captions, CEA-708",
+    },
     **{"stpp": "TTML in MP4", "wvtt": "WebVTT in MP4", "libzvbi_teletextdec": "teletext"},
 }
 """What codecs of subtitles are that cannot be read, by FFmpeg's names or by those in MP4."""
 ASIDE = ("comment", "lyrics", "karaoke", "descriptions", "visual_impaired")
 """FFmpeg's marks of tracks that are taken only if they are asked for, or are the only ones."""
 PARTIAL = re.compile(
-    r"\b(forced|forc[ée]s?|forzad[oa]s?|forzati|erzwungen|signs?|songs?|s ?& ?s|lyrics|karaoke|commentar(y|ies)"
+    r"\b(forced|forc[ée]s?|forzad[oa]s?|forzati|erzwungen|signs?|songs?|s ?& ?s|lyrics"
+    r"|karaoke|commentar(y|ies)"
     r"|foreign parts|descriptions?|trivia)(?!\w)",
     re.IGNORECASE,
 )
@@ -191,7 +240,11 @@ class Track(NamedTuple):
 
     def __str__(self) -> str:
         title = f" {printable(self.title, 40)!r}" if self.title else ""
-        marks = [mark for mark, holds in (("default", self.is_default), ("forced", self.is_forced)) if holds]
+        marks = [
+            mark
+            for mark, holds in (("default", self.is_default), ("forced", self.is_forced))
+            if holds
+        ]
         language = printable(self.language, 20) or "language not given"
         return f"{self.number}: {language}{title}" + (f" ({', '.join(marks)})" if marks else "")
 

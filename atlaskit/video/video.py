@@ -78,7 +78,9 @@ class Video(ABC):
         return []
 
     @abstractmethod
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> list[Pixels | FrameError]:
+    def try_frames(
+        self, times_s: Sequence[float], size: tuple[int, int] | None = None
+    ) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
 
     def frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> Pixels:
@@ -164,7 +166,10 @@ class Video(ABC):
         return self.moments([(start_s, end_s)], sampling)[0]
 
     def moments(
-        self, intervals: Sequence[tuple[float, float]], sampling: Sampling = "midpoint", cache: Cache | None = None
+        self,
+        intervals: Sequence[tuple[float, float]],
+        sampling: Sampling = "midpoint",
+        cache: Cache | None = None,
     ) -> list[float]:
         """Return the second whose frame represents each interval: see `moment`.
 
@@ -192,7 +197,9 @@ class Video(ABC):
         """Return the keyframe of an interval nearest its middle; the middle if it holds none."""
         middle_s = (start_s + end_s) / 2
         around_s = self.keyframes_around(middle_s, end_s)
-        inside_s = [time_s for time_s in around_s if time_s is not None and start_s <= time_s < end_s]
+        inside_s = [
+            time_s for time_s in around_s if time_s is not None and start_s <= time_s < end_s
+        ]
         return min(inside_s, key=lambda time_s: abs(time_s - middle_s), default=middle_s)
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
@@ -207,7 +214,9 @@ class Video(ABC):
             VideoError: The video is not one file, or has no sound.
             InputError: There is no such track.
         """
-        raise VideoError(f"{self.name} is not a video file with sound: there is nothing to transcribe.")
+        raise VideoError(
+            f"{self.name} is not a video file with sound: there is nothing to transcribe."
+        )
 
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the video whose file has the frame at a time, and the second in that video.
@@ -231,9 +240,13 @@ class Video(ABC):
         try:
             times = [float(time_s) for time_s in times_s]
         except (TypeError, ValueError) as error:
-            raise InputError(f"Times are numbers of seconds, such as 65.0 for 1:05; got {times_s!r:.80}.") from error
+            raise InputError(
+                f"Times are numbers of seconds, such as 65.0 for 1:05; got {times_s!r:.80}."
+            ) from error
         if not (1 <= width <= LARGEST_SIDE_PX and 1 <= height <= LARGEST_SIDE_PX):
-            raise InputError(f"A frame must be 1 to {LARGEST_SIDE_PX} pixels wide and high; got {size}.")
+            raise InputError(
+                f"A frame must be 1 to {LARGEST_SIDE_PX} pixels wide and high; got {size}."
+            )
         for time_s in times:
             self.check_time(time_s)
         return times, (width, height)
@@ -241,16 +254,21 @@ class Video(ABC):
     def check_time(self, time_s: float) -> None:
         """Raise InputError for a time that is outside the video."""
         if not 0 <= time_s < self.duration_s:
-            raise InputError(f"{time_s} s is not in {self.name}, which runs from 0 to {self.duration_s:.3f} s.")
+            raise InputError(
+                f"{time_s} s is not in {self.name}, which runs from 0 to {self.duration_s:.3f} s."
+            )
 
     def __repr__(self) -> str:
         width, height = self.size
         return (
-            f"<{self.name}: {self.duration_s:.1f} s, {width}×{height}, {self.fps:g} fps, {len(self.subtitles)} lines>"
+            f"<{self.name}: {self.duration_s:.1f} s, {width}×{height}, {self.fps:g} fps, "
+            f"{len(self.subtitles)} lines>"
         )
 
 
-def read_frames(requests: Sequence[tuple[Video, float, tuple[int, int]]]) -> list[Pixels | FrameError]:
+def read_frames(
+    requests: Sequence[tuple[Video, float, tuple[int, int]]],
+) -> list[Pixels | FrameError]:
     """Return the frame of each (video, second, size), or its error; files are read in parallel."""
     groups: dict[tuple[int, tuple[int, int]], list[int]] = {}
     for index, (video, _, size) in enumerate(requests):

@@ -40,7 +40,16 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import SMALL_WIDTH_PX, Html, card, guarded, paragraph, table, title, untrusted
+from atlaskit.viz.html.markup import (
+    SMALL_WIDTH_PX,
+    Html,
+    card,
+    guarded,
+    paragraph,
+    table,
+    title,
+    untrusted,
+)
 from atlaskit.viz.html.reprs import evidence_table, view
 from atlaskit.viz.walk.source import RunSource
 
@@ -101,11 +110,13 @@ def progress_text(run: RunSource) -> str:
 def counts_text(run: RunSource) -> str:
     """Return round, calls, tokens, evidence, and the share of dead zones; the video is known."""
     assert run.within is not None
+    kept = counted(len(run.evidence), "evidence frame")
     waiting = pending(run)
+    if waiting:
+        kept = f"{kept} ({waiting} more pending)"
     return (
-        f"{progress_text(run)} · {usage_of(run).tokens:,} tokens · {counted(len(run.evidence), 'evidence frame')}"
-        f"{f' ({waiting} more pending)' if waiting else ''} · "
-        f"dead zones cover {percent(run.memory.dead_zones.coverage(*run.within))}"
+        f"{progress_text(run)} · {usage_of(run).tokens:,} tokens · {kept} "
+        f"· dead zones cover {percent(run.memory.dead_zones.coverage(*run.within))}"
     )
 
 
@@ -133,7 +144,9 @@ class Surface(Protocol):
 class DrawingThread:
     """A `RunDisplay` that draws on a surface from a thread of its own."""
 
-    def __init__(self, surface: Surface, video: Video, cache: Cache, *, is_timed: bool = False) -> None:
+    def __init__(
+        self, surface: Surface, video: Video, cache: Cache, *, is_timed: bool = False
+    ) -> None:
         """Prepare the drawing.
 
         Args:
@@ -155,7 +168,9 @@ class DrawingThread:
         self._queued.put(event)
         if self._thread is None:
             # A kernel finds the cell of an output in the context; a new thread has an empty one.
-            self._thread = threading.Thread(target=copy_context().run, args=(self._draw,), daemon=True, name="drawing")
+            self._thread = threading.Thread(
+                target=copy_context().run, args=(self._draw,), daemon=True, name="drawing"
+            )
             self._thread.start()
 
     def on_end(self, result: Result | None) -> None:
@@ -229,7 +244,12 @@ class StatusLine:
         """Replace the line; a text that the terminal would break is cut off."""
         text = text[: shutil.get_terminal_size().columns - 1]
         if text != self._shown and sys.stderr.isatty():
-            print(f"\r{text:<{len(self._shown)}}", end="" if text else "\r", file=sys.stderr, flush=True)
+            print(
+                f"\r{text:<{len(self._shown)}}",
+                end="" if text else "\r",
+                file=sys.stderr,
+                flush=True,
+            )
             self._shown = text
 
 
@@ -263,7 +283,9 @@ class NotebookOutput:
         # Before the first call there is nothing to mark, and a run from the cache may end at once.
         if not is_drawing and zones != self._drawn and usage_of(run).calls:
             self._drawn = zones
-            drawing = partial(copy_context().run, self._draw_root, run)  # the context knows the cell
+            drawing = partial(
+                copy_context().run, self._draw_root, run
+            )  # the context knows the cell
             self._aside = threading.Thread(target=drawing, daemon=True, name="drawing-root")
             self._aside.start()
 

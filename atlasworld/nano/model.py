@@ -14,12 +14,12 @@ from atlasworld.nano.words import request
 MARK = re.compile(r"film-[0-9a-f]{16}-\d+|drawn-[0-9a-f]{16}")
 """Fingerprints of the videos of a world: they come from its script, not from a file."""
 OTHER_VIDEO = (
-    "knows only AtlasWorlds, the videos of `aw.world`, and this video is none, or a file of one that was opened by its "
-    "path: of another video, its answers mean nothing. Name another model."
+    "knows only AtlasWorlds, the videos of `aw.world`, and this video is none, or a file of one "
+    "that was opened by its path: of another video, its answers mean nothing. Name another model."
 )
 SEVERAL = (
-    "was taught to answer with one interval, and is asked for several: its answers mean little. Name another model, or "
-    "ask for one interval."
+    "was taught to answer with one interval, and is asked for several: its answers mean little. "
+    "Name another model, or ask for one interval."
 )
 
 

@@ -9,7 +9,15 @@ from typing import Annotated, Any, Literal, Union
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
-from atlaskit.agents.schemas import Answer, cached_shape, has_a_span, not_blank, one_of, reply_model, several
+from atlaskit.agents.schemas import (
+    Answer,
+    cached_shape,
+    has_a_span,
+    not_blank,
+    one_of,
+    reply_model,
+    several,
+)
 from atlaskit.environment.mdp import LegalSet, Traversal
 from atlaskit.environment.question import Kind, Question
 from atlaskit.models.protocol import ParametricSchema, among
@@ -51,10 +59,22 @@ def _probe_shape(top: int) -> type[BaseModel]:
 
 def step_schema(legal: LegalSet) -> ParametricSchema:
     """Return the schema of a step: a variant for each legal action, with the cells it may name."""
-    cells = {"expand": legal["expand"], "zoom": legal["zoom"], "before": legal["investigate_before"]}
-    cells |= {"after": legal["investigate_after"], "mark": legal["mark_promising"], "add": legal["add_to_scratchpad"]}
+    cells = {
+        "expand": legal["expand"],
+        "zoom": legal["zoom"],
+        "before": legal["investigate_before"],
+    }
+    cells |= {
+        "after": legal["investigate_after"],
+        "mark": legal["mark_promising"],
+        "add": legal["add_to_scratchpad"],
+    }
     values = tuple((name, each) for name, each in cells.items() if each)
-    names = (*(name for name, _ in values), *(["backtrack"] if "backtrack" in legal else []), "finished")
+    names = (
+        *(name for name, _ in values),
+        *(["backtrack"] if "backtrack" in legal else []),
+        "finished",
+    )
     return ParametricSchema(_step_shape(names), values)
 
 
@@ -69,7 +89,13 @@ def _step_shape(names: tuple[str, ...]) -> type[BaseModel]:
     claim = reply_model("ClaimedCell", cell=among("add"), description=Text, confidence=Share)
     add("expand", "Expand", "expand", cell=among("expand"))
     add("zoom", "Zoom", "zoom", cell=among("zoom"))
-    add("before", "InvestigateBefore", "investigate", direction=Literal["before"], cell=among("before"))
+    add(
+        "before",
+        "InvestigateBefore",
+        "investigate",
+        direction=Literal["before"],
+        cell=among("before"),
+    )
     add("after", "InvestigateAfter", "investigate", direction=Literal["after"], cell=among("after"))
     add("mark", "MarkPromising", "mark_promising", cells=several(among("mark"), 1, MOST_ITEMS))
     add("add", "AddToScratchpad", "add_to_scratchpad", items=several(claim, 1, MOST_ITEMS))
@@ -101,22 +127,33 @@ def _review_shape(n_choices: int, duration_s: float, can_explore: bool) -> type[
         choice = reply_model("WeighedForNow", choice=one_of(tuple(range(n_choices))), **weighed)
         choices = {"choices": several(choice, n_choices, n_choices)}
     erase, conclusion = several(label, 0, MOST_ITEMS), Union[decide, go_on]
-    return reply_model("ReviewAnswer", reasoning=Text, **choices, erase=erase, conclusion=conclusion)
+    return reply_model(
+        "ReviewAnswer", reasoning=Text, **choices, erase=erase, conclusion=conclusion
+    )
 
 
 def decision_schema(question: Question, duration_s: float, frames: Any) -> ParametricSchema:
     """Return the schema of a decision, with the labels or cells that it may cite as `frames`."""
-    shape = _decision_shape(question.kind, len(question.choices), duration_s, bool(frames), question.several)
+    shape = _decision_shape(
+        question.kind, len(question.choices), duration_s, bool(frames), question.several
+    )
     return ParametricSchema(shape, (("frames", frames),) if frames else ())
 
 
 @cached_shape
-def _decision_shape(kind: Kind, n_choices: int, duration_s: float, can_cite: bool, many: bool) -> type[BaseModel]:
+def _decision_shape(
+    kind: Kind, n_choices: int, duration_s: float, can_cite: bool, many: bool
+) -> type[BaseModel]:
     cited = several(among("frames"), 0, MOST_CITED)
     proof = {"supporting": cited} if can_cite else {}
     if kind == "choice":
-        choice, against = one_of(tuple(range(n_choices))), {"contradicting": cited} if can_cite else {}
-        weighed = several(reply_model("WeighedChoice", choice=choice, **proof, **against), 1, n_choices)
+        choice, against = (
+            one_of(tuple(range(n_choices))),
+            {"contradicting": cited} if can_cite else {},
+        )
+        weighed = several(
+            reply_model("WeighedChoice", choice=choice, **proof, **against), 1, n_choices
+        )
         return reply_model("ChoiceAnswer", reasoning=Text, weighed=weighed, answer=choice)
     if kind == "when":
         ends = dict.fromkeys(("start_s", "end_s"), Annotated[float, Field(ge=0, le=duration_s)])

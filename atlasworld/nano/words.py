@@ -13,7 +13,16 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from atlaskit.agents.prompts import Call, DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall, Turn
+from atlaskit.agents.prompts import (
+    Call,
+    DecisionCall,
+    GlanceCall,
+    ProbeCall,
+    ReviewCall,
+    StepCall,
+    TaskCall,
+    Turn,
+)
 from atlaskit.agents.prompts.worker import notes
 from atlaskit.environment.actions import cells_of
 from atlaskit.environment.atlas import Observation
@@ -32,23 +41,37 @@ def request(call: Call) -> Request:
     """Return a call of Video-RLM as nano was taught it (paper §3.2)."""
     if isinstance(call, StepCall):
         messages = call.conversation(_opening, _result)
-        return Request("worker", "step", messages, schemas.step_schema(call.observation.legal), call)
+        return Request(
+            "worker", "step", messages, schemas.step_schema(call.observation.legal), call
+        )
     asked = question_text(call.question)
     if isinstance(call, TaskCall):
         plan = [TEXTS["traversals"]] if call.chooses_traversal else []
         schema = schemas.PlanAnswer if call.chooses_traversal else schemas.TaskAnswer
-        return Request("master", "task", (Message("user", (TEXTS["task"], *plan, asked)),), schema, call)
+        return Request(
+            "master", "task", (Message("user", (TEXTS["task"], *plan, asked)),), schema, call
+        )
     if isinstance(call, ProbeCall):
-        facts = say("aim", call=call), evidence_text(call.scratchpad), opened_cells_text(call.closed)
+        facts = (
+            say("aim", call=call),
+            evidence_text(call.scratchpad),
+            opened_cells_text(call.closed),
+        )
         rest = asked, *facts, say("ranking", most=call.top, cells=listed(call.open_cells))
         messages = _brief("master", *_sheet(call.observation), TEXTS["probe"], *rest)
-        return Request("master", "probe", messages, schemas.probe_schema(call.open_cells, call.top), call)
+        return Request(
+            "master", "probe", messages, schemas.probe_schema(call.open_cells, call.top), call
+        )
     if isinstance(call, ReviewCall):
         pad, duration_s = call.sheet.scratchpad, call.observation.state.rules.duration_s
         facts = say("aim", call=call), evidence_text(pad, call.left_out), gaps_text(call.gaps)
         sheets = (*_sheet(call.observation), TEXTS["kept"], call.sheet, TEXTS["review"])
-        messages = _brief("master", *sheets, asked, *facts, say("searchable", cells=listed(call.open_cells)))
-        review = schemas.review_schema(len(call.question.choices), duration_s, pad.labels, call.open_cells)
+        messages = _brief(
+            "master", *sheets, asked, *facts, say("searchable", cells=listed(call.open_cells))
+        )
+        review = schemas.review_schema(
+            len(call.question.choices), duration_s, pad.labels, call.open_cells
+        )
         return Request("master", "review", messages, review, call)
     if isinstance(call, DecisionCall):
         pad = call.sheet.scratchpad
@@ -56,11 +79,18 @@ def request(call: Call) -> Request:
         messages = _brief("master", TEXTS["frames"], call.sheet, TEXTS["decide"], asked, evidence)
         decision = schemas.decision_schema(call.question, call.duration_s, pad.labels)
     elif isinstance(call, GlanceCall):
-        messages = _brief("master", *_sheet(call.observation), TEXTS["decide"], TEXTS["numbers"], asked)
-        duration_s, cells = call.observation.state.rules.duration_s, call.observation.legal["add_to_scratchpad"]
+        messages = _brief(
+            "master", *_sheet(call.observation), TEXTS["decide"], TEXTS["numbers"], asked
+        )
+        duration_s, cells = (
+            call.observation.state.rules.duration_s,
+            call.observation.legal["add_to_scratchpad"],
+        )
         decision = schemas.decision_schema(call.question, duration_s, cells)
     else:
-        raise InputError('This model was not taught to search by looks: choose another traversal than "looks".')
+        raise InputError(
+            'This model was not taught to search by looks: choose another traversal than "looks".'
+        )
     return Request("master", "decision", messages, decision, call)
 
 
@@ -70,18 +100,24 @@ def say(name: str, **facts: Any) -> str:
 
 
 def _brief(role: str, *parts: str | Image) -> tuple[Message, ...]:
-    return Message("system", (TEXTS["roles"][role],)), Message("user", tuple(part for part in parts if part))
+    return Message("system", (TEXTS["roles"][role],)), Message(
+        "user", tuple(part for part in parts if part)
+    )
 
 
 def _opening(call: StepCall) -> tuple[Message, ...]:
     state, past = call.observation.state, notes(call.turns, _note)
     looks = (TEXTS["looked"], call.observation.looking_at) if call.observation.looking_at else ()
-    region, here = (f"{clock(grid.start_s)}–{clock(grid.end_s)}" for grid in (state.region, state.grid))
+    region, here = (
+        f"{clock(grid.start_s)}–{clock(grid.end_s)}" for grid in (state.region, state.grid)
+    )
     where = say("where", state=state, region=region, video=clock(state.rules.duration_s), here=here)
     so_far = "\n".join([TEXTS["notes"], *past]) if past else TEXTS["arrived"]
     pad = opened_cells_text(call.opened), evidence_text(state.scratchpad)
     facts = (say("aim", call=call), where, so_far, *pad, *looks, _moves(call))
-    return _brief(state.rules.traversal, *_sheet(call.observation), question_text(call.question), *facts)
+    return _brief(
+        state.rules.traversal, *_sheet(call.observation), question_text(call.question), *facts
+    )
 
 
 def _result(call: StepCall) -> tuple[str | Image, ...]:
@@ -94,17 +130,35 @@ def _result(call: StepCall) -> tuple[str | Image, ...]:
 
 
 def _note(turn: Turn) -> str:
-    view, named, items = turn.observation.view, cells_of(turn.action) or (0,), getattr(turn.action, "items", ())
+    view, named, items = (
+        turn.observation.view,
+        cells_of(turn.action) or (0,),
+        getattr(turn.action, "items", ()),
+    )
     kept = "; ".join(f"{clock(view.moments[item.cell])} {item.description}" for item in items)
     first = view.cells[named[0]]
-    ends = {"start": clock(first.start_s), "end": clock(first.end_s), "last": clock(view.cells[-1].end_s)}
-    facts = {"action": turn.action, "kept": kept, "count": len(named), "moment": clock(view.moments[named[0]])}
+    ends = {
+        "start": clock(first.start_s),
+        "end": clock(first.end_s),
+        "last": clock(view.cells[-1].end_s),
+    }
+    facts = {
+        "action": turn.action,
+        "kept": kept,
+        "count": len(named),
+        "moment": clock(view.moments[named[0]]),
+    }
     return str(TEXTS["past"][type(turn.action).__name__].format(**facts, **ends))
 
 
 def _moves(call: StepCall) -> str:
-    legal, steps = call.observation.legal, f"{call.steps_left} step{'s' if call.steps_left != 1 else ''}"
-    moves = [f"{word} {listed(legal[name])}" for name, word in TEXTS["names"].items() if legal[name]]
+    legal, steps = (
+        call.observation.legal,
+        f"{call.steps_left} step{'s' if call.steps_left != 1 else ''}",
+    )
+    moves = [
+        f"{word} {listed(legal[name])}" for name, word in TEXTS["names"].items() if legal[name]
+    ]
     moves += [*(["backtrack"] if "backtrack" in legal else []), "finished"]
     return say("moves", moves="; ".join(moves), steps=steps)
 
@@ -118,7 +172,10 @@ def question_text(question: Question) -> str:
 
 def _sheet(seen: Observation) -> tuple[str | Image, ...]:
     """Return a view, what it is, which cells are dead, and what is said."""
-    lines, dead = listed_lines(seen), [say("dead", cells=listed(sorted(seen.view.dead)))] if seen.view.dead else []
+    lines, dead = (
+        listed_lines(seen),
+        [say("dead", cells=listed(sorted(seen.view.dead)))] if seen.view.dead else [],
+    )
     said = subtitles_by_cell(lines) + ([] if seen.subtitles else [TEXTS["silent"]])
     if seen.lines_by_cell() and not lines:
         said = [say("many", count=len(seen.subtitles))]
@@ -161,7 +218,11 @@ def opened_cells_text(cells: Collection[int]) -> str:
 def gaps_text(gaps: Sequence[Gap]) -> str:
     """Return the eight longest gaps between the evidence, in order of time; "" if none are."""
     rows = list[str]()
-    for gap in sorted(sorted(gaps, key=lambda gap: gap.start_s - gap.end_s)[:8], key=lambda gap: gap.start_s):
+    for gap in sorted(
+        sorted(gaps, key=lambda gap: gap.start_s - gap.end_s)[:8], key=lambda gap: gap.start_s
+    ):
         after, before = f"[{gap.after}]" if gap.after else "the video's start", f"[{gap.before}]"
-        rows.append(say("gap", gap=gap, after=after, before=before if gap.before else "the video's end"))
+        rows.append(
+            say("gap", gap=gap, after=after, before=before if gap.before else "the video's end")
+        )
     return "\n".join([TEXTS["gaps"], *rows]) if rows else ""

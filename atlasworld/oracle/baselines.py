@@ -24,7 +24,9 @@ MAX_SUBJECTS = 8
 def glance_reply(perception: Perception, call: GlanceCall) -> dict[str, Any]:
     """Return the answer that one view gives."""
     view, cells = call.observation.view, call.observation.legal["add_to_scratchpad"]
-    recognised = perception.recognised(call.question, view, cells, perception.targets(call.question))
+    recognised = perception.recognised(
+        call.question, view, cells, perception.targets(call.question)
+    )
     found = {id: of_event[:MAX_CITED_CELLS] for id, of_event in recognised.items()}
     return decision_reply(perception, call.question, found, can_cite=bool(cells))
 
@@ -40,12 +42,17 @@ def frames_reply(perception: Perception, call: FramesCall) -> dict[str, Any]:
 
 def native_reply(perception: Perception, call: NativeCall) -> dict[str, Any]:
     """Return the answer that the frames of a video give."""
-    shown = {event.id for time_s in call.clip.times_s if (event := perception.world.script.event_at(time_s))}
+    shown = {
+        event.id
+        for time_s in call.clip.times_s
+        if (event := perception.world.script.event_at(time_s))
+    }
     whole = (0.0, call.duration_s)
     found: dict[str, list[int]] = {
         event.id: []
         for event in perception.targets(call.question)
-        if event.id in shown and not perception.chances.misses(call.question, "miss", event.id, *whole)
+        if event.id in shown
+        and not perception.chances.misses(call.question, "miss", event.id, *whole)
     }
     return decision_reply(perception, call.question, found, can_cite=False)
 
@@ -60,11 +67,15 @@ def clip_reply(perception: Perception, call: ClipCall) -> dict[str, Any]:
     """Return the record of a clip, without knowledge of the question."""
     noticed = noticed_events(perception, call.view)[:MAX_SUBJECTS]
     sentences = [f"{describe(event)}." for event in noticed]
-    scenes = dict.fromkeys(perception.world.script.scene_at(moment).name for moment in call.view.moments)
+    scenes = dict.fromkeys(
+        perception.world.script.scene_at(moment).name for moment in call.view.moments
+    )
     return {
         "caption": " ".join([f"The scene is {', then '.join(scenes)}.", *sentences])[:LONGEST_TEXT],
         "subjects": [{"name": event.shape, "appearance": event.colour} for event in noticed],
-        "on_screen_text": " ".join(event.caption for event in noticed if event.caption)[:LONGEST_TEXT],
+        "on_screen_text": " ".join(event.caption for event in noticed if event.caption)[
+            :LONGEST_TEXT
+        ],
     }
 
 
@@ -92,7 +103,9 @@ def noticed_events(perception: Perception, view: View) -> list[WorldEvent]:
 
 def text_reply(perception: Perception, call: TextCall) -> dict[str, Any]:
     """Return the answer that captions, and subtitles that do not mislead, give."""
-    return decision_reply(perception, call.question, words_found(perception, call.question, call.text), can_cite=False)
+    return decision_reply(
+        perception, call.question, words_found(perception, call.question, call.text), can_cite=False
+    )
 
 
 def words_found(perception: Perception, question: Question, text: str) -> dict[str, list[Any]]:

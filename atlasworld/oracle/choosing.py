@@ -38,7 +38,11 @@ def relevance_reply(perception: Perception, call: RelevanceCall) -> dict[str, An
     """
     relevance = []
     for frame, row in enumerate(call.rows):
-        rating = 3 if words_found(perception, call.question, row) else _shared(perception, call.question, row)
+        rating = (
+            3
+            if words_found(perception, call.question, row)
+            else _shared(perception, call.question, row)
+        )
         if perception.chances.confuses(call.question, "relevance", row):
             rating = 4 - rating
         relevance.append({"frame": frame, "relevance": rating})
@@ -65,8 +69,15 @@ def judge_reply(perception: Perception, call: JudgeCall) -> dict[str, Any]:
     question, targets = call.question, perception.targets(call.question)
     found = words_found(perception, question, call.rows)
     missing = [event for event in targets if event.id not in found]
-    missing = [e for e in missing if not perception.chances.confuses(question, "certain", e.id, len(call.frames))]
-    said = {"reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.", "answer": ""}
+    missing = [
+        e
+        for e in missing
+        if not perception.chances.confuses(question, "certain", e.id, len(call.frames))
+    ]
+    said = {
+        "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found.",
+        "answer": "",
+    }
     if not missing:
         return {**said, "judgement": {"sure": 3}}
     spans = list(enumerate(call.segments))
@@ -77,7 +88,9 @@ def judge_reply(perception: Perception, call: JudgeCall) -> dict[str, Any]:
 
 def pick_reply(perception: Perception, call: PickCall) -> dict[str, Any]:
     """Return a cell that shows an event taken for a wanted one; the middle cell if none does."""
-    recognised = perception.recognised(call.question, call.view, call.cells, perception.targets(call.question))
+    recognised = perception.recognised(
+        call.question, call.view, call.cells, perception.targets(call.question)
+    )
     if not recognised:
         return {"seen": "Nothing of it.", "cell": call.cells[len(call.cells) // 2]}
     cells = next(iter(recognised.values()))

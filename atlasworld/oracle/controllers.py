@@ -19,7 +19,15 @@ from atlaskit.methods.dvd import BROWSE, INSPECT, MOST_FOUND, SEARCH
 from atlaskit.methods.videoarm import ANALYZE, MOST_FRAMES, SNAP, TRANSCRIPT
 from atlasworld.oracle import worldmm
 from atlasworld.oracle.baselines import words_found
-from atlasworld.oracle.inquiry import action, beside_of, gives_up, in_words, is_about_many, is_settled, seen
+from atlasworld.oracle.inquiry import (
+    action,
+    beside_of,
+    gives_up,
+    in_words,
+    is_about_many,
+    is_settled,
+    seen,
+)
 from atlasworld.oracle.perception import Perception, Replies, describe
 
 FOUND = re.compile(r"best first: ([\d, ]+)\.")
@@ -49,9 +57,13 @@ def dvd_turn(perception: Perception, call: ControllerCall) -> dict[str, Any]:
             return action("The archive tells.", FINISH)
     elif is_settled(perception, question, found):
         return action("This settles it.", FINISH)
-    descriptions = list(dict.fromkeys([question.text, " ".join([question.text, *question.choices])]))
+    descriptions = list(
+        dict.fromkeys([question.text, " ".join([question.text, *question.choices])])
+    )
     if (searches := taken.count(SEARCH)) < len(descriptions):
-        return action("Which clips speak of it?", SEARCH, description=descriptions[searches], k=MOST_FOUND)
+        return action(
+            "Which clips speak of it?", SEARCH, description=descriptions[searches], k=MOST_FOUND
+        )
     if taken.count(INSPECT) < MOST_LOOKS and (clips := _to_inspect(perception, call, notes)):
         ranges = [{"first": clip, "last": clip} for clip in clips]
         return action("The records leave it open.", INSPECT, question=question.text, ranges=ranges)
@@ -74,7 +86,11 @@ def _to_inspect(perception: Perception, call: ControllerCall, notes: str) -> lis
         for each in turn.action["action"].get("ranges", ())
         for clip in range(each["first"], each["last"] + 1)
     }
-    legal = [clip for clip in dict.fromkeys([*beside, *best]) if clip not in done and 0 <= clip < call.clips]
+    legal = [
+        clip
+        for clip in dict.fromkeys([*beside, *best])
+        if clip not in done and 0 <= clip < call.clips
+    ]
     return legal[:AT_ONCE]
 
 
@@ -82,7 +98,9 @@ def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any
     """Return the next action, by the question's words, what was told and what the sheets show."""
     question, views = call.question, call.visible
     now = seen(perception, question, views)
-    thought = f"I see: {in_words(perception, question, list(now))}." if now else "I see nothing of it."
+    thought = (
+        f"I see: {in_words(perception, question, list(now))}." if now else "I see nothing of it."
+    )
     notes = "\n".join(f"{turn.action['thought']}\n{turn.outcome.text}" for turn in call.turns)
     found = [*words_found(perception, question, notes), *now]
     analysed = [(each["first"], each["last"]) for each in _ranges(call, ANALYZE)]
@@ -110,7 +128,9 @@ def videoarm_turn(perception: Perception, call: ControllerCall) -> dict[str, Any
 
 def _ranges(call: ControllerCall, tool: str) -> list[Mapping[str, int]]:
     """Return the ranges that were named to a tool, in order."""
-    taken = (turn.action["action"] for turn in call.turns if turn.action["action"]["action"] == tool)
+    taken = (
+        turn.action["action"] for turn in call.turns if turn.action["action"]["action"] == tool
+    )
     return list(chain.from_iterable(each.get("ranges") or [each["range"]] for each in taken))
 
 
@@ -125,7 +145,9 @@ def _suspected(
     if quoted := QUOTED.search(call.question.text):
         heard = re.finditer(rf"^Clip (\d+): .*{re.escape(quoted[1])}", notes, re.MULTILINE)
         yield from (_around(int(each[1]), call.clips) for each in heard)
-    yield from (_around(_clip_at(call, times_s[len(times_s) // 2]), call.clips) for times_s in now.values())
+    yield from (
+        _around(_clip_at(call, times_s[len(times_s) // 2]), call.clips) for times_s in now.values()
+    )
     if now:
         return
     moments = [moment for view in call.visible for moment in view.moments]
@@ -169,12 +191,16 @@ def _to_hear(call: ControllerCall) -> Range | None:
     """Return the next range whose words to hear; None if the question quotes none, or all was."""
     if not QUOTED.search(call.question.text) or all(tool.name != TRANSCRIPT for tool in call.tools):
         return None
-    told = [turn.outcome.text for turn in call.turns if turn.action["action"]["action"] == TRANSCRIPT]
+    told = [
+        turn.outcome.text for turn in call.turns if turn.action["action"]["action"] == TRANSCRIPT
+    ]
     if not told:
         return 0, call.clips - 1
     if not (too_much := TOO_MUCH.search(told[0])):
         return None
-    parts = min(call.clips, math.ceil(110 / max(1, int(too_much[1]))))  # a tenth to spare: speech is uneven
+    parts = min(
+        call.clips, math.ceil(110 / max(1, int(too_much[1])))
+    )  # a tenth to spare: speech is uneven
     return list(_split((0, call.clips - 1), parts))[len(told) - 1] if len(told) <= parts else None
 
 
@@ -186,7 +212,8 @@ def _parts(call: ControllerCall) -> Iterator[Range]:
         level = [
             half
             for part in level
-            if part[0] < part[1] and (part[1] - part[0] + 1) / call.clips * call.duration_s / MOST_FRAMES > FINE_S
+            if part[0] < part[1]
+            and (part[1] - part[0] + 1) / call.clips * call.duration_s / MOST_FRAMES > FINE_S
             for half in _split(part, 2)
         ]
 
@@ -209,7 +236,9 @@ POLICIES: dict[str, Callable[[Perception, ControllerCall], dict[str, Any]]] = {
 def controller_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next turn of a controller; raise InputError for a method that has no policy."""
     if call.method not in POLICIES:
-        raise InputError(f"The oracle controls {', '.join(POLICIES)} alone; got {call.method!r:.80}.")
+        raise InputError(
+            f"The oracle controls {', '.join(POLICIES)} alone; got {call.method!r:.80}."
+        )
     return POLICIES[call.method](perception, call)
 
 

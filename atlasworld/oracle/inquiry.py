@@ -32,17 +32,24 @@ def is_about_many(question: Question) -> bool:
     return any(words in question.text.lower() for words in ABOUT_MANY)
 
 
-def bearing_rows(perception: Perception, question: Question, rows: Mapping[int, str]) -> dict[int, str]:
+def bearing_rows(
+    perception: Perception, question: Question, rows: Mapping[int, str]
+) -> dict[int, str]:
     """Return the rows that hold a wanted event, or the scene or line asked about, by number."""
     script = perception.world.script
-    scenes = {scene.name for scene in script.scenes if f"the {scene.place} scene at {scene.light}" in question.text}
+    scenes = {
+        scene.name
+        for scene in script.scenes
+        if f"the {scene.place} scene at {scene.light}" in question.text
+    }
     named = scenes | {line.text for line in script.lines if line.text in question.text}
     # In ten hours there are thousands of rows and of lines; most rows hold nothing wanted.
     has_wanted = bool(words_found(perception, question, "\n".join(rows.values())))
     return {
         number: row
         for number, row in rows.items()
-        if any(words in row for words in named) or (has_wanted and words_found(perception, question, row))
+        if any(words in row for words in named)
+        or (has_wanted and words_found(perception, question, row))
     }
 
 
@@ -51,11 +58,15 @@ def described_in(perception: Perception, text: str) -> list[WorldEvent]:
     return [event for event in perception.world.script.events if describe(event) in text]
 
 
-def seen_in(perception: Perception, question: Question, views: Iterable[View]) -> dict[str, list[Any]]:
+def seen_in(
+    perception: Perception, question: Question, views: Iterable[View]
+) -> dict[str, list[Any]]:
     """Return the events that views show and that pass for wanted ones, by id."""
     seen: dict[str, list[Any]] = {}
     for view in views:
-        seen |= perception.recognised(question, view, range(view.grid.size), perception.targets(question))
+        seen |= perception.recognised(
+            question, view, range(view.grid.size), perception.targets(question)
+        )
     return seen
 
 
@@ -79,7 +90,9 @@ def seen_on(perception: Perception, question: Question, sheet: Sheet) -> dict[st
 def told(perception: Perception, ids: Iterable[str]) -> str:
     """Return events by id as sentences, in order of time."""
     wanted = set(ids)
-    return " ".join(f"{describe(event)}." for event in perception.world.script.events if event.id in wanted)
+    return " ".join(
+        f"{describe(event)}." for event in perception.world.script.events if event.id in wanted
+    )
 
 
 def browse_reply(perception: Perception, call: BrowseCall) -> dict[str, Any]:
@@ -102,19 +115,33 @@ def snapshot_reply(perception: Perception, call: SnapshotCall) -> dict[str, Any]
 
     One sentence holds no more than a few events, spread over those that are noticed.
     """
-    events = list({event.id: event for view in call.views for event in noticed_events(perception, view)}.values())
-    some = [events[number * len(events) // MAX_SUBJECTS] for number in range(MAX_SUBJECTS)] if events else []
+    events = list(
+        {
+            event.id: event for view in call.views for event in noticed_events(perception, view)
+        }.values()
+    )
+    some = (
+        [events[number * len(events) // MAX_SUBJECTS] for number in range(MAX_SUBJECTS)]
+        if events
+        else []
+    )
     named = dict.fromkeys(describe(event) for event in some)
-    return {"caption": f"{', then '.join(named)}."[:LONGEST_TEXT] if named else "Nothing but scenery."}
+    return {
+        "caption": f"{', then '.join(named)}."[:LONGEST_TEXT] if named else "Nothing but scenery."
+    }
 
 
-def seen(perception: Perception, question: Question, views: Sequence[View]) -> dict[str, list[float]]:
+def seen(
+    perception: Perception, question: Question, views: Sequence[View]
+) -> dict[str, list[float]]:
     """Return the times in seconds of frames that show what the oracle takes for wanted events, by
     the event's id.
     """
     times_s: dict[str, list[float]] = {}
     for view in views:
-        recognised = perception.recognised(question, view, range(view.grid.size), perception.targets(question))
+        recognised = perception.recognised(
+            question, view, range(view.grid.size), perception.targets(question)
+        )
         for id, cells in recognised.items():
             times_s.setdefault(id, []).extend(view.moments[cell] for cell in cells)
     return times_s
@@ -142,13 +169,21 @@ def is_settled(perception: Perception, question: Question, found: Sequence[str])
 
 def beside_of(question: Question, clip: int) -> list[int]:
     """Return the clips after one, or before it, nearest first, if the question asks so."""
-    side = next((side for side in ("after", "before") if f"appears right {side} " in question.text), "")
-    return [clip + step * (1 if side == "after" else -1) for step in range(1, CLIPS_BESIDE + 1)] if side else []
+    side = next(
+        (side for side in ("after", "before") if f"appears right {side} " in question.text), ""
+    )
+    return (
+        [clip + step * (1 if side == "after" else -1) for step in range(1, CLIPS_BESIDE + 1)]
+        if side
+        else []
+    )
 
 
 def gives_up(perception: Perception, call: ControllerCall) -> bool:
     """Return whether the oracle wrongly believes that it knows enough."""
-    return bool(call.turns) and perception.chances.confuses(call.question, "finish", call.method, len(call.turns))
+    return bool(call.turns) and perception.chances.confuses(
+        call.question, "finish", call.method, len(call.turns)
+    )
 
 
 def action(thought: str, name: str, **arguments: Any) -> dict[str, Any]:
@@ -166,7 +201,13 @@ def _asked(perception: Perception, asked: str) -> Question | None:
 
 
 def _told(perception: Perception, question: Question | None, ids: dict[str, Any]) -> str:
-    return in_words(perception, question, list(ids)) if question and ids else "Nothing of that kind."
+    return (
+        in_words(perception, question, list(ids)) if question and ids else "Nothing of that kind."
+    )
 
 
-REPLIES: Replies = {InspectCall: inspect_reply, BrowseCall: browse_reply, SnapshotCall: snapshot_reply}
+REPLIES: Replies = {
+    InspectCall: inspect_reply,
+    BrowseCall: browse_reply,
+    SnapshotCall: snapshot_reply,
+}

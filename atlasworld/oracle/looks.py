@@ -31,7 +31,9 @@ def plan_reply(perception: Perception, call: PlanCall) -> dict[str, Any]:
     question = call.question
     targets = perception.targets(question)
     names = sorted({event.name for event in targets})
-    kept, look = _seen(perception, question, [call.root], targets, Scratchpad(), frozenset(call.cells))
+    kept, look = _seen(
+        perception, question, [call.root], targets, Scratchpad(), frozenset(call.cells)
+    )
     if not look:  # it has no clue but what scouts say
         look = [_stretch(call.root.view.cells[hint.cell]) for hint in call.hints]
     return {
@@ -100,13 +102,24 @@ def verdict_reply(perception: Perception, call: VerdictCall) -> dict[str, Any]:
     if perception.is_absent(question):  # what it took for the thing may convince it
         suffices = bool(len(pad)) and chances.confuses(question, "review", "absent")
     is_all_seen = not call.known.seen.unseen(*call.known.root, call.known.grain_s)
-    reply: dict[str, Any] = {"reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found."}
+    reply: dict[str, Any] = {
+        "reasoning": f"{len(missing)} of {len(targets)} wanted events are still to be found."
+    }
     if len(call.sheet.scratchpad):
-        wrong = [item.label for item in call.sheet.scratchpad if not _shows_any(targets, item.timestamp_s)]
+        wrong = [
+            item.label
+            for item in call.sheet.scratchpad
+            if not _shows_any(targets, item.timestamp_s)
+        ]
         reply["erase"] = [] if chances.confuse else wrong[:MOST_ITEMS]
     if not (suffices or is_all_seen or call.over):
-        cells = [cell for cell in call.root.view.cells if perception.promise(question, cell, missing)]
-        return {**reply, "conclusion": {"action": "look", "look": list(map(_stretch, cells))[:MOST_STRETCHES]}}
+        cells = [
+            cell for cell in call.root.view.cells if perception.promise(question, cell, missing)
+        ]
+        return {
+            **reply,
+            "conclusion": {"action": "look", "look": list(map(_stretch, cells))[:MOST_STRETCHES]},
+        }
     found: dict[str, list[Any]] = dict(perception.evidence(question, call.sheet.scratchpad))
     if not len(call.sheet.scratchpad):
         found = dict(perception.recognised(question, call.root.view, call.frames, targets))  # type: ignore[arg-type]

@@ -5,8 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from atlaskit.agents.schemas import LONGEST_TEXT
-from atlaskit.methods.mapreduce import MOST_SEGMENTS, SUREST, GoalCall, MapCall, OverviewCall, ReduceCall, SceneLookCall
-from atlaskit.methods.scenes import MOST_CHARACTERS, MOST_PAIRS, CharactersCall, ContinuesCall, SceneCall
+from atlaskit.methods.mapreduce import (
+    MOST_SEGMENTS,
+    SUREST,
+    GoalCall,
+    MapCall,
+    OverviewCall,
+    ReduceCall,
+    SceneLookCall,
+)
+from atlaskit.methods.scenes import (
+    MOST_CHARACTERS,
+    MOST_PAIRS,
+    CharactersCall,
+    ContinuesCall,
+    SceneCall,
+)
 from atlasworld.oracle.baselines import noticed_events, words_found
 from atlasworld.oracle.inquiry import (
     bearing_rows,
@@ -27,7 +41,10 @@ def continues_reply(perception: Perception, call: ContinuesCall) -> dict[str, An
     half = len(moments) // 2
     before, after = script.scene_at(moments[half - 1]), script.scene_at(moments[half])
     is_one = before == after
-    if perception.chances.draw(None, "continues", call.view.grid.start_s) < perception.chances.confuse:
+    if (
+        perception.chances.draw(None, "continues", call.view.grid.start_s)
+        < perception.chances.confuse
+    ):
         is_one = not is_one
     return {"reasoning": f"It is {before.name}, then {after.name}.", "continues": is_one}
 
@@ -35,13 +52,19 @@ def continues_reply(perception: Perception, call: ContinuesCall) -> dict[str, An
 def scene_reply(perception: Perception, call: SceneCall) -> dict[str, Any]:
     """Return the description of a scene: what its clips' records tell, and what its frames show."""
     text, view = "\n".join(call.rows), call.view
-    known = {event.id for event in (*described_in(perception, text), *noticed_events(perception, view))}
+    known = {
+        event.id for event in (*described_in(perception, text), *noticed_events(perception, view))
+    }
     events = [event for event in perception.world.script.events if event.id in known]
     places = dict.fromkeys(perception.world.script.scene_at(moment).name for moment in view.moments)
     characters = dict.fromkeys((event.shape, event.colour) for event in events)
     return {
-        "caption": f"The scene is {', then '.join(places)}. {told(perception, known)}"[:LONGEST_TEXT],
-        "characters": [{"name": name, "appearance": looks} for name, looks in characters][:MOST_CHARACTERS],
+        "caption": f"The scene is {', then '.join(places)}. {told(perception, known)}"[
+            :LONGEST_TEXT
+        ],
+        "characters": [{"name": name, "appearance": looks} for name, looks in characters][
+            :MOST_CHARACTERS
+        ],
     }
 
 
@@ -52,7 +75,10 @@ def characters_reply(perception: Perception, call: CharactersCall) -> dict[str, 
         for first, one in enumerate(call.first)
         for second, other in enumerate(call.second)
         if (one == other)
-        != (one[0] == other[0] and perception.chances.draw(None, "same", one, other) < perception.chances.confuse)
+        != (
+            one[0] == other[0]
+            and perception.chances.draw(None, "same", one, other) < perception.chances.confuse
+        )
     ]
     return {"same": pairs[:MOST_PAIRS]}
 
@@ -70,17 +96,25 @@ def map_reply(perception: Perception, call: MapCall) -> dict[str, Any]:
             named.add(number)
     surest = SUREST if found else 2 if named else 1
     reasoning = told(perception, found) or NOT_HERE
-    return {"reasoning": reasoning[:LONGEST_TEXT], "segments": sorted(named)[:MOST_SEGMENTS], "confidence": surest}
+    return {
+        "reasoning": reasoning[:LONGEST_TEXT],
+        "segments": sorted(named)[:MOST_SEGMENTS],
+        "confidence": surest,
+    }
 
 
 def reduce_reply(perception: Perception, call: ReduceCall) -> dict[str, Any]:
     """Return the named scenes that describe wanted events, or else the others, and the scope."""
     rows = call.scenes
-    with_events = [number for number, row in rows.items() if words_found(perception, call.question, row)]
+    with_events = [
+        number for number, row in rows.items() if words_found(perception, call.question, row)
+    ]
     others = [number for number in rows if number not in with_events]
     is_global = is_about_many(call.question) != perception.chances.confuses(call.question, "scope")
     return {
-        "reasoning": f"{len(with_events)} of {len(rows)} scenes are described with what is asked about.",
+        "reasoning": (
+            f"{len(with_events)} of {len(rows)} scenes are described with what is asked about."
+        ),
         "segments": sorted([*with_events, *others][:MOST_SEGMENTS]),
         "scope": "global" if is_global else "local",
     }
@@ -90,7 +124,9 @@ def goal_reply(perception: Perception, call: GoalCall) -> dict[str, Any]:
     """Return the question itself as a goal, for one scene and for all."""
     return {
         "local_question": f"What in this scene bears on: {call.question.text}"[:LONGEST_TEXT],
-        "global_question": f"What of all these scenes bears on: {call.question.text}"[:LONGEST_TEXT],
+        "global_question": f"What of all these scenes bears on: {call.question.text}"[
+            :LONGEST_TEXT
+        ],
     }
 
 

@@ -55,13 +55,21 @@ def probe_reply(perception: Perception, call: ProbeCall) -> dict[str, Any]:
     """
     missing = perception.missing(call.question, call.scratchpad)
     view = call.observation.view
-    promises = {index: perception.promise(call.question, view.cells[index], missing) for index in call.open_cells}
+    promises = {
+        index: perception.promise(call.question, view.cells[index], missing)
+        for index in call.open_cells
+    }
     scores = {index: 0.5 + 0.5 * promise for index, promise in promises.items() if promise}
     if not scores:  # it has no clue but what scouts say
         hinted = [hint for hint in call.hints if hint.cell in call.open_cells]
-        scores = {hint.cell: HINTED * hint.score for hint in reversed(hinted)}  # the best hint of a cell comes first
+        scores = {
+            hint.cell: HINTED * hint.score for hint in reversed(hinted)
+        }  # the best hint of a cell comes first
     if not scores:  # like a model without a clue, it searches on in random cells
-        drawn = {i: perception.chances.draw(call.question, "blind", view.grid.end_s, i) for i in call.open_cells}
+        drawn = {
+            i: perception.chances.draw(call.question, "blind", view.grid.end_s, i)
+            for i in call.open_cells
+        }
         scores = dict.fromkeys(sorted(drawn, key=drawn.__getitem__)[: call.top], 0.1)
     best = sorted(scores, key=lambda index: (-scores[index], index))[: call.top]
     return {
@@ -77,7 +85,9 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
     """
     question, pad = call.question, call.sheet.scratchpad
     targets, missing = perception.targets(question), perception.missing(question, pad)
-    supporting = [item.label for item in pad if any(contains(event, item.timestamp_s) for event in targets)]
+    supporting = [
+        item.label for item in pad if any(contains(event, item.timestamp_s) for event in targets)
+    ]
     cited = (supporting or list(pad.labels))[:MOST_CITED]
     suffices = all(perception.chances.confuses(question, "review", event.id) for event in missing)
     unsupported = [label for label in pad.labels if label not in supporting][:MOST_ITEMS]
@@ -99,14 +109,22 @@ def review_reply(perception: Perception, call: ReviewCall) -> dict[str, Any]:
 
 def _finish(supporting: list[str]) -> dict[str, Any]:
     looked_for = "A frame of another object at the time of one that is wanted."
-    return {"action": "final_decision", "looked_for_to_contradict": looked_for, "supporting": supporting}
+    return {
+        "action": "final_decision",
+        "looked_for_to_contradict": looked_for,
+        "supporting": supporting,
+    }
 
 
-def _continue(perception: Perception, call: ReviewCall, missing: list[WorldEvent]) -> dict[str, Any]:
+def _continue(
+    perception: Perception, call: ReviewCall, missing: list[WorldEvent]
+) -> dict[str, Any]:
     conclusion: dict[str, Any] = {"action": "continue", "intervals": _gaps_to_search(call, missing)}
     if call.open_cells:
         cells = [call.observation.view.cells[index] for index in call.open_cells]
-        promising = [cell.index for cell in cells if perception.promise(call.question, cell, missing)]
+        promising = [
+            cell.index for cell in cells if perception.promise(call.question, cell, missing)
+        ]
         conclusion["explore"] = promising[:MOST_ITEMS]
     return conclusion
 
@@ -132,7 +150,9 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
     state, legal = call.observation.state, call.observation.legal
     missing = perception.missing(call.question, state.scratchpad)
     view = call.observation.view
-    new = [cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size]  # it keeps no frame of a scan
+    new = [
+        cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size
+    ]  # it keeps no frame of a scan
     recognised = perception.recognised(call.question, view, new, missing, state.scratchpad)
     hidden = [event for event in missing if event.id not in recognised]
     to_mark = _cells_to_mark(state, legal["mark_promising"], hidden)
@@ -144,10 +164,16 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
         action = _add_evidence(perception, call.question, recognised, missing[0])
         return closer_look or {"thought": "This is what I was sent for.", "action": action}
     closed = [cell for cell in legal["expand"] if Expand(cell) not in call.actions]
-    shares = {cell: max((share(event, state.grid.cells[cell]) for event in hidden), default=0.0) for cell in closed}
+    shares = {
+        cell: max((share(event, state.grid.cells[cell]) for event in hidden), default=0.0)
+        for cell in closed
+    }
     if any(shares.values()):
         best = max(shares, key=lambda index: (shares[index], -index))
-        return {"thought": "It must lie within this cell.", "action": {"action": "expand", "cell": best}}
+        return {
+            "thought": "It must lie within this cell.",
+            "action": {"action": "expand", "cell": best},
+        }
     if "backtrack" in legal and any(overlaps(event, state.region) for event in missing):
         return {"thought": "Not here.", "action": {"action": "backtrack"}}
     return {"thought": "Nothing more to find here.", "action": {"action": "finished"}}
@@ -156,7 +182,9 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
 def _cells_to_mark(state: State, legal: Iterable[int], hidden: Iterable[WorldEvent]) -> list[int]:
     """Return, for each hidden event that no marked cell covers, the cell with most of it."""
     cells = [state.grid.cells[index] for index in legal]
-    unmarked = [event for event in hidden if not any(overlaps(event, grid) for grid in state.marked)]
+    unmarked = [
+        event for event in hidden if not any(overlaps(event, grid) for grid in state.marked)
+    ]
     best = [
         max(cells, key=lambda cell: (share(event, cell), -cell.index))
         for event in unmarked
@@ -209,7 +237,10 @@ VIDEO_RLM: Replies = {
 
 
 OTHERS = (looks, baselines, inquiry, controllers, choosing, mapreduce, worldmm)
-REPLIES: Replies = {**VIDEO_RLM, **{call: reply for module in OTHERS for call, reply in module.REPLIES.items()}}
+REPLIES: Replies = {
+    **VIDEO_RLM,
+    **{call: reply for module in OTHERS for call, reply in module.REPLIES.items()},
+}
 """The function that answers each call."""
 
 
@@ -241,7 +272,9 @@ class Oracle:
     computes = True
     """That it waits for no server: few threads then answer as fast as many."""
 
-    def __init__(self, world: World, miss: float = 0.0, confuse: float = 0.0, seed: int = 0) -> None:
+    def __init__(
+        self, world: World, miss: float = 0.0, confuse: float = 0.0, seed: int = 0
+    ) -> None:
         for name, rate in (("miss", miss), ("confuse", confuse)):
             if not 0.0 <= rate <= 1.0:
                 raise InputError(f"{name} must be a rate in [0, 1]; got {rate}.")
@@ -255,7 +288,10 @@ class Oracle:
         return self.world.questions
 
     def __repr__(self) -> str:
-        return f"Oracle({self.world!r}, miss={self.miss:g}, confuse={self.confuse:g}, seed={self.seed})"
+        return (
+            f"Oracle({self.world!r}, miss={self.miss:g}, confuse={self.confuse:g}, "
+            f"seed={self.seed})"
+        )
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         """Return the reply to a request; `control` has no effect, because the oracle never waits.
@@ -274,5 +310,7 @@ class Oracle:
 def _answer(perception: Perception, call: Any) -> dict[str, Any]:
     reply = REPLIES.get(type(call))
     if reply is None:
-        raise InputError(f"The oracle answers only the calls of atlaskit's agents; got {type(call).__name__}.")
+        raise InputError(
+            f"The oracle answers only the calls of atlaskit's agents; got {type(call).__name__}."
+        )
     return reply(perception, call)

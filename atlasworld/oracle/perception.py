@@ -5,6 +5,7 @@ its chances to err, the answers that it gives from what it holds, and its estima
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -15,7 +16,7 @@ from atlaskit.environment.grid import Cell
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.environment.question import Answered, Question, spans_of
 from atlaskit.environment.render import View
-from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Request, Usage
+from atlaskit.models.protocol import CHARACTERS_A_TOKEN, Clip, Request, Usage
 from atlasworld.question_writers import summary_of
 from atlasworld.questions import is_absent
 from atlasworld.timeline import WorldEvent
@@ -93,7 +94,10 @@ class Perception:
     def evidence(self, question: Question, pad: Scratchpad) -> dict[str, list[str]]:
         """Return the labels of each wanted event's evidence, by event id, in order of time."""
         events = sorted(self.targets(question), key=lambda event: event.start_s)
-        labels = {event.id: [item.label for item in pad if contains(event, item.timestamp_s)] for event in events}
+        labels = {
+            event.id: [item.label for item in pad if contains(event, item.timestamp_s)]
+            for event in events
+        }
         return {id: of_event for id, of_event in labels.items() if of_event}
 
     def recognised(
@@ -128,7 +132,9 @@ class Perception:
             if event not in targets:
                 is_recognised = self.chances.confuses(question, "confuse", *matter)
             else:
-                is_recognised = event in missing and not self.chances.misses(question, "miss", *matter)
+                is_recognised = event in missing and not self.chances.misses(
+                    question, "miss", *matter
+                )
             if is_recognised:
                 recognised.setdefault(event.id, []).append(cell)
         return recognised
@@ -176,16 +182,20 @@ PIXELS_A_TOKEN = 32 * 32
 def estimated_usage(request: Request, text: str) -> Usage:
     """Estimate the usage of a call: one token per 4 characters, and per 32×32 pixels of an image.
 
+    Two frames of a clip share their tokens, as in models that get videos.
+
     Args:
         request: The request.
         text: The text of its reply.
     """
-    characters, pixels = 0, 0
+    characters = 0
+    pixels = 0
     for part in (part for message in request.messages for part in message.parts):
         if isinstance(part, str):
             characters += len(part)
-        else:
-            pixels += part.size[0] * part.size[1]
+            continue
+        frames = math.ceil(len(part.times_s) / 2) if isinstance(part, Clip) else 1
+        pixels += frames * math.prod(part.size)
     images = pixels // PIXELS_A_TOKEN
     return Usage(
         calls=1,
@@ -200,7 +210,10 @@ COUNT_CATEGORIES = ("COUNT", "TALLY")
 
 
 def decision_reply(
-    perception: Perception, question: Question, found: Mapping[str, list[Any]], can_cite: bool = True
+    perception: Perception,
+    question: Question,
+    found: Mapping[str, list[Any]],
+    can_cite: bool = True,
 ) -> dict[str, Any]:
     """Return the fields of a decision.
 
@@ -211,7 +224,9 @@ def decision_reply(
         can_cite: Whether the reply's schema has fields for cited labels or cells.
     """
     cited = [frame for frames in found.values() for frame in frames][:MOST_CITED]
-    reasoning = f"{len(found)} of {len(perception.targets(question))} wanted events are in the evidence."
+    reasoning = (
+        f"{len(found)} of {len(perception.targets(question))} wanted events are in the evidence."
+    )
     answer = answer_from(perception, question, found)
     supporting = {"supporting": cited} if can_cite else {}
     if question.kind == "when":
@@ -231,7 +246,11 @@ def decision_reply(
 def answer_from(perception: Perception, question: Question, found: Mapping[str, Any]) -> Answered:
     """Return the answer that the found events give: the true one if they settle it, or a guess."""
     truth, targets = perception.truth(question), perception.targets(question)
-    names = [event.name for event in sorted(targets, key=lambda event: event.start_s) if event.id in found]
+    names = [
+        event.name
+        for event in sorted(targets, key=lambda event: event.start_s)
+        if event.id in found
+    ]
     is_right = not perception.chances.confuses(question, "decide")
     if question.kind == "summary":
         return summary_of(names if is_right else reversed(names)) if names else "Nothing appears."
@@ -256,11 +275,15 @@ def _true_answer(question: Question, truth: Question) -> Answered:
     assert truth.answer is not None
     if question.choices == truth.choices:  # two of them may be equal
         return truth.answer
-    return question.choices.index(truth.in_words(truth.answer)) if question.choices else truth.answer
+    return (
+        question.choices.index(truth.in_words(truth.answer)) if question.choices else truth.answer
+    )
 
 
 def _choice_of(perception: Perception, question: Question, text: str) -> Answered:
-    return question.choices.index(text) if text in question.choices else _guess(perception, question)
+    return (
+        question.choices.index(text) if text in question.choices else _guess(perception, question)
+    )
 
 
 def _guess(perception: Perception, question: Question) -> Answered:

@@ -6,7 +6,13 @@ from typing import Any
 
 from atlaskit.agents.schemas import LONGEST_TEXT
 from atlaskit.methods.controller import FINISH, ControllerCall
-from atlaskit.methods.worldmm import MOST_FACTS, MOST_REPLACED, ConsolidateCall, FactsCall, SummaryCall
+from atlaskit.methods.worldmm import (
+    MOST_FACTS,
+    MOST_REPLACED,
+    ConsolidateCall,
+    FactsCall,
+    SummaryCall,
+)
 from atlasworld.oracle.baselines import words_found
 from atlasworld.oracle.inquiry import described_in, is_about_many, seen_in, told
 from atlasworld.oracle.perception import Perception, Replies, describe
@@ -28,7 +34,10 @@ def summary_reply(perception: Perception, call: SummaryCall) -> dict[str, Any]:
     script = perception.world.script
     places = [scene.name for scene in script.scenes if scene.name in text]
     scenes = f"Scenes: {', '.join(dict.fromkeys(places))}." if places else ""
-    return {"summary": f"{told(perception, known)} {scenes}".strip()[:LONGEST_TEXT] or "Nothing but scenery."}
+    return {
+        "summary": f"{told(perception, known)} {scenes}".strip()[:LONGEST_TEXT]
+        or "Nothing but scenery."
+    }
 
 
 def facts_reply(perception: Perception, call: FactsCall) -> dict[str, Any]:
@@ -36,7 +45,9 @@ def facts_reply(perception: Perception, call: FactsCall) -> dict[str, Any]:
     by_name: dict[str, list[str]] = {}
     for event in described_in(perception, "\n".join(call.rows)):
         by_name.setdefault(event.name, []).append(describe(event))
-    facts = [f"The {name} is part of the video: {', '.join(seen)}." for name, seen in by_name.items()]
+    facts = [
+        f"The {name} is part of the video: {', '.join(seen)}." for name, seen in by_name.items()
+    ]
     return {"facts": [fact[:LONGEST_TEXT] for fact in facts][:MOST_FACTS]}
 
 
@@ -48,7 +59,10 @@ def consolidate_reply(perception: Perception, call: ConsolidateCall) -> dict[str
         for place, newer in enumerate(call.newer):
             is_same = bool(said) and said <= {event.id for event in described_in(perception, newer)}
             if not is_same and earlier.partition(":")[0] == newer.partition(":")[0]:
-                is_same = perception.chances.draw(None, "consolidate", earlier, newer) < perception.chances.confuse
+                is_same = (
+                    perception.chances.draw(None, "consolidate", earlier, newer)
+                    < perception.chances.confuse
+                )
             if is_same:
                 replaced.append({"earlier": number, "by": len(call.earlier) + place})
                 break
@@ -59,9 +73,13 @@ def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     """Return the next search, by the kind of question and by what was found so far."""
     question, notes = call.question, "\n".join(turn.outcome.text for turn in call.turns)
     found = words_found(perception, question, notes)
-    found |= seen_in(perception, question, (view for turn in call.turns for view in turn.outcome.views))
+    found |= seen_in(
+        perception, question, (view for turn in call.turns for view in turn.outcome.views)
+    )
     plan = ABOUT_ALL if is_about_many(question) else ABOUT_ONE
-    has_all = not is_about_many(question) and all(event.id in found for event in perception.targets(question))
+    has_all = not is_about_many(question) and all(
+        event.id in found for event in perception.targets(question)
+    )
     if has_all or len(call.turns) >= len(plan):
         return {"thought": "The notes hold what is asked.", "action": {"action": FINISH}}
     tool, _, level = plan[len(call.turns)].partition(" ")
@@ -70,4 +88,8 @@ def turn_reply(perception: Perception, call: ControllerCall) -> dict[str, Any]:
     return {"thought": f"The {tool} memory may hold it.", "action": {"action": tool, **arguments}}
 
 
-REPLIES: Replies = {SummaryCall: summary_reply, FactsCall: facts_reply, ConsolidateCall: consolidate_reply}
+REPLIES: Replies = {
+    SummaryCall: summary_reply,
+    FactsCall: facts_reply,
+    ConsolidateCall: consolidate_reply,
+}

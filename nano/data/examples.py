@@ -33,7 +33,10 @@ Group = dict[str, Any]
 
 def render_chat(messages: Sequence[Message]) -> str:
     """Return messages as nano's chat template renders them, up to the place of the reply."""
-    turns = (f"<|{m.speaker}|>" + "\n".join(p if isinstance(p, str) else IMAGE for p in m.parts) for m in messages)
+    turns = (
+        f"<|{m.speaker}|>" + "\n".join(p if isinstance(p, str) else IMAGE for p in m.parts)
+        for m in messages
+    )
     return "".join(f"{turn}<end>" for turn in turns) + "<|assistant|>"
 
 

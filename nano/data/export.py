@@ -60,7 +60,9 @@ class ChatRecorder(TrajectoryRecorder):
         return str(path.relative_to(self.folder))
 
 
-def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600.0, **settings: Any) -> int:
+def export(
+    folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600.0, **settings: Any
+) -> int:
     """Write the trajectories of some training worlds as chats; return the number of chats.
 
     Equal arguments write equal files.
@@ -79,9 +81,15 @@ def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600
     (folder / "images").mkdir(parents=True, exist_ok=True)
     chats = 0
     with (folder / "train.jsonl").open("w", encoding="utf-8") as file:
-        for seed in tqdm(range(TRAINING_SEED + first, TRAINING_SEED + first + worlds), desc="worlds", unit="world"):
+        for seed in tqdm(
+            range(TRAINING_SEED + first, TRAINING_SEED + first + worlds),
+            desc="worlds",
+            unit="world",
+        ):
             world, rng = aw.world(seed, duration_s, size=VIDEO_SIZE), random.Random(seed)
-            recorder = ChatRecorder(Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder)
+            recorder = ChatRecorder(
+                Expert(world.script), rng.choice((0.0, 0.15, 0.3)), rng, folder=folder
+            )
             record_searches(recorder, world, search=Search(**{**SETTINGS, **settings}))
             for chat in recorder.examples:
                 file.write(json.dumps(chat, ensure_ascii=False) + "\n")
@@ -91,15 +99,29 @@ def export(folder: Path, worlds: int, *, first: int = 0, duration_s: float = 600
 
 def main() -> None:
     """Run the command line."""
-    parser = argparse.ArgumentParser(description="Export the teacher's searches as chats with images.")
+    parser = argparse.ArgumentParser(
+        description="Export the teacher's searches as chats with images."
+    )
     parser.add_argument("folder", type=Path, help="folder to write train.jsonl and images to")
     parser.add_argument("--worlds", type=int, default=50, help="number of worlds (50)")
     parser.add_argument("--minutes", type=float, default=10.0, help="length of each world (10)")
     parser.add_argument("--k", type=int, default=4, help="a grid has K×K cells (4)")
     parser.add_argument("--cell", type=int, default=128, help="side of a cell in pixels (128)")
-    parser.add_argument("--fit", choices=get_args(Fit), default="contain", help="how a frame fills its cell (contain)")
+    parser.add_argument(
+        "--fit",
+        choices=get_args(Fit),
+        default="contain",
+        help="how a frame fills its cell (contain)",
+    )
     args = parser.parse_args()
-    chats = export(args.folder, args.worlds, duration_s=args.minutes * 60, k=args.k, cell=args.cell, fit=args.fit)
+    chats = export(
+        args.folder,
+        args.worlds,
+        duration_s=args.minutes * 60,
+        k=args.k,
+        cell=args.cell,
+        fit=args.fit,
+    )
     print(f"Wrote {chats} chats to {args.folder / 'train.jsonl'}.")
 
 

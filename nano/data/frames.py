@@ -36,7 +36,9 @@ class LabelledFrame:
     object_box: tuple[float, float, float]
 
 
-def labelled_frames(seed: int, size: tuple[int, int], duration_s: float = 600.0) -> Iterator[LabelledFrame]:
+def labelled_frames(
+    seed: int, size: tuple[int, int], duration_s: float = 600.0
+) -> Iterator[LabelledFrame]:
     """Yield frames of one world: four per event and three per scene, in order of time.
 
     Args:
@@ -52,12 +54,18 @@ def labelled_frames(seed: int, size: tuple[int, int], duration_s: float = 600.0)
         event, scale, box = script.event_at(time_s), TILE_SIZE[0] / size[0], (0.0, 0.0, 0.0)
         if event is not None:
             pose = renderer.pose(event, script.frame_at(time_s))
-            box = pose.x * scale, pose.y * scale + (CELL_PX - TILE_SIZE[1]) / 2, pose.diameter * scale
+            box = (
+                pose.x * scale,
+                pose.y * scale + (CELL_PX - TILE_SIZE[1]) / 2,
+                pose.diameter * scale,
+            )
         yield LabelledFrame(to_tile(renderer.at(time_s)), content_at(script, time_s), box)
 
 
 def to_tile(frame: Image.Image) -> NDArray[np.uint8]:
     """Return a frame as it appears in a cell: scaled to `TILE_SIZE` and compressed as JPEG."""
     buffer = io.BytesIO()
-    frame.resize(TILE_SIZE, reducing_gap=2.0).save(buffer, "JPEG", quality=TILE_QUALITY, subsampling=0)
+    frame.resize(TILE_SIZE, reducing_gap=2.0).save(
+        buffer, "JPEG", quality=TILE_QUALITY, subsampling=0
+    )
     return np.asarray(Image.open(buffer))

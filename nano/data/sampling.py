@@ -59,10 +59,16 @@ def sample_view(rng: random.Random, filler: float = 0.0) -> list[CellContent | N
             world.
     """
     values = {
-        attribute: rng.sample(names, min(rng.randint(1, 3), len(names))) if rng.random() < FEW_VALUES else names
+        attribute: rng.sample(names, min(rng.randint(1, 3), len(names)))
+        if rng.random() < FEW_VALUES
+        else names
         for attribute, names in NAMES.items()
     }
-    stays, empty, wordless = rng.choice((0.0, 0.3, 0.6)), rng.choice((0.0, 0.1, 0.5)), rng.choice((0.1, 0.5))
+    stays, empty, wordless = (
+        rng.choice((0.0, 0.3, 0.6)),
+        rng.choice((0.0, 0.1, 0.5)),
+        rng.choice((0.1, 0.5)),
+    )
     cells: list[CellContent | None] = []
     for _ in CELLS:
         previous = cells[-1] if cells else None
@@ -87,13 +93,17 @@ def _naming_line(rng: random.Random, name: str) -> str:
     return rng.choice(EVENT_LINES).format(object=with_article(name))
 
 
-def sample_lines(rng: random.Random, contents: Sequence[CellContent | None], grid: Grid) -> dict[int, list[Line]]:
+def sample_lines(
+    rng: random.Random, contents: Sequence[CellContent | None], grid: Grid
+) -> dict[int, list[Line]]:
     """Draw subtitle lines for some cells; most lines that name an object name one of the view's."""
     lines: dict[int, list[Line]] = {}
     if rng.random() < 0.3:
         return lines
     another_line = rng.choice((0.1, 0.3, 0.6))
-    objects = [content.object for content in contents if content and content.object] or sample_objects(rng, 1)
+    objects = [
+        content.object for content in contents if content and content.object
+    ] or sample_objects(rng, 1)
     for cell in CELLS:
         while contents[cell] is not None and rng.random() < another_line:
             name = rng.choice(objects) if rng.random() < 0.8 else sample_objects(rng, 1)[0]
@@ -104,7 +114,9 @@ def sample_lines(rng: random.Random, contents: Sequence[CellContent | None], gri
     return lines
 
 
-def sample_dense_lines(rng: random.Random, grid: Grid, cells: Sequence[int]) -> tuple[dict[int, list[Line]], set[str]]:
+def sample_dense_lines(
+    rng: random.Random, grid: Grid, cells: Sequence[int]
+) -> tuple[dict[int, list[Line]], set[str]]:
     """Draw as many subtitle lines for each cell as a cell of a long world has.
 
     Returns:
@@ -119,11 +131,16 @@ def sample_dense_lines(rng: random.Random, grid: Grid, cells: Sequence[int]) -> 
         first = rng.randrange(len(cells))
         for cell in cells[first : first + rng.choice((1, 1, 2, 3))]:
             names[cell].append(name)
-    lines = {cell: _lines_of_cell(rng, grid, cell, named, rng.randint(1, 4)) for cell, named in names.items()}
+    lines = {
+        cell: _lines_of_cell(rng, grid, cell, named, rng.randint(1, 4))
+        for cell, named in names.items()
+    }
     return lines, set(rare)
 
 
-def _lines_of_cell(rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm: int) -> list[Line]:
+def _lines_of_cell(
+    rng: random.Random, grid: Grid, cell: int, names: Sequence[str], calm: int
+) -> list[Line]:
     """Draw the lines of a cell: one for each name, and so many calm ones."""
     texts = [_naming_line(rng, name) for name in names]
     texts += rng.choices(CALM, k=calm)
@@ -165,16 +182,23 @@ def sample_question(
             text = f"What colour is the {target.shape} that appears in {scene}?"
             return Question(text, tuple(rng.sample(NAMES["colour"], 4)))
         case "text":
-            return Question(f"What text is on screen while the {name} is visible?", _sample_captions(rng, target))
+            return Question(
+                f"What text is on screen while the {name} is visible?",
+                _sample_captions(rng, target),
+            )
         case "neighbour":
             text = f"Which object appears right {rng.choice(('after', 'before'))} the {name}?"
             return Question(text, tuple(map(with_article, sample_objects(rng, 4))))
         case "first":
             *others, last = sorted(objects)
-            return Question(f"Which appears first in the video: {', '.join(others)}, or {last}?", objects)
+            return Question(
+                f"Which appears first in the video: {', '.join(others)}, or {last}?", objects
+            )
         case "count":
             numbers = tuple(str(number) for number in rng.sample(range(1, 8), 4))
-            return Question(f"How many times does {with_article(name)} appear in the video?", numbers)
+            return Question(
+                f"How many times does {with_article(name)} appear in the video?", numbers
+            )
         case "line":
             naming = [line.text for line in lines if objects_in(line.text)]
             line = rng.choice(naming) if naming and rng.random() < 0.85 else _naming_line(rng, name)
@@ -190,7 +214,9 @@ def _sample_captions(rng: random.Random, target: CellContent) -> tuple[str, ...]
     return tuple(word + rng.choice(("", "", f" {rng.randint(2, 99)}")) for word in words)
 
 
-def sample_scratchpad(rng: random.Random, contents: Sequence[CellContent | None], length_s: float) -> Scratchpad:
+def sample_scratchpad(
+    rng: random.Random, contents: Sequence[CellContent | None], length_s: float
+) -> Scratchpad:
     """Draw the evidence that a search already has, from the view's contents and others."""
     if rng.random() >= WITH_EVIDENCE:
         return Scratchpad()
@@ -205,7 +231,11 @@ def sample_scratchpad(rng: random.Random, contents: Sequence[CellContent | None]
 
 
 def sample_evidence(
-    rng: random.Random, question: Question, target: CellContent, names: Sequence[str], length_s: float
+    rng: random.Random,
+    question: Question,
+    target: CellContent,
+    names: Sequence[str],
+    length_s: float,
 ) -> Scratchpad:
     """Draw evidence for a question about `target`, in the order in which a search found it.
 
@@ -217,7 +247,9 @@ def sample_evidence(
         length_s: Length of the video.
     """
     evidence = []
-    for time_s in sorted(rng.uniform(1, length_s - 1) for _ in range(rng.choice((1, 1, 2, 2, 3, 4, 6, 9)))):
+    for time_s in sorted(
+        rng.uniform(1, length_s - 1) for _ in range(rng.choice((1, 1, 2, 2, 3, 4, 6, 9)))
+    ):
         half_s = rng.choice((0.07, 0.6, 1.17, 4.4))
         content = _content_of_evidence(rng, target, question, names)
         line = ""

@@ -61,7 +61,9 @@ def write_training_data(folder: Path, worlds: int, processes: int = 2) -> None:
     """
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "values.json").write_text(json.dumps([list(values) for values in VALUES.values()]))
-    (folder / "varying.json").write_text(json.dumps([word for values in VALUES.values() for word in values if word]))
+    (folder / "varying.json").write_text(
+        json.dumps([word for values in VALUES.values() for word in values if word])
+    )
     (folder / "counts.json").write_text(json.dumps(NUMBERS))
     shards = max(1, worlds // WORLDS_PER_SHARD)
     jobs: list[tuple[Callable[[Path, int], None], int]] = [
@@ -100,7 +102,9 @@ def write_trajectories(folder: Path, shard: int) -> None:
     """Write one shard of trajectories, one group a line."""
     path = folder / f"lessons-{shard:04d}.jsonl"
     if not path.exists():
-        write_groups(path, (group for seed in _seeds(TRAINING_SEED, shard) for group in world_groups(seed)))
+        write_groups(
+            path, (group for seed in _seeds(TRAINING_SEED, shard) for group in world_groups(seed))
+        )
 
 
 def world_groups(seed: int) -> Iterator[Group]:

@@ -20,8 +20,21 @@ from atlaskit.environment.mdp import LegalSet
 from atlaskit.environment.memory import Scratchpad
 from atlaskit.video.subtitles import Line
 from atlasworld.generator import LONGEST_S
-from atlasworld.nano.schemas import LONGEST_TEXT, decision_schema, probe_schema, review_schema, step_schema
-from atlasworld.nano.words import TEXTS, evidence_text, opened_cells_text, question_text, say, subtitles_by_cell
+from atlasworld.nano.schemas import (
+    LONGEST_TEXT,
+    decision_schema,
+    probe_schema,
+    review_schema,
+    step_schema,
+)
+from atlasworld.nano.words import (
+    TEXTS,
+    evidence_text,
+    opened_cells_text,
+    question_text,
+    say,
+    subtitles_by_cell,
+)
 from nano.data.examples import Example, Group
 from nano.data.sampling import (
     CELLS,
@@ -37,13 +50,28 @@ from nano.data.sampling import (
     sample_target,
     sample_view,
 )
-from nano.teacher.answers import answer_decision, answer_probe, answer_review, choose_action, to_json
+from nano.teacher.answers import (
+    answer_decision,
+    answer_probe,
+    answer_review,
+    choose_action,
+    to_json,
+)
 from nano.teacher.goal import GoalType, describe, goal_of, objects_in, texts_by_cell
 from nano.teacher.labels import CellContent, encode
 from nano.teacher.notation import cells_with_line, is_non_filler, quote_line
 from nano.teacher.scan import Scan, scan_view
 
-READ_WEIGHTS = {"place": 1, "light": 1, "colour": 1, "shape": 1, "word": 6, "object": 2, "scene": 2, "cell": 2}
+READ_WEIGHTS = {
+    "place": 1,
+    "light": 1,
+    "colour": 1,
+    "shape": 1,
+    "word": 6,
+    "object": 2,
+    "scene": 2,
+    "cell": 2,
+}
 """What an example reads of every cell, with its relative frequency. Words come most often, because
 there are ten times as many of them as of any other value."""
 SEARCH_WEIGHTS: dict[GoalType, int] = {
@@ -110,7 +138,8 @@ def reading(rng: random.Random, count: int = 4) -> Group:
     if len(shown) >= 3:
         chosen = rng.sample(shown, 3)
         items = ",".join(
-            f'"cell":{cell},"description":"{describe(contents[cell] or CellContent())}"' for cell in chosen
+            f'"cell":{cell},"description":"{describe(contents[cell] or CellContent())}"'
+            for cell in chosen
         )
         examples.append(_example("drill", f"Describe {', '.join(map(str, chosen))}.", items))
     return _group("<|user|>Look.\n<image>", contents, examples)
@@ -144,10 +173,18 @@ class _SearchedView:
     def legal(self) -> LegalSet:
         scans = ("zoom", "investigate_before", "investigate_after")
         back: dict[str, tuple[int, ...]] = {"backtrack": ()} if self.grid.depth > 1 else {}
-        return LegalSet({**dict.fromkeys(("expand", *scans, "add_to_scratchpad"), CELLS), **back, "finished": ()})
+        return LegalSet(
+            {
+                **dict.fromkeys(("expand", *scans, "add_to_scratchpad"), CELLS),
+                **back,
+                "finished": (),
+            }
+        )
 
 
-def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] = LENGTHS_S) -> Group:
+def searching(
+    rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] = LENGTHS_S
+) -> Group:
     """Return a view with its subtitles, and examples that search it for different questions.
 
     Args:
@@ -161,7 +198,9 @@ def searching(rng: random.Random, count: int = 4, *, lengths_s: Sequence[float] 
         if example := _search_example(rng, view):
             examples.append(example)
     subtitles = "\n".join(subtitles_by_cell(view.lines) or [TEXTS["silent"]])
-    return _group(f"<|user|>{say('grid', grid=view.grid)}\n<image>\n{subtitles}", view.contents, examples)
+    return _group(
+        f"<|user|>{say('grid', grid=view.grid)}\n<image>\n{subtitles}", view.contents, examples
+    )
 
 
 def straying(rng: random.Random, count: int = 4) -> Group:
@@ -176,7 +215,9 @@ def _sample_searched_view(rng: random.Random, lengths_s: Sequence[float]) -> _Se
     depth = rng.choice(LONG_DEPTHS if length_s == LENGTHS_S[-1] else DEPTHS)
     grid = Grid(0.0, length_s, K, tuple(rng.choice(CELLS) for _ in range(depth)))
     if length_s == LENGTHS_S[-1] and depth == 1 and rng.random() < DENSE_SHARE:
-        lines, _ = sample_dense_lines(rng, grid, [cell for cell in CELLS if contents[cell] is not None])
+        lines, _ = sample_dense_lines(
+            rng, grid, [cell for cell in CELLS if contents[cell] is not None]
+        )
     else:
         lines = sample_lines(rng, contents, grid)
     return _SearchedView(length_s, grid, contents, lines)
@@ -185,7 +226,9 @@ def _sample_searched_view(rng: random.Random, lengths_s: Sequence[float]) -> _Se
 def _search_example(rng: random.Random, view: _SearchedView) -> Example | None:
     """Return a probe or a step for a random question; None if its thought is too long."""
     target = sample_target(rng, view.contents)
-    question = sample_question(rng, SEARCH_WEIGHTS, target, [line for lines in view.lines.values() for line in lines])
+    question = sample_question(
+        rng, SEARCH_WEIGHTS, target, [line for lines in view.lines.values() for line in lines]
+    )
     goal = goal_of(question)
     scratchpad = sample_scratchpad(rng, view.contents, view.length_s)
     is_probe = rng.random() < (PROBE_SHARE if view.grid.depth else ROOT_PROBE_SHARE)
@@ -207,18 +250,29 @@ def _search_example(rng: random.Random, view: _SearchedView) -> Example | None:
     prompt = f"{question_text(question)}\nWhat to look for: {goal.search_task}\n"
     opened_line = f"{opened_cells_text(opened)}\n" if opened else ""
     if is_probe:
-        return _probe_example(rng, result, open_cells, f"{prompt}{evidence_text(scratchpad)}\n{opened_line}")
+        return _probe_example(
+            rng, result, open_cells, f"{prompt}{evidence_text(scratchpad)}\n{opened_line}"
+        )
     return _step_example(rng, view, result, scratchpad, prompt, opened_line)
 
 
-def _probe_example(rng: random.Random, scan: Scan, open_cells: tuple[int, ...], prompt: str) -> Example:
+def _probe_example(
+    rng: random.Random, scan: Scan, open_cells: tuple[int, ...], prompt: str
+) -> Example:
     top = rng.choice(PROBE_TOPS)
     answer = probe_schema(open_cells, top).model_validate(answer_probe(scan, top))
-    return _example("drill", f"{prompt}{say('ranking', most=top, cells=listed(open_cells))}", to_json(answer))
+    return _example(
+        "drill", f"{prompt}{say('ranking', most=top, cells=listed(open_cells))}", to_json(answer)
+    )
 
 
 def _step_example(
-    rng: random.Random, view: _SearchedView, scan: Scan, scratchpad: Scratchpad, prompt: str, opened_line: str
+    rng: random.Random,
+    view: _SearchedView,
+    scan: Scan,
+    scratchpad: Scratchpad,
+    prompt: str,
+    opened_line: str,
 ) -> Example:
     legal, length = view.legal, clock(view.length_s)
     action = choose_action(scan, view.contents, legal, True)
@@ -229,15 +283,24 @@ def _step_example(
     found = [f"- kept {clock(item.timestamp_s)} {item.description}" for item in scratchpad]
     notes = "\n".join(["So far in this region:", *found]) if found else "You have just arrived."
     options = (
-        f"Possible now: expand 0–15; add_to_scratchpad 0–15; {'backtrack; ' * ('backtrack' in legal.cells)}finished."
+        "Possible now: expand 0–15; add_to_scratchpad 0–15; "
+        f"{'backtrack; ' * ('backtrack' in legal.cells)}finished."
     )
-    return _example("drill", f"{prompt}{region}\n{notes}\n{opened_line}{evidence_text(scratchpad)}\n{options}", reply)
+    return _example(
+        "drill",
+        f"{prompt}{region}\n{notes}\n{opened_line}{evidence_text(scratchpad)}\n{options}",
+        reply,
+    )
 
 
 def _sample_open_cells(rng: random.Random, view: _SearchedView) -> tuple[int, ...]:
     """Draw the cells that a probe may name: all that are not black, or all but some busy ones."""
     shown = view.shown
-    busy = set(rng.sample(shown, rng.randint(1, min(4, len(shown))))) if shown and rng.random() < 0.5 else set()
+    busy = (
+        set(rng.sample(shown, rng.randint(1, min(4, len(shown)))))
+        if shown and rng.random() < 0.5
+        else set()
+    )
     if shown and rng.random() < 0.3:
         busy = set(shown[: rng.randint(0, len(shown) - 1)])
     return tuple(cell for cell in shown if cell not in busy) or CELLS
@@ -254,7 +317,10 @@ def _sample_opened_cells(
         return set(view.shown)
     if not candidates or draw >= ALL_OPENED + CANDIDATES_OPENED:
         return closed
-    non_filler = [(content := view.contents[cell]) is not None and is_non_filler(content) for cell in candidates]
+    non_filler = [
+        (content := view.contents[cell]) is not None and is_non_filler(content)
+        for cell in candidates
+    ]
     begins = [
         at
         for at in range(1, len(candidates))
@@ -284,12 +350,21 @@ def overhearing(rng: random.Random, count: int = 10) -> Group:
     """
     grid = Grid(0.0, LENGTHS_S[-1], K, (rng.choice(CELLS),))
     lines, rare = sample_dense_lines(rng, grid, CELLS)
-    quotable = [line for of_cell in lines.values() for line in of_cell if not rare.isdisjoint(objects_in(line.text))]
+    quotable = [
+        line
+        for of_cell in lines.values()
+        for line in of_cell
+        if not rare.isdisjoint(objects_in(line.text))
+    ]
     return _listen(rng, grid, lines, count, quotable)
 
 
 def _listen(
-    rng: random.Random, grid: Grid, lines: Mapping[int, Sequence[Line]], count: int, quotable: Sequence[Line] = ()
+    rng: random.Random,
+    grid: Grid,
+    lines: Mapping[int, Sequence[Line]],
+    count: int,
+    quotable: Sequence[Line] = (),
 ) -> Group:
     """Return examples that find the cells of a line.
 
@@ -301,7 +376,9 @@ def _listen(
     examples = []
     for _ in range(count):
         content = sample_content(rng)
-        question = sample_question(rng, {"line": 1}, content, quotable if rng.random() < SPOKEN_SHARE else [])
+        question = sample_question(
+            rng, {"line": 1}, content, quotable if rng.random() < SPOKEN_SHARE else []
+        )
         goal = goal_of(question)
         prompt = f"{question_text(question)}\nWhat to look for: {goal.search_task}"
         reply = f'{{"thought":"{quote_line(goal, cells_with_line(goal, texts))}'
@@ -336,8 +413,18 @@ def _judge_example(rng: random.Random) -> Example:
 
 def _group(prefix: str, contents: Sequence[CellContent | None], examples: list[Example]) -> Group:
     tiles = [encode(content or CellContent()) for content in contents]
-    return {"prefix": prefix, "images": [{"columns": K, "tiles": tiles}] if tiles else [], "examples": examples}
+    return {
+        "prefix": prefix,
+        "images": [{"columns": K, "tiles": tiles}] if tiles else [],
+        "examples": examples,
+    }
 
 
 def _example(step: str, prompt: str, reply: str) -> Example:
-    return {"rest": f"\n{prompt}<end><|assistant|>", "images": [], "reply": reply, "step": step, "kind": ""}
+    return {
+        "rest": f"\n{prompt}<end><|assistant|>",
+        "images": [],
+        "reply": reply,
+        "step": step,
+        "kind": "",
+    }

@@ -23,7 +23,14 @@ from atlaskit.models.protocol import CallControl, Image, Reply, Request
 from atlasworld import World
 from atlasworld.nano.model import PRESET
 from atlasworld.oracle.perception import estimated_usage
-from nano.data.examples import IMAGE, UNLABELLED, Group, RecordedExample, group_by_prefix, render_chat
+from nano.data.examples import (
+    IMAGE,
+    UNLABELLED,
+    Group,
+    RecordedExample,
+    group_by_prefix,
+    render_chat,
+)
 from nano.teacher.goal import describe
 from nano.teacher.labels import CELL_PX, CellContent, encode
 from nano.teacher.teacher import SETTINGS, Expert
@@ -83,7 +90,11 @@ class TrajectoryRecorder:
         """Draw a legal action; expansions are three times as likely as the other actions."""
         legal, rng = call.observation.legal, self.rng
         actions: list[dict[str, Any]] = [{"action": "finished"}]
-        actions += [{"action": "expand", "cell": rng.choice(legal["expand"])}] * 3 if legal["expand"] else []
+        actions += (
+            [{"action": "expand", "cell": rng.choice(legal["expand"])}] * 3
+            if legal["expand"]
+            else []
+        )
         actions += [{"action": "backtrack"}] if "backtrack" in legal else []
         if legal["add_to_scratchpad"]:
             cell = rng.choice(legal["add_to_scratchpad"])
@@ -95,7 +106,9 @@ class TrajectoryRecorder:
     def _label_image(self, call: Any, image: Image) -> dict[str, Any]:
         """Return the tiles of an image; only those of the observation's view have labels."""
         if isinstance(image, View) and image is call.observation.view:
-            tiles = [encode(content or BLACK) for content in self.teacher.contents(call.observation)]
+            tiles = [
+                encode(content or BLACK) for content in self.teacher.contents(call.observation)
+            ]
             return {"columns": call.observation.view.grid.k, "tiles": tiles}
         columns, rows = image.size[0] // CELL_PX, image.size[1] // CELL_PX
         tile_rows = -(-_SHEET_COLUMNS * rows // columns)
@@ -109,7 +122,12 @@ def _prefix_length(call: Any, text: str) -> int:
             image = text.index(IMAGE)
             ends = [
                 text.find(after, image)
-                for after in ("\nThe question: ", "\nChoose the cells", "\nAnd this is", "\nDecide.")
+                for after in (
+                    "\nThe question: ",
+                    "\nChoose the cells",
+                    "\nAnd this is",
+                    "\nDecide.",
+                )
             ]
             return min(end for end in ends if end > 0)
         case DecisionCall():
@@ -149,7 +167,9 @@ def record_searches(
                 question,
                 vlm=recorder,
                 # One call after another, so that equal seeds slip at equal steps.
-                search=replace(search, traversal=rng.choice(("dfs", "auto")), threads=1, look_ahead=False),
+                search=replace(
+                    search, traversal=rng.choice(("dfs", "auto")), threads=1, look_ahead=False
+                ),
                 cache=cache,
                 budget=Budget(calls=calls),
                 **settings,

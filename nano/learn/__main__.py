@@ -31,14 +31,27 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     """Parse the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("material", type=Path, help="folder of the training data")
-    parser.add_argument("out", type=Path, help="folder for checkpoints, learning curves and weights")
-    parser.add_argument("--share", type=float, default=1.0, help="share of the full recipe's steps to take (1.0)")
-    parser.add_argument("--threads", type=int, default=0, help="threads of PyTorch; 0 for its default (0)")
     parser.add_argument(
-        "--keep", type=float, default=CHECKPOINT_S, help=f"seconds from one checkpoint to the next ({CHECKPOINT_S:g})"
+        "out", type=Path, help="folder for checkpoints, learning curves and weights"
     )
-    parser.add_argument("--groups", type=int, default=GROUPS, help=f"groups of examples in one step ({GROUPS})")
-    parser.add_argument("--only", choices=("eyes", "mind"), help="train one stage and save no model")
+    parser.add_argument(
+        "--share", type=float, default=1.0, help="share of the full recipe's steps to take (1.0)"
+    )
+    parser.add_argument(
+        "--threads", type=int, default=0, help="threads of PyTorch; 0 for its default (0)"
+    )
+    parser.add_argument(
+        "--keep",
+        type=float,
+        default=CHECKPOINT_S,
+        help=f"seconds from one checkpoint to the next ({CHECKPOINT_S:g})",
+    )
+    parser.add_argument(
+        "--groups", type=int, default=GROUPS, help=f"groups of examples in one step ({GROUPS})"
+    )
+    parser.add_argument(
+        "--only", choices=("eyes", "mind"), help="train one stage and save no model"
+    )
     return parser.parse_args(arguments)
 
 
@@ -51,7 +64,9 @@ def prepare_tokenizer(folder: Path, data: TrainingData) -> PreTrainedTokenizerFa
     return PreTrainedTokenizerFast.from_pretrained(folder)
 
 
-def build_model(tokenizer: PreTrainedTokenizerFast, data: TrainingData) -> Idefics3ForConditionalGeneration:
+def build_model(
+    tokenizer: PreTrainedTokenizerFast, data: TrainingData
+) -> Idefics3ForConditionalGeneration:
     """Return a model with initial weights."""
     ids = {name: tokenizer.convert_tokens_to_ids(name) for name in SPECIAL}
     model = Idefics3ForConditionalGeneration(model_config(len(tokenizer), ids))

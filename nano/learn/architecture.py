@@ -25,7 +25,11 @@ def model_config(vocabulary: int, ids: dict[str, int]) -> Idefics3Config:
         vocabulary: Number of tokens.
         ids: Id of each special token.
     """
-    special = {"bos_token_id": ids["<bos>"], "eos_token_id": ids["<end>"], "pad_token_id": ids["<pad>"]}
+    special = {
+        "bos_token_id": ids["<bos>"],
+        "eos_token_id": ids["<end>"],
+        "pad_token_id": ids["<pad>"],
+    }
     text = {
         "model_type": "llama",
         "vocab_size": vocabulary,
@@ -71,7 +75,9 @@ def autocast(device: torch.device) -> torch.autocast:
 
 
 def patch_features(
-    model: Idefics3ForConditionalGeneration, tiles: torch.Tensor, positions: torch.Tensor | None = None
+    model: Idefics3ForConditionalGeneration,
+    tiles: torch.Tensor,
+    positions: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Return the vision tower's output for each patch of each tile.
 

@@ -26,7 +26,11 @@ class LearningCurve:
 
     def __init__(self, path: Path, step: int, columns: Sequence[str]) -> None:
         """Open the table and drop the rows after `step`, at which the stage resumes."""
-        rows = [row for row in csv.DictReader(path.open()) if int(row["step"]) <= step] if path.exists() else []
+        rows = (
+            [row for row in csv.DictReader(path.open()) if int(row["step"]) <= step]
+            if path.exists()
+            else []
+        )
         self._file = path.open("w", newline="")
         self._writer = csv.DictWriter(self._file, ["step", "seconds", "loss", *columns])
         self._writer.writeheader()
@@ -38,12 +42,17 @@ class LearningCurve:
         """Append a row, with the seconds that the stage has taken, earlier runs included."""
         seconds = self._before_s + time.monotonic() - self._began
         row = {"step": step, "seconds": round(seconds, 1), "loss": round(loss, 4)}
-        self._writer.writerow({**row, **{name: round(value, 4) for name, value in measures.items()}})
+        self._writer.writerow(
+            {**row, **{name: round(value, 4) for name, value in measures.items()}}
+        )
         self._file.flush()
 
 
 def resume(
-    stage: str, out: Path, model: torch.nn.Module, optimizer: torch.optim.Optimizer | CombinedOptimizer
+    stage: str,
+    out: Path,
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer | CombinedOptimizer,
 ) -> tuple[int, Callable[[int], None]]:
     """Load the checkpoint of a stage, if there is one.
 
@@ -80,7 +89,9 @@ def lock(out: Path, stage: str) -> None:
     _locks.append(file)
 
 
-def save(model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, out: Path) -> None:
+def save(
+    model: Idefics3ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, out: Path
+) -> None:
     """Save the model, its tokenizer and its learning curves as a folder that vLLM serves."""
     folder, pad = out / "nano", tokenizer.convert_tokens_to_ids("<pad>")
     size = len(tokenizer)

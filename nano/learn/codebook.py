@@ -24,7 +24,9 @@ SHARPNESS = 10.0
 @lru_cache(maxsize=1)
 def basis(seed: int = 0) -> torch.Tensor:
     """Return a random orthonormal basis of the token space, (WIDTH, WIDTH)."""
-    drawn = torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
+    drawn = torch.randn(
+        WIDTH, WIDTH, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
+    )
     return torch.linalg.qr(drawn)[0].float()
 
 
@@ -53,6 +55,8 @@ def target_tokens(values: torch.Tensor, sizes: list[int], directions: torch.Tens
     return directions[values.long() + offsets].sum(1) + common
 
 
-def value_scores(tokens: torch.Tensor, sizes: list[int], directions: torch.Tensor) -> list[torch.Tensor]:
+def value_scores(
+    tokens: torch.Tensor, sizes: list[int], directions: torch.Tensor
+) -> list[torch.Tensor]:
     """Return the scores of each attribute's values: (n, WIDTH) to one (n, size) each."""
     return list((SHARPNESS * tokens @ directions.T).split(sizes, dim=1))

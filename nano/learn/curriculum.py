@@ -41,7 +41,9 @@ Progress = float | Literal["finish"]
 """The share of the stage that is done, or "finish" for its last part."""
 
 
-def sample_group(data: TrainingData, rng: random.Random, progress: Progress) -> tuple[dict[str, Any], int]:
+def sample_group(
+    data: TrainingData, rng: random.Random, progress: Progress
+) -> tuple[dict[str, Any], int]:
     """Draw a group; return it with the number of its examples to take.
 
     A step takes few examples each of many groups: a model that sees few views per step learns

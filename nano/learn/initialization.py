@@ -81,10 +81,16 @@ def initialize(
     table = model.model.text_model.embed_tokens.weight
     with torch.no_grad():
         table.copy_(F.normalize(torch.randn(table.shape, generator=generator), dim=1))
-        rows = {word: row for row, word in enumerate(word for part in values for word in part) if word}
+        rows = {
+            word: row for row, word in enumerate(word for part in values for word in part) if word
+        }
         for word, row in rows.items():
             for token, in_prompt in _single_tokens(tokenizer, word):
-                table[token] = directions[row] + 0.3 * table[token] + in_prompt * PROMPT_SHARE * prompt_direction()
+                table[token] = (
+                    directions[row]
+                    + 0.3 * table[token]
+                    + in_prompt * PROMPT_SHARE * prompt_direction()
+                )
         for colour, shape in objects:
             for token, in_prompt in _single_tokens(tokenizer, f"{colour} {shape}"):
                 parts = directions[rows[colour]] + directions[rows[shape]]
@@ -116,7 +122,9 @@ def _single_tokens(tokenizer: PreTrainedTokenizerFast, word: str) -> Iterator[tu
             yield ids[0], form != word
 
 
-def initialize_attention(model: Idefics3ForConditionalGeneration, keyword: int, other_word: int, seed: int = 5) -> None:
+def initialize_attention(
+    model: Idefics3ForConditionalGeneration, keyword: int, other_word: int, seed: int = 5
+) -> None:
     """Initialize the attention of every layer.
 
     Args:
@@ -126,11 +134,18 @@ def initialize_attention(model: Idefics3ForConditionalGeneration, keyword: int, 
         seed: Seed of the random parts.
     """
     decoder = model.model.text_model
-    heads, size, width = decoder.config.num_attention_heads, decoder.config.head_dim, decoder.config.hidden_size
+    heads, size, width = (
+        decoder.config.num_attention_heads,
+        decoder.config.head_dim,
+        decoder.config.hidden_size,
+    )
     half, quarter = size // 2, size // 4
     generator = torch.Generator().manual_seed(seed)
     frequencies = decoder.rotary_emb.inv_freq
-    slow = [*range(quarter, half), *range(half + quarter, size)]  # RoPE hardly turns these, so they compare content
+    slow = [
+        *range(quarter, half),
+        *range(half + quarter, size),
+    ]  # RoPE hardly turns these, so they compare content
 
     def orthogonal(rows: int, *to: torch.Tensor) -> torch.Tensor:
         drawn = torch.stack([*to, *torch.randn(width - len(to), width, generator=generator)])
@@ -142,7 +157,9 @@ def initialize_attention(model: Idefics3ForConditionalGeneration, keyword: int, 
             attention = layer.self_attn
             for head in range(heads):
                 rows = slice(head * size, (head + 1) * size)
-                queries, keys = (NOISE * torch.randn(size, width, generator=generator) for _ in range(2))
+                queries, keys = (
+                    NOISE * torch.randn(size, width, generator=generator) for _ in range(2)
+                )
                 if depth == 0 and head < len(DISTANCES):
                     query, key = _attend_back(DISTANCES[head], frequencies, half)
                     queries += PREVIOUS_SCALE * torch.outer(query, common_direction())
@@ -154,7 +171,10 @@ def initialize_attention(model: Idefics3ForConditionalGeneration, keyword: int, 
                     queries[slow] = keys[slow] = scale * similar
                 attention.q_proj.weight[rows], attention.k_proj.weight[rows] = queries, keys
                 passed = orthogonal(size)
-                attention.v_proj.weight[rows], attention.o_proj.weight[:, rows] = passed, OUTPUT_SCALE * passed.T
+                attention.v_proj.weight[rows], attention.o_proj.weight[:, rows] = (
+                    passed,
+                    OUTPUT_SCALE * passed.T,
+                )
         attention, first = decoder.layers[lookup[0]].self_attn, lookup[1] * size
         attention.q_proj.weight[first + slow[0]] = PROMPT_BIAS * common_direction()
         attention.k_proj.weight[first + slow[0]] = PROMPT_BIAS * prompt_direction()
@@ -174,7 +194,9 @@ def prompt_direction() -> torch.Tensor:
     return basis()[COMMON_INDEX + 1]
 
 
-def _attend_back(distance: int, frequencies: torch.Tensor, half: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _attend_back(
+    distance: int, frequencies: torch.Tensor, half: int
+) -> tuple[torch.Tensor, torch.Tensor]:
     """Return a query and a key, (2 × half,) each, that agree best at a distance in tokens."""
     query, key = torch.zeros(2 * half), torch.zeros(2 * half)
     fastest = ((pair, 1.0) for pair in range(FASTEST * half // 64))

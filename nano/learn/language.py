@@ -55,12 +55,16 @@ class TokenizedGroup:
         return len(self.prefix) + sum(map(len, self.rests))
 
 
-def expand_images(text: str, images: Sequence[dict[str, Any]]) -> tuple[str, list[list[int] | None]]:
+def expand_images(
+    text: str, images: Sequence[dict[str, Any]]
+) -> tuple[str, list[list[int] | None]]:
     """Replace images in a text by their tiles; return it with the labels of each visual token."""
     tiles: list[list[int] | None] = []
     for image in images:
         rows = -(-len(image["tiles"]) // image["columns"])
-        text = text.replace("<image>", expand_image(image["columns"], rows).replace("<image>", "<IMAGE>"), 1)
+        text = text.replace(
+            "<image>", expand_image(image["columns"], rows).replace("<image>", "<IMAGE>"), 1
+        )
         tiles += [*image["tiles"], None]  # after its tiles, the whole image once more, scaled down
     return text.replace("<IMAGE>", "<image>"), tiles
 
@@ -87,7 +91,9 @@ def tokenize_group(
     rest_tiles: list[list[list[int] | None]] = []
     replies: list[int] = []
     total = len(prefix)
-    examples = sorted(group["examples"], key=lambda each: -(rng.random() ** (0.25 if is_eventful(each) else 1.0)))
+    examples = sorted(
+        group["examples"], key=lambda each: -(rng.random() ** (0.25 if is_eventful(each) else 1.0))
+    )
     for example in examples[:max_examples]:
         rest, more_tiles = expand_images(example["rest"], example["images"])
         prompt = tokenizer(rest, add_special_tokens=False).input_ids
@@ -124,13 +130,17 @@ def simulated_tokens(
     """
     random_labels = [[random.randrange(size) for size in sizes] for _ in tiles]
     labels = torch.tensor(
-        [tile if tile is not None else other for tile, other in zip(tiles, random_labels, strict=True)]
+        [
+            tile if tile is not None else other
+            for tile, other in zip(tiles, random_labels, strict=True)
+        ]
     )
     tokens = target_tokens(labels.view(-1, len(sizes)), sizes, directions)
     unlabelled = torch.tensor([tile is None for tile in tiles])[:, None]
     length = torch.rand(len(tiles), 1) * 1.5
     return (
-        tokens * torch.where(unlabelled, length, 1.0) + torch.randn_like(tokens) * noise * torch.rand(len(tiles), 1) * 2
+        tokens * torch.where(unlabelled, length, 1.0)
+        + torch.randn_like(tokens) * noise * torch.rand(len(tiles), 1) * 2
     )
 
 
@@ -171,7 +181,9 @@ def hidden_states(
     for layer in decoder.layers:
         normed, attention = layer.input_layernorm(x), layer.self_attn
         projections = (attention.q_proj, attention.k_proj, attention.v_proj)
-        q, k, v = (project(normed).view(1, -1, heads, size).transpose(1, 2) for project in projections)
+        q, k, v = (
+            project(normed).view(1, -1, heads, size).transpose(1, 2) for project in projections
+        )
         q, k = apply_rotary_pos_emb(q, k, cos.to(q.dtype), sin.to(q.dtype))
         q = q * size**-0.5
         attended = _attend_rests(q[0], k[0], v[0], layout)[unflat]
@@ -179,7 +191,9 @@ def hidden_states(
             x, attended = x[first:][taken], attended[taken]
         else:
             blocks = ((begin, min(begin + BLOCK, first)) for begin in range(0, first, BLOCK))
-            of_prefix = torch.cat([_attend_prefix(q[0], k[0], v[0], later_in_prefix, *block) for block in blocks], 1)
+            of_prefix = torch.cat(
+                [_attend_prefix(q[0], k[0], v[0], later_in_prefix, *block) for block in blocks], 1
+            )
             of_prefix = of_prefix.transpose(0, 1).reshape(first, heads * size)
             attended = torch.cat([of_prefix, attended])
         x = x + attention.o_proj(attended)
@@ -210,14 +224,20 @@ class _Layout:
 def _layout(prefix: int, lengths: Sequence[int], device: torch.device) -> _Layout:
     first, length, t, s = padded(prefix), padded(max(lengths)), sum(lengths), len(lengths)
     within_rest = torch.cat([torch.arange(each) for each in lengths])
-    slots = (torch.repeat_interleave(torch.arange(s) * length, torch.tensor(lengths)) + within_rest).to(device)
-    positions = torch.cat([torch.arange(first), prefix + within_rest, torch.zeros(padded(t) - t, dtype=torch.long)])
+    slots = (
+        torch.repeat_interleave(torch.arange(s) * length, torch.tensor(lengths)) + within_rest
+    ).to(device)
+    positions = torch.cat(
+        [torch.arange(first), prefix + within_rest, torch.zeros(padded(t) - t, dtype=torch.long)]
+    )
     is_padding = torch.arange(first, device=device) >= prefix
     later_in_rest = torch.ones(length, length, dtype=torch.bool, device=device).triu(1)
     return _Layout(first, s, length, slots, positions, is_padding, later_in_rest)
 
 
-def _attend_rests(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layout: _Layout) -> torch.Tensor:
+def _attend_rests(
+    q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layout: _Layout
+) -> torch.Tensor:
     """Return the attention of the rests to the prefix and to themselves.
 
     Args:
@@ -232,7 +252,9 @@ def _attend_rests(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, layout: _La
     heads, _, size = q.shape
     first, s, length, t = layout.prefix, layout.rests, layout.length, len(layout.slots)
     spread = (
-        each.new_zeros(heads, s * length, size).index_copy(1, layout.slots, each[:, first : first + t])
+        each.new_zeros(heads, s * length, size).index_copy(
+            1, layout.slots, each[:, first : first + t]
+        )
         for each in (q, k, v)
     )
     qs, ks, vs = (each.view(heads, s, length, size) for each in spread)
@@ -249,7 +271,9 @@ def _attend_prefix(
     q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, later: torch.Tensor, begin: int, end: int
 ) -> torch.Tensor:
     """Return the attention of the prefix's tokens from `begin` to `end`, (heads, block, size)."""
-    scores = (q[:, begin:end] @ k[:, :end].transpose(1, 2)).masked_fill(later[begin:end, :end], -1e4)
+    scores = (q[:, begin:end] @ k[:, :end].transpose(1, 2)).masked_fill(
+        later[begin:end, :end], -1e4
+    )
     return scores.float().softmax(-1).to(v.dtype) @ v[:, :end]
 
 
@@ -294,13 +318,17 @@ def token_losses(
     prefix = embedded(group.prefix, group.prefix_tiles)
     rests = embedded([*chain(*group.rests)], [*chain(*group.rest_tiles)])
     lengths, ends = [len(rest) for rest in group.rests], list(accumulate(map(len, group.rests)))
-    targets = torch.tensor([token for rest, n in zip(group.rests, group.replies, strict=True) for token in rest[-n:]])
+    targets = torch.tensor(
+        [token for rest, n in zip(group.rests, group.replies, strict=True) for token in rest[-n:]]
+    )
     wanted = torch.zeros(len(rests), dtype=torch.bool)
     for end, reply in zip(ends, group.replies, strict=True):
         wanted[end - reply - 1 : end - 1] = True  # the state of each token predicts the next one
     targets, wanted = targets.to(device), wanted.to(device)
     with autocast(device):
         states = hidden_states(model, prefix, rests, lengths, wanted)
-        scores = model.lm_head(F.pad(states, (0, 0, 0, padded(len(targets)) - len(targets))))[: len(targets)]
+        scores = model.lm_head(F.pad(states, (0, 0, 0, padded(len(targets)) - len(targets))))[
+            : len(targets)
+        ]
     loss = F.cross_entropy(scores.float(), targets, reduction="none")
     return loss, scores.argmax(-1) == targets, targets

@@ -34,7 +34,9 @@ def orthogonalized(matrices: torch.Tensor) -> torch.Tensor:
 class Muon(torch.optim.Optimizer):
     """Moves matrices by their orthogonalized momentum, all matrices of one shape at once."""
 
-    def __init__(self, groups: Sequence[dict[str, Any]], lr: float, decay: float, momentum: float = 0.95) -> None:
+    def __init__(
+        self, groups: Sequence[dict[str, Any]], lr: float, decay: float, momentum: float = 0.95
+    ) -> None:
         super().__init__(groups, {"lr": lr, "decay": decay, "momentum": momentum})
 
     @torch.no_grad()
@@ -45,7 +47,9 @@ class Muon(torch.optim.Optimizer):
             for weight in group["params"]:
                 by_shape.setdefault(weight.shape, []).append(weight)
             for shape, weights in by_shape.items():
-                directions = torch.stack([self._direction(weight, group["momentum"]) for weight in weights])
+                directions = torch.stack(
+                    [self._direction(weight, group["momentum"]) for weight in weights]
+                )
                 updates = orthogonalized(directions) * (ADAM_SCALE * max(shape) ** 0.5)
                 for weight, update in zip(weights, updates, strict=True):
                     weight.mul_(1 - group["lr"] * group["decay"]).sub_(update, alpha=group["lr"])
@@ -79,7 +83,9 @@ class CombinedOptimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the states of all optimizers, by number."""
-        return {str(number): optimizer.state_dict() for number, optimizer in enumerate(self._optimizers)}
+        return {
+            str(number): optimizer.state_dict() for number, optimizer in enumerate(self._optimizers)
+        }
 
     def load_state_dict(self, states: dict[str, Any]) -> None:
         """Restore the states that `state_dict` returned."""

@@ -42,7 +42,9 @@ HELD_OUT_STEPS = 500
 Gradients = tuple[Sequence[torch.Tensor | None], float, float]
 
 
-def set_rate(optimizer: torch.optim.Optimizer | CombinedOptimizer, peak: float, step: int, steps: int) -> None:
+def set_rate(
+    optimizer: torch.optim.Optimizer | CombinedOptimizer, peak: float, step: int, steps: int
+) -> None:
     """Set the learning rate of a step: a short warm-up, a long plateau, a linear decay.
 
     The plateau is long because the model finds what it has to find late.
@@ -54,7 +56,11 @@ def set_rate(optimizer: torch.optim.Optimizer | CombinedOptimizer, peak: float, 
 
 
 def train_vision(
-    model: Idefics3ForConditionalGeneration, data: TrainingData, out: Path, steps: int, checkpoint_s: float
+    model: Idefics3ForConditionalGeneration,
+    data: TrainingData,
+    out: Path,
+    steps: int,
+    checkpoint_s: float,
 ) -> None:
     """Train the vision tower and the connector.
 
@@ -83,7 +89,10 @@ def train_vision(
         if step % REPORT_STEPS == 0 or step == steps:
             curve.append(step, loss, **accuracy)
             shares = " ".join(f"{name} {share:.3f}" for name, share in accuracy.items())
-            print(f"eyes {step}/{steps} {time.monotonic() - began:.0f} s loss {loss:.3f} {shares}", flush=True)
+            print(
+                f"eyes {step}/{steps} {time.monotonic() - began:.0f} s loss {loss:.3f} {shares}",
+                flush=True,
+            )
         if step == steps or time.monotonic() - written > checkpoint_s:
             write_checkpoint(step)
             written = time.monotonic()
@@ -91,7 +100,9 @@ def train_vision(
 
 
 @torch.no_grad()
-def evaluate_vision(model: Idefics3ForConditionalGeneration, data: TrainingData, held_out: int) -> dict[str, float]:
+def evaluate_vision(
+    model: Idefics3ForConditionalGeneration, data: TrainingData, held_out: int
+) -> dict[str, float]:
     """Return the accuracy on the held-out frames, and the squared error of visual tokens."""
     directions, right, errors = codebook(data.sizes), [], []
     for first in range(0, held_out, 500):
@@ -100,10 +111,15 @@ def evaluate_vision(model: Idefics3ForConditionalGeneration, data: TrainingData,
         truth = torch.from_numpy(data.labels[chosen]).long()
         tokens = visual_tokens(model, tiles).float().cpu()
         scores = value_scores(tokens, data.sizes, directions)
-        right.append(torch.stack([score.argmax(1) == truth[:, part] for part, score in enumerate(scores)], 1))
+        right.append(
+            torch.stack([score.argmax(1) == truth[:, part] for part, score in enumerate(scores)], 1)
+        )
         errors.append((tokens - target_tokens(truth, data.sizes, directions)).pow(2).sum(1))
     shares = torch.cat(right).float()
-    accuracy = {name: round(float(share), 4) for name, share in zip(vision.MEASURES, shares.mean(0), strict=False)}
+    accuracy = {
+        name: round(float(share), 4)
+        for name, share in zip(vision.MEASURES, shares.mean(0), strict=False)
+    }
     has_word = torch.from_numpy(data.labels[:held_out, 4] > 0)
     return {
         **accuracy,
@@ -119,7 +135,11 @@ def language_optimizer(decoder: LlamaModel) -> CombinedOptimizer:
     matrices = [weight for weight in weights if weight.ndim > 1 and weight is not table]
     others = [weight for weight in weights if weight.ndim < 2 or weight is table]
     return CombinedOptimizer(
-        Muon([{"params": matrices, "share": MUON_RATE}], lr=language.PEAK_RATE, decay=0.05 / MUON_RATE),
+        Muon(
+            [{"params": matrices, "share": MUON_RATE}],
+            lr=language.PEAK_RATE,
+            decay=0.05 / MUON_RATE,
+        ),
         torch.optim.AdamW(others, lr=language.PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.0),
     )
 
@@ -150,10 +170,14 @@ def train_language(
     step, write_checkpoint = resume("mind", out, decoder, optimizer)
     rng = _seed(step)
     image_token, directions = tokenizer.convert_tokens_to_ids("<image>"), codebook(data.sizes)
-    gradients = partial(_gradients, model, weights, image_token, data.sizes, directions, groups_per_step)
+    gradients = partial(
+        _gradients, model, weights, image_token, data.sizes, directions, groups_per_step
+    )
     # Each group has a thread of its own: two threads compute one group hardly faster than one does.
     threads = torch.get_num_threads() if model.device.type == "cpu" else 1
-    pool = ThreadPoolExecutor(min(threads, groups_per_step), initializer=lambda: torch.set_num_threads(1))
+    pool = ThreadPoolExecutor(
+        min(threads, groups_per_step), initializer=lambda: torch.set_num_threads(1)
+    )
     curve = LearningCurve(out / "mind.csv", step, ["right"])
     began, written = time.monotonic(), time.monotonic()
     recent, tokens = list[tuple[float, float]](), 0
@@ -177,16 +201,24 @@ def train_language(
             curve.append(step, loss, right=right)
             _print_progress(f"mind {step}/{steps}", loss, right, time.monotonic() - began, tokens)
         if step % HELD_OUT_STEPS == 0 or step == steps:
-            print("held-out groups:", json.dumps(evaluate_language(model, tokenizer, data)), flush=True)
+            print(
+                "held-out groups:",
+                json.dumps(evaluate_language(model, tokenizer, data)),
+                flush=True,
+            )
         if step == steps or time.monotonic() - written > checkpoint_s:
             write_checkpoint(step)
             written = time.monotonic()
 
 
-def _add_gradients(weights: Sequence[torch.nn.Parameter], by_group: Sequence[Sequence[torch.Tensor | None]]) -> None:
+def _add_gradients(
+    weights: Sequence[torch.nn.Parameter], by_group: Sequence[Sequence[torch.Tensor | None]]
+) -> None:
     """Set the gradient of each weight to the sum over all groups."""
     for weight, *gradients in zip(weights, *by_group, strict=True):
-        weight.grad = torch.stack([gradient for gradient in gradients if gradient is not None]).sum(0)
+        weight.grad = torch.stack([gradient for gradient in gradients if gradient is not None]).sum(
+            0
+        )
 
 
 def _print_progress(step: str, loss: float, right: float, spent_s: float, tokens: int) -> None:
@@ -202,10 +234,17 @@ def _seed(step: int) -> random.Random:
 
 
 def _sample_groups(
-    data: TrainingData, rng: random.Random, progress: Progress, tokenizer: PreTrainedTokenizerFast, count: int
+    data: TrainingData,
+    rng: random.Random,
+    progress: Progress,
+    tokenizer: PreTrainedTokenizerFast,
+    count: int,
 ) -> list[language.TokenizedGroup]:
     """Draw groups, the longest first, so that no thread starts a long one at the end of a step."""
-    groups = [language.tokenize_group(*sample_group(data, rng, progress), tokenizer, rng) for _ in range(count)]
+    groups = [
+        language.tokenize_group(*sample_group(data, rng, progress), tokenizer, rng)
+        for _ in range(count)
+    ]
     groups.sort(key=lambda group: -group.tokens)
     return groups
 
@@ -244,8 +283,12 @@ def evaluate_language(
     signs = {sign: tokenizer.convert_tokens_to_ids(sign) for sign in "-+=^"}
     for row in data.held_out:
         for example in row["examples"][:5]:
-            group = language.tokenize_group({**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT)
-            _, right, targets = language.token_losses(model, group, image_token, data.sizes, directions)
+            group = language.tokenize_group(
+                {**row, "examples": [example]}, 1, tokenizer, rng, CONTEXT
+            )
+            _, right, targets = language.token_losses(
+                model, group, image_token, data.sizes, directions
+            )
             entry = sums.setdefault(example["step"], [0, 0.0, 0.0])
             entry[0] += 1
             entry[1] += float(right.all())
@@ -255,4 +298,7 @@ def evaluate_language(
                     entry = sums.setdefault(f"{sign} in {example['step']}", [0, 0.0, 0.0])
                     entry[0] += int(is_sign.sum())
                     entry[2] += float(right[is_sign].sum())
-    return {name: (int(n), round(whole / n, 3), round(each / n, 3)) for name, (n, whole, each) in sums.items()}
+    return {
+        name: (int(n), round(whole / n, 3), round(each / n, 3))
+        for name, (n, whole, each) in sums.items()
+    }

@@ -24,11 +24,11 @@ ROLES = ["<|system|>", "<|user|>", "<|assistant|>"]
 MAX_FRAGMENTS, BPE_TOKENS = 512, 1536
 """Most tokens for recurring fragments, and the number of tokens for all other text."""
 TEMPLATE = (
-    "{% for message in messages %}<|{{ message['role'] }}|>"
-    "{% if message['content'] is string %}{{ message['content'] }}{% else %}{% for part in message['content'] %}"
-    "{% if not loop.first %}{{ '\\n' }}{% endif %}"
-    "{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}<image>{% endif %}"
-    "{% endfor %}{% endif %}<end>{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}"
+    "{% for message in messages %}<|{{ message['role'] }}|>{% if message['content'] is string "
+    "%}{{ message['content'] }}{% else %}{% for part in message['content'] %}{% if not loop.first "
+    "%}{{ '\\n' }}{% endif %}{% if part['type'] == 'text' %}{{ part['text'] }}{% else %}<image>{% "
+    "endif %}{% endfor %}{% endif %}<end>{% endfor %}{% if add_generation_prompt "
+    "%}<|assistant|>{% endif %}"
 )
 
 
@@ -47,7 +47,9 @@ def expand_image(columns: int, rows: int) -> str:
     return f"{lines}\n<fake_token_around_image><global-img><image><fake_token_around_image>"
 
 
-def frequent_fragments(texts: Iterable[str], varying: Iterable[str], most: int = MAX_FRAGMENTS) -> list[str]:
+def frequent_fragments(
+    texts: Iterable[str], varying: Iterable[str], most: int = MAX_FRAGMENTS
+) -> list[str]:
     """Return the fragments of text that recur unchanged, those that cover most text first.
 
     Args:
@@ -56,14 +58,20 @@ def frequent_fragments(texts: Iterable[str], varying: Iterable[str], most: int =
         most: Most fragments to return.
     """
     words = "|".join(sorted(map(re.escape, varying), key=len, reverse=True))
-    cut = re.compile(rf"<[^>]*>|\n|\d+|[–+=~^/!-]|“|”|\b[A-Z]{{1,2}}\b|(?<![A-Za-z])(?:{words})(?![A-Za-z])")
+    cut = re.compile(
+        rf"<[^>]*>|\n|\d+|[–+=~^/!-]|“|”|\b[A-Z]{{1,2}}\b|(?<![A-Za-z])(?:{words})(?![A-Za-z])"
+    )
     counts: Counter[str] = Counter()
     seen = 0
     for text in texts:
         seen += 1
         # A blank belongs to the word after it, which then is the same token in every sentence.
         counts.update({piece.rstrip(" ") for piece in cut.split(text)})
-    frequent = {piece: count for piece, count in counts.items() if len(piece) >= 4 and count >= max(3, seen // 2000)}
+    frequent = {
+        piece: count
+        for piece, count in counts.items()
+        if len(piece) >= 4 and count >= max(3, seen // 2000)
+    }
     return sorted(frequent, key=lambda piece: -frequent[piece] * len(piece))[:most]
 
 
@@ -100,7 +108,9 @@ def train_tokenizer(
     pieces = re.compile("|".join(sorted(map(re.escape, fixed), key=len, reverse=True)))
     numbers = [f" {n} {n:02d}" for n in range(100)] * 50
     rest = [part for text in texts for part in pieces.split(text)]
-    tokenizer.train_from_iterator([*rest, *numbers, *(f"{w} {w} " for w in varying), *varying * 50], trainer)
+    tokenizer.train_from_iterator(
+        [*rest, *numbers, *(f"{w} {w} " for w in varying), *varying * 50], trainer
+    )
     tokenizer.add_tokens([AddedToken(piece, normalized=False, special=False) for piece in fixed])
     fast = PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

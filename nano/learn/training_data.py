@@ -70,16 +70,30 @@ def load(folder: Path) -> TrainingData:
     for kind in ("reading", "hearing", "overhearing", "searching", "judging", "straying"):
         synthetic[kind], more = _split(_read_groups(folder, kind), 15)
         held_out += more
-    naming = ([each for each in group["examples"] if NO_CELL not in each["reply"]] for group in synthetic["hearing"])
+    naming = (
+        [each for each in group["examples"] if NO_CELL not in each["reply"]]
+        for group in synthetic["hearing"]
+    )
     synthetic["naming"] = [
-        {**group, "examples": found} for group, found in zip(synthetic["hearing"], naming, strict=True) if found
+        {**group, "examples": found}
+        for group, found in zip(synthetic["hearing"], naming, strict=True)
+        if found
     ]
-    arrays = [np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))]) for part in "xyp"]
-    values, varying, counts = (json.loads((folder / f"{n}.json").read_text()) for n in ("values", "varying", "counts"))
-    return TrainingData(values, [*varying, *counts], counts, trajectories, held_out, synthetic, *arrays)
+    arrays = [
+        np.concatenate([np.load(p) for p in sorted(folder.glob(f"tiles-*-{part}.npy"))])
+        for part in "xyp"
+    ]
+    values, varying, counts = (
+        json.loads((folder / f"{n}.json").read_text()) for n in ("values", "varying", "counts")
+    )
+    return TrainingData(
+        values, [*varying, *counts], counts, trajectories, held_out, synthetic, *arrays
+    )
 
 
-def _split(groups: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _split(
+    groups: list[dict[str, Any]], most: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Shuffle groups and hold out a fiftieth of them, at least one and at most `most`."""
     random.Random(1).shuffle(groups)
     held_out = max(1, min(most, len(groups) // 50))
@@ -87,13 +101,19 @@ def _split(groups: list[dict[str, Any]], most: int) -> tuple[list[dict[str, Any]
 
 
 def _read_groups(folder: Path, kind: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for path in sorted(folder.glob(f"{kind}-*.jsonl")) for line in path.open()]
+    return [
+        json.loads(line) for path in sorted(folder.glob(f"{kind}-*.jsonl")) for line in path.open()
+    ]
 
 
 def tokenizer_texts(data: TrainingData) -> Iterator[str]:
     """Yield the prompts and replies on which the tokenizer trains."""
     # The two kinds left out have the same words as "searching" and "hearing".
-    some = (groups[:600] for kind, groups in data.synthetic.items() if kind not in ("straying", "overhearing"))
+    some = (
+        groups[:600]
+        for kind, groups in data.synthetic.items()
+        if kind not in ("straying", "overhearing")
+    )
     synthetic = [group for groups in some for group in groups]
     for group in [*data.trajectories[:8000], *synthetic]:
         for example in group["examples"][:3]:

@@ -82,11 +82,16 @@ def tile_batches(
     centres = (np.arange(CELL_PX // PATCH_PX) + 0.5) * PATCH_PX
     while True:
         chosen = np.sort(rng.integers(0, len(frames), size))
-        tiles, truth = letterbox(frames[chosen], rng), torch.from_numpy(labels[chosen].astype(np.int64))
+        tiles, truth = (
+            letterbox(frames[chosen], rng),
+            torch.from_numpy(labels[chosen].astype(np.int64)),
+        )
         x, y, diameter = boxes[chosen].T[:, :, None]
         reach = diameter / 2 + PATCH_PX / 4
         in_columns, in_rows = np.abs(centres - x) < reach, np.abs(centres - y) < reach
-        covered = torch.from_numpy(in_rows[:, :, None] & in_columns[:, None, :] & (diameter > 0)[:, :, None]).flatten(1)
+        covered = torch.from_numpy(
+            in_rows[:, :, None] & in_columns[:, None, :] & (diameter > 0)[:, :, None]
+        ).flatten(1)
         black = torch.from_numpy(rng.random(size) < 0.02)
         tiles[black], truth[black], covered[black] = -1.0, 0, False
         yield tiles, truth, covered
@@ -126,7 +131,12 @@ def crop_batches(
         covered = torch.from_numpy(in_rows[:, :, None] & in_columns[:, None, :]).flatten(1)
         rows, columns = corner[:, 1:] + inner, corner[:, :1] + inner
         positions = torch.from_numpy(rows[:, :, None] * across + columns[:, None, :]).flatten(1)
-        yield to_pixels(tiles), torch.from_numpy(labels[chosen].astype(np.int64)), positions, covered
+        yield (
+            to_pixels(tiles),
+            torch.from_numpy(labels[chosen].astype(np.int64)),
+            positions,
+            covered,
+        )
 
 
 def sinusoidal_positions(count: int, width: int) -> torch.Tensor:
@@ -170,15 +180,28 @@ class VisionTrainer(torch.nn.Module):
         # In bfloat16 on a CPU, the gradient of PyTorch's own attention is slow.
         self.tower.config._attn_implementation = "eager"
         with torch.no_grad():
-            self.connector.modality_projection.proj.weight *= 0.05  # otherwise the first tokens are far too long
+            self.connector.modality_projection.proj.weight *= (
+                0.05  # otherwise the first tokens are far too long
+            )
             positions = self.tower.embeddings.position_embedding.weight
             positions.copy_(0.5 * sinusoidal_positions(*positions.shape))
-        full_rate = [weight for name, weight in self.named_parameters() if not name.startswith("connector.")]
-        groups = [{"params": full_rate}, {"params": list(self.connector.parameters()), "share": CONNECTOR_RATE}]
-        self.optimizer = torch.optim.AdamW(groups, lr=PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.05)
+        full_rate = [
+            weight for name, weight in self.named_parameters() if not name.startswith("connector.")
+        ]
+        groups = [
+            {"params": full_rate},
+            {"params": list(self.connector.parameters()), "share": CONNECTOR_RATE},
+        ]
+        self.optimizer = torch.optim.AdamW(
+            groups, lr=PEAK_RATE, betas=(0.9, 0.98), weight_decay=0.05
+        )
 
     def train_on_crops(
-        self, tiles: torch.Tensor, truth: torch.Tensor, positions: torch.Tensor, covered: torch.Tensor
+        self,
+        tiles: torch.Tensor,
+        truth: torch.Tensor,
+        positions: torch.Tensor,
+        covered: torch.Tensor,
     ) -> tuple[float, dict[str, float]]:
         """Take one step on crops: each patch, and the mean of all, predict what the crop shows.
 
@@ -208,29 +231,45 @@ class VisionTrainer(torch.nn.Module):
             The loss, and the share of each attribute and of the patches that is predicted
             correctly.
         """
-        tiles, truth, covered = (each.to(self.directions.device) for each in (tiles, truth, covered))
+        tiles, truth, covered = (
+            each.to(self.directions.device) for each in (tiles, truth, covered)
+        )
         with autocast(tiles.device):
             patches = patch_features(self._model[0], tiles)
             tokens, local = self.connector(patches).squeeze(1), self.parts(patches)
         tokens, local = tokens.float(), local.float()
         scores = value_scores(tokens, self.sizes, self.directions)
-        loss = 2.0 * (tokens - target_tokens(truth, self.sizes, self.directions)).pow(2).sum(1).mean()
+        loss = (
+            2.0 * (tokens - target_tokens(truth, self.sizes, self.directions)).pow(2).sum(1).mean()
+        )
         for attribute, score in enumerate(scores):
             loss = loss + F.cross_entropy(score, truth[:, attribute])
         self._update(loss + self._patch_loss(local, truth, covered))
         return float(loss.detach()), self._accuracy(scores, local, truth, covered)
 
     def _accuracy(
-        self, scores: Sequence[torch.Tensor], local: torch.Tensor, truth: torch.Tensor, covered: torch.Tensor
+        self,
+        scores: Sequence[torch.Tensor],
+        local: torch.Tensor,
+        truth: torch.Tensor,
+        covered: torch.Tensor,
     ) -> dict[str, float]:
         """Return the accuracy of each attribute, and of the shapes in covered patches."""
         with torch.no_grad():
             shapes = local[..., self.sizes[2] :].argmax(2) == truth[:, 3, None]
-            right = [(score.argmax(1) == truth[:, number]).float().mean() for number, score in enumerate(scores)]
+            right = [
+                (score.argmax(1) == truth[:, number]).float().mean()
+                for number, score in enumerate(scores)
+            ]
         shares = zip(MEASURES, right, strict=False)
-        return {**{name: float(share) for name, share in shares}, "patches": float(shapes[covered].float().mean())}
+        return {
+            **{name: float(share) for name, share in shares},
+            "patches": float(shapes[covered].float().mean()),
+        }
 
-    def _patch_loss(self, local: torch.Tensor, truth: torch.Tensor, covered: torch.Tensor) -> torch.Tensor:
+    def _patch_loss(
+        self, local: torch.Tensor, truth: torch.Tensor, covered: torch.Tensor
+    ) -> torch.Tensor:
         """Return the loss of colour and shape per patch; covered patches count once more."""
         loss = torch.zeros((), device=local.device)
         for attribute, score in zip((2, 3), local.split(self.sizes[2:4], dim=2), strict=True):

@@ -37,8 +37,12 @@ class Eyes:
         """
         self._folder = Path(folder or WEIGHTS)
         self._weights = _read_weights(self._folder)
-        drawn = torch.randn(WIDTH, WIDTH, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-        self._directions = torch.linalg.qr(drawn)[0].float()[: sum(SIZES)]  # the basis of `learn/codebook`
+        drawn = torch.randn(
+            WIDTH, WIDTH, generator=torch.Generator().manual_seed(0), dtype=torch.float64
+        )
+        self._directions = torch.linalg.qr(drawn)[0].float()[
+            : sum(SIZES)
+        ]  # the basis of `learn/codebook`
 
     @torch.inference_mode()
     def read(self, cells: Sequence[Image.Image]) -> NDArray[np.float32]:
@@ -63,24 +67,33 @@ class Eyes:
         for layer in range(LAYERS):
             hidden = self._layer(hidden, f"vision_model.encoder.layers.{layer}")
         hidden = self._norm(hidden, "vision_model.post_layernorm")
-        return F.linear(hidden.reshape(n, -1), self._of("connector.modality_projection.proj.weight"))
+        return F.linear(
+            hidden.reshape(n, -1), self._of("connector.modality_projection.proj.weight")
+        )
 
     def _layer(self, hidden: torch.Tensor, name: str) -> torch.Tensor:
         normed = self._norm(hidden, f"{name}.layer_norm1")
         heads = [
-            self._linear(normed, f"{name}.self_attn.{part}_proj").unflatten(-1, (HEADS, -1)).transpose(1, 2)
+            self._linear(normed, f"{name}.self_attn.{part}_proj")
+            .unflatten(-1, (HEADS, -1))
+            .transpose(1, 2)
             for part in "qkv"
         ]
         attended = F.scaled_dot_product_attention(*heads).transpose(1, 2).flatten(2)
         hidden = hidden + self._linear(attended, f"{name}.self_attn.out_proj")
-        inner = F.gelu(self._linear(self._norm(hidden, f"{name}.layer_norm2"), f"{name}.mlp.fc1"), approximate="tanh")
+        inner = F.gelu(
+            self._linear(self._norm(hidden, f"{name}.layer_norm2"), f"{name}.mlp.fc1"),
+            approximate="tanh",
+        )
         return hidden + self._linear(inner, f"{name}.mlp.fc2")
 
     def _linear(self, inputs: torch.Tensor, name: str) -> torch.Tensor:
         return F.linear(inputs, self._of(f"{name}.weight"), self._of(f"{name}.bias"))
 
     def _norm(self, inputs: torch.Tensor, name: str) -> torch.Tensor:
-        return F.layer_norm(inputs, inputs.shape[-1:], self._of(f"{name}.weight"), self._of(f"{name}.bias"), 1e-6)
+        return F.layer_norm(
+            inputs, inputs.shape[-1:], self._of(f"{name}.weight"), self._of(f"{name}.bias"), 1e-6
+        )
 
     def _of(self, name: str) -> torch.Tensor:
         return self._weights[f"model.{name}"]
@@ -97,6 +110,8 @@ def _read_weights(folder: Path) -> dict[str, torch.Tensor]:
         header = json.loads(data[8:begin])
         for name in (name for name in names if index[name] == file):
             first, last = header[name]["data_offsets"]
-            raw = torch.frombuffer(bytearray(data[begin + first : begin + last]), dtype=torch.bfloat16)
+            raw = torch.frombuffer(
+                bytearray(data[begin + first : begin + last]), dtype=torch.bfloat16
+            )
             tensors[name] = raw.float().view(header[name]["shape"])
     return tensors

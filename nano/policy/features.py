@@ -58,7 +58,9 @@ class Memory:
         if not len(self.times_s):
             self.support = np.zeros((0, support.shape[1]), np.float32)
         times_s = np.concatenate([self.times_s, times_s])
-        target = np.concatenate([self.target, self.query.target(shown, is_said(grid, self._quoted(observation)))])
+        target = np.concatenate(
+            [self.target, self.query.target(shown, is_said(grid, self._quoted(observation)))]
+        )
         support = np.concatenate([self.support, support])
         order = np.argsort(times_s, kind="stable")
         self.times_s, self.target, self.support = times_s[order], target[order], support[order]
@@ -96,25 +98,46 @@ def features(memory: Memory, observation: Observation, shown: Floats, steps_left
 
 def quoted(query: Query, observation: Observation) -> list[Line]:
     """Return the lines in sight that the question quotes."""
-    return [line for line in observation.subtitles if query.goal.line and line.text == query.goal.line]
+    return [
+        line for line in observation.subtitles if query.goal.line and line.text == query.goal.line
+    ]
 
 
 def is_said(grid: Grid, lines: list[Line]) -> Floats:
     """Return for each cell whether one of these lines is said at its frame."""
     at_s = [cell.midpoint_s for cell in grid.cells]
-    return np.array([any(line.start_s <= t < line.end_s for line in lines) for t in at_s], np.float32)
+    return np.array(
+        [any(line.start_s <= t < line.end_s for line in lines) for t in at_s], np.float32
+    )
 
 
 def _cell_rows(memory: Memory, observation: Observation, shown: Floats) -> Floats:
-    query, state, grid, legal = memory.query, observation.state, observation.state.grid, observation.legal
+    query, state, grid, legal = (
+        memory.query,
+        observation.state,
+        observation.state.grid,
+        observation.legal,
+    )
     lines, size = quoted(query, observation), grid.size
     target, object_ = query.target(shown, is_said(grid, lines)), query.object(shown)
-    wanted, names = list(query.goal.object_names), [name for choice in query.choices for name in objects_in(choice)]
+    wanted, names = (
+        list(query.goal.object_names),
+        [name for choice in query.choices for name in objects_in(choice)],
+    )
     found_s, rows = memory.found_s, np.zeros((size, CELL_FEATURES), np.float32)
     looks = target if not object_.any() else object_
     choice = query.support(shown).max(axis=1, initial=0.0)
-    rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3] = query.scene(shown), object_, query.shape(shown), target
-    rows[:, 4], rows[:, 5], rows[:, 6] = something(shown), 1 - shown[:, index_of("word", "")], choice
+    rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3] = (
+        query.scene(shown),
+        object_,
+        query.shape(shown),
+        target,
+    )
+    rows[:, 4], rows[:, 5], rows[:, 6] = (
+        something(shown),
+        1 - shown[:, index_of("word", "")],
+        choice,
+    )
     rows[1:, 7], rows[:-1, 8] = looks[:-1], looks[1:]
     for column, (first, second) in ((9, ("place", "light")), (11, ("colour", "shape"))):
         same = _same(shown, first) * _same(shown, second)
@@ -126,13 +149,21 @@ def _cell_rows(memory: Memory, observation: Observation, shown: Floats) -> Float
     for line in lines:
         rows[:, 13] = np.maximum(rows[:, 13], (line.start_s < ends_s) & (starts_s < line.end_s))
     rows[[path[-1] for path in memory.opened if path and path[:-1] == grid.path], 17] = 1
-    rows[[grid.cell_at(item.timestamp_s).index for item in state.scratchpad.within(grid.start_s, grid.end_s)], 18] = 1
+    rows[
+        [
+            grid.cell_at(item.timestamp_s).index
+            for item in state.scratchpad.within(grid.start_s, grid.end_s)
+        ],
+        18,
+    ] = 1
     rows[:, 19] = np.arange(size) / size
     if found_s is not None:
         away = (at_s - found_s) / grid.resolution_s
         rows[:, 20], rows[:, 21] = np.clip(away / 4, -1, 1), np.exp(-np.abs(away))
     edges = np.searchsorted(memory.times_s, [*starts_s, grid.end_s])
-    rows[:, 22] = np.maximum.reduceat(memory.target, edges[:-1])  # each cell holds a frame that was seen: its own
+    rows[:, 22] = np.maximum.reduceat(
+        memory.target, edges[:-1]
+    )  # each cell holds a frame that was seen: its own
     rows[:, 23] = np.minimum(1, np.log1p(np.diff(edges)) / math.log(18))
     rows[:, 24] = np.maximum.reduceat(memory.support.max(axis=1, initial=0.0), edges[:-1])
     rows[list(legal["expand"]), 25] = 1
@@ -181,7 +212,9 @@ def _answer_rows(memory: Memory, observation: Observation) -> Floats:
         near = np.array([_nearness(memory, choice, found_s) for choice in range(count)])
         rows[:count, 7] = near
         rows[int(near.argmax()), 8] = near.max() > 0
-    rows[:count, 9] = [any(name in query.goal.line for name in objects_in(choice)) for choice in query.choices]
+    rows[:count, 9] = [
+        any(name in query.goal.line for name in objects_in(choice)) for choice in query.choices
+    ]
     for index, choice in enumerate(query.choices):
         if choice.isdecimal():
             rows[index, 10] = int(choice) == memory.sightings
@@ -212,7 +245,9 @@ def _shares_of_runs(memory: Memory) -> Floats:
     return shares
 
 
-def _situation(memory: Memory, observation: Observation, target: Floats, steps_left: float) -> Floats:
+def _situation(
+    memory: Memory, observation: Observation, target: Floats, steps_left: float
+) -> Floats:
     query, state = memory.query, observation.state
     goal = np.eye(len(GOALS))[GOALS.index(query.goal.type)]
     depth = np.eye(DEPTHS)[min(state.depth, DEPTHS - 1)]

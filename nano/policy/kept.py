@@ -38,7 +38,11 @@ class Episodes(BaseModel):
     @classmethod
     def of(cls, policy: str, trained: int, rows: list[dict[str, Any]]) -> Episodes:
         """Return the rows of `trials` as columns."""
-        return cls(policy=policy, trained=trained, **{name: [row[name] for row in rows] for name in COLUMNS})
+        return cls(
+            policy=policy,
+            trained=trained,
+            **{name: [row[name] for row in rows] for name in COLUMNS},
+        )
 
     @property
     def columns(self) -> dict[str, list[Any]]:
@@ -63,12 +67,17 @@ class Kept(BaseModel):
     def read(cls, folders: Iterable[Path], parts: dict[str, Any]) -> Kept | None:
         """Return the result of a recipe's parts from the first folder that has it, or None."""
         paths = (folder / _name(parts) for folder in folders)
-        return next((cls.model_validate_json(lzma.decompress(p.read_bytes())) for p in paths if p.exists()), None)
+        return next(
+            (cls.model_validate_json(lzma.decompress(p.read_bytes())) for p in paths if p.exists()),
+            None,
+        )
 
     def write(self, folder: Path, parts: dict[str, Any]) -> None:
         """Write the result of a recipe's parts to a folder, which is made if it is missing."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / _name(parts)).write_bytes(lzma.compress(self.model_dump_json().encode(), preset=9))
+        (folder / _name(parts)).write_bytes(
+            lzma.compress(self.model_dump_json().encode(), preset=9)
+        )
 
 
 def _name(parts: dict[str, Any]) -> str:

@@ -74,7 +74,9 @@ def learn(
         parts = recipe.parts(seed)
         kept = Kept.read((SHIPPED, folder), parts)
         if kept is None and replay:
-            raise InputError(f"{folder} holds no result of this recipe, and a replay makes none; run it first.")
+            raise InputError(
+                f"{folder} holds no result of this recipe, and a replay makes none; run it first."
+            )
         if kept is None:
             make = make or _environments(recipe)
             kept = _rules(recipe, make) if seed is None else _trained(recipe, make, seed, progress)
@@ -82,14 +84,18 @@ def learn(
         curves += [_table(episodes, seed) for episodes in kept.curve]
         tests += [_table(episodes, seed) for episodes in kept.test]
         cpu_s += kept.cpu_s
-    return Learned(recipe, pd.concat(curves, ignore_index=True), pd.concat(tests, ignore_index=True), cpu_s)
+    return Learned(
+        recipe, pd.concat(curves, ignore_index=True), pd.concat(tests, ignore_index=True), cpu_s
+    )
 
 
 def _table(episodes: Episodes, seed: int | None) -> pd.DataFrame:
     import pandas as pd
 
     label = "" if seed is None else str(seed)
-    return pd.DataFrame({"policy": episodes.policy, "seed": label, "trained": episodes.trained, **episodes.columns})
+    return pd.DataFrame(
+        {"policy": episodes.policy, "seed": label, "trained": episodes.trained, **episodes.columns}
+    )
 
 
 def _environments(recipe: Recipe) -> Callable[[], PolicyEnv]:
@@ -98,7 +104,9 @@ def _environments(recipe: Recipe) -> Callable[[], PolicyEnv]:
         import sb3_contrib  # noqa: F401  # said now, and not after the rules have played
         import torch
     except ImportError as error:
-        raise ImportError("Learning a policy needs PyTorch and sb3-contrib: make .venv/policy") from error
+        raise ImportError(
+            "Learning a policy needs PyTorch and sb3-contrib: make .venv/policy"
+        ) from error
     from nano.policy.eyes import Eyes
     from nano.policy.task import GridReader, PolicyEnv
 
@@ -125,7 +133,9 @@ def _trained(recipe: Recipe, make: Callable[[], PolicyEnv], seed: int, progress:
     from nano.policy.trials import play
 
     policy, curve = new_policy(make, seed), list[Episodes]()
-    with tqdm(total=recipe.steps, unit="step", desc=f"training, seed {seed}", disable=not progress) as bar:
+    with tqdm(
+        total=recipe.steps, unit="step", desc=f"training, seed {seed}", disable=not progress
+    ) as bar:
 
         def watch(trained: int, choose: Chooser) -> None:
             name = "learned" if trained else "zero-shot"
@@ -136,5 +146,8 @@ def _trained(recipe: Recipe, make: Callable[[], PolicyEnv], seed: int, progress:
         cpu_s = train(policy, recipe.steps, max(1, recipe.steps // recipe.points), watch)
     untrained = play(make, recipe.test_worlds, chooser(new_policy(make, seed), draws=True))
     tested = play(make, recipe.test_worlds, chooser(policy))
-    test = [Episodes.of("zero-shot", 0, untrained), Episodes.of("learned", curve[-1].trained, tested)]
+    test = [
+        Episodes.of("zero-shot", 0, untrained),
+        Episodes.of("learned", curve[-1].trained, tested),
+    ]
     return Kept(curve=curve, test=test, cpu_s=round(cpu_s, 1))

@@ -29,7 +29,9 @@ class SharedNetwork(BaseFeaturesExtractor):
         self.of_cell = _two_layers(CELL_FEATURES + SITUATION_FEATURES, width)
         self.of_answer = _two_layers(ANSWER_FEATURES + SITUATION_FEATURES, width)
         self.whole = _two_layers(4 * width + SITUATION_FEATURES, width)
-        self.cell_scores = nn.Sequential(_two_layers(2 * width, width), nn.Linear(width, len(CELL_KINDS)))
+        self.cell_scores = nn.Sequential(
+            _two_layers(2 * width, width), nn.Linear(width, len(CELL_KINDS))
+        )
         self.answer_scores = nn.Sequential(_two_layers(2 * width, width), nn.Linear(width, 1))
         self.backtrack_score = nn.Linear(width, 1)
         self.value = nn.Sequential(_two_layers(width, width), nn.Linear(width, 1))
@@ -42,8 +44,12 @@ class SharedNetwork(BaseFeaturesExtractor):
         sizes = [N_CELLS * CELL_FEATURES, N_ANSWERS * ANSWER_FEATURES, SITUATION_FEATURES]
         cells, answers, situation = observations.split(sizes, dim=1)
         inner_cells = self.of_cell(_beside(cells.unflatten(1, (N_CELLS, CELL_FEATURES)), situation))
-        inner_answers = self.of_answer(_beside(answers.unflatten(1, (N_ANSWERS, ANSWER_FEATURES)), situation))
-        pooled = [pool for each in (inner_cells, inner_answers) for pool in (each.mean(1), each.amax(1))]
+        inner_answers = self.of_answer(
+            _beside(answers.unflatten(1, (N_ANSWERS, ANSWER_FEATURES)), situation)
+        )
+        pooled = [
+            pool for each in (inner_cells, inner_answers) for pool in (each.mean(1), each.amax(1))
+        ]
         whole = self.whole(torch.cat([*pooled, situation], 1))
         of_cells = self.cell_scores(_beside(inner_cells, whole)).transpose(1, 2).flatten(1)
         of_answers = self.answer_scores(_beside(inner_answers, whole)).squeeze(2)
@@ -56,13 +62,20 @@ class CellPolicy(MaskableActorCriticPolicy):
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(
             *args,
-            **{**settings, "features_extractor_class": SharedNetwork, "net_arch": [], "ortho_init": False},
+            **{
+                **settings,
+                "features_extractor_class": SharedNetwork,
+                "net_arch": [],
+                "ortho_init": False,
+            },
         )
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         self.action_net, self.value_net = _Columns(0, N_ACTIONS), _Columns(N_ACTIONS, N_ACTIONS + 1)
-        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)
+        self.optimizer = self.optimizer_class(
+            self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs
+        )
 
 
 class _Columns(nn.Module):

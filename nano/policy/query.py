@@ -16,7 +16,9 @@ from nano.teacher.labels import VALUES
 
 Floats = NDArray[np.float32]
 GOALS: tuple[GoalType, ...] = get_args(GoalType)
-OFFSETS = dict(zip(VALUES, (0, *accumulate(len(values) for values in VALUES.values())), strict=False))
+OFFSETS = dict(
+    zip(VALUES, (0, *accumulate(len(values) for values in VALUES.values())), strict=False)
+)
 """Index of the first value of each attribute among all values."""
 
 
@@ -36,7 +38,9 @@ class Query:
         """
         goal = parse_goal(question.text)
         if goal is None:
-            raise InputError(f"This policy reads only AtlasWorld's own questions; got {question.text!r:.80}.")
+            raise InputError(
+                f"This policy reads only AtlasWorld's own questions; got {question.text!r:.80}."
+            )
         return cls(goal, question.choices)
 
     def scene(self, shown: Floats) -> Floats:
@@ -55,7 +59,11 @@ class Query:
 
     def shape(self, shown: Floats) -> Floats:
         """Return how surely each frame shows the shape whose colour is asked for."""
-        return shown[:, index_of("shape", self.goal.shape)] if self.goal.shape else np.zeros(len(shown), np.float32)
+        return (
+            shown[:, index_of("shape", self.goal.shape)]
+            if self.goal.shape
+            else np.zeros(len(shown), np.float32)
+        )
 
     def target(self, shown: Floats, said: Floats) -> Floats:
         """Return how surely each frame shows what the question asks about.
@@ -81,7 +89,11 @@ class Query:
     def likeness(self, shown: Floats) -> Floats:
         """Return the mean probability of the words that the question names, for each frame."""
         objects = [name.split(" ") for name in self.goal.object_names]
-        words = [(kind, word) for pair in objects for kind, word in zip(("colour", "shape"), pair, strict=True)]
+        words = [
+            (kind, word)
+            for pair in objects
+            for kind, word in zip(("colour", "shape"), pair, strict=True)
+        ]
         words += zip(("place", "light"), self.goal.scene or (), strict=False)
         words += [("shape", self.goal.shape)] if self.goal.shape else []
         likeness: Floats = np.mean([shown[:, index_of(*word)] for word in words], axis=0)

@@ -47,7 +47,10 @@ class Recipe:
             check_whole(name, getattr(self, name))
         for name, most in (("trials", len(seeds(CHOSEN_BY))), ("tests", len(seeds(self.seeds)))):
             if getattr(self, name) > most:
-                raise InputError(f"{name} must be at most {most}, the seeds of its range; got {getattr(self, name)}.")
+                raise InputError(
+                    f"{name} must be at most {most}, the seeds of its range; got "
+                    f"{getattr(self, name)}."
+                )
 
     @property
     def training_worlds(self) -> range:
@@ -67,7 +70,11 @@ class Recipe:
     @property
     def environment(self) -> dict[str, Any]:
         """The settings of the environment."""
-        return {"duration_s": self.duration_s, "max_steps": self.max_steps, "step_cost": self.step_cost}
+        return {
+            "duration_s": self.duration_s,
+            "max_steps": self.max_steps,
+            "step_cost": self.step_cost,
+        }
 
     def parts(self, training_seed: int | None = None) -> dict[str, Any]:
         """Return what the key of a result is made of.

@@ -28,7 +28,9 @@ def summary(episodes: pd.DataFrame, by: Sequence[str] = ("policy",)) -> pd.DataF
         row: dict[str, object] = dict(zip(by, group, strict=True)) | {"n": len(of_group)}
         worlds = of_group["world"].astype(str).tolist()
         for name in ("reward", "right", "steps"):
-            found = interval(of_group[name].astype(float).to_numpy(), worlds, are_shares=name == "right")
+            found = interval(
+                of_group[name].astype(float).to_numpy(), worlds, are_shares=name == "right"
+            )
             row |= {name: found.mean, f"{name}_low": found.low, f"{name}_high": found.high}
         rows.append(row)
     return pd.DataFrame(rows)

@@ -20,7 +20,13 @@ from atlaskit.gym import CELL_KINDS, DRAWN, AtlasEpisode, DiscreteAtlasEnv
 from atlaskit.gym.actions import legal_actions, moves_of
 from atlaskit.gym.tasks import WORLD_SIZE
 from atlasworld import World
-from nano.policy.features import ANSWER_FEATURES, CELL_FEATURES, SITUATION_FEATURES, Memory, features
+from nano.policy.features import (
+    ANSWER_FEATURES,
+    CELL_FEATURES,
+    SITUATION_FEATURES,
+    Memory,
+    features,
+)
 from nano.policy.query import Floats, Query
 from nano.teacher.labels import CELL_PX
 
@@ -62,7 +68,9 @@ class GridReader:
 
     def _read(self, view: View) -> NDArray[np.float16]:
         tiles, _ = read_tiles(view.video, view.moments, (CELL_PX, CELL_PX), "contain", view.cache)
-        shown = self._reader.read([tile for tile in tiles if tile is not None])  # a drawn frame can always be read
+        shown = self._reader.read(
+            [tile for tile in tiles if tile is not None]
+        )  # a drawn frame can always be read
         return shown.astype(np.float16)
 
 
@@ -103,7 +111,11 @@ class PolicyEnv(DiscreteAtlasEnv):
 
     def legal_actions(self) -> list[dict[str, int]]:
         """Return every legal action; the frames of drawn worlds can always be decoded."""
-        return [] if self._is_over else legal_actions(moves_of(self.observation.legal), self._n_possible_answers)
+        return (
+            []
+            if self._is_over
+            else legal_actions(moves_of(self.observation.legal), self._n_possible_answers)
+        )
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return which numbers the policy may choose, bool (n,): the legal ones but close looks.
@@ -116,7 +128,9 @@ class PolicyEnv(DiscreteAtlasEnv):
         if self._is_over:
             return mask
         for kind, cells in zip(
-            CHOSEN, (legal["expand"], legal["mark_promising"], legal["add_to_scratchpad"]), strict=True
+            CHOSEN,
+            (legal["expand"], legal["mark_promising"], legal["add_to_scratchpad"]),
+            strict=True,
         ):
             mask[CELL_KINDS.index(kind) * K * K + np.array(cells, np.int64)] = True
         mask[self._backtrack] = "backtrack" in legal

@@ -69,7 +69,9 @@ def chooser(policy: MaskablePPO, *, draws: bool = False) -> Chooser:
         draws: Whether it draws from its own probabilities, as in training. False: the most likely.
     """
 
-    def choose(seen: Floats, masks: NDArray[np.bool_], rng: np.random.Generator) -> NDArray[np.int64]:
+    def choose(
+        seen: Floats, masks: NDArray[np.bool_], rng: np.random.Generator
+    ) -> NDArray[np.int64]:
         with torch.inference_mode():
             of = policy.policy.get_distribution(torch.from_numpy(seen), action_masks=masks)
             shares = of.distribution.probs.double().numpy()
@@ -109,4 +111,7 @@ class _Watching(BaseCallback):
         if self.num_timesteps != self.last:
             began_s = time.process_time()
             self.watch(self.num_timesteps, chooser(self.policy, draws=not self.num_timesteps))
-            self.last, self.seconds = self.num_timesteps, self.seconds + time.process_time() - began_s
+            self.last, self.seconds = (
+                self.num_timesteps,
+                self.seconds + time.process_time() - began_s,
+            )

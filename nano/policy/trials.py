@@ -26,7 +26,9 @@ def task_number(seed: int) -> int:
     return int(np.random.default_rng(seed).integers(2**31))
 
 
-def play(make: Callable[[], PolicyEnv], seeds: Sequence[int], choose: Chooser, seed: int = 0) -> list[dict[str, Any]]:
+def play(
+    make: Callable[[], PolicyEnv], seeds: Sequence[int], choose: Chooser, seed: int = 0
+) -> list[dict[str, Any]]:
     """Play one episode in each world, all at once; return a row for each.
 
     Args:
@@ -36,7 +38,9 @@ def play(make: Callable[[], PolicyEnv], seeds: Sequence[int], choose: Chooser, s
         seed: Seed of what is drawn while playing.
     """
     rng, envs = np.random.default_rng(seed), [make() for _ in seeds]
-    seen: list[Floats] = [env.begin(world, task_number(world)) for env, world in zip(envs, seeds, strict=True)]
+    seen: list[Floats] = [
+        env.begin(world, task_number(world)) for env, world in zip(envs, seeds, strict=True)
+    ]
     actions = [list[str]() for _ in envs]
     playing = list(range(len(envs)))
     while playing:
@@ -51,7 +55,9 @@ def play(make: Callable[[], PolicyEnv], seeds: Sequence[int], choose: Chooser, s
     return [_row(*each) for each in zip(envs, seeds, actions, strict=True)]
 
 
-def play_rule(env: PolicyEnv, seeds: Sequence[int], rule: Rule, seed: int = 0) -> list[dict[str, Any]]:
+def play_rule(
+    env: PolicyEnv, seeds: Sequence[int], rule: Rule, seed: int = 0
+) -> list[dict[str, Any]]:
     """Play one episode in each world by a rule; return a row for each."""
     rng, rows = np.random.default_rng(seed), []
     for world in seeds:
@@ -119,7 +125,9 @@ def likeness(env: PolicyEnv, rng: np.random.Generator) -> int:
         support = (memory.support * memory.target[:, None]).max(axis=0)
         best = np.flatnonzero(support >= support.max() - 1e-6)
         return int(env.encode(as_action("finished", answer=int(rng.choice(best)))))
-    opened = {path[-1] for path in memory.opened if len(path) == grid.depth + 1 and path[:-1] == grid.path}
+    opened = {
+        path[-1] for path in memory.opened if len(path) == grid.depth + 1 and path[:-1] == grid.path
+    }
     ahead = [cell for cell in observation.legal["expand"] if cell not in opened]
     if grid.depth > 0 or not ahead:
         if "backtrack" in observation.legal:

@@ -31,8 +31,13 @@ def answer_probe(scan: Scan, top: int) -> dict[str, Any]:
     Later cells come first because each sign in the thought links to the one before it. The list is
     empty if no cell stands out.
     """
-    cells = [(cell, 0.9) for cell in reversed(scan.hits)] + [(cell, 0.6) for cell in reversed(scan.candidates)]
-    return {"reasoning": scan.thought, "top": [{"cell": cell, "score": score} for cell, score in cells[:top]]}
+    cells = [(cell, 0.9) for cell in reversed(scan.hits)] + [
+        (cell, 0.6) for cell in reversed(scan.candidates)
+    ]
+    return {
+        "reasoning": scan.thought,
+        "top": [{"cell": cell, "score": score} for cell, score in cells[:top]],
+    }
 
 
 def choose_action(
@@ -80,12 +85,21 @@ def answer_review(
             "supporting": judgement.supporting,
         }
     else:
-        conclusion = {"action": "continue", **({"explore": []} if open_cells else {}), "intervals": []}
+        conclusion = {
+            "action": "continue",
+            **({"explore": []} if open_cells else {}),
+            "intervals": [],
+        }
     return {**answer, "conclusion": conclusion}
 
 
 def answer_decision(
-    question: Question, goal: Goal, evidence: Sequence[Evidence], *, labelled: bool, by_cell: bool = False
+    question: Question,
+    goal: Goal,
+    evidence: Sequence[Evidence],
+    *,
+    labelled: bool,
+    by_cell: bool = False,
 ) -> dict[str, Any]:
     """Return the answer to the question by the evidence.
 
@@ -98,15 +112,28 @@ def answer_decision(
     """
     judgement = judge_evidence(goal, question, evidence)
     reasoning, words = judgement.reasoning, judgement.answer
-    supporting: list[Any] = [int(label) for label in judgement.supporting] if by_cell else list(judgement.supporting)
+    supporting: list[Any] = (
+        [int(label) for label in judgement.supporting] if by_cell else list(judgement.supporting)
+    )
     cited = {"supporting": supporting} if labelled else {}
     if question.kind == "choice":
         choice = judgement.choice or 0
-        weighed = [{"choice": choice, **({"supporting": supporting, "contradicting": []} if labelled else {})}]
+        weighed = [
+            {
+                "choice": choice,
+                **({"supporting": supporting, "contradicting": []} if labelled else {}),
+            }
+        ]
         return {"reasoning": reasoning, "weighed": weighed, "answer": choice}
     if question.kind == "when":
         start_s, end_s = judgement.span_s or (0.0, 1.0)
         interval = {"start_s": round(start_s, 2), "end_s": round(end_s, 2)}
-        return {"reasoning": reasoning, **cited, **({"intervals": [interval]} if question.several else interval)}
-    answer: Any = NUMBERS.index(words or "zero") if question.kind == "count" else (words or "Nothing.")
+        return {
+            "reasoning": reasoning,
+            **cited,
+            **({"intervals": [interval]} if question.several else interval),
+        }
+    answer: Any = (
+        NUMBERS.index(words or "zero") if question.kind == "count" else (words or "Nothing.")
+    )
     return {"reasoning": reasoning, **cited, "answer": answer}

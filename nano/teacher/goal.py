@@ -14,7 +14,9 @@ from atlaskit.video.subtitles import Line
 from atlasworld.timeline import COLOURS, LIGHTS, PLACES, SHAPES
 from nano.teacher.labels import CellContent
 
-GoalType = Literal["object", "colour", "text", "neighbour", "first", "count", "line", "when", "course"]
+GoalType = Literal[
+    "object", "colour", "text", "neighbour", "first", "count", "line", "when", "course"
+]
 
 _COLOUR, _SHAPE, _PLACE, _LIGHT = ("|".join(words) for words in (COLOURS, SHAPES, PLACES, LIGHTS))
 _OBJECT = rf"(?P<colour>{_COLOUR}) (?P<shape>{_SHAPE})"
@@ -89,7 +91,12 @@ class Goal:
         """Tell whether a frame with this content shows what the question looks for."""
         in_scene = self.scene is None or (content.place, content.light) == self.scene
         has_shape = not self.shape or content.shape == self.shape
-        return bool(content.object) and in_scene and has_shape and (not self.objects or content.object in self.objects)
+        return (
+            bool(content.object)
+            and in_scene
+            and has_shape
+            and (not self.objects or content.object in self.objects)
+        )
 
 
 def parse_goal(text: str) -> Goal | None:
@@ -98,11 +105,15 @@ def parse_goal(text: str) -> Goal | None:
         if match := question_re.fullmatch(text):
             parts = match.groupdict()
             scene = (parts["place"], parts["light"]) if parts.get("place") else None
-            objects: tuple[str, ...] = (f"{parts['colour']} {parts['shape']}",) if parts.get("colour") else ()
+            objects: tuple[str, ...] = (
+                (f"{parts['colour']} {parts['shape']}",) if parts.get("colour") else ()
+            )
             if goal_type == "first":
                 objects = tuple(objects_in(parts["objects"]))
             shape = parts["shape"] if goal_type == "colour" else ""
-            return Goal(goal_type, objects, scene, shape, parts.get("line") or "", parts.get("side") or "")
+            return Goal(
+                goal_type, objects, scene, shape, parts.get("line") or "", parts.get("side") or ""
+            )
     return None
 
 
@@ -113,7 +124,9 @@ def goal_of(question: Question) -> Goal:
         AssertionError: The question is not worded as AtlasWorld words its own.
     """
     goal = parse_goal(question.text)
-    assert goal is not None, f"The teacher understands only AtlasWorld's own questions; got {question.text!r}."
+    assert goal is not None, (
+        f"The teacher understands only AtlasWorld's own questions; got {question.text!r}."
+    )
     return goal
 
 
@@ -138,7 +151,11 @@ def texts_by_cell(lines: Mapping[int, Sequence[Line]]) -> dict[int, list[str]]:
 
 def describe(content: CellContent) -> str:
     """Describe a frame for the scratchpad; `parse_description` reverses it."""
-    return ", ".join(part for part in (content.object, f"{content.place} at {content.light}", content.word) if part)
+    return ", ".join(
+        part
+        for part in (content.object, f"{content.place} at {content.light}", content.word)
+        if part
+    )
 
 
 def parse_description(description: str) -> CellContent:
@@ -150,4 +167,6 @@ def parse_description(description: str) -> CellContent:
     match = _OBJECT_RE.fullmatch(parts[0])
     rest = [*(parts[1:] if match else parts), "", ""]
     place, _, light = rest[0].partition(" at ")
-    return CellContent(place, light, match["colour"] if match else "", match["shape"] if match else "", rest[1])
+    return CellContent(
+        place, light, match["colour"] if match else "", match["shape"] if match else "", rest[1]
+    )

@@ -23,7 +23,21 @@ from nano.teacher.notation import HIT, NOTHING, list_names, mark_words
 MAX_ITEMS = 16
 """Most items of evidence that a judgement takes into account."""
 NUMBERS = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *(
+        "zero",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+    ),
     *("thirteen", "fourteen", "fifteen", "sixteen"),
 )
 """Counts in words, because a digit already stands for a cell or a choice."""
@@ -60,7 +74,11 @@ def judge_evidence(goal: Goal, question: Question, evidence: Sequence[Evidence])
         is_choice = value in choices
         counts = bool(value) and (is_choice or not choices or goal.type in ("count", "course"))
         number = choices.index(value) if is_choice and goal.type != "count" else ""
-        span = f" {item.description} ({item.start_s:.2f}–{item.end_s:.2f}: " if goal.type == "when" else ""
+        span = (
+            f" {item.description} ({item.start_s:.2f}–{item.end_s:.2f}: "
+            if goal.type == "when"
+            else ""
+        )
         steps.append(f"[{item.label}]{span}{reading}{f'{number}{HIT}' if counts else NOTHING}")
         if counts:
             counted.append(item)
@@ -74,7 +92,11 @@ def count_in_words(count: int) -> str:
 
 
 def _conclude(
-    goal: Goal, choices: Sequence[str], steps: str, counted: Sequence[Evidence], values: Sequence[str]
+    goal: Goal,
+    choices: Sequence[str],
+    steps: str,
+    counted: Sequence[Evidence],
+    values: Sequence[str],
 ) -> Judgement:
     """Return the judgement that follows from the items that count and the value of each."""
     match goal.type:
@@ -86,7 +108,11 @@ def _conclude(
             answer = values[-1]
     choice = choices.index(answer) if answer in choices else None
     supporting = tuple(item.label for item in (counted if goal.type == "when" else counted[-1:]))
-    suffices = bool(supporting) and (choice is not None or not choices) and goal.type not in ("count", "course")
+    suffices = (
+        bool(supporting)
+        and (choice is not None or not choices)
+        and goal.type not in ("count", "course")
+    )
     if goal.type == "first":
         suffices = suffices and set(goal.objects) <= set(values)
     labels = "".join(f"[{label}]" for label in supporting)
@@ -138,12 +164,18 @@ def _read_item(goal: Goal, content: CellContent, counted: int) -> tuple[str, str
             return f" {content.object}", content.object if is_named or goal.type != "first" else ""
         case "colour":
             has_shape = content.shape == goal.shape
-            reading = mark_words([content.shape], goal.keywords) + (f" {content.colour}" if has_shape else "")
+            reading = mark_words([content.shape], goal.keywords) + (
+                f" {content.colour}" if has_shape else ""
+            )
             return reading, content.colour * has_shape
         case "text":
-            return marked + (f" {content.word}" if is_named and content.word else ""), content.word * is_named
+            return marked + (
+                f" {content.word}" if is_named and content.word else ""
+            ), content.word * is_named
         case "neighbour":
-            return marked + ("" if is_named else f" {content.object}"), "" if is_named else content.object
+            return marked + (
+                "" if is_named else f" {content.object}"
+            ), "" if is_named else content.object
         case "count":
             number = count_in_words(counted + 1)
             return marked + (f" {number}" if is_named else ""), number * is_named

@@ -53,9 +53,13 @@ def content_at(script: Script, time_s: float) -> CellContent:
     scene, event = script.scene_at(time_s), script.event_at(time_s)
     if event is None:
         return CellContent(scene.place, scene.light)
-    return CellContent(scene.place, scene.light, event.colour, event.shape, (event.caption or "").split(" ")[0])
+    return CellContent(
+        scene.place, scene.light, event.colour, event.shape, (event.caption or "").split(" ")[0]
+    )
 
 
 def encode(content: CellContent) -> list[int]:
     """Return the index of each attribute's value in `VALUES`, in the order of `ATTRIBUTES`."""
-    return [values.index(value) for value, values in zip(astuple(content), VALUES.values(), strict=True)]
+    return [
+        values.index(value) for value, values in zip(astuple(content), VALUES.values(), strict=True)
+    ]

@@ -55,12 +55,15 @@ def quote_line(goal: Goal, line_cells: Sequence[int]) -> str:
 
     A cell carries the same mark here as later in the thought.
     """
-    return f"{SPOKEN}{up_to_object(goal.line)}{''.join(f'{cell}{SPOKEN}' for cell in line_cells) or NOTHING}: "
+    cells = "".join(f"{cell}{SPOKEN}" for cell in line_cells)
+    return f"{SPOKEN}{up_to_object(goal.line)}{cells or NOTHING}: "
 
 
 def list_names(names: Sequence[str]) -> str:
     """List names, each followed by its index; return an empty text without names."""
-    return f"Of {', '.join(f'{name}{number}' for number, name in enumerate(names))}: " if names else ""
+    return (
+        f"Of {', '.join(f'{name}{number}' for number, name in enumerate(names))}: " if names else ""
+    )
 
 
 def mark_words(words: Sequence[str], keywords: Collection[str]) -> str:
@@ -68,7 +71,9 @@ def mark_words(words: Sequence[str], keywords: Collection[str]) -> str:
     return "".join(f"{word}{KEYWORD if word in keywords else OTHER_WORD}" for word in words)
 
 
-def read_cell(content: CellContent | None, goal: Goal, *, with_scene: bool, marks_non_filler: bool) -> str:
+def read_cell(
+    content: CellContent | None, goal: Goal, *, with_scene: bool, marks_non_filler: bool
+) -> str:
     """Write what a cell shows, as far as the goal needs it; nothing for a black cell (None).
 
     Where the goal names several objects, a colour and a shape can both be keywords and belong to

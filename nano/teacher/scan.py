@@ -118,7 +118,10 @@ def scan_view(
         thought += f"{index}{marks}{reading}{signs}{end}"
     hits = state.signed[HIT] if for_probe or not opened else []
     candidates = [] if state.is_complete else state.signed[CANDIDATE]
-    last = "".join(f"{sign}{cells[-1] if cells else NOTHING}" for sign, cells in ((HIT, hits), (CANDIDATE, candidates)))
+    last = "".join(
+        f"{sign}{cells[-1] if cells else NOTHING}"
+        for sign, cells in ((HIT, hits), (CANDIDATE, candidates))
+    )
     return Scan(f"{thought}. {last}", tuple(hits), tuple(candidates))
 
 
@@ -147,7 +150,12 @@ class _ScanState:
     def advance(self, index: int, content: CellContent | None, is_spoken: bool) -> str:
         """Take in one cell; return the signs that it adds, for itself or for a cell before it."""
         if content is None:
-            self.previous, self.last_other, self.awaits_next, self.last_spoken = None, None, False, None
+            self.previous, self.last_other, self.awaits_next, self.last_spoken = (
+                None,
+                None,
+                False,
+                None,
+            )
             return ""
         if is_spoken:
             self.last_spoken = index
@@ -159,7 +167,8 @@ class _ScanState:
         new_hits = hits if self.goal.type == "when" or not self._repeats(content) else []
         self.previous = content
         signs = "".join(
-            [self._sign(HIT, cell) for cell in new_hits] + [self._sign(CANDIDATE, cell) for cell in candidates]
+            [self._sign(HIT, cell) for cell in new_hits]
+            + [self._sign(CANDIDATE, cell) for cell in candidates]
         )
         return signs or REPEAT * bool(hits)
 
@@ -190,11 +199,18 @@ class _ScanState:
         matches = self.goal.matches(content)
         hits = [index] if matches else []
         if self.goal.type == "neighbour":
-            if matches and self.goal.side == "before" and self.last_other is not None and not self._repeats(content):
+            if (
+                matches
+                and self.goal.side == "before"
+                and self.last_other is not None
+                and not self._repeats(content)
+            ):
                 hits = [self.last_other, index]
             elif content.object and not matches and self.awaits_next:
                 hits = [index]
-            self.awaits_next = self.goal.side == "after" and (matches or (self.awaits_next and not content.object))
+            self.awaits_next = self.goal.side == "after" and (
+                matches or (self.awaits_next and not content.object)
+            )
         if content.object and not matches:
             self.last_other = index
         return hits

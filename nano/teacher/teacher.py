@@ -14,7 +14,14 @@ from typing import Any, Unpack
 
 from pydantic import ValidationError
 
-from atlaskit.agents.prompts import DecisionCall, GlanceCall, ProbeCall, ReviewCall, StepCall, TaskCall
+from atlaskit.agents.prompts import (
+    DecisionCall,
+    GlanceCall,
+    ProbeCall,
+    ReviewCall,
+    StepCall,
+    TaskCall,
+)
 from atlaskit.environment.atlas import Observation
 from atlaskit.environment.memory import Evidence
 from atlaskit.models.protocol import CallControl, Reply, Request
@@ -23,12 +30,20 @@ from atlasworld.nano.model import PRESET
 from atlasworld.nano.words import listed_lines
 from atlasworld.oracle.perception import estimated_usage
 from atlasworld.timeline import Script
-from nano.teacher.answers import answer_decision, answer_probe, answer_review, choose_action, to_json
+from nano.teacher.answers import (
+    answer_decision,
+    answer_probe,
+    answer_review,
+    choose_action,
+    to_json,
+)
 from nano.teacher.goal import Goal, describe, goal_of, texts_by_cell
 from nano.teacher.labels import CellContent, content_at
 from nano.teacher.scan import Scan, scan_view
 
-SETTINGS: dict[str, Any] = {name: getattr(PRESET, name) for name in ("k", "cell", "fit", "steps", "plateau")}
+SETTINGS: dict[str, Any] = {
+    name: getattr(PRESET, name) for name in ("k", "cell", "fit", "steps", "plateau")
+}
 """Settings of a search that the teacher expects, and with it nano."""
 
 
@@ -57,10 +72,16 @@ class Expert:
         written = self.answer(request.facts)
         try:
             answer = request.schema.model_validate(written)
-        except ValidationError:  # nano weighs the choice that it makes, other models are told to weigh each
+        except (
+            ValidationError
+        ):  # nano weighs the choice that it makes, other models are told to weigh each
             rest = set(range(len(request.facts.question.choices))) - {written["answer"]}  # type: ignore[attr-defined]
-            others = [{"choice": choice, "supporting": [], "contradicting": []} for choice in sorted(rest)]
-            answer = request.schema.model_validate({**written, "weighed": [*written["weighed"], *others]})
+            others = [
+                {"choice": choice, "supporting": [], "contradicting": []} for choice in sorted(rest)
+            ]
+            answer = request.schema.model_validate(
+                {**written, "weighed": [*written["weighed"], *others]}
+            )
         text = to_json(answer)
         return Reply(answer, text, estimated_usage(request, text))
 
@@ -69,15 +90,24 @@ class Expert:
         goal = goal_of(call.question)
         match call:
             case TaskCall():
-                return {"search_task": goal.search_task, **({"traversal": "dfs"} if call.chooses_traversal else {})}
+                return {
+                    "search_task": goal.search_task,
+                    **({"traversal": "dfs"} if call.chooses_traversal else {}),
+                }
             case ProbeCall():
-                return answer_probe(self.scan(goal, call.observation, call.closed, for_probe=True), call.top)
+                return answer_probe(
+                    self.scan(goal, call.observation, call.closed, for_probe=True), call.top
+                )
             case StepCall():
                 return self._answer_step(call, goal)
             case ReviewCall():
-                return answer_review(call.question, goal, list(call.sheet.scratchpad), call.open_cells)
+                return answer_review(
+                    call.question, goal, list(call.sheet.scratchpad), call.open_cells
+                )
             case DecisionCall():
-                return answer_decision(call.question, goal, list(call.sheet.scratchpad), labelled=True)
+                return answer_decision(
+                    call.question, goal, list(call.sheet.scratchpad), labelled=True
+                )
             case GlanceCall():
                 return self._answer_glance(call, goal)
         raise AssertionError(f"The teacher does not answer calls of type {type(call).__name__}.")
@@ -86,11 +116,17 @@ class Expert:
         """Return what each cell of a view shows; None for a black cell."""
         view = observation.view
         return [
-            None if index in view.dead else content_at(self.script, time_s) for index, time_s in enumerate(view.moments)
+            None if index in view.dead else content_at(self.script, time_s)
+            for index, time_s in enumerate(view.moments)
         ]
 
     def scan(
-        self, goal: Goal, observation: Observation, opened: Collection[int] = (), *, for_probe: bool = False
+        self,
+        goal: Goal,
+        observation: Observation,
+        opened: Collection[int] = (),
+        *,
+        for_probe: bool = False,
     ) -> Scan:
         """Scan the cells of a view, with the subtitle lines that the prompt lists."""
         return scan_view(
@@ -113,7 +149,14 @@ class Expert:
     def _answer_glance(self, call: GlanceCall, goal: Goal) -> dict[str, Any]:
         contents, cells = self.contents(call.observation), call.observation.view.cells
         evidence = [
-            Evidence(cell.midpoint_s, cell.start_s, cell.end_s, describe(content), 0.5, label=str(cell.index))
+            Evidence(
+                cell.midpoint_s,
+                cell.start_s,
+                cell.end_s,
+                describe(content),
+                0.5,
+                label=str(cell.index),
+            )
             for cell, content in zip(cells, contents, strict=True)
             if content is not None
             and goal.matches(content)

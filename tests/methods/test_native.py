@@ -76,6 +76,12 @@ def test_frames_keep_to_the_rate_the_cap_and_the_budget(tiny: World) -> None:
     assert large.key != small.key and large.key == clip(frames=16, size=320).key
 
 
+def test_an_oracle_is_charged_for_all_frames(tiny: World, cache: Cache) -> None:
+    """It estimates its tokens, so nothing is said of a server that makes frames smaller."""
+    result = native(tiny.drawn, tiny.questions[0], vlm=Oracle(tiny), cache=cache, frames=16, size=320)
+    assert result.calls[-1].image_tokens == 8 * 10 * 6
+
+
 def test_a_server_that_makes_frames_smaller_is_told(loop: Loop, tiny: World, cache: Cache) -> None:
     """The stand-in counts 40 tokens of images, whatever it gets."""
     with pytest.warns(ModelWarning, match="counted 40 tokens for frames of 480: it made"):

@@ -12,7 +12,17 @@ from atlaskit.agents.prompts.looks import LookCall, PlanCall, VerdictCall
 from atlaskit.agents.prompts.master import DecisionCall, GlanceCall, ProbeCall, ReviewCall, TaskCall
 from atlaskit.agents.prompts.worker import StepCall, Turn
 
-Call = TaskCall | ProbeCall | StepCall | ReviewCall | DecisionCall | GlanceCall | PlanCall | LookCall | VerdictCall
+Call = (
+    TaskCall
+    | ProbeCall
+    | StepCall
+    | ReviewCall
+    | DecisionCall
+    | GlanceCall
+    | PlanCall
+    | LookCall
+    | VerdictCall
+)
 """The calls of Video-RLM."""
 
 

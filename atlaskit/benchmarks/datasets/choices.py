@@ -20,7 +20,13 @@ from pydantic import BeforeValidator, Field, field_validator, model_validator
 
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.layout import Layout, Loading
-from atlaskit.benchmarks.datasets.options import LetteredRow, Options, read_options, split_options, split_question
+from atlaskit.benchmarks.datasets.options import (
+    LetteredRow,
+    Options,
+    read_options,
+    split_options,
+    split_question,
+)
 from atlaskit.benchmarks.datasets.rows import Row, as_number, as_tuple, first_given, row_files
 from atlaskit.environment.question import Kind, Span
 from atlaskit.errors import InputError, printable, reason
@@ -80,7 +86,11 @@ class LVBenchInfo(Row):
 class LVBenchRow(Row):
     """One video with its questions, or one question in the form of the split `train`."""
 
-    marks = (frozenset({"key", "video_path"}), frozenset({"qa", "question"}), frozenset({"qa", "answer"}))
+    marks = (
+        frozenset({"key", "video_path"}),
+        frozenset({"qa", "question"}),
+        frozenset({"qa", "answer"}),
+    )
 
     video_key: Annotated[str, Field(min_length=1, alias="key")]
     type: str = ""
@@ -92,14 +102,20 @@ class LVBenchRow(Row):
     @classmethod
     def _from_one_question(cls, row: Any) -> Any:
         """Make a video of a row that is one question."""
-        if isinstance(row, Mapping) and "qa" not in row and isinstance(path := row.get("video_path"), str):
+        if (
+            isinstance(row, Mapping)
+            and "qa" not in row
+            and isinstance(path := row.get("video_path"), str)
+        ):
             return {**row, "key": first_given(row, "key") or Path(path).stem, "qa": [row]}
         return row
 
     @property
     def key(self) -> str:
         """The video's key and its questions: in one form, a row has only one of them."""
-        return "\n".join([self.video_key, *(question.uid or question.question for question in self.qa)])
+        return "\n".join(
+            [self.video_key, *(question.uid or question.question for question in self.qa)]
+        )
 
     def facts(self, question: LVBenchQuestion) -> dict[str, Any]:
         """Return the facts of a question's case."""
@@ -127,7 +143,9 @@ LVBENCH_LAYOUT = Layout(
 )
 
 
-def lvbench(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
+def lvbench(
+    root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None
+) -> Benchmark:
     """Load LVBench from a folder.
 
     The facts of a case are `question_type` (a tuple; `where(question_type="reasoning")` keeps the
@@ -172,7 +190,12 @@ def lvbench(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[
 
 ROW_FOLDERS = ("MLVU/json", "json", "test-ground-truth", "MLVU_Test/test-ground-truth")
 """Folders of row files; the test split's with answers come before the same questions without."""
-OPEN_ENDED: dict[str, Kind] = {"subplot": "open", "sub_scene": "open", "ssc": "open", "summary": "summary"}
+OPEN_ENDED: dict[str, Kind] = {
+    "subplot": "open",
+    "sub_scene": "open",
+    "ssc": "open",
+    "summary": "summary",
+}
 """Kind of the questions without choices, by their type in small letters."""
 
 
@@ -214,7 +237,10 @@ class MLVURow(Row):
     @model_validator(mode="after")
     def _check_answer(self) -> MLVURow:
         if self.kind == "choice" and self.answer is not None and self.answer_index is None:
-            raise ValueError(f"answer must be one of {len(self.choices.texts)} candidates; got {self.answer[:40]!r}")
+            raise ValueError(
+                f"answer must be one of {len(self.choices.texts)} candidates; got "
+                f"{self.answer[:40]!r}"
+            )
         return self
 
     @property
@@ -270,7 +296,9 @@ MLVU_LAYOUT = Layout(
 )
 
 
-def mlvu(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
+def mlvu(
+    root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None
+) -> Benchmark:
     """Load MLVU from a folder.
 
     The category of a case is its type (plotQA, findNeedle, …), which MLVU averages over. Its facts
@@ -353,7 +381,10 @@ class EgoSchemaRow(Row):
     @model_validator(mode="after")
     def _check_answer(self) -> EgoSchemaRow:
         if self.option and self.answer is not None and self.answer_index is None:
-            raise ValueError(f"answer must be an index from 0 to {len(self.option) - 1}; got {self.answer[:40]!r}")
+            raise ValueError(
+                f"answer must be an index from 0 to {len(self.option) - 1}; got "
+                f"{self.answer[:40]!r}"
+            )
         return self
 
     @property
@@ -439,7 +470,9 @@ def egoschema(
             answer=answer,
         )
     if is_empty:
-        raise InputError(f'No question of {root} has an answer: add {ANSWERS}, or load all with split="full".')
+        raise InputError(
+            f'No question of {root} has an answer: add {ANSWERS}, or load all with split="full".'
+        )
     return loading.benchmark()
 
 
@@ -453,12 +486,14 @@ def _separate_answers(home: Path) -> dict[str, int]:
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"Cannot read {path}: {reason(error)}.") from error
     if not isinstance(answers, dict):
-        raise InputError(f"{path} must hold an answer for each question; got {type(answers).__name__}.")
+        raise InputError(
+            f"{path} must hold an answer for each question; got {type(answers).__name__}."
+        )
     for name, answer in answers.items():
         if as_number(answer) not in range(len(OPTIONS)):
             raise InputError(
-                f"{path} must give an index from 0 to {len(OPTIONS) - 1} for each question; got {answer!r:.40} for "
-                f"{printable(name, 60)}."
+                f"{path} must give an index from 0 to {len(OPTIONS) - 1} for each question; got "
+                f"{answer!r:.40} for {printable(name, 60)}."
             )
     return {name: int(as_number(answer)) for name, answer in answers.items()}
 
@@ -491,7 +526,10 @@ class LongTimeScopeRow(LetteredRow):
     @classmethod
     def _rename(cls, row: Any) -> Any:
         if isinstance(row, Mapping):
-            kind, text = first_given(row, "type", "task_type", "task"), first_given(row, "input", "question")
+            kind, text = (
+                first_given(row, "type", "task_type", "task"),
+                first_given(row, "input", "question"),
+            )
             return {**row, "type": "" if kind is None else kind, "input": text}
         return row
 

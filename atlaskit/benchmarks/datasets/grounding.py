@@ -19,7 +19,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AliasChoices, Field, model_validator
 
 from atlaskit.benchmarks.case import Benchmark, Case
-from atlaskit.benchmarks.datasets.layout import SUBTITLE_SUFFIXES, Layout, Loading, MediaFiles, check_one_of
+from atlaskit.benchmarks.datasets.layout import (
+    SUBTITLE_SUFFIXES,
+    Layout,
+    Loading,
+    MediaFiles,
+    check_one_of,
+)
 from atlaskit.benchmarks.datasets.options import LETTER
 from atlaskit.benchmarks.datasets.rows import Row
 from atlaskit.environment.question import ABSENT, Span, Spans
@@ -147,7 +153,9 @@ def extremewhen(
     """
     loading = Loading(EXTREMEWHEN_LAYOUT, root, rows, subtitles)
     home = loading.home
-    videos = {source: MediaFiles(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()}
+    videos = {
+        source: MediaFiles(home, (*folders, *ANYWHERE)) for source, folders in FOLDERS.items()
+    }
     lines = {source: MediaFiles(home / source, SUBTITLES, SUBTITLE_SUFFIXES) for source in FOLDERS}
     for location, row in loading.rows():
         spans = in_order(filter(None, [row.correct_interval]))
@@ -187,8 +195,16 @@ def with_absent(benchmark: Benchmark) -> Benchmark:
         turned = (*cases[place + 1 :], *cases[:place])
         other = next((each for each in turned if each.video != case.video), None)
         if other is None:
-            raise InputError(f"{benchmark.name} is about one video here, so nothing can be asked that it lacks.")
-        asked = replace(other.question, id=f"{case.question.id}-absent", answer=ABSENT, positions_s=(), several=False)
+            raise InputError(
+                f"{benchmark.name} is about one video here, so nothing can be asked that it lacks."
+            )
+        asked = replace(
+            other.question,
+            id=f"{case.question.id}-absent",
+            answer=ABSENT,
+            positions_s=(),
+            several=False,
+        )
         mixed.append(replace(case, facts={**case.facts, "absent": False}))
         mixed.append(replace(case, question=asked, facts={**case.facts, "absent": True}))
     return replace(benchmark, cases=tuple(mixed))
@@ -216,7 +232,9 @@ class CometRow(Row):
 COMET_LAYOUT = Layout("CoMET-Bench", CometRow, ("videos", "video", ""))
 
 
-def comet(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
+def comet(
+    root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None
+) -> Benchmark:
     """Load CoMET-Bench from a folder.
 
     A question asks for every event that meets conditions; a negative query has none, and its answer
@@ -467,7 +485,8 @@ class CGBenchRow(Row):
     def _check_answer(self) -> CGBenchRow:
         if self.right_answer and self.answer_index is None:
             raise ValueError(
-                f"right_answer must be the letter of one of {len(self.choices)} choices; got {self.right_answer!r:.40}"
+                f"right_answer must be the letter of one of {len(self.choices)} choices; got "
+                f"{self.right_answer!r:.40}"
             )
         return self
 
@@ -547,7 +566,9 @@ def cgbench(
         qid = row.qid or f"{row.video_uid}-{number}"
         for of_task, fields in _questions(row, qid).items():
             if task in (of_task, "both"):
-                loading.add(location, video=[row.video_uid], facts=row.facts(qid, of_task), **fields)
+                loading.add(
+                    location, video=[row.video_uid], facts=row.facts(qid, of_task), **fields
+                )
     return loading.benchmark(NAMES[split])
 
 
@@ -557,7 +578,13 @@ def _questions(row: CGBenchRow, qid: str) -> dict[str, dict[str, Any]]:
     shared = {"category": row.sub_category, "positions_s": spans}
     when = {"kind": "when", "several": True, "answer": spans or None}
     return {
-        "choice": {"text": row.question, "choices": row.choices, "id": qid, "answer": row.answer_index, **shared},
+        "choice": {
+            "text": row.question,
+            "choices": row.choices,
+            "id": qid,
+            "answer": row.answer_index,
+            **shared,
+        },
         "clues": {"text": _clue_text(row), "choices": (), "id": f"{qid}-clues", **when, **shared},
     }
 
@@ -565,4 +592,7 @@ def _questions(row: CGBenchRow, qid: str) -> dict[str, dict[str, Any]]:
 def _clue_text(row: CGBenchRow) -> str:
     """Return the question of where a row's clues are; the choices say what must be told apart."""
     choices = "\n".join(f"- {choice}" for choice in row.choices)
-    return f"When does the video show what settles this question: {row.question}\nIts possible answers:\n{choices}"
+    return (
+        f"When does the video show what settles this question: {row.question}\nIts possible "
+        f"answers:\n{choices}"
+    )

@@ -54,7 +54,8 @@ def packed_in(home: Path) -> dict[str, str]:
     for pattern, line in PACKED.items():
         for path in sorted(home.glob(pattern)):
             name = re.sub(r"(?<=[.]part).*|[0-9]+(?=[.]zip$)", "*", path.name)
-            parts = f"{folder}/{'*'.join(shlex.quote(part) if part else '' for part in name.split('*'))}"
+            quoted = [shlex.quote(part) if part else "" for part in name.split("*")]
+            parts = f"{folder}/{'*'.join(quoted)}"
             found[name] = line.format(path=shlex.quote(str(home / name)), parts=parts, home=folder)
     return found
 
@@ -68,7 +69,10 @@ def find_inside(folder: Path, name: str) -> Path | None:
     path = folder / name
     try:
         root, target = folder.resolve(), path.resolve()
-        blobs = next((each.parent / "blobs" for each in (root, *root.parents) if each.name == "snapshots"), root)
+        blobs = next(
+            (each.parent / "blobs" for each in (root, *root.parents) if each.name == "snapshots"),
+            root,
+        )
         return path if path.is_file() and any(map(target.is_relative_to, (root, blobs))) else None
     except (OSError, ValueError):
         return None
@@ -109,7 +113,10 @@ class MediaFiles:
         stem = path.stem if is_named else path.name
         for base, below, names in self._places:
             inside = names.get(path.name) or names.get(stem)
-            if inside is not None and (found := find_inside(base, str(Path(below) / inside))) is not None:
+            if (
+                inside is not None
+                and (found := find_inside(base, str(Path(below) / inside))) is not None
+            ):
                 return found
         return None
 
@@ -117,15 +124,23 @@ class MediaFiles:
     def _places(self) -> list[tuple[Path, str, dict[str, str]]]:
         """Each folder that holds files: the dataset's folder, the one below it, and the names."""
         bases = [self.home / folder for folder in self.folders]
-        places = [(base, below, self._names(base / below)) for base in bases for below in ("", *_folders_in(base))]
+        places = [
+            (base, below, self._names(base / below))
+            for base in bases
+            for below in ("", *_folders_in(base))
+        ]
         return [place for place in (*places, (self.home, "", self._names(self.home))) if place[2]]
 
     def _names(self, folder: Path) -> dict[str, str]:
         """Return the names of a folder's files, by name and by stem."""
         files = [Path(name) for name in _list(folder) if not name.startswith(".")]
         ours = [file for file in files if file.suffix.lower() in self.suffixes]
-        best_last = sorted(ours, key=lambda file: self.suffixes.index(file.suffix.lower()), reverse=True)
-        return {file.stem: file.name for file in best_last} | {file.name: file.name for file in ours}
+        best_last = sorted(
+            ours, key=lambda file: self.suffixes.index(file.suffix.lower()), reverse=True
+        )
+        return {file.stem: file.name for file in best_last} | {
+            file.name: file.name for file in ours
+        }
 
 
 def _list(folder: Path) -> list[str]:
@@ -157,7 +172,10 @@ class LazyVideo:
         if self.subtitles is not None:  # read after the video, because clipping needs its duration
             starts_at_s = self.starts_at_s + video.lead_s
             video.subtitles = read_subtitles(
-                self.subtitles, starts_at_s=starts_at_s, duration_s=video.duration_s, is_excerpt=True
+                self.subtitles,
+                starts_at_s=starts_at_s,
+                duration_s=video.duration_s,
+                is_excerpt=True,
             )
         return video
 
@@ -250,7 +268,9 @@ class Loading(Generic[R]):
         """Yield each row, validated, with its location for error messages: see `read_rows`."""
         layout, source = self.layout, self._files if self.given is None else self.given
         own = list(filter(layout.is_own, self._files))
-        found = read_rows(source, layout.row, dataset=layout.name, own=own, parse_line=layout.parse_line)
+        found = read_rows(
+            source, layout.row, dataset=layout.name, own=own, parse_line=layout.parse_line
+        )
         for self._number, (location, row) in enumerate(found):
             yield location, row
 
@@ -324,13 +344,20 @@ class Loading(Generic[R]):
             if absent:
                 named = ", ".join(printable(each, 60) for each in list(absent)[:MOST_NAMED])
                 more = ", …" if len(absent) > MOST_NAMED else ""
-                warnings.warn(f"{name}: {len(absent)} {what} are missing: {named}{more}", stacklevel=3)
+                warnings.warn(
+                    f"{name}: {len(absent)} {what} are missing: {named}{more}", stacklevel=3
+                )
         if lacking := parts_missing(self._files):
-            warnings.warn(f"{name}: {lacking}; the others hold the rest of its questions.", stacklevel=3)
+            warnings.warn(
+                f"{name}: {lacking}; the others hold the rest of its questions.", stacklevel=3
+            )
         lacks_lines = self.wants_lines and not any(case.facts["subtitles"] for case in self.cases)
         for archive, command in (packed_in(home) if self.missing or lacks_lines else {}).items():
             if self.missing or "subtitle" in archive:
-                warnings.warn(f"{name}: {home / archive} is still packed; this unpacks it: {command}", stacklevel=3)
+                warnings.warn(
+                    f"{name}: {home / archive} is still packed; this unpacks it: {command}",
+                    stacklevel=3,
+                )
         return Benchmark(name, tuple(self.cases), tuple(self.missing), name)
 
 
@@ -348,7 +375,8 @@ def parts_missing(paths: Sequence[Path]) -> str:
         if len(numbers) < int(count) <= MOST_PARTS:
             lacking = next(number for number in range(int(count)) if number not in numbers)
             return (
-                f"only {len(numbers)} of {int(count)} files of rows are there, not {begin}{lacking:05d}-of-{count}{end}"
+                f"only {len(numbers)} of {int(count)} files of rows are there, not "
+                f"{begin}{lacking:05d}-of-{count}{end}"
             )
     return ""
 

@@ -26,7 +26,11 @@ class LongVideoBenchRow(Row):
     question, its choices and the video's path; the other fields may be absent.
     """
 
-    marks = (frozenset({"question"}), frozenset({"candidates", OPTIONS[0]}), frozenset({"video_path"}))
+    marks = (
+        frozenset({"question"}),
+        frozenset({"candidates", OPTIONS[0]}),
+        frozenset({"video_path"}),
+    )
     identity = (("id",), ("video_path", "question"))
 
     id: str = ""
@@ -60,7 +64,8 @@ class LongVideoBenchRow(Row):
     def _check_choice(self) -> LongVideoBenchRow:
         if self.correct_choice is not None and not 0 <= self.correct_choice < len(self.candidates):
             raise ValueError(
-                f"correct_choice must index one of {len(self.candidates)} candidates; got {self.correct_choice}"
+                f"correct_choice must index one of {len(self.candidates)} candidates; got "
+                f"{self.correct_choice}"
             )
         return self
 

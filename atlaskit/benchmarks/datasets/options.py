@@ -43,7 +43,11 @@ class Options:
     def by_letter(self, answer: str) -> int | None:
         """Return the index of the option with the letter that an answer is; None if it is none."""
         match = LETTER.fullmatch(answer.strip())
-        return self.letters.index(match[1].upper()) if match and match[1].upper() in self.letters else None
+        return (
+            self.letters.index(match[1].upper())
+            if match and match[1].upper() in self.letters
+            else None
+        )
 
     def by_text(self, answer: str) -> int | None:
         """Return the index of the first option whose text, with or without letter, an answer is."""
@@ -53,7 +57,9 @@ class Options:
             return forms.index(answer) % len(self.published)
         match = LABELLED_OPTION.fullmatch(answer)  # the answer has a letter, the options have none
         index = self.by_letter(match[1]) if match else None
-        return index if match and index is not None and self.texts[index] == match[2].strip() else None
+        return (
+            index if match and index is not None and self.texts[index] == match[2].strip() else None
+        )
 
     def index_of(self, answer: str) -> int | None:
         """Return the index of the option that an answer means, by letter, else by text."""
@@ -68,7 +74,9 @@ def read_options(options: Sequence[str]) -> Options:
     pairs = [(match[1], match[2].strip()) for match in matches if match is not None]
     is_labelled = len(pairs) == len(published) == len(dict(pairs))
     if is_labelled and pairs and min(pairs)[0] == "A":
-        return Options(published, tuple(letter for letter, _ in pairs), tuple(text for _, text in pairs))
+        return Options(
+            published, tuple(letter for letter, _ in pairs), tuple(text for _, text in pairs)
+        )
     letters = tuple(chr(ord("A") + index) for index in range(len(published)))
     return Options(published, letters, tuple(option.strip() for option in published))
 
@@ -89,7 +97,9 @@ def split_question(text: str) -> tuple[str, list[str]]:
         starts = _longest_run(text, label)
         if len(starts) > 1:
             ends = [*starts[1:], len(text)]
-            return text[: starts[0]].strip(), [text[a:b].strip() for a, b in zip(starts, ends, strict=True)]
+            return text[: starts[0]].strip(), [
+                text[a:b].strip() for a, b in zip(starts, ends, strict=True)
+            ]
     return text.strip(), []
 
 
@@ -101,7 +111,11 @@ def split_options(options: Any) -> Any:
     """
     if isinstance(options, str):
         stem, labelled = split_question(options)
-        return labelled if labelled and not stem else [line for line in options.splitlines() if line.strip()]
+        return (
+            labelled
+            if labelled and not stem
+            else [line for line in options.splitlines() if line.strip()]
+        )
     if isinstance(options, list | tuple):
         kept = list(options)
         while kept and _is_padding(kept[-1]):
@@ -116,7 +130,9 @@ def _longest_run(text: str, label: re.Pattern[str]) -> list[int]:
     for match in list(label.finditer(text))[-MOST_LABELS:]:
         groups = match.groupdict()
         letter = groups["letter"] or groups["bare"]
-        found.append((match.start(), letter, (groups["open"] or "", groups["close"] or groups["end"])))
+        found.append(
+            (match.start(), letter, (groups["open"] or "", groups["close"] or groups["end"]))
+        )
     best: list[int] = []
     for place, (start, letter, style) in enumerate(found):
         if letter != "A":
@@ -151,7 +167,10 @@ class LetteredRow(Row):
     @model_validator(mode="after")
     def _check_answer(self) -> Self:
         if self.answer is not None and self.answer_index is None:
-            letters = ", ".join(self.choices.letters) or "the letters of its options, of which it has none"
+            letters = (
+                ", ".join(self.choices.letters)
+                or "the letters of its options, of which it has none"
+            )
             raise ValueError(f"answer must be one of {letters}; got {self.answer[:40]!r}")
         return self
 

@@ -37,7 +37,9 @@ _LAYOUTS: tuple[tuple[Callable[..., Benchmark], Layout[Any]], ...] = (
     (grounding.qvhighlights, grounding.QVHIGHLIGHTS_LAYOUT),
     (grounding.charades, grounding.CHARADES_LAYOUT),
 )
-DATASETS: dict[str, Dataset] = {load.__name__: Dataset(load, layout.is_in) for load, layout in _LAYOUTS}
+DATASETS: dict[str, Dataset] = {
+    load.__name__: Dataset(load, layout.is_in) for load, layout in _LAYOUTS
+}
 """Each dataset, by the name of its loader in `ak.benchmarks`."""
 
 
@@ -51,10 +53,13 @@ def dataset_in(home: Path) -> Dataset:
         raise InputError(f"There is no folder {home}.")
     found = {name: dataset for name, dataset in DATASETS.items() if dataset.is_in(home)}
     if not found:
-        raise InputError(f"{home} holds questions of none of {', '.join(DATASETS)}; pass the folder of one of them.")
+        raise InputError(
+            f"{home} holds questions of none of {', '.join(DATASETS)}; pass the folder of one of "
+            "them."
+        )
     if len(found) > 1:
         raise InputError(
-            f"{home} holds questions of {' and '.join(found)}; give each dataset a folder of its own, or load one by "
-            f"its own loader, such as ak.benchmarks.{next(iter(found))}."
+            f"{home} holds questions of {' and '.join(found)}; give each dataset a folder of its "
+            f"own, or load one by its own loader, such as ak.benchmarks.{next(iter(found))}."
         )
     return next(iter(found.values()))

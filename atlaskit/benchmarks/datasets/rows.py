@@ -17,7 +17,13 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
-from pydantic import BaseModel, ConfigDict, ModelWrapValidatorHandler, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    model_validator,
+)
 
 from atlaskit import limits
 from atlaskit.caching.files import open_regular, read_whole
@@ -57,7 +63,9 @@ def read_lines(text: str, parse: LineParser) -> list[tuple[int, Any]]:
             try:
                 rows.append((number, parse(line)))
             except (ValueError, RecursionError) as error:
-                raise BadLineError(number, line, str(error) or "it is no row", is_first=not rows) from error
+                raise BadLineError(
+                    number, line, str(error) or "it is no row", is_first=not rows
+                ) from error
     return rows
 
 
@@ -85,12 +93,22 @@ def read_parquet(path: Path) -> pyarrow.Table:
         with open_regular(path) as source, pyarrow.parquet.ParquetFile(source) as file:
             told = file.metadata
             if told.num_rows > limits.PARTS or told.num_columns > limits.COMMAS:
-                raise ValueError(f"it has more than {limits.PARTS:,} rows or {limits.COMMAS:,} columns")
+                raise ValueError(
+                    f"it has more than {limits.PARTS:,} rows or {limits.COMMAS:,} columns"
+                )
             groups = [told.row_group(number) for number in range(told.num_row_groups)]
-            values = sum(group.column(number).num_values for group in groups for number in range(told.num_columns))
+            values = sum(
+                group.column(number).num_values
+                for group in groups
+                for number in range(told.num_columns)
+            )
             if values > limits.VALUES:
                 raise ValueError(f"it has more than {limits.VALUES:,} values")
-            large, batches, unpacked = ValueError(limits.too_long("it holds a table", limits.UNPACKED)), [], 0
+            large, batches, unpacked = (
+                ValueError(limits.too_long("it holds a table", limits.UNPACKED)),
+                [],
+                0,
+            )
             if sum(group.total_byte_size for group in groups) > limits.UNPACKED:
                 raise large
             for batch in file.iter_batches(batch_size=256):
@@ -146,7 +164,9 @@ class Row(BaseModel):
     writes it) counts as absent, and a number is taken where a text is wanted.
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, coerce_numbers_to_str=True, str_max_length=limits.ROW_TEXT)
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, coerce_numbers_to_str=True, str_max_length=limits.ROW_TEXT
+    )
 
     marks: ClassVar[tuple[frozenset[str], ...]] = ()
     """A file belongs to the dataset if one of its rows has a field out of each of these sets."""
@@ -168,7 +188,12 @@ class Row(BaseModel):
         if isinstance(row, Mapping):
             # before a field's own validator searches it
             if long := next(
-                (name for name, text in row.items() if isinstance(text, str) and len(text) > limits.ROW_TEXT), ""
+                (
+                    name
+                    for name, text in row.items()
+                    if isinstance(text, str) and len(text) > limits.ROW_TEXT
+                ),
+                "",
             ):
                 raise ValueError(f"{long:.40} has more than {limits.ROW_TEXT:,} characters")
             row = {name: value for name, value in row.items() if not _is_null(value)}
@@ -248,16 +273,22 @@ def read_rows(
         if not any(_has_marks(row, row_type) for _, row in rows):
             continue
         has_questions, earlier = True, frozenset(seen)
-        for location, valid in _validated(str(path), ((f"{path}, {place}", row) for place, row in rows), row_type):
+        for location, valid in _validated(
+            str(path), ((f"{path}, {place}", row) for place, row in rows), row_type
+        ):
             if valid.key not in earlier:
                 seen.add(valid.key)
                 yield location, valid
     if not has_questions:
         names = ", ".join(str(path) for path in paths[:MOST_NAMED]) or "no file"
-        raise InputError(f"{names} must hold a list of rows with the questions of {dataset}; none does.")
+        raise InputError(
+            f"{names} must hold a list of rows with the questions of {dataset}; none does."
+        )
 
 
-def _validated(source: str, placed: Iterable[tuple[str, Any]], row_type: type[R]) -> Iterator[tuple[str, R]]:
+def _validated(
+    source: str, placed: Iterable[tuple[str, Any]], row_type: type[R]
+) -> Iterator[tuple[str, R]]:
     """Yield each valid row with its location, once; warn of those that stand there twice."""
     seen, twice = set[str](), list[str]()
     for location, row in placed:
@@ -272,11 +303,16 @@ def _validated(source: str, placed: Iterable[tuple[str, Any]], row_type: type[R]
         seen.add(words)
         yield location, valid
     if twice:
-        warnings.warn(f"{source}: {len(twice)} questions are listed twice and asked once, as {twice[0]}.", stacklevel=4)
+        warnings.warn(
+            f"{source}: {len(twice)} questions are listed twice and asked once, as {twice[0]}.",
+            stacklevel=4,
+        )
 
 
 def _has_marks(row: Any, row_type: type[Row]) -> bool:
-    return isinstance(row, Mapping) and all(any(name in row for name in names) for names in row_type.marks)
+    return isinstance(row, Mapping) and all(
+        any(name in row for name in names) for names in row_type.marks
+    )
 
 
 def holds_rows(paths: Iterable[Path], row_type: type[Row]) -> bool:
@@ -298,16 +334,25 @@ def row_files(home: Path, *folders: str) -> list[Path]:
         *folders: Folders inside it that may hold JSON, in order; `home` itself comes last.
     """
     texts = [path for folder in (*folders, "") for path in sorted((home / folder).glob("*.json*"))]
-    return [*sorted(home.rglob("*.parquet")), *(path for path in texts if path.suffix in (".json", ".jsonl"))]
+    return [
+        *sorted(home.rglob("*.parquet")),
+        *(path for path in texts if path.suffix in (".json", ".jsonl")),
+    ]
 
 
-def _read_file(path: Path, is_certain: bool, parse_line: LineParser | None = None) -> list[PlacedRow]:
+def _read_file(
+    path: Path, is_certain: bool, parse_line: LineParser | None = None
+) -> list[PlacedRow]:
     """Return the rows of a file; none of one that holds no rows, unless it is the dataset's.
 
     A damaged Parquet file is always an error: it may be one part of the dataset.
     """
     try:
-        rows = _placed(read_parquet(path).to_pylist()) if path.suffix == ".parquet" else _read_text(path, parse_line)
+        rows = (
+            _placed(read_parquet(path).to_pylist())
+            if path.suffix == ".parquet"
+            else _read_text(path, parse_line)
+        )
     except (OSError, ValueError, RecursionError) as error:
         if path.suffix != ".parquet" and not is_certain and not isinstance(error, OSError):
             return []
@@ -352,7 +397,9 @@ def _placed_lines(text: str, parse_line: LineParser) -> list[PlacedRow]:
 
 def _validate(location: str, row: Any, row_type: type[R]) -> R:
     if not isinstance(row, Mapping):
-        raise InputError(f"{location}: the row must be an object with fields; got {type(row).__name__}.")
+        raise InputError(
+            f"{location}: the row must be an object with fields; got {type(row).__name__}."
+        )
     try:
         return row_type.model_validate(row)
     except ValidationError as error:

@@ -45,7 +45,9 @@ class VideoMMERow(LetteredRow):
 VIDEOMME_LAYOUT = Layout("Video-MME", VideoMMERow, ("data", "videos", "video"))
 
 
-def videomme(root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None) -> Benchmark:
+def videomme(
+    root: str | Path, *, subtitles: bool = True, rows: Iterable[Mapping[str, Any]] | None = None
+) -> Benchmark:
     """Load Video-MME from a folder.
 
     The facts of a case are `duration` (short, medium, long), `domain`, `sub_category`, `task_type`

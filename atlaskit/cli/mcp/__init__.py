@@ -10,7 +10,13 @@ from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.mcp.session import Folders
-from atlaskit.cli.model import add_model_options, add_search_options, changes_of, named_model, search_of
+from atlaskit.cli.model import (
+    add_model_options,
+    add_search_options,
+    changes_of,
+    named_model,
+    search_of,
+)
 from atlaskit.environment.grid import Grid
 from atlaskit.environment.tiles import Look
 from atlaskit.errors import InputError, missing
@@ -22,16 +28,20 @@ OF_VIEWS = ("k", "cell", "sampling")
 """Options of what the assistant sees; `ask` shows its model what suits that."""
 EXAMPLES = """examples:
   atlaskit mcp --root ~/Videos
-  atlaskit mcp --root ~/Videos --model http://localhost:8000/v1 Qwen/Qwen3-VL-8B-Instruct --calls 100"""
+  atlaskit mcp --root ~/Videos --model http://localhost:8000/v1 Qwen/Qwen3-VL-8B-Instruct \\
+    --calls 100"""
 
 
 def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `mcp` subcommand to the parser, whose `server_version` the server tells."""
     parser = commands.add_parser(
         "mcp",
-        description="Serve tools to an assistant (Claude Desktop, VS Code, …) on standard input and output: "
-        "open_video, view, expand, backtrack, zoom, investigate, and, with --model, ask. The assistant starts this "
-        "command; docs/assistants.md has what to write into its settings.",
+        description=(
+            "Serve tools to an assistant (Claude Desktop, VS Code, …) on standard input and "
+            "output: open_video, view, expand, backtrack, zoom, investigate, and, with --model, "
+            "ask. The assistant starts this command; docs/assistants.md has what to write into "
+            "its settings."
+        ),
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_mcp)
@@ -40,17 +50,30 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
         action="append",
         type=Path,
         metavar="FOLDER",
-        help="a folder whose files the assistant may open; may be repeated (default: the working directory)",
+        help=(
+            "a folder whose files the assistant may open; may be repeated (default: the working "
+            "directory)"
+        ),
     )
     add_model_options(parser, "none, and no tool ask")
-    parser.add_argument("--calls", type=int, default=200, help="model calls of one ask at most (default 200)")
-    parser.add_argument("--seconds", type=float, help="seconds of one ask at most (default: no limit)")
-    parser.add_argument("--k", type=int, default=8, help="K: a grid has K×K cells (default 8)")
     parser.add_argument(
-        "--cell", type=int, default=CELL_PX, help=f"longer side of a cell in pixels (default {CELL_PX})"
+        "--calls", type=int, default=200, help="model calls of one ask at most (default 200)"
     )
     parser.add_argument(
-        "--sampling", choices=SAMPLINGS, default="midpoint", help="which frame represents a cell (default midpoint)"
+        "--seconds", type=float, help="seconds of one ask at most (default: no limit)"
+    )
+    parser.add_argument("--k", type=int, default=8, help="K: a grid has K×K cells (default 8)")
+    parser.add_argument(
+        "--cell",
+        type=int,
+        default=CELL_PX,
+        help=f"longer side of a cell in pixels (default {CELL_PX})",
+    )
+    parser.add_argument(
+        "--sampling",
+        choices=SAMPLINGS,
+        default="midpoint",
+        help="which frame represents a cell (default midpoint)",
     )
     add_search_options(parser, without=OF_VIEWS)
     add_cache_option(parser)

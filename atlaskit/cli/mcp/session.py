@@ -68,7 +68,10 @@ class Session:
                 f"Video {self.name}: {printable(video.name, 200)}, {clock(video.duration_s)} "
                 f"({video.duration_s:.3f} s), {width}×{height}, {video.fps:.3g} frames/s, "
                 f"{lines or 'no'} subtitle line{'' if lines == 1 else 's'}.",
-                f"Grids have {atlas.k}×{atlas.k} cells; the deepest grid has depth {atlas.rules.max_depth}.",
+                (
+                    f"Grids have {atlas.k}×{atlas.k} cells; the deepest grid has depth "
+                    f"{atlas.rules.max_depth}."
+                ),
                 self.view(is_drawn=False).text,
             )
         )
@@ -80,7 +83,12 @@ class Session:
         jpeg = bounded_jpeg(observation.view) if is_drawn else None
         bad = observation.view.unreadable if is_drawn else ()
         damaged = [f"Unreadable cells, hatched: {listed(sorted(bad))}."] if bad else []
-        return Sight("\n".join([_grid_text(self.name, observation), *damaged, *_spoken(observation.subtitles)]), jpeg)
+        return Sight(
+            "\n".join(
+                [_grid_text(self.name, observation), *damaged, *_spoken(observation.subtitles)]
+            ),
+            jpeg,
+        )
 
     def expand(self, cell: int) -> Sight:
         """Go to the grid of a cell."""
@@ -99,7 +107,10 @@ class Session:
         return Sight(
             "\n".join(
                 [
-                    f"Video {self.name}: the frame of cell {cell} at {clock(time_s)} ({time_s:.3f} s).",
+                    (
+                        f"Video {self.name}: the frame of cell {cell} at {clock(time_s)} "
+                        f"({time_s:.3f} s)."
+                    ),
                     *_spoken(self._lines(shown.start_s, shown.end_s)),
                 ]
             ),
@@ -114,8 +125,8 @@ class Session:
         return Sight(
             "\n".join(
                 [
-                    f"Video {self.name}: 3×3 frames just {action.direction} cell {action.cell}, from {clock(start_s)} "
-                    f"to {clock(end_s)}; each carries its time.",
+                    f"Video {self.name}: 3×3 frames just {action.direction} cell {action.cell}, "
+                    f"from {clock(start_s)} to {clock(end_s)}; each carries its time.",
                     *_spoken(self._lines(start_s, end_s)),
                 ]
             ),
@@ -146,7 +157,9 @@ def bounded_jpeg(image: LazyImage) -> bytes:
         jpeg = to_jpeg(small, quality)
         if len(jpeg) <= MAX_IMAGE_BYTES:
             return jpeg
-    small.thumbnail((MAX_SIDE_PX // 2, MAX_SIDE_PX // 2), Image.Resampling.LANCZOS)  # noise: half of it fits
+    small.thumbnail(
+        (MAX_SIDE_PX // 2, MAX_SIDE_PX // 2), Image.Resampling.LANCZOS
+    )  # noise: half of it fits
     return to_jpeg(small, QUALITIES[-1])
 
 
@@ -159,12 +172,15 @@ def _grid_text(name: str, observation: Observation) -> str:
     path, step_s = " › ".join(map(str, grid.path)), grid.resolution_s
     return "\n".join(
         (
-            f"Video {name}, depth {grid.depth}{f' (cells {path})' if path else ' (the root grid)'}: "
-            f"{clock(grid.start_s)} to {clock(grid.end_s)}, {step_s:.3f} s a cell. "
-            f"Cells are numbered from 0, row by row; cell i begins at {grid.start_s:.3f} s + i × {step_s:.6g} s.",
-            f"Legal: expand {listed(legal['expand'])}; zoom {listed(legal['zoom'])}; investigate before "
-            f"{listed(legal['investigate_before'])}, after {listed(legal['investigate_after'])}; "
-            f"backtrack: {'yes' if 'backtrack' in legal else 'no'}.",
+            f"Video {name}, depth "
+            f"{grid.depth}{f' (cells {path})' if path else ' (the root grid)'}: "
+            f"{clock(grid.start_s)} to {clock(grid.end_s)}, {step_s:.3f} s a cell. Cells are "
+            f"numbered from 0, row by row; cell i begins at {grid.start_s:.3f} s + i × "
+            f"{step_s:.6g} s.",
+            f"Legal: expand {listed(legal['expand'])}; zoom {listed(legal['zoom'])}; investigate "
+            f"before {listed(legal['investigate_before'])}, after "
+            f"{listed(legal['investigate_after'])}; backtrack: "
+            f"{'yes' if 'backtrack' in legal else 'no'}.",
         )
     )
 
@@ -183,7 +199,21 @@ def _spoken(lines: Iterable[Line]) -> list[str]:
 
 
 VIDEO_SUFFIXES = (
-    *(".3gp", ".asf", ".avi", ".flv", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg", ".mpg", ".mts", ".mxf"),
+    *(
+        ".3gp",
+        ".asf",
+        ".avi",
+        ".flv",
+        ".m2ts",
+        ".m4v",
+        ".mkv",
+        ".mov",
+        ".mp4",
+        ".mpeg",
+        ".mpg",
+        ".mts",
+        ".mxf",
+    ),
     *(".ogv", ".ts", ".vob", ".webm", ".wmv"),
 )
 MAX_LISTED, MAX_VISITED = 200, 20_000
@@ -216,7 +246,8 @@ class Folders:
         inside = [path for path in map(_resolved, places) if self._holds(path)]
         if not inside:
             raise InputError(
-                f"{printable(name, 200)} is outside the folders that may be read ({self}): name a file inside them."
+                f"{printable(name, 200)} is outside the folders that may be read ({self}): name a "
+                "file inside them."
             )
         path = next(filter(Path.exists, inside), inside[0])
         if not path.exists():
@@ -241,7 +272,10 @@ class Folders:
 def _folder(folder: str | os.PathLike[str]) -> Path:
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
-        raise InputError(f"--root names a folder, and {printable(str(folder), 200)} is none: name one that exists.")
+        raise InputError(
+            f"--root names a folder, and {printable(str(folder), 200)} is none: name one that "
+            "exists."
+        )
     return path
 
 
@@ -249,7 +283,9 @@ def _resolved(path: Path) -> Path:
     try:
         return path.resolve()
     except (OSError, RuntimeError) as error:  # a loop of links
-        raise InputError(f"{printable(str(path), 200)} cannot be followed ({reason(error)}): name a file.") from error
+        raise InputError(
+            f"{printable(str(path), 200)} cannot be followed ({reason(error)}): name a file."
+        ) from error
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -54,15 +54,25 @@ def official(rows: pd.DataFrame, benchmark: Benchmark) -> pd.DataFrame:
     for row in rows.to_dict("records"):
         case = cases.get(row["id"])
         if case is None:
-            raise InputError(f"{printable(str(row['id']), 80)!r} is no question of {benchmark.name}.")
+            raise InputError(
+                f"{printable(str(row['id']), 80)!r} is no question of {benchmark.name}."
+            )
         scored.append(Scored(case.question, case.video, case.facts, row["prediction"]))
     own = [] if metric is None else metric(scored)
-    measures = [(measure, measure.interval()) for measure in (*own, *rejection(scored)) if measure.values]
+    measures = [
+        (measure, measure.interval()) for measure in (*own, *rejection(scored)) if measure.values
+    ]
     if not measures:
         raise InputError(f"{benchmark.name} has no metric of its own; use ak.statistics.accuracy.")
     return pd.DataFrame(
         [
-            {"metric": each.name, "value": mean.mean, "low": mean.low, "high": mean.high, "n": len(each.values)}
+            {
+                "metric": each.name,
+                "value": mean.mean,
+                "low": mean.low,
+                "high": mean.high,
+                "n": len(each.values),
+            }
             for each, mean in measures
         ]
     )

@@ -57,7 +57,9 @@ def mlvu(scored: Sequence[Scored]) -> list[Measure]:
         raise InputError("M-Avg is about MLVU's questions with choices, and none of these has any.")
     pooled = _accuracy("M-Avg, pooled", chosen)
     categories = tuple(each.question.category for each in chosen)
-    by_category = Measure("M-Avg, mean of categories", pooled.values, pooled.videos, groups=categories)
+    by_category = Measure(
+        "M-Avg, mean of categories", pooled.values, pooled.videos, groups=categories
+    )
     return [by_category, pooled, *_parts(chosen, "category")]
 
 
@@ -128,12 +130,16 @@ def videomme_v2(scored: Sequence[Scored]) -> list[Measure]:
     by_group: dict[str, list[Scored]] = {}
     for each in scored:
         by_group.setdefault(each.facts["group"], []).append(each)
-    groups = [Group(tuple(sorted(four, key=lambda each: each.facts["place"]))) for four in by_group.values()]
+    groups = [
+        Group(tuple(sorted(four, key=lambda each: each.facts["place"])))
+        for four in by_group.values()
+    ]
     scorable = [group for group in groups if group.is_scorable]
     if left_out := len(groups) - len(scorable):
         warnings.warn(
-            f"Video-MME-v2: {left_out} of {len(groups)} groups are left out of the group scores, because not all of "
-            f"their {GROUP} questions were evaluated or their structure is unknown.",
+            f"Video-MME-v2: {left_out} of {len(groups)} groups are left out of the group scores, "
+            f"because not all of their {GROUP} questions were evaluated or their structure is "
+            "unknown.",
             stacklevel=2,
         )
     measures = [_accuracy("accuracy", scored)]
@@ -164,10 +170,14 @@ def _parts(scored: Sequence[Scored], column: str) -> list[Measure]:
     def values(each: Scored) -> Any:
         return each.question.category if column == "category" else each.facts.get(column)
 
-    return [_accuracy(f"accuracy: {value}", part) for value, part in _grouped(scored, column, values)]
+    return [
+        _accuracy(f"accuracy: {value}", part) for value, part in _grouped(scored, column, values)
+    ]
 
 
-def _grouped(items: Iterable[T], column: str, value_of: Callable[[T], Any]) -> list[tuple[str, list[T]]]:
+def _grouped(
+    items: Iterable[T], column: str, value_of: Callable[[T], Any]
+) -> list[tuple[str, list[T]]]:
     """Return the items with each value of a column, and how to call it; numbers, then texts.
 
     An item whose value is a tuple is in the group of each of its elements; one without a value is
@@ -181,8 +191,13 @@ def _grouped(items: Iterable[T], column: str, value_of: Callable[[T], Any]) -> l
                 groups.setdefault(each, []).append(item)
     ordered = sorted(groups, key=_place)
     is_number = [isinstance(value, int | float) for value in ordered]
-    names = [f"{column} {value}" if number else str(value) for value, number in zip(ordered, is_number, strict=True)]
-    return [(printable(name, 80), groups[value]) for name, value in zip(names, ordered, strict=True)]
+    names = [
+        f"{column} {value}" if number else str(value)
+        for value, number in zip(ordered, is_number, strict=True)
+    ]
+    return [
+        (printable(name, 80), groups[value]) for name, value in zip(names, ordered, strict=True)
+    ]
 
 
 def _place(value: Any) -> tuple[float, int, str]:

@@ -38,9 +38,15 @@ def windows(scored: Sequence[Scored]) -> list[Measure]:
     true window that it fits best. The average precision of a question is that of its own windows:
     each prediction, in turn, takes the free true window that it fits best.
     """
-    firsts = [_measure(f"R1@{least}", scored, partial(_reaches, _first_iou, least)) for least in FIRST_RECALLS]
+    firsts = [
+        _measure(f"R1@{least}", scored, partial(_reaches, _first_iou, least))
+        for least in FIRST_RECALLS
+    ]
     averages = {"mAP": PRECISIONS, "mAP@0.5": (0.5,), "mAP@0.75": (0.75,)}
-    precisions = [_measure(name, scored, partial(_average_precision, among)) for name, among in averages.items()]
+    precisions = [
+        _measure(name, scored, partial(_average_precision, among))
+        for name, among in averages.items()
+    ]
     return [*firsts, *precisions]
 
 
@@ -114,13 +120,18 @@ def _iou(scored: Scored) -> float:
 def _first_iou(scored: Scored) -> float:
     """Return the IoU of the first predicted window with the true one that it fits best."""
     first = spans_of(scored.prediction)[:1]
-    return max((temporal_iou(truth, span) for span in first for truth in spans_of(scored.question.answer)), default=0.0)
+    return max(
+        (temporal_iou(truth, span) for span in first for truth in spans_of(scored.question.answer)),
+        default=0.0,
+    )
 
 
 def _average_precision(thresholds: Sequence[float], scored: Scored) -> float:
     """Return the average precision of the predicted windows, as a mean over thresholds."""
     truth, predicted = spans_of(scored.question.answer), spans_of(scored.prediction)[:MOST_WINDOWS]
-    return _mean([_area(_hits(truth, predicted, threshold), len(truth)) for threshold in thresholds])
+    return _mean(
+        [_area(_hits(truth, predicted, threshold), len(truth)) for threshold in thresholds]
+    )
 
 
 def _area(hits: Sequence[bool], wanted: int) -> float:

@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from atlaskit.environment.question import Answered, Question
-from atlaskit.evaluation.intervals import Interval, interval, interval_of_group_means, interval_of_ratio
+from atlaskit.evaluation.intervals import (
+    Interval,
+    interval,
+    interval_of_group_means,
+    interval_of_ratio,
+)
 
 
 @dataclass(frozen=True)

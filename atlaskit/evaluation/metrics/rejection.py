@@ -13,7 +13,9 @@ from atlaskit.evaluation.metrics.measure import Measure, Scored
 
 def is_rejection(question: Question, answered: Answered | None) -> bool:
     """Return whether an answer says that what is asked for is not there."""
-    return answered == ABSENT or (question.kind == "count" and answered == 0 and answered is not None)
+    return answered == ABSENT or (
+        question.kind == "count" and answered == 0 and answered is not None
+    )
 
 
 def rejection(scored: Sequence[Scored]) -> list[Measure]:
@@ -29,7 +31,9 @@ def rejection(scored: Sequence[Scored]) -> list[Measure]:
         >>> ak.metrics.rejection([])
         []
     """
-    counted = [each for each in scored if each.question.can_be_absent or each.question.kind == "count"]
+    counted = [
+        each for each in scored if each.question.can_be_absent or each.question.kind == "count"
+    ]
     absent = [each for each in counted if is_rejection(each.question, each.question.answer)]
     if not absent:
         return []

@@ -46,7 +46,9 @@ class ServerFlags:
             check_whole("data_parallel", self.data_parallel)
         for argument in self.arguments:
             if argument.partition("=")[0] in RESERVED:
-                raise InputError(f"{argument} must not be passed: atlaskit sets it, to reach the server.")
+                raise InputError(
+                    f"{argument} must not be passed: atlaskit sets it, to reach the server."
+                )
 
     def resolved(self, preset: Preset, build: Build) -> ServerFlags:
         """Return the flags with a number in place of `data_parallel="auto"`.
@@ -78,8 +80,14 @@ class ServerFlags:
         Args:
             build: vLLM's build.
         """
-        is_split = self.tensor_parallel > 1 or any(each.replace("_", "-").startswith(SPLITS) for each in self.arguments)
-        return build == "serve-cpu" and not is_split and (self.data_parallel != 1 or plan.memory_nodes() == 1)
+        is_split = self.tensor_parallel > 1 or any(
+            each.replace("_", "-").startswith(SPLITS) for each in self.arguments
+        )
+        return (
+            build == "serve-cpu"
+            and not is_split
+            and (self.data_parallel != 1 or plan.memory_nodes() == 1)
+        )
 
     def most_sequences(self, model: str, build: Build, in_flight: int) -> int:
         """Return how many requests the server may run at once.
@@ -129,7 +137,9 @@ class ServerFlags:
             "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES, "video": 0}),
             "max-num-seqs": self.most_sequences(model, build, in_flight),
             # If a JSON grammar allows any whitespace, a weak model may emit it forever.
-            "structured-outputs-config": json.dumps({"backend": "guidance", "disable_any_whitespace": True}),
+            "structured-outputs-config": json.dumps(
+                {"backend": "guidance", "disable_any_whitespace": True}
+            ),
             "tensor-parallel-size": self.tensor_parallel,
             "data-parallel-size": self.data_parallel,
             "uvicorn-log-level": "warning",
@@ -139,9 +149,13 @@ class ServerFlags:
             flags["reasoning-parser"] = parser
         if build == "serve-cpu":
             flags["dtype"] = "bfloat16" if has_linear_attention(model) else plan.fast_dtype()
-        caching = "--enable-prefix-caching" if preset.prefix_caching else "--no-enable-prefix-caching"
+        caching = (
+            "--enable-prefix-caching" if preset.prefix_caching else "--no-enable-prefix-caching"
+        )
         switches = [caching, "--enable-prompt-tokens-details"]
-        if build == "serve-gpu" and self.tensor_parallel > 1:  # each GPU encodes whole images of its own
+        if (
+            build == "serve-gpu" and self.tensor_parallel > 1
+        ):  # each GPU encodes whole images of its own
             switches += ["--mm-encoder-tp-mode", "data"]
         if self.has_no_worker_process(build):
             switches += ["--distributed-executor-backend", "uni"]
@@ -172,13 +186,19 @@ def environment(build: Build, python: str, preset: Preset, flags: ServerFlags) -
     # The server listens on the loopback address only; a key would lock out our own client.
     variables = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
     variables["VLLM_NO_USAGE_STATS"] = "1"
-    variables["PYTHONSAFEPATH"] = "1"  # a queue.py in the working directory must not hide the library's
+    variables["PYTHONSAFEPATH"] = (
+        "1"  # a queue.py in the working directory must not hide the library's
+    )
     if build == "serve-cpu":
         copies = int(flags.data_parallel)
         variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(plan.kv_cache_gib(copies)))
         if flags.has_no_worker_process(build):
-            variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"  # or vLLM puts workers into own processes
+            variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = (
+                "0"  # or vLLM puts workers into own processes
+            )
             variables.setdefault("OMP_NUM_THREADS", str(max(1, plan.cores() // copies)))
     if preset.torchvision and (folder := image_processing(python)):
-        variables["PYTHONPATH"] = os.pathsep.join(filter(None, [variables.get("PYTHONPATH"), str(folder)]))
+        variables["PYTHONPATH"] = os.pathsep.join(
+            filter(None, [variables.get("PYTHONPATH"), str(folder)])
+        )
     return variables

@@ -34,8 +34,9 @@ IMAGES = "image-processing"
 """Name of the folder in the server's environment. It is not on the path of every program there: a
 model may be trained on images that Pillow prepared (`Preset.torchvision`)."""
 OPERATORS = (
-    "nms", "qnms", "roi_align", "_roi_align_backward", "roi_pool", "_roi_pool_backward", "ps_roi_align",
-    "_ps_roi_align_backward", "ps_roi_pool", "_ps_roi_pool_backward", "deform_conv2d", "_deform_conv2d_backward",
+    "nms", "qnms", "roi_align", "_roi_align_backward", "roi_pool", "_roi_pool_backward",
+    "ps_roi_align", "_ps_roi_align_backward", "ps_roi_pool", "_ps_roi_pool_backward",
+    "deform_conv2d", "_deform_conv2d_backward",
 )  # fmt: skip
 DECLARATIONS = f"""
 
@@ -67,8 +68,12 @@ def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
     if not _is_installed(folder, build):
         waits: list[Progress] = []
 
-        def go_on() -> bool:  # never: another process installs it, such as that of a second notebook
-            waits[:] = waits or [Progress(f"waiting for another process that installs into {folder}")]
+        def go_on() -> (
+            bool
+        ):  # never: another process installs it, such as that of a second notebook
+            waits[:] = waits or [
+                Progress(f"waiting for another process that installs into {folder}")
+            ]
             return False
 
         try:
@@ -95,7 +100,9 @@ def default_folder() -> Path:
     checkout = Path(__file__).resolve().parents[3]
     if (checkout / "pyproject.toml").exists():
         return checkout / ".venv-serve"
-    return Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "atlaskit" / "venv-serve"
+    return (
+        Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "atlaskit" / "venv-serve"
+    )
 
 
 def install(folder: Path, build: Build) -> None:
@@ -112,9 +119,14 @@ def install(folder: Path, build: Build) -> None:
         progress = Progress(f"installing vLLM ({build}) into {folder} with {Path(python).name}")
         try:
             progress.update("creating the environment")
-            made = subprocess.run([python, "-m", "venv", "--clear", folder], capture_output=True, text=True)
+            made = subprocess.run(
+                [python, "-m", "venv", "--clear", folder], capture_output=True, text=True
+            )
             if made.returncode:
-                raise NotInstalled(f"the environment cannot be created ({(made.stdout + made.stderr).strip()[-200:]})")
+                raise NotInstalled(
+                    "the environment cannot be created "
+                    f"({(made.stdout + made.stderr).strip()[-200:]})"
+                )
             install_locked(folder, (build,), progress)
             if build == "serve-cpu":
                 add_image_processing(folder, progress)
@@ -124,8 +136,8 @@ def install(folder: Path, build: Build) -> None:
             problems.append(reason(error) if isinstance(error, OSError) else str(error))
             progress.show(f"not with {python}: {problems[-1]}")
     raise ServerError(
-        f"vLLM cannot be installed into {folder}: {problems[0]}. A vLLM that you install beside atlaskit, by "
-        f"`{sys.executable} -m pip install vllm`, is used as it is."
+        f"vLLM cannot be installed into {folder}: {problems[0]}. A vLLM that you install beside "
+        f"atlaskit, by `{sys.executable} -m pip install vllm`, is used as it is."
     )
 
 
@@ -177,7 +189,11 @@ def add_image_processing(folder: Path, progress: Progress) -> None:
         install_locked(folder, (IMAGES,), progress, ("--retries=1", f"--target={partial}"))
         for path in partial.glob("torchvision/extension.py"):
             path.write_text(path.read_text() + DECLARATIONS)
-        trial = [str(folder / "bin" / "python"), "-c", f"import sys; sys.path.append({str(partial)!r}); {LOADS}"]
+        trial = [
+            str(folder / "bin" / "python"),
+            "-c",
+            f"import sys; sys.path.append({str(partial)!r}); {LOADS}",
+        ]
         if succeeds(trial, log, progress, "checking the image processors"):
             partial.chmod(0o755)
             partial.replace(folder / IMAGES)
@@ -187,4 +203,7 @@ def add_image_processing(folder: Path, progress: Progress) -> None:
         problem = str(error)
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-    progress.show(f"without torchvision, so families whose image processors need it cannot be served: {problem}")
+    progress.show(
+        "without torchvision, so families whose image processors need it cannot be served: "
+        f"{problem}"
+    )

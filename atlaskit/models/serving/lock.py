@@ -114,7 +114,9 @@ def install_locked(
     pip_install(folder, ["--no-deps", *more, "--require-hashes", "-r", str(requirements)], progress)
 
 
-def pip_install(folder: Path, arguments: list[str], progress: Progress, more_index: str = "") -> None:
+def pip_install(
+    folder: Path, arguments: list[str], progress: Progress, more_index: str = ""
+) -> None:
     """Run `pip install`, and once more with another index if the machine's own does not do.
 
     Raises:
@@ -153,4 +155,6 @@ def last_line(log: Path) -> str:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
         lines = file.read().decode(errors="replace").splitlines()
     words = (CONTROL.sub("", line).strip() for line in reversed(lines))
-    return next((each for each in words if each and not each.startswith("WARNING: ")), "")[:80]  # pip repeats warnings
+    return next((each for each in words if each and not each.startswith("WARNING: ")), "")[
+        :80
+    ]  # pip repeats warnings

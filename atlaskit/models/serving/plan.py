@@ -37,7 +37,11 @@ MOST_ENGINES = 8
 second of processor time for each call."""
 GIB_PER_ENGINE = 4
 """Memory of the machine for each engine of a small model on a CPU. It takes about half of that."""
-PROBE = b'#include <Python.h>\n#include <omp.h>\nextern "C" int tried() { return omp_get_max_threads(); }\n'
+PROBE = b"""\
+#include <Python.h>
+#include <omp.h>
+extern "C" int tried() { return omp_get_max_threads(); }
+"""
 """A program that a working compiler can build."""
 CORE = re.compile(r"^(processor|physical id|core id)\s*: (\d+)$", re.MULTILINE)
 """A line of Linux's description of the processor."""
@@ -68,10 +72,16 @@ def _gpus_mib() -> list[int]:
         return []
     # A driver that does not tell the memory, as for one that shares the machine's, tells "[N/A]".
     lines = listing.stdout.splitlines() if not listing.returncode else []
-    return [int(line) if line.isdecimal() else 0 for line in lines if line.isdecimal() or line == "[N/A]"]
+    return [
+        int(line) if line.isdecimal() else 0
+        for line in lines
+        if line.isdecimal() or line == "[N/A]"
+    ]
 
 
-def cores(cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+def cores(
+    cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/fs/cgroup/cpu.max")
+) -> int:
     """Return how many processor cores this process may use; at least 1.
 
     Two hyper-threads of one core count once, and a container's quota is obeyed.
@@ -80,12 +90,18 @@ def cores(cpuinfo_path: Path = Path("/proc/cpuinfo"), quota: Path = Path("/sys/f
         cpuinfo_path: Linux's description of the processor.
         quota: The quota of the control group: microseconds of processor time, and in how many.
     """
-    usable = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set(range(os.cpu_count() or 1))
+    usable = (
+        os.sched_getaffinity(0)
+        if hasattr(os, "sched_getaffinity")
+        else set(range(os.cpu_count() or 1))
+    )
     physical = set[tuple[str, ...]]()
     for record in cpuinfo(cpuinfo_path).split("\n\n"):
         values: dict[str, str] = dict(CORE.findall(record))
         if int(values.get("processor", -1)) in usable:
-            physical.add(tuple(values.get(name, values["processor"]) for name in ("physical id", "core id")))
+            physical.add(
+                tuple(values.get(name, values["processor"]) for name in ("physical id", "core id"))
+            )
     granted, _, period = cpuinfo(quota).partition(" ")
     most = int(granted) // int(period) if granted.isdigit() and int(period) else len(usable)
     return max(1, min(len(physical) or len(usable), most))
@@ -119,11 +135,20 @@ def can_compile() -> bool:
 
     It needs a C++ compiler (CXX, or g++) with OpenMP, and Python's headers. All are tried out.
     """
-    compiler = [os.environ.get("CXX", "g++"), "-x", "c++", "-fopenmp", f"-I{sysconfig.get_path('include')}"]
+    compiler = [
+        os.environ.get("CXX", "g++"),
+        "-x",
+        "c++",
+        "-fopenmp",
+        f"-I{sysconfig.get_path('include')}",
+    ]
     try:
         with tempfile.TemporaryDirectory() as folder:
             command = [*compiler, "-shared", "-fPIC", "-o", f"{folder}/probe.so", "-"]
-            return subprocess.run(command, input=PROBE, capture_output=True, timeout=60).returncode == 0
+            return (
+                subprocess.run(command, input=PROBE, capture_output=True, timeout=60).returncode
+                == 0
+            )
     except (OSError, subprocess.TimeoutExpired):
         return False
 
@@ -209,10 +234,13 @@ class Plan:
     def __str__(self) -> str:
         gb, plural = 2**30, "s" if self.conversations > 1 else ""
         return (
-            f"{self.model} on {self.gb:g} GB: weights {self.weights / gb:.1f} GB{' in FP8' if self.is_fp8 else ''}; "
+            f"{self.model} on {self.gb:g} GB: weights {self.weights / gb:.1f} "
+            f"GB{' in FP8' if self.is_fp8 else ''}; "
             f"{self.conversations} conversation{plural} at once of {self.context:,} tokens ("
-            f"{MOST_IMAGES} images at K = {self.k}, {self.cell} px a cell), {self.per_conversation / gb:.1f} GB each.\n"
-            f'atlaskit serve {self.model} --vllm="{" ".join(self.arguments)}"   # and k={self.k}, cell={self.cell}'
+            f"{MOST_IMAGES} images at K = {self.k}, {self.cell} px a cell), "
+            f"{self.per_conversation / gb:.1f} GB each.\n"
+            f'atlaskit serve {self.model} --vllm="{" ".join(self.arguments)}"   # and k={self.k}, '
+            f"cell={self.cell}"
         )
 
 
@@ -228,7 +256,9 @@ def plan(model: str, gb: float, sheets: Sheets) -> Plan:
         InputError: If the model's configuration is not here, or not even its smallest grid fits.
     """
     if gb <= 0:
-        raise InputError("This machine has no NVIDIA GPU: name the memory of a card, such as --plan 24.")
+        raise InputError(
+            "This machine has no NVIDIA GPU: name the memory of a card, such as --plan 24."
+        )
     own = preset_named(model)
     sizes = sizes_of(resolve_model(model))
     grids = GRIDS if own == Preset() else ((own.k, own.cell),)
@@ -236,11 +266,14 @@ def plan(model: str, gb: float, sheets: Sheets) -> Plan:
         found = _planned(model, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
         if found.conversations:
             return found
-    instead = next((f"serve {each.model}, or " for each in best_of_cards(sheets) if each.gb <= gb), "")
+    instead = next(
+        (f"serve {each.model}, or " for each in best_of_cards(sheets) if each.gb <= gb), ""
+    )
     advice = f"{instead}share it among cards with --tensor-parallel."
     raise InputError(
-        f"{model} does not fit a card of {gb:g} GB: its weights alone are {found.weights / 2**30:.1f} GB"
-        f"{' in FP8' if found.is_fp8 else ''}. {advice[0].upper()}{advice[1:]}"
+        f"{model} does not fit a card of {gb:g} GB: its weights alone are "
+        f"{found.weights / 2**30:.1f} GB{' in FP8' if found.is_fp8 else ''}. "
+        f"{advice[0].upper()}{advice[1:]}"
     )
 
 
@@ -249,7 +282,9 @@ def best_of_cards(sheets: Sheets) -> Iterator[Plan]:
     models = [(name, sizes_of(name)) for name in reversed(published())]
     for gb in reversed(CARDS_GB):
         tried = (
-            _planned(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets) for k, cell in GRIDS for name, sizes in models
+            _planned(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
+            for k, cell in GRIDS
+            for name, sizes in models
         )
         if (found := next((each for each in tried if each.conversations), None)) is not None:
             yield found
@@ -309,15 +344,19 @@ def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
     """
     told = list[str]()
     if missing is not None:
-        told.append(f"vLLM is not here yet: it and PyTorch, some gigabytes, will be installed into {missing}.")
+        told.append(
+            "vLLM is not here yet: it and PyTorch, some gigabytes, will be installed into "
+            f"{missing}."
+        )
     if build == "serve-cpu" and not Path(model).is_dir():
         try:
             size = f"{sizes_of(model).weights / 2**30:.0f} GB of "
         except InputError:
             size = ""
         told.append(
-            f"This machine has no NVIDIA GPU: {model} ({size}weights) will run on its processor, where each call is "
-            "slow, and a search makes dozens. A small model is made for a processor."
+            f"This machine has no NVIDIA GPU: {model} ({size}weights) will run on its processor, "
+            "where each call is slow, and a search makes dozens. A small model is made for a "
+            "processor."
         )
     return told
 
@@ -343,9 +382,14 @@ def sizes_of(model: str) -> Sizes:
         config = published().get(model)
         weights = 2 * config["parameters"] if config else 0
     if config is None:
-        raise InputError(f"The config.json of {model} is not on this machine: pass the folder of its weights.")
+        raise InputError(
+            f"The config.json of {model} is not on this machine: pass the folder of its weights."
+        )
     if not weights:
-        raise InputError(f"The folder of {model} has a config.json and no weights (*.safetensors): download them.")
+        raise InputError(
+            f"The folder of {model} has a config.json and no weights (*.safetensors): download "
+            "them."
+        )
     text = config.get("text_config", config)
     try:
         layers = text["num_hidden_layers"]
@@ -357,9 +401,15 @@ def sizes_of(model: str) -> Sizes:
         cache_per_token = 2 * 2 * text.get("num_key_value_heads", heads) * head * (layers - linear)
         keys = text.get("linear_num_key_heads", 0) * text.get("linear_key_head_dim", 0)
         values = text.get("linear_num_value_heads", 0) * text.get("linear_value_head_dim", 0)
-        state = 2 * linear * (4 * values * text.get("linear_key_head_dim", 0) + 2 * 3 * (2 * keys + values))
+        state = (
+            2
+            * linear
+            * (4 * values * text.get("linear_key_head_dim", 0) + 2 * 3 * (2 * keys + values))
+        )
     except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
-        raise InputError(f"The config.json of {model} lacks {error}, so that it cannot be planned.") from error
+        raise InputError(
+            f"The config.json of {model} lacks {error}, so that it cannot be planned."
+        ) from error
     return Sizes(
         weights=weights,
         is_quantized="quantization_config" in config,

@@ -41,9 +41,13 @@ POLL_S = 0.1
 START_S = 3600.0
 """Most seconds that a start may take: a large model is downloaded first."""
 GENERIC = (
-    "Engine core initialization failed", "failed to be inspected", "Error raised in subprocess", "non-zero exit",
-    "EngineCore encountered an issue", "please check the stack trace",
-)  # fmt: skip
+    "Engine core initialization failed",
+    "failed to be inspected",
+    "Error raised in subprocess",
+    "non-zero exit",
+    "EngineCore encountered an issue",
+    "please check the stack trace",
+)
 """Phrases of errors that only repeat that an earlier error occurred."""
 PREFIX = re.compile(r"\A(\(.*?pid=\d+\) )?((ERROR|CRITICAL) [\d-]+ [\d:]+ \[.*?\] ?)?")
 """What vLLM writes before a line: the process, the level, the time."""
@@ -58,7 +62,9 @@ class ServerProcess:
         supervisor: The supervisor's process. It lives as long as the server.
     """
 
-    def __init__(self, model: str, command: list[str], log: Path, environment: dict[str, str], told: str = "") -> None:
+    def __init__(
+        self, model: str, command: list[str], log: Path, environment: dict[str, str], told: str = ""
+    ) -> None:
         """Start the server. It may take minutes until it answers: see `wait_until_ready`.
 
         Args:
@@ -91,7 +97,9 @@ class ServerProcess:
         """Whether the server has neither ended nor been stopped."""
         return self.supervisor.poll() is None
 
-    def wait_until_ready(self, url: str, name: str, progress: Progress, cancel: threading.Event | None = None) -> None:
+    def wait_until_ready(
+        self, url: str, name: str, progress: Progress, cancel: threading.Event | None = None
+    ) -> None:
         """Wait until the server lists its model.
 
         Args:
@@ -117,7 +125,9 @@ class ServerProcess:
                 time.sleep(POLL_S)
                 continue
             if name not in names:
-                raise ServerError(f"Another server (of {', '.join(names)}) has taken {url}: start again.")
+                raise ServerError(
+                    f"Another server (of {', '.join(names)}) has taken {url}: start again."
+                )
             self._is_ready = True
             progress.done(f"vLLM serves {name} at {url}/v1")
             return
@@ -139,7 +149,9 @@ class ServerProcess:
     def failure(self, what: str) -> ServerError:
         """Return the error that the server `what` ("did not start"), with the reason in its log."""
         log = self._log
-        text = log.read_text(errors="replace") if log.is_file() else ""  # someone may have cleaned /tmp
+        text = (
+            log.read_text(errors="replace") if log.is_file() else ""
+        )  # someone may have cleaned /tmp
         why, status = failure_reason(text), self.supervisor.poll()
         if not why and status is None:
             why = "its log gives no reason"
@@ -147,7 +159,9 @@ class ServerProcess:
             why = "it was killed, most likely for lack of memory"
         elif not why:
             why = f"it ended with status {status}"
-        return ServerError(f"The server of {self._model} {what}: {printable(why)}. Its log is {log}.")
+        return ServerError(
+            f"The server of {self._model} {what}: {printable(why)}. Its log is {log}."
+        )
 
 
 def failure_reason(log: str) -> str:
@@ -160,17 +174,23 @@ def failure_reason(log: str) -> str:
             continue
         message = found[3] or found[2]
         if found[1] == "ValidationError":  # pydantic's: the reason is in the lines that follow
-            rest = "\n".join(lines[number + 1 : number + 12]).partition("For further information")[0]
+            rest = "\n".join(lines[number + 1 : number + 12]).partition("For further information")[
+                0
+            ]
             message = rest.partition("[type=")[0].replace("Value error, ", "")
         reasons.append(" ".join(message.split())[:400].rstrip(". "))
-    specific = [reason for reason in reasons if reason and not any(phrase in reason for phrase in GENERIC)]
+    specific = [
+        reason for reason in reasons if reason and not any(phrase in reason for phrase in GENERIC)
+    ]
     return (specific or reasons or [""])[-1]
 
 
 def served_models(url: str) -> list[str]:
     """Return the names of the models that an endpoint lists; [] if it does not answer."""
     try:
-        return [name for name, _ in entries(parsed(Endpoint(url).exchange("models", timeout_s=2)[0]))]
+        return [
+            name for name, _ in entries(parsed(Endpoint(url).exchange("models", timeout_s=2)[0]))
+        ]
     except HttpFailure:
         return []
 
@@ -234,7 +254,16 @@ class KeptServer(NamedTuple):
 
 def told_of(model: str, name: str, url: str, log: Path) -> str:
     """Return what the supervisor of a server that will be kept has among its arguments."""
-    return json.dumps({"model": model, "name": name, "url": url, "log": str(log), "idle_s": IDLE_S, "home": _home()})
+    return json.dumps(
+        {
+            "model": model,
+            "name": name,
+            "url": url,
+            "log": str(log),
+            "idle_s": IDLE_S,
+            "home": _home(),
+        }
+    )
 
 
 @contextmanager
@@ -245,7 +274,9 @@ def starting(name: str, cancel: threading.Event | None) -> Iterator[None]:
     with socket.socket(socket.AF_UNIX) as lock:
         while cancel is None or not cancel.is_set():
             try:
-                lock.bind(f"\0atlaskit {digest}")  # a name without a file, free when the socket is closed
+                lock.bind(
+                    f"\0atlaskit {digest}"
+                )  # a name without a file, free when the socket is closed
                 break
             except OSError:
                 waits = waits or [Progress(f"waiting for another command that starts {name}")]
@@ -277,7 +308,10 @@ def find_kept(name: str) -> KeptServer | None:
         if not server.is_listed:
             return None  # it stops just now
         if time.monotonic() > until_s:
-            raise ServerError(f"The server of {name} at {server.url} hangs: {stop_command(server.model)} stops it.")
+            raise ServerError(
+                f"The server of {name} at {server.url} hangs: {stop_command(server.model)} stops "
+                "it."
+            )
         time.sleep(POLL_S)
     return server
 
@@ -301,7 +335,10 @@ def stop_command(model: str) -> str:
     """Return the command that stops the kept server of a model, as this user can type it."""
     script, own = shutil.which("atlaskit"), Path(sys.executable).parent.resolve()
     is_own = script is not None and Path(script).resolve().parent == own
-    return f"{'atlaskit' if is_own else f'{shlex.quote(sys.executable)} -m atlaskit'} serve {shlex.quote(model)} --stop"
+    return (
+        f"{'atlaskit' if is_own else f'{shlex.quote(sys.executable)} -m atlaskit'} serve "
+        f"{shlex.quote(model)} --stop"
+    )
 
 
 def _home() -> str:

@@ -100,7 +100,9 @@ class Server:
         self._python, self._in_flight = python, in_flight
         self._name = ""
         self._process: ServerProcess | None = None
-        self._starting = threading.Lock()  # one thread starts the server, or enters or leaves a block, at a time
+        self._starting = (
+            threading.Lock()
+        )  # one thread starts the server, or enters or leaves a block, at a time
         self._blocks = 0  # `with` blocks that use the server now
         self._outlives_blocks = False
 
@@ -215,7 +217,9 @@ class Server:
             return self._new_client(url, self.name)
         if self.port is not None and not is_free(self.port):
             problem = f"serves {', '.join(names)}" if names else "is taken"
-            raise InputError(f"Port {self.port} {problem}: pass another port, or none to use a free one.")
+            raise InputError(
+                f"Port {self.port} {problem}: pass another port, or none to use a free one."
+            )
         return None
 
     def is_like(self, other: Server) -> bool:
@@ -240,12 +244,16 @@ class Server:
             log = self.log = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"), "server.log")
             flags = self.flags.resolved(self.preset, build)
             in_flight = self._in_flight or DEFAULT_LIMIT
-            command = flags.command(python, self.model, self.name, port, build, preset=self.preset, in_flight=in_flight)
+            command = flags.command(
+                python, self.model, self.name, port, build, preset=self.preset, in_flight=in_flight
+            )
             variables = environment(build, python, self.preset, flags)
             told = told_of(self.model, self.name, f"{url}/v1", log) if self.keeps else ""
             process = self._process = ServerProcess(self.model, command, log, variables, told)
         except OSError as error:
-            raise ServerError(f"The server of {self.model} cannot be started: {reason(error)}.") from error
+            raise ServerError(
+                f"The server of {self.model} cannot be started: {reason(error)}."
+            ) from error
         _servers[:] = [*(other for other in _servers if other.is_ours and other is not self), self]
         try:
             progress = Progress(f"starting vLLM with {self.name}")
@@ -257,7 +265,12 @@ class Server:
         return self._new_client(f"{url}/v1", self.name, dialect=dialect)
 
     def _new_client(self, url: str, name: str | None, **own: Any) -> VLM:
-        return VLM(url, name, in_flight=self._in_flight, **{**self.spec.settings, **self.spec.limits, **own})
+        return VLM(
+            url,
+            name,
+            in_flight=self._in_flight,
+            **{**self.spec.settings, **self.spec.limits, **own},
+        )
 
     def _end(self, *, keep_log: bool) -> None:
         process, self._process, self.vlm = self._process, None, None
@@ -268,7 +281,10 @@ class Server:
         return self._ensure_running(blocks=1)
 
     def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
     ) -> None:
         with self._starting:
             self._blocks -= 1
@@ -292,7 +308,11 @@ def _twins(server: Server) -> Iterator[Server]:
 
     A folder may have been trained on since its server started.
     """
-    return (other for other in _servers if other.is_ours and other.is_like(server) and other.name == server.name)
+    return (
+        other
+        for other in _servers
+        if other.is_ours and other.is_like(server) and other.name == server.name
+    )
 
 
 def serve(
@@ -383,8 +403,8 @@ def as_model(
     if not isinstance(model, str | ModelSpec):
         if isinstance(model, type) or not hasattr(model, "complete"):
             raise InputError(
-                f"vlm must be a model, such as ak.VLM(URL), an address, or a name such as {EXAMPLE!r}; "
-                f"got {model!r:.80}."
+                "vlm must be a model, such as ak.VLM(URL), an address, or a name such as "
+                f"{EXAMPLE!r}; got {model!r:.80}."
             )
         return model
     spec = as_spec(model)

@@ -38,7 +38,9 @@ READ_S = 5.0
 """Most seconds to read a server's counters."""
 LAST_CALL_S = 1.0
 """Seconds for a request of someone who found a kept server just before it was withdrawn."""
-COUNTER = re.compile(rb"^vllm:(num_requests_running|num_requests_waiting|request_success_total)\{.*\} (\S+)$", re.M)
+COUNTER = re.compile(
+    rb"^vllm:(num_requests_running|num_requests_waiting|request_success_total)\{.*\} (\S+)$", re.M
+)
 
 
 class Flag:
@@ -65,7 +67,11 @@ class Watched:
     """A server that others may use, and for how long no request has reached it."""
 
     def __init__(self, told: dict[str, object]) -> None:
-        self.url, self.log, self.idle_s = str(told["url"]), Path(str(told["log"])), float(str(told["idle_s"]))
+        self.url, self.log, self.idle_s = (
+            str(told["url"]),
+            Path(str(told["log"])),
+            float(str(told["idle_s"])),
+        )
         self._finished, self._active_s, self._read_s = -1.0, time.monotonic(), 0.0
         _control(PR_SET_NAME, KEPT.encode())
 
@@ -130,10 +136,14 @@ def supervise(owner: int, told: str, command: list[str]) -> int:
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, stop.set)
     signal.signal(signal.SIGUSR1, keep.set)
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_me)
+    child = subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_die_with_me
+    )
     try:
         while child.poll() is None and not stop.wait(POLL_S):
-            is_orphan = os.getppid() != owner  # asked first: the owner sends its signal before it goes
+            is_orphan = (
+                os.getppid() != owner
+            )  # asked first: the owner sends its signal before it goes
             if kept is None and keep.wait(0):
                 kept = Watched(json.loads(told))
             if is_orphan if kept is None else kept.is_idle():

@@ -62,7 +62,9 @@ VPX: dict[str, object] = {"deadline": "realtime", "cpu-used": "8", "b": "1000000
 FORMS = {
     # VP8, which is fast to make, and VP9 play in every browser; H.264 in players and messengers.
     "webm": Form(10, 640, 15, ("libvpx", "libvpx-vp9"), VPX, "libopus"),
-    "mp4": Form(120, 1280, 30, ("libx264", "libopenh264"), {"preset": "veryfast", "crf": "23"}, "aac"),
+    "mp4": Form(
+        120, 1280, 30, ("libx264", "libopenh264"), {"preset": "veryfast", "crf": "23"}, "aac"
+    ),
 }
 """The forms of a clip: one to play in the page, and one to send on."""
 
@@ -93,7 +95,13 @@ class Clip:
     def key(self) -> str:
         """Hash of everything that the clip is made of."""
         span_us = [microseconds(self.start_s), microseconds(self.end_s)]
-        return CLIP.key(video=self.video.fingerprint, span_us=span_us, size=self.size, fps=self.fps, form=self.form)
+        return CLIP.key(
+            video=self.video.fingerprint,
+            span_us=span_us,
+            size=self.size,
+            fps=self.fps,
+            form=self.form,
+        )
 
     def film(self) -> bytes:
         """Return the clip as a film; a frame that cannot be decoded is hatched, as in a grid.
@@ -105,8 +113,12 @@ class Clip:
 
     def _encode(self) -> bytes:
         count = max(1, round((self.end_s - self.start_s) * self.fps))
-        times_s = [self.start_s + index * (self.end_s - self.start_s) / count for index in range(count)]
-        is_passing = any(self.video.locate(time_s)[0].is_stand_in for time_s in (times_s[0], times_s[-1]))
+        times_s = [
+            self.start_s + index * (self.end_s - self.start_s) / count for index in range(count)
+        ]
+        is_passing = any(
+            self.video.locate(time_s)[0].is_stand_in for time_s in (times_s[0], times_s[-1])
+        )
         unreadable = np.asarray(unreadable_tile(self.size))
 
         def frames() -> Iterator[Pixels]:
@@ -120,7 +132,9 @@ class Clip:
         return Transient(film) if is_passing else film
 
 
-def make_clip(video: Video, span_s: Span, around_s: float, cache: Cache, form: str = "webm") -> tuple[Clip, str]:
+def make_clip(
+    video: Video, span_s: Span, around_s: float, cache: Cache, form: str = "webm"
+) -> tuple[Clip, str]:
     """Return the clip of an interval, and words that say what it shows of it.
 
     Args:
@@ -167,17 +181,30 @@ def write_clips(
         video = videos.get(passage.video)
         if video is None:
             raise InputError(
-                f"Clips are cut from the video, and {passage.video or 'it'!r:.80} is not given: pass videos=."
+                f"Clips are cut from the video, and {passage.video or 'it'!r:.80} is not given: "
+                "pass videos=."
             )
         end_s = max(passage.end_s, min(video.duration_s, passage.start_s + 0.001))
-        clip, _ = make_clip(video, (passage.start_s, end_s), (passage.start_s + end_s) / 2, cache or video.cache, "mp4")
-        words = re.sub(r"[^\w.-]+", " ", f"{passage.kind} {passage.label} {passage.text}").strip()[:60].strip()
+        clip, _ = make_clip(
+            video,
+            (passage.start_s, end_s),
+            (passage.start_s + end_s) / 2,
+            cache or video.cache,
+            "mp4",
+        )
+        words = (
+            re.sub(r"[^\w.-]+", " ", f"{passage.kind} {passage.label} {passage.text}")
+            .strip()[:60]
+            .strip()
+        )
         path = target / f"{number:03} {words} {clip.start_s:.3f}.mp4"
         try:
             target.mkdir(parents=True, exist_ok=True)
             write_whole(path, clip.film())
         except OSError as error:
-            raise InputError(f"{printable(str(path), 200)} cannot be written: {reason(error)}.") from error
+            raise InputError(
+                f"{printable(str(path), 200)} cannot be written: {reason(error)}."
+            ) from error
         made.append(path)
     return made
 
@@ -203,7 +230,9 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
 
     form, buffer, second = FORMS[clip.form], io.BytesIO(), max(1, round(clip.fps))
     with av.open(buffer, "w", format=clip.form) as container:
-        stream = container.add_stream(_encoder(form.encoders), rate=Fraction(clip.fps).limit_denominator(60_000))
+        stream = container.add_stream(
+            _encoder(form.encoders), rate=Fraction(clip.fps).limit_denominator(60_000)
+        )
         assert isinstance(stream, VideoStream)
         stream.width, stream.height = clip.size
         stream.pix_fmt, stream.options = "yuv420p", form.options.copy()
@@ -214,7 +243,9 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
         def speak(first: int, last: int | None) -> None:
             """Write the seconds of sound that belong to the next pictures."""
             if voice is not None and sound is not None and len(sound[first:last]):
-                heard = av.AudioFrame.from_ndarray(sound[first:last].reshape(1, -1), format="s16", layout="stereo")
+                heard = av.AudioFrame.from_ndarray(
+                    sound[first:last].reshape(1, -1), format="s16", layout="stereo"
+                )
                 heard.sample_rate, heard.pts = RATE, first
                 container.mux(voice.encode(heard))
 
@@ -240,12 +271,19 @@ def _encoder(names: tuple[str, ...]) -> str:
             return str(av.Codec(name, "w").name)
         except ValueError:  # PyAV was built without it
             continue
-    raise InputError(f"A clip needs the encoder {' or '.join(names)}; PyAV here has neither. Install PyAV from PyPI.")
+    raise InputError(
+        f"A clip needs the encoder {' or '.join(names)}; PyAV here has neither. Install PyAV from "
+        "PyPI."
+    )
 
 
 def _sound(video: Video, span_s: Span) -> Samples | None:
     """Return the sound of an interval, or silence; None if no file of it has sound."""
-    sound, first, is_heard = np.zeros((round((span_s[1] - span_s[0]) * RATE), 2), np.int16), 0, False
+    sound, first, is_heard = (
+        np.zeros((round((span_s[1] - span_s[0]) * RATE), 2), np.int16),
+        0,
+        False,
+    )
     for part, start_s, end_s in parts_of(video, *span_s):
         last = first + round((end_s - start_s) * RATE)
         with suppress(VideoError):  # it has no sound
@@ -272,9 +310,14 @@ def _hear(part: Video, start_s: float, sound: Samples) -> None:
     origin_s, place = source.start_s + source.lead_s + start_s, 0
     container, _ = open_container(source.path, is_known=True)
     with container, suppress(*DECODE_ERRORS):
-        stream, resampler = container.streams.audio[source.track().number], av.AudioResampler("s16", "stereo", RATE)
+        stream, resampler = (
+            container.streams.audio[source.track().number],
+            av.AudioResampler("s16", "stereo", RATE),
+        )
         discard_others(container, stream)
-        container.seek(round(max(0.0, origin_s - 1) * av.time_base))  # decoders need some sound before it
+        container.seek(
+            round(max(0.0, origin_s - 1) * av.time_base)
+        )  # decoders need some sound before it
         for frame in container.decode(stream):
             at = round(((frame.time or 0.0) - origin_s) * RATE)
             if at >= len(sound):

@@ -36,7 +36,9 @@ def lanes(passages: Iterable[Passage]) -> Iterator[tuple[int, Passage]]:
     """Yield each passage with a lane, from 0, in which it overlaps no other."""
     ends = list[float]()
     for passage in sorted(passages, key=lambda each: (each.start_s, each.end_s)):
-        lane = next((lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s), len(ends))
+        lane = next(
+            (lane for lane, end_s in enumerate(ends) if end_s <= passage.start_s), len(ends)
+        )
         end_s = max(passage.end_s, passage.start_s + 1e-3)
         if lane == len(ends):
             ends.append(end_s)
@@ -85,7 +87,10 @@ def write_eaf(passages: Sequence[Passage], videos: Videos) -> bytes:
             count = _add_tier(root, order, numbered(kind, lane), group, count)
     for name, constraint in (("passages", None), ("aside", "Symbolic_Association")):
         linguistic = {"LINGUISTIC_TYPE_ID": name, "TIME_ALIGNABLE": str(constraint is None).lower()}
-        linguistic |= {"GRAPHIC_REFERENCES": "false", **({"CONSTRAINTS": constraint} if constraint else {})}
+        linguistic |= {
+            "GRAPHIC_REFERENCES": "false",
+            **({"CONSTRAINTS": constraint} if constraint else {}),
+        }
         ElementTree.SubElement(root, "LINGUISTIC_TYPE", linguistic)
     told = "1-1 association with a parent annotation"
     ElementTree.SubElement(root, "CONSTRAINT", STEREOTYPE="Symbolic_Association", DESCRIPTION=told)
@@ -95,7 +100,11 @@ def write_eaf(passages: Sequence[Passage], videos: Videos) -> bytes:
 
 
 def _add_tier(
-    root: ElementTree.Element, order: ElementTree.Element, name: str, passages: Sequence[Passage], count: int
+    root: ElementTree.Element,
+    order: ElementTree.Element,
+    name: str,
+    passages: Sequence[Passage],
+    count: int,
 ) -> int:
     """Add a tier with its passages, and those below it; return the number of annotations so far."""
     tier = ElementTree.SubElement(root, "TIER", TIER_ID=name, LINGUISTIC_TYPE_REF="passages")
@@ -104,7 +113,9 @@ def _add_tier(
         count += 1
         parent, slots = f"a{count}", [f"ts{2 * count - 1}", f"ts{2 * count}"]
         start_ms = round(passage.start_s * 1000)
-        for slot, time_ms in zip(slots, (start_ms, max(start_ms + 1, round(passage.end_s * 1000))), strict=True):
+        for slot, time_ms in zip(
+            slots, (start_ms, max(start_ms + 1, round(passage.end_s * 1000))), strict=True
+        ):
             ElementTree.SubElement(order, "TIME_SLOT", TIME_SLOT_ID=slot, TIME_VALUE=str(time_ms))
         ids = {"ANNOTATION_ID": parent, "TIME_SLOT_REF1": slots[0], "TIME_SLOT_REF2": slots[1]}
         _annotate(tier, "ALIGNABLE_ANNOTATION", ids, passage.text)
@@ -113,11 +124,20 @@ def _add_tier(
             if value in (None, ""):
                 continue
             if field not in below:
-                own = {"TIER_ID": f"{name} {field}", "PARENT_REF": name, "LINGUISTIC_TYPE_REF": "aside"}
+                own = {
+                    "TIER_ID": f"{name} {field}",
+                    "PARENT_REF": name,
+                    "LINGUISTIC_TYPE_REF": "aside",
+                }
                 below[field] = ElementTree.Element("TIER", own)
             count += 1
             ids = {"ANNOTATION_ID": f"a{count}", "ANNOTATION_REF": parent}
-            _annotate(below[field], "REF_ANNOTATION", ids, value if isinstance(value, str) else repr(value))
+            _annotate(
+                below[field],
+                "REF_ANNOTATION",
+                ids,
+                value if isinstance(value, str) else repr(value),
+            )
     root.extend(below.values())
     return count
 
@@ -148,7 +168,9 @@ def read_eaf(text: str) -> list[Passage]:
         raise InputError("it is no ELAN document.")
     media = root.find("HEADER/MEDIA_DESCRIPTOR")
     attributes = {} if media is None else media.attrib
-    video = unquote(urlsplit(attributes.get("MEDIA_URL", ""))[2]).replace("\\", "/").rpartition("/")[2]
+    video = (
+        unquote(urlsplit(attributes.get("MEDIA_URL", ""))[2]).replace("\\", "/").rpartition("/")[2]
+    )
     origin_s = _milliseconds(attributes.get("TIME_ORIGIN")) or 0.0
     times_s = _slots(root)
     spans, asides, found = dict[str, tuple[float, float]](), dict[str, dict[str, str]](), []
@@ -186,7 +208,12 @@ def read_eaf(text: str) -> list[Passage]:
 
 
 def _annotated(
-    span_s: tuple[float, float], tier: str, value: str, own: re.Pattern[str], aside: dict[str, str], video: str
+    span_s: tuple[float, float],
+    tier: str,
+    value: str,
+    own: re.Pattern[str],
+    aside: dict[str, str],
+    video: str,
 ) -> Passage:
     match = own.fullmatch(tier)
     if match is None:
@@ -208,12 +235,19 @@ def _annotated(
 
 def _milliseconds(text: str | None) -> float | None:
     """Return the seconds of a text of milliseconds; None if it is none."""
-    return int(text) / 1000 if text is not None and re.fullmatch(r"-?\d{1,12}", text, re.ASCII) else None
+    return (
+        int(text) / 1000
+        if text is not None and re.fullmatch(r"-?\d{1,12}", text, re.ASCII)
+        else None
+    )
 
 
 def _slots(root: ElementTree.Element) -> dict[str, float]:
     """Return the second of each time slot."""
-    slots = [(each.get("TIME_SLOT_ID", ""), _milliseconds(each.get("TIME_VALUE"))) for each in root.iter("TIME_SLOT")]
+    slots = [
+        (each.get("TIME_SLOT_ID", ""), _milliseconds(each.get("TIME_VALUE")))
+        for each in root.iter("TIME_SLOT")
+    ]
     times_s, open_, last_s = dict[str, float](), list[str](), 0.0
     for name, time_s in slots:
         if time_s is None:
@@ -260,7 +294,12 @@ def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
         observation["events"] = kept
     behaviours = {
         str(number): {
-            **{"type": "State event" if is_state else "Point event", "key": "", "code": code, "description": ""},
+            **{
+                "type": "State event" if is_state else "Point event",
+                "key": "",
+                "code": code,
+                "description": "",
+            },
             **{"color": "", "category": "", "modifiers": {}, "excluded": "", "coding map": ""},
         }
         for number, (code, is_state) in enumerate(codes.items())
@@ -272,7 +311,8 @@ def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
         "project_description": "",
         "project_format_version": "7.0",
         "subjects_conf": {
-            str(number): {"key": "", "name": name, "description": ""} for number, name in enumerate(subjects)
+            str(number): {"key": "", "name": name, "description": ""}
+            for number, name in enumerate(subjects)
         },
         "behaviors_conf": behaviours,
         "observations": observations,
@@ -285,11 +325,17 @@ def write_boris(passages: Sequence[Passage], videos: Videos) -> bytes:
     return (json.dumps(project, ensure_ascii=False, indent=1) + "\n").encode()
 
 
-def _observation(name: str, events: list[list[Any]], passages: Sequence[Passage], videos: Videos) -> dict[str, Any]:
+def _observation(
+    name: str, events: list[list[Any]], passages: Sequence[Passage], videos: Videos
+) -> dict[str, Any]:
     video = videos.get(name)
     path = path_of(video)
     file = str(path.absolute()) if path is not None else name
-    fps = video.fps if video is not None else next((each.fps for each in passages if each.video == name), None)
+    fps = (
+        video.fps
+        if video is not None
+        else next((each.fps for each in passages if each.video == name), None)
+    )
     last_s = max((event[0] for event in events), default=0.0)
     return {
         "file": {"1": [file] if file else [], **{str(player): [] for player in range(2, 9)}},
@@ -345,7 +391,10 @@ def read_boris(text: str) -> list[Passage]:
                     at_s = max(0.0, time_s - offset_s)
                     events.append(Event(at_s, code, subject, comment, video, code in states))
                 case _:
-                    raise InputError(f"an event has time, subject, code, modifier and comment; got {event!r:.80}.")
+                    raise InputError(
+                        "an event has time, subject, code, modifier and comment; got "
+                        f"{event!r:.80}."
+                    )
         passages += paired(events)
     return passages
 
@@ -374,13 +423,21 @@ def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
         clock = clock_of(video, own[0].fps)
         path = path_of(video)
         results = [
-            (each.kind in ("answer", "evidence"), _region(number, each, clock)) for number, each in enumerate(own)
+            (each.kind in ("answer", "evidence"), _region(number, each, clock))
+            for number, each in enumerate(own)
         ]
         predicted = [region for is_model, region in results if is_model]
         annotated = [region for is_model, region in results if not is_model]
-        data = {"video": str(path.absolute()) if path is not None else name, "fps": float(clock.rate)}
+        data = {
+            "video": str(path.absolute()) if path is not None else name,
+            "fps": float(clock.rate),
+        }
         task: dict[str, Any] = {"data": data}
-        task |= {"predictions": [{"model_version": "atlaskit", "result": predicted}]} if predicted else {}
+        task |= (
+            {"predictions": [{"model_version": "atlaskit", "result": predicted}]}
+            if predicted
+            else {}
+        )
         task |= {"annotations": [{"result": annotated}]} if annotated else {}
         tasks.append(task)
     return (json.dumps(tasks, ensure_ascii=False, indent=1) + "\n").encode()
@@ -394,13 +451,18 @@ def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
         "from_name": "timeline",
         "to_name": "video",
         "type": "timelinelabels",
-        "value": {"ranges": [{"start": first + 1, "end": after}], "timelinelabels": [passage.label or passage.kind]},
+        "value": {
+            "ranges": [{"start": first + 1, "end": after}],
+            "timelinelabels": [passage.label or passage.kind],
+        },
         "meta": meta,
     }
     return region | ({} if passage.confidence is None else {"score": passage.confidence})
 
 
-def read_label_studio(tasks: Sequence[Any], video: Video | None, fps: float | None) -> list[Passage]:
+def read_label_studio(
+    tasks: Sequence[Any], video: Video | None, fps: float | None
+) -> list[Passage]:
     """Return the regions of a timeline in what Label Studio exported, or what it imports.
 
     Args:
@@ -424,11 +486,15 @@ def read_label_studio(tasks: Sequence[Any], video: Video | None, fps: float | No
                 match region:
                     case {"value": {"ranges": [*ranges], "timelinelabels": [*labels]}}:
                         clock = clock_of(None if video is None else video.locate(0.0)[0], told)
-                        passages += _regions(region, ranges, str(labels[0]) if labels else "", clock, source)
+                        passages += _regions(
+                            region, ranges, str(labels[0]) if labels else "", clock, source
+                        )
     return passages
 
 
-def _regions(region: dict[str, Any], ranges: Sequence[Any], label: str, clock: Any, video: str) -> Iterator[Passage]:
+def _regions(
+    region: dict[str, Any], ranges: Sequence[Any], label: str, clock: Any, video: str
+) -> Iterator[Passage]:
     meta = region.get("meta") if isinstance(region.get("meta"), dict) else {}
     assert isinstance(meta, dict)
     texts = meta.get("text")
@@ -439,12 +505,18 @@ def _regions(region: dict[str, Any], ranges: Sequence[Any], label: str, clock: A
                 start_s, end_s = clock.seconds(first - 1), clock.seconds(max(first, last))
                 ours = meta.get("atlaskit")
                 if isinstance(ours, dict):
-                    moved = {} if ours.get("range") == [first - 1, last] else {"start_s": start_s, "end_s": end_s}
+                    moved = (
+                        {}
+                        if ours.get("range") == [first - 1, last]
+                        else {"start_s": start_s, "end_s": end_s}
+                    )
                     yield Passage.from_json({**ours, **moved})
                     continue
                 yield Passage(start_s, end_s, text, label=label, video=video, fps=float(clock.rate))
             case _:
-                raise InputError(f"a range has a first and a last frame, from 1 on; got {each!r:.80}.")
+                raise InputError(
+                    f"a range has a first and a last frame, from 1 on; got {each!r:.80}."
+                )
 
 
 def _list(value: object, name: str) -> list[Any]:

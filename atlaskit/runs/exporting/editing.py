@@ -86,7 +86,9 @@ def read_vtt(text: str) -> list[Passage]:
     return passages
 
 
-def _cue_passage(start_s: float, end_s: float, payload: str, identifier: re.Match[str] | None) -> Passage:
+def _cue_passage(
+    start_s: float, end_s: float, payload: str, identifier: re.Match[str] | None
+) -> Passage:
     words = clean(html.unescape(_TAG.sub("", payload)))
     if identifier is None:
         return Passage(start_s, end_s, words)
@@ -188,7 +190,9 @@ def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
 
 
 _TIMECODE = r"\d{1,3}[:;]\d\d[:;]\d\d[:;.,]\d{2,4}"
-_EVENT = re.compile(rf"\d{{1,6}}\s+\S+\s.{{1,60}}?\s({_TIMECODE})\s+({_TIMECODE})\s+{_TIMECODE}\s+{_TIMECODE}\s*")
+_EVENT = re.compile(
+    rf"\d{{1,6}}\s+\S+\s.{{1,60}}?\s({_TIMECODE})\s+({_TIMECODE})\s+{_TIMECODE}\s+{_TIMECODE}\s*"
+)
 _REMARK = re.compile(r"\*\s{0,20}([A-Z][A-Z ]{0,40}?)\s{0,20}: ?(.*)", re.DOTALL)
 
 
@@ -213,11 +217,19 @@ def read_edl(text: str, video: Video | None, fps: float | None) -> list[Passage]
             blocks[-1][2].append((remark[1], remark[2]))
     if not blocks:
         raise InputError("it has no event, a line with a number and four timecodes.")
-    return [_event(match[1], match[2], is_dropping, remarks, video, fps) for match, is_dropping, remarks in blocks]
+    return [
+        _event(match[1], match[2], is_dropping, remarks, video, fps)
+        for match, is_dropping, remarks in blocks
+    ]
 
 
 def _event(
-    start: str, end: str, is_dropping: bool, remarks: list[tuple[str, str]], video: Video | None, fps: float | None
+    start: str,
+    end: str,
+    is_dropping: bool,
+    remarks: list[tuple[str, str]],
+    video: Video | None,
+    fps: float | None,
 ) -> Passage:
     told = dict(reversed(remarks))
     clock = _clock(told.get("FRAME RATE", ""), is_dropping, video, fps)
@@ -285,14 +297,23 @@ def _clip(piece: Piece) -> dict[str, Any]:
         "marked_range": range_,
     }
     url = piece.path.absolute().as_uri() if piece.path is not None else piece.name
-    told = {**passage.to_json(), "start_s": piece.start_s, "end_s": piece.end_s, "video": piece.name}
+    told = {
+        **passage.to_json(),
+        "start_s": piece.start_s,
+        "end_s": piece.end_s,
+        "video": piece.name,
+    }
     if piece.start_s != passage.start_s:  # in a part of a playlist
         told.pop("at_s", None)
     return {
         "OTIO_SCHEMA": "Clip.1",
         "name": passage.words.split("\n")[0][:200] or piece.name,
         "source_range": range_,
-        "media_reference": {"OTIO_SCHEMA": "ExternalReference.1", "name": piece.name, "target_url": url},
+        "media_reference": {
+            "OTIO_SCHEMA": "ExternalReference.1",
+            "name": piece.name,
+            "target_url": url,
+        },
         "markers": [marker],
         "metadata": {"atlaskit": told | {"range": [piece.first, piece.after]}},
     }
@@ -300,7 +321,8 @@ def _clip(piece: Piece) -> dict[str, Any]:
 
 def _range(first: int, count: int, rate: Fraction) -> dict[str, Any]:
     start, duration = (
-        {"OTIO_SCHEMA": "RationalTime.1", "value": float(value), "rate": float(rate)} for value in (first, count)
+        {"OTIO_SCHEMA": "RationalTime.1", "value": float(value), "rate": float(rate)}
+        for value in (first, count)
     )
     return {"OTIO_SCHEMA": "TimeRange.1", "start_time": start, "duration": duration}
 
@@ -314,7 +336,9 @@ def read_otio(text: str) -> list[Passage]:
         InputError: The text is no timeline.
     """
     root = _object(text)
-    if not str(root.get("OTIO_SCHEMA", "")).startswith(("Timeline.", "Stack.", "Track.", "SerializableCollection.")):
+    if not str(root.get("OTIO_SCHEMA", "")).startswith(
+        ("Timeline.", "Stack.", "Track.", "SerializableCollection.")
+    ):
         raise InputError("it is no OpenTimelineIO timeline.")
     passages, waiting = list[Passage](), [root]
     while waiting:
@@ -331,12 +355,16 @@ def read_otio(text: str) -> list[Passage]:
 def _clip_passages(clip: dict[str, Any]) -> Iterator[Passage]:
     references = clip.get("media_references")
     active = clip.get("active_media_reference_key", "DEFAULT_MEDIA")
-    reference = references.get(active) if isinstance(references, dict) else clip.get("media_reference")
+    reference = (
+        references.get(active) if isinstance(references, dict) else clip.get("media_reference")
+    )
     reference = reference if isinstance(reference, dict) else {}
     span = _span(clip.get("source_range")) or _span(reference.get("available_range"))
     if span is None:
         return
-    name = str(reference.get("name") or "") or unquote(urlsplit(str(reference.get("target_url") or ""))[2])
+    name = str(reference.get("name") or "") or unquote(
+        urlsplit(str(reference.get("target_url") or ""))[2]
+    )
     video = name.replace("\\", "/").rpartition("/")[2]
     metadata = clip.get("metadata")
     ours = metadata.get("atlaskit") if isinstance(metadata, dict) else None
@@ -360,7 +388,12 @@ def _span(value: object) -> tuple[float, float, float] | None:
         case {
             "start_time": {"value": int() | float() as first, "rate": int() | float() as rate},
             "duration": {"value": int() | float() as count, "rate": int() | float() as of_count},
-        } if 0 < rate < MOST and 0 < of_count < MOST and 0 <= first < MOST * MOST and 0 <= count < MOST * MOST:
+        } if (
+            0 < rate < MOST
+            and 0 < of_count < MOST
+            and 0 <= first < MOST * MOST
+            and 0 <= count < MOST * MOST
+        ):
             start_s = _exact(first, rate)
             return start_s, start_s + _exact(count, of_count), float(rate)
     return None
@@ -420,7 +453,11 @@ def read_llc(text: str, duration_s: float | None) -> list[Passage]:
     segments = project.get("cutSegments")
     if not isinstance(segments, list):
         raise InputError("it has no list cutSegments.")
-    video, is_old, passages = str(project.get("mediaFileName") or ""), project.get("version") == 1, []
+    video, is_old, passages = (
+        str(project.get("mediaFileName") or ""),
+        project.get("version") == 1,
+        [],
+    )
     for segment in segments:
         if not isinstance(segment, dict):
             raise InputError("a segment is no object.")
@@ -478,7 +515,9 @@ def as_json(text: str) -> str:
             case "word":
                 parts.append(token if token in ("true", "false", "null") else json.dumps(token))
             case "number":
-                parts.append(repr(float(token)) if not re.fullmatch(r"-?(?:0|[1-9]\d*)", token) else token)
+                parts.append(
+                    repr(float(token)) if not re.fullmatch(r"-?(?:0|[1-9]\d*)", token) else token
+                )
             case "sign":
                 if token in "}]" and parts and parts[-1] == ",":
                     parts.pop()

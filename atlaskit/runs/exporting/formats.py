@@ -49,7 +49,11 @@ class Context:
         Raises:
             InputError: It is not known, or is no date and time with its time zone.
         """
-        told = self.recorded_at.get(name) if isinstance(self.recorded_at, Mapping) else self.recorded_at
+        told = (
+            self.recorded_at.get(name)
+            if isinstance(self.recorded_at, Mapping)
+            else self.recorded_at
+        )
         if told is None:
             raise InputError(
                 f"A camera trap's observations have dates: pass recorded_at, when the recording of "
@@ -59,10 +63,14 @@ class Context:
             moment = datetime.fromisoformat(told) if isinstance(told, str) else told
         except ValueError as error:
             raise InputError(
-                f"recorded_at is a date and time such as 2026-06-01T21:00:00+02:00; got {told!r:.60}."
+                "recorded_at is a date and time such as 2026-06-01T21:00:00+02:00; got "
+                f"{told!r:.60}."
             ) from error
         if moment.tzinfo is None:
-            raise InputError(f"recorded_at needs its time zone, such as 2026-06-01T21:00:00+02:00; got {told!s:.60}.")
+            raise InputError(
+                "recorded_at needs its time zone, such as 2026-06-01T21:00:00+02:00; got "
+                f"{told!s:.60}."
+            )
         return moment
 
 
@@ -211,12 +219,16 @@ def format_of(path: str | Path, form: str | None = None) -> Format:
     if form is not None:
         found = next((each for each in FORMATS if each.name == form), None)
         if found is None:
-            raise InputError(f"form is one of {', '.join(each.name for each in FORMATS)}; got {form!r:.60}.")
+            raise InputError(
+                f"form is one of {', '.join(each.name for each in FORMATS)}; got {form!r:.60}."
+            )
         return found
     name = Path(path).name.lower()
     fitting = [(len(end), each) for each in FORMATS for end in each.endings if name.endswith(end)]
     if not fitting:
-        raise InputError(f"A file to export to ends in {', '.join(ENDINGS)}; got {printable(str(path), 200)}.")
+        raise InputError(
+            f"A file to export to ends in {', '.join(ENDINGS)}; got {printable(str(path), 200)}."
+        )
     return max(fitting, key=lambda pair: pair[0])[1]
 
 
@@ -238,7 +250,8 @@ def as_bytes(passages: Sequence[Passage], format_: Format, context: Context) -> 
     if format_.is_of_one_video and len(names) > 1:
         several = ", ".join(each.endings[0] for each in FORMATS if not each.is_of_one_video)
         raise InputError(
-            f"A file of {format_.name} is about one video, and these are {len(names)}: use one of {several}."
+            f"A file of {format_.name} is about one video, and these are {len(names)}: use one of "
+            f"{several}."
         )
     return format_.write(passages, context)
 
@@ -264,11 +277,15 @@ def write(
         InputError: There is no such format, it cannot hold the passages, or the file cannot be
             written.
     """
-    content = as_bytes(passages, format_of(Path(path), form), Context(videos or {}, None, recorded_at))
+    content = as_bytes(
+        passages, format_of(Path(path), form), Context(videos or {}, None, recorded_at)
+    )
     try:
         write_whole(Path(path), content)
     except (OSError, ValueError) as error:
-        raise InputError(f"{printable(str(path), 200)} cannot be written: {reason(error)}.") from error
+        raise InputError(
+            f"{printable(str(path), 200)} cannot be written: {reason(error)}."
+        ) from error
 
 
 def read(
@@ -308,7 +325,9 @@ def read(
             data = file.read(limits.TEXT_FILE + 1)
     except (OSError, ValueError) as error:
         raise InputError(f"{printable(str(path), 200)} cannot be read: {reason(error)}.") from error
-    return parse(data, format_, printable(path.name, 200), video=video, fps=fps, recorded_at=recorded_at)
+    return parse(
+        data, format_, printable(path.name, 200), video=video, fps=fps, recorded_at=recorded_at
+    )
 
 
 def parse(
@@ -327,14 +346,18 @@ def parse(
     """
     context = Context({} if video is None else {one_line(video.name): video}, fps, recorded_at)
     if len(data) > limits.TEXT_FILE:
-        raise InputError(f"{name} is larger than {limits.TEXT_FILE >> 20} MiB: is it the right file?")
+        raise InputError(
+            f"{name} is larger than {limits.TEXT_FILE >> 20} MiB: is it the right file?"
+        )
     text = decode_text(data)
     if text is None:
         raise InputError(f"{name} is not text in a known encoding: save it as UTF-8 first.")
     text = text.replace("\r\n", "\n").replace("\r", "\n").removeprefix("\ufeff")
     try:
         if text.count("\n") > limits.MARKS or sum(map(text.count, "<{[")) > limits.MARKS:
-            raise InputError(f"it has more than {limits.MARKS:,} rows or brackets: is it the right file?")
+            raise InputError(
+                f"it has more than {limits.MARKS:,} rows or brackets: is it the right file?"
+            )
         found = format_.read(text, context)
     except (InputError, RecursionError, OverflowError) as error:
         raise InputError(f"{name} cannot be read: {reason(error)}") from error

@@ -81,10 +81,16 @@ class Passage:
         for name in ("start_s", "end_s"):
             object.__setattr__(self, name, _seconds(name, getattr(self, name)))
         if self.end_s < self.start_s:
-            raise InputError(f"A passage ends where it starts or later; got {self.start_s} to {self.end_s} s.")
+            raise InputError(
+                f"A passage ends where it starts or later; got {self.start_s} to {self.end_s} s."
+            )
         if self.kind not in KINDS:
-            raise InputError(f"The kind of a passage is one of {', '.join(KINDS)}; got {self.kind!r:.80}.")
-        if self.confidence is not None and not (_is_number(self.confidence) and 0 <= self.confidence <= 1):
+            raise InputError(
+                f"The kind of a passage is one of {', '.join(KINDS)}; got {self.kind!r:.80}."
+            )
+        if self.confidence is not None and not (
+            _is_number(self.confidence) and 0 <= self.confidence <= 1
+        ):
             raise InputError(f"A confidence lies in [0, 1]; got {self.confidence!r:.80}.")
         if self.fps is not None and not (_is_number(self.fps) and 0 < self.fps <= 100_000):
             raise InputError(f"fps is a positive number; got {self.fps!r:.80}.")
@@ -94,7 +100,9 @@ class Passage:
             value = getattr(self, name)
             if not isinstance(value, str):
                 raise InputError(f"The {name} of a passage is a text; got {value!r:.80}.")
-            cleaned = one_line(value) if name in ("label", "video") else clean(value[: limits.ROW_TEXT])
+            cleaned = (
+                one_line(value) if name in ("label", "video") else clean(value[: limits.ROW_TEXT])
+            )
             object.__setattr__(self, name, cleaned)
 
     def __repr__(self) -> str:
@@ -152,11 +160,15 @@ def question_of(passages: Iterable[Passage], text: str, *, label: str | None = N
     spans = sorted(
         (each.start_s, each.end_s)
         for each in passages
-        if each.start_s < each.end_s and not each.is_whole and wanted in (None, each.label.casefold())
+        if each.start_s < each.end_s
+        and not each.is_whole
+        and wanted in (None, each.label.casefold())
     )
     if not spans:
         had = ", ".join(sorted({each.label for each in passages if each.label})[:10]) or "none"
-        raise InputError(f"No passage of some length has the label {label!r}; the labels are: {had}.")
+        raise InputError(
+            f"No passage of some length has the label {label!r}; the labels are: {had}."
+        )
     return Question(text, kind="when", answer=tuple(dict.fromkeys(spans)), several=True)
 
 
@@ -172,10 +184,16 @@ def videos_of(passages: Sequence[Passage]) -> list[str]:
 
 def _is_number(value: object) -> TypeGuard[float]:
     """Tell whether a value from anywhere is a finite number; an integer of any size is compared."""
-    return isinstance(value, int | float) and not isinstance(value, bool) and -math.inf < value < math.inf
+    return (
+        isinstance(value, int | float)
+        and not isinstance(value, bool)
+        and -math.inf < value < math.inf
+    )
 
 
 def _seconds(name: str, value: object) -> float:
     if not _is_number(value) or not 0 <= value <= LAST_S:
-        raise InputError(f"{name} is a number of seconds from 0 to {LAST_S:,.0f}; got {value!r:.80}.")
+        raise InputError(
+            f"{name} is a number of seconds from 0 to {LAST_S:,.0f}; got {value!r:.80}."
+        )
     return float(value)

@@ -19,7 +19,15 @@ from atlaskit import limits
 from atlaskit.caching.keys import canonical_json, read_json
 from atlaskit.environment.grid import stamp
 from atlaskit.errors import InputError
-from atlaskit.runs.exporting.passages import KINDS, LABEL_CHARS, MOST, Passage, PassageKind, as_kind, clean
+from atlaskit.runs.exporting.passages import (
+    KINDS,
+    LABEL_CHARS,
+    MOST,
+    Passage,
+    PassageKind,
+    as_kind,
+    clean,
+)
 from atlaskit.video.subtitles.text import parse_time
 
 FORMULA_SIGNS = tuple("=+-@\t\r\n＝＋－＠")
@@ -49,7 +57,9 @@ def _is_risky(text: str) -> bool:
     return text.lstrip(" '").startswith(FORMULA_SIGNS)
 
 
-def csv_text(columns: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ",") -> bytes:
+def csv_text(
+    columns: Sequence[str], rows: Iterable[Sequence[object]], delimiter: str = ","
+) -> bytes:
     """Return rows as CSV for spreadsheets: UTF-8 with a byte order mark, quoted where needed.
 
     Texts that could be formulas get an apostrophe; numbers are unchanged, and None is empty.
@@ -69,7 +79,13 @@ def write_csv(passages: Sequence[Passage], delimiter: str = ",") -> bytes:
 
 def _row(passage: Passage) -> list[object]:
     return [
-        *(stamp(passage.start_s), stamp(passage.end_s), passage.start_s, passage.end_s, passage.kind),
+        *(
+            stamp(passage.start_s),
+            stamp(passage.end_s),
+            passage.start_s,
+            passage.end_s,
+            passage.kind,
+        ),
         *(passage.label, passage.text, passage.confidence, passage.at_s, passage.question),
         *(passage.video, passage.fps, "all" if passage.is_whole else ""),
     ]
@@ -87,7 +103,9 @@ def read_passages_json(value: Any) -> list[Passage]:
     Raises:
         InputError: It is of another version, or a passage breaks a rule.
     """
-    if value.get("atlaskit_passages") != PASSAGES_VERSION or not isinstance(value.get("passages"), list):
+    if value.get("atlaskit_passages") != PASSAGES_VERSION or not isinstance(
+        value.get("passages"), list
+    ):
         raise InputError(f"these are no passages of version {PASSAGES_VERSION}.")
     if len(value["passages"]) > MOST:
         raise InputError(f"it holds more than {MOST:,} passages.")
@@ -116,18 +134,56 @@ class Columns(NamedTuple):
 
 NAMES: dict[str, tuple[str, ...]] = {
     "start": (
-        *("start_s", "start (s)", "begin time - ss.msec", "begin time - msec", "start time", "start_time", "start"),
+        *(
+            "start_s",
+            "start (s)",
+            "begin time - ss.msec",
+            "begin time - msec",
+            "start time",
+            "start_time",
+            "start",
+        ),
         *("begin time", "begin time - hh:mm:ss.ms", "begin", "onset", "from", "in"),
     ),
     "end": (
-        *("end_s", "stop (s)", "end time - ss.msec", "end time - msec", "end time", "end_time", "end", "stop"),
+        *(
+            "end_s",
+            "stop (s)",
+            "end time - ss.msec",
+            "end time - msec",
+            "end time",
+            "end_time",
+            "end",
+            "stop",
+        ),
         *("end time - hh:mm:ss.ms", "offset", "to", "out"),
     ),
     "duration": ("duration (s)", "duration - ss.msec", "duration_s", "duration"),
     "time": ("time", "time (s)", "time_s"),
     "status": ("behavior type", "status", "type"),
-    "text": ("text", "comment", "comment start", "annotation", "description", "note", "notes", "transcript", "name"),
-    "label": ("label", "tag", "behavior", "behaviour", "code", "event", "class", "category", "tier", "species"),
+    "text": (
+        "text",
+        "comment",
+        "comment start",
+        "annotation",
+        "description",
+        "note",
+        "notes",
+        "transcript",
+        "name",
+    ),
+    "label": (
+        "label",
+        "tag",
+        "behavior",
+        "behaviour",
+        "code",
+        "event",
+        "class",
+        "category",
+        "tier",
+        "species",
+    ),
     "kind": ("kind",),
     "confidence": ("confidence", "score", "probability"),
     "at": ("at_s",),
@@ -153,13 +209,21 @@ def read_csv(text: str) -> list[Passage]:
     for delimiter in ",\t;":
         for number, row in enumerate(_rows(text, delimiter, HEADER_ROWS)):
             columns = _columns(row)
-            if columns.start is not None or (columns.time is not None and columns.label is not None):
-                body = [each for each in _rows(text, delimiter)[number + 1 :] if any(map(str.strip, each))]
+            if columns.start is not None or (
+                columns.time is not None and columns.label is not None
+            ):
+                body = [
+                    each
+                    for each in _rows(text, delimiter)[number + 1 :]
+                    if any(map(str.strip, each))
+                ]
                 if columns.start is None:
                     return _joined(body, columns)
                 in_ms = row[columns.start].strip().lower().endswith("- msec")
                 return [_passage(each, columns, 1e-3 if in_ms else 1.0) for each in body]
-    raise InputError("no row names a column for the start: call it start_s, start, begin, onset or from.")
+    raise InputError(
+        "no row names a column for the start: call it start_s, start, begin, onset or from."
+    )
 
 
 def _rows(text: str, delimiter: str = ",", most: int = MOST) -> list[list[str]]:
@@ -217,7 +281,10 @@ def _share(text: str) -> float | None:
 
 
 def _passage(row: Sequence[str], columns: Columns, unit_s: float) -> Passage:
-    start_s, end_s = _time(_cell(row, columns.start), unit_s), _time(_cell(row, columns.end), unit_s)
+    start_s, end_s = (
+        _time(_cell(row, columns.start), unit_s),
+        _time(_cell(row, columns.end), unit_s),
+    )
     if start_s is None:
         raise InputError(f"a row has no start: {', '.join(row)[:80]}")
     if end_s is None:
@@ -290,8 +357,13 @@ def paired(events: Iterable[Event]) -> list[Passage]:
 def _coded(first: Event, end_s: float) -> Passage:
     kind, label = kind_and_label(first.code, first.subject)
     return Passage(
-        min(first.time_s, end_s), max(first.time_s, end_s), first.comment, kind=kind, label=label, video=first.video
-    )  # fmt: skip
+        min(first.time_s, end_s),
+        max(first.time_s, end_s),
+        first.comment,
+        kind=kind,
+        label=label,
+        video=first.video,
+    )
 
 
 def kind_and_label(code: str, subject: str) -> tuple[PassageKind, str]:
@@ -305,9 +377,32 @@ def kind_and_label(code: str, subject: str) -> tuple[PassageKind, str]:
 # --- Camtrap-DP
 
 OBSERVATION = (
-    *("observationID", "deploymentID", "mediaID", "eventID", "eventStart", "eventEnd", "observationLevel"),
-    *("observationType", "cameraSetupType", "scientificName", "count", "lifeStage", "sex", "behavior"),
-    *("individualID", "individualPositionRadius", "individualPositionAngle", "individualSpeed", "bboxX", "bboxY"),
+    *(
+        "observationID",
+        "deploymentID",
+        "mediaID",
+        "eventID",
+        "eventStart",
+        "eventEnd",
+        "observationLevel",
+    ),
+    *(
+        "observationType",
+        "cameraSetupType",
+        "scientificName",
+        "count",
+        "lifeStage",
+        "sex",
+        "behavior",
+    ),
+    *(
+        "individualID",
+        "individualPositionRadius",
+        "individualPositionAngle",
+        "individualSpeed",
+        "bboxX",
+        "bboxY",
+    ),
     *("bboxWidth", "bboxHeight", "classificationMethod", "classifiedBy", "classificationTimestamp"),
     *("classificationProbability", "observationTags", "observationComments"),
 )
@@ -316,7 +411,9 @@ SECONDS_TAG = "seconds"
 """The tag that keeps the exact seconds of a video: the standard's times are whole seconds."""
 
 
-def write_observations(passages: Sequence[Passage], recorded_at: Callable[[str], datetime]) -> bytes:
+def write_observations(
+    passages: Sequence[Passage], recorded_at: Callable[[str], datetime]
+) -> bytes:
     """Return passages as the observations.csv of a camera trap data package.
 
     Each is an observation of the level "media" and of the type "unclassified": a person, or a
@@ -329,7 +426,10 @@ def write_observations(passages: Sequence[Passage], recorded_at: Callable[[str],
     rows = []
     for number, passage in enumerate(passages, start=1):
         start = recorded_at(passage.video)
-        times = [(start + timedelta(seconds=s)).isoformat(timespec="seconds") for s in (passage.start_s, passage.end_s)]
+        times = [
+            (start + timedelta(seconds=s)).isoformat(timespec="seconds")
+            for s in (passage.start_s, passage.end_s)
+        ]
         is_model = passage.kind in ("answer", "evidence")
         tags = {
             SECONDS_TAG: f"{passage.start_s!r}/{passage.end_s!r}",
@@ -348,7 +448,9 @@ def write_observations(passages: Sequence[Passage], recorded_at: Callable[[str],
             "classificationMethod": "machine" if is_model else "human",
             "classifiedBy": "atlaskit" if is_model else "",
             "classificationProbability": passage.confidence,
-            "observationTags": " | ".join(f"{name}:{_escaped(value)}" for name, value in tags.items() if value),
+            "observationTags": " | ".join(
+                f"{name}:{_escaped(value)}" for name, value in tags.items() if value
+            ),
             "observationComments": passage.text,
         }
         rows.append([filled.get(name) for name in OBSERVATION])
@@ -410,14 +512,18 @@ def _seconds_of(
         case [float(start_s), float(end_s)]:
             return start_s, end_s
     try:
-        start, end = (datetime.fromisoformat(cell(row, name).strip()) for name in ("eventStart", "eventEnd"))
+        start, end = (
+            datetime.fromisoformat(cell(row, name).strip()) for name in ("eventStart", "eventEnd")
+        )
         began = recorded_at(video)
         return max(0.0, (start - began).total_seconds()), max(0.0, (end - began).total_seconds())
     except (TypeError, ValueError) as error:
         raise (
             error
             if isinstance(error, InputError)
-            else InputError(f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone.")
+            else InputError(
+                f"{cell(row, 'eventStart')!r:.60} is no date and time with its time zone."
+            )
         ) from error
 
 

@@ -23,7 +23,16 @@ from atlaskit.video.video import Video
 RATES = tuple(
     Fraction(*each)
     for each in (
-        *((24_000, 1001), (24, 1), (25, 1), (30_000, 1001), (30, 1), (48_000, 1001), (48, 1), (50, 1)),
+        *(
+            (24_000, 1001),
+            (24, 1),
+            (25, 1),
+            (30_000, 1001),
+            (30, 1),
+            (48_000, 1001),
+            (48, 1),
+            (50, 1),
+        ),
         *((60_000, 1001), (60, 1), (100, 1), (120_000, 1001), (120, 1)),
     )
 )
@@ -51,7 +60,9 @@ def rate_of(fps: float) -> Fraction:
     if abs(round(fps) - fps) <= NEAR * fps and round(fps):
         return Fraction(round(fps))
     faster = [rate for rate in RATES if rate > fps]
-    multiples = [rate for rate in faster if abs(float(rate) / fps - round(float(rate) / fps)) <= NEAR]
+    multiples = [
+        rate for rate in faster if abs(float(rate) / fps - round(float(rate) / fps)) <= NEAR
+    ]
     return next(iter(multiples + faster), Fraction(math.ceil(fps)))
 
 
@@ -83,7 +94,11 @@ class FrameClock:
         after = int(np.searchsorted(self.times_s, end_s - TIME_STEP_S, "left"))
         first = int(self.ticks[index])
         past_last = math.ceil((end_s - TIME_STEP_S) * self.rate)
-        last = int(self.ticks[after]) if after < len(self.ticks) else max(past_last, int(self.ticks[-1]) + 1)
+        last = (
+            int(self.ticks[after])
+            if after < len(self.ticks)
+            else max(past_last, int(self.ticks[-1]) + 1)
+        )
         return first, max(first + 1, last)
 
     def seconds(self, tick: int) -> float:
@@ -112,7 +127,8 @@ class FrameClock:
             minutes, rest = divmod(tick, 60 * base)
         seconds, frame = divmod(rest, base)
         sign = ";" if self.drops else ":"
-        return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{sign}{frame:0{max(2, len(str(base - 1)))}}"
+        digits = max(2, len(str(base - 1)))
+        return f"{minutes // 60:02}:{minutes % 60:02}:{seconds:02}{sign}{frame:0{digits}}"
 
     def tick(self, timecode: str, is_dropping: bool | None = None) -> int:
         """Return the tick of a timecode.
@@ -127,7 +143,9 @@ class FrameClock:
         match = _TIMECODE.fullmatch(timecode.strip())
         base = max(1, round(self.rate))
         if match is None or int(match[5]) >= base or int(match[3]) > 59 or int(match[2]) > 59:
-            raise ValueError(f"{timecode!r:.40} is no timecode at {float(self.rate):g} frames per second")
+            raise ValueError(
+                f"{timecode!r:.40} is no timecode at {float(self.rate):g} frames per second"
+            )
         minutes = 60 * int(match[1]) + int(match[2])
         tick = (60 * minutes + int(match[3])) * base + int(match[5])
         is_dropping = match[4] == ";" if is_dropping is None else is_dropping
@@ -147,7 +165,9 @@ def clock_of(video: Video | None, fps: float | None) -> FrameClock:
     if video is not None:
         return _clock_of(video)
     if fps is None:
-        raise InputError("This format counts frames, and the frame rate is not known: pass fps=, or the video.")
+        raise InputError(
+            "This format counts frames, and the frame rate is not known: pass fps=, or the video."
+        )
     return FrameClock(rate_of(fps))
 
 

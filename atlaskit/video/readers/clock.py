@@ -92,7 +92,11 @@ class Timeline(NamedTuple):
 
 
 def continuous(
-    times: Ticks, duration: Ticks, sounds: Sequence[SoundClock], tick: Fraction, may_jump: bool = True
+    times: Ticks,
+    duration: Ticks,
+    sounds: Sequence[SoundClock],
+    tick: Fraction,
+    may_jump: bool = True,
 ) -> Timeline:
     """Return the times of all pictures on one clock that never goes back.
 
@@ -137,7 +141,9 @@ def _end_of_part(
     return longest if is_last or longest - video_end > UNEVEN_S else video_end
 
 
-def _starts(times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction, longest: int) -> list[int]:
+def _starts(
+    times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction, longest: int
+) -> list[int]:
     """Return the indices at which parts begin; correct single wrong times in place."""
     starts = [0]
     steps = np.diff(times)
@@ -159,7 +165,10 @@ def _starts(times: Ticks, duration: Ticks, runs: Sequence[Run], tick: Fraction, 
 
 def _is_still(index: int, times: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
     """Tell whether a picture stands on purpose: sound goes on, or pictures are always that rare."""
-    from_s, until_s = int(times[index - 1]) * tick + LONGEST_STEP_S, int(times[index]) * tick - LONGEST_STEP_S
+    from_s, until_s = (
+        int(times[index - 1]) * tick + LONGEST_STEP_S,
+        int(times[index]) * tick - LONGEST_STEP_S,
+    )
     near = [run for run in runs if run.first - INTERLEAVING <= index <= run.last + INTERLEAVING]
     if any(run.start_s <= from_s and run.end_s >= until_s for run in near):
         return True

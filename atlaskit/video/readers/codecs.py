@@ -70,7 +70,9 @@ def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> Video
         is_strict: Whether it stops at the slightest fault if it has several threads.
     """
     preferred = PREFERRED_DECODERS.get(codec.name, "")
-    context = VideoCodecContext.create(preferred if preferred in codecs_available else codec.name, "r")
+    context = VideoCodecContext.create(
+        preferred if preferred in codecs_available else codec.name, "r"
+    )
     assert isinstance(context, VideoCodecContext)
     context.extradata = codec.data.get("extradata")
     for name, value in codec.settings.items():

@@ -56,7 +56,11 @@ FROM_BT2020: Mixing = (
     (-0.124550, 1.132900, -0.008350),
     (-0.018151, -0.100579, 1.118730),
 )
-FROM_P3: Mixing = ((1.224940, -0.224940, 0.0), (-0.042057, 1.042057, 0.0), (-0.019638, -0.078636, 1.098274))
+FROM_P3: Mixing = (
+    (1.224940, -0.224940, 0.0),
+    (-0.042057, 1.042057, 0.0),
+    (-0.019638, -0.078636, 1.098274),
+)
 PRIMARIES: dict[int, Mixing] = {9: FROM_BT2020, 11: FROM_P3, 12: FROM_P3}
 """Matrices from other primaries to those of BT.709, by their number in H.273."""
 
@@ -140,7 +144,9 @@ def to_sdr(frame: VideoFrame) -> ToSDR | None:
     """Return how a frame's values become those of SDR; None if they are."""
     transfer, primaries = frame.color_trc, frame.color_primaries
     if transfer in (PQ, HLG):
-        return ToSDR(transfer, PRIMARIES.get(primaries, FROM_BT2020 if primaries in (0, 2) else None))
+        return ToSDR(
+            transfer, PRIMARIES.get(primaries, FROM_BT2020 if primaries in (0, 2) else None)
+        )
     return ToSDR(0, PRIMARIES[primaries]) if primaries in PRIMARIES else None
 
 
@@ -161,7 +167,9 @@ def _tone_gain(brightest: Light, peak: float) -> Light:
     b = (knee**2 - 2 * knee * peak + peak) / (peak - 1)
     scale = (b**2 + 2 * b * knee + knee**2) / (b - a)
     bright = np.maximum(brightest, np.float32(knee))
-    return np.where(brightest > knee, scale * (bright + a) / (bright + b) / bright, 1).astype(np.float32)
+    return np.where(brightest > knee, scale * (bright + a) / (bright + b) / bright, 1).astype(
+        np.float32
+    )
 
 
 @lru_cache
@@ -174,7 +182,9 @@ def _light_of(transfer: int) -> Light:
     if transfer == PQ:
         m1, m2, c1, c2, c3 = 2610 / 16384, 2523 / 32, 3424 / 4096, 2413 / 128, 2392 / 128
         power = value ** (1 / m2)
-        light = PQ_PEAK / REFERENCE_WHITE * (np.maximum(power - c1, 0) / (c2 - c3 * power)) ** (1 / m1)
+        light = (
+            PQ_PEAK / REFERENCE_WHITE * (np.maximum(power - c1, 0) / (c2 - c3 * power)) ** (1 / m1)
+        )
     elif transfer == HLG:
         a, b, c = 0.17883277, 0.28466892, 0.55991073
         light = np.where(value <= 0.5, value**2 / 3, (np.exp((value - c) / a) + b) / 12)

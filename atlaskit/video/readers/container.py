@@ -34,12 +34,21 @@ STILL = "is a picture (HEIF, AVIF or raw): name a video file"
 KINDS = tuple(
     (re.compile(start, re.DOTALL | re.MULTILINE), told)
     for start, told in (
-        (rb"\0+\Z", "begins with nothing but zeros, as a download does that was not finished: download it again"),
+        (
+            rb"\0+\Z",
+            (
+                "begins with nothing but zeros, as a download does that was not finished: "
+                "download it again"
+            ),
+        ),
         (
             rb"(?i:<!doctype html|<html|<head)",
             "is a web page, perhaps the message of a failed download: download the video itself",
         ),
-        (rb"version https://git-lfs", "is a pointer of Git LFS: fetch the content that it stands for"),
+        (
+            rb"version https://git-lfs",
+            "is a pointer of Git LFS: fetch the content that it stands for",
+        ),
         (
             rb"#EXTM3U|\[playlist\]|ffconcat|[^\0]{0,400}?(?:<MPD|(?i:xspf))"
             rb"|(?:#[^\0\n]{0,999}\n\s*)*(?:https?://|[^\0\n<>]{1,999}\.(?i:mp4|m4[svp]|mkv|webm|mov|avi|m?ts|mpe?g|flv|wmv)\s*$)",
@@ -58,14 +67,25 @@ KINDS = tuple(
             rb"WEBVTT|\[Script Info\]|\d+\s*\r?\n\s*\d+:\d+:\d+[,.]\d+\s*-->",
             "holds subtitles: name the video, and give this file as `subtitles`",
         ),
-        (rb"RIFF.{4}WEBP", "is a WebP picture, still or moving, which FFmpeg cannot decode as a video: convert it"),
+        (
+            rb"RIFF.{4}WEBP",
+            "is a WebP picture, still or moving, which FFmpeg cannot decode as a video: convert it",
+        ),
         (rb".{4}ftyp(?:heic|heix|mif1|avif|heim|heis|crx )", STILL),
     )
 )
 """How a file begins that is no video, and what to do. The last pattern has brands of pictures."""
 PICTURES = (
-    *((b"\xff\xd8\xff", "a JPEG picture"), (b"\x89PNG\r\n\x1a\n", "a PNG picture"), (b"BM", "a BMP picture")),
-    *((b"II*\0", "a TIFF or raw picture"), (b"MM\0*", "a TIFF or raw picture"), (b"8BPS", "a Photoshop picture")),
+    *(
+        (b"\xff\xd8\xff", "a JPEG picture"),
+        (b"\x89PNG\r\n\x1a\n", "a PNG picture"),
+        (b"BM", "a BMP picture"),
+    ),
+    *(
+        (b"II*\0", "a TIFF or raw picture"),
+        (b"MM\0*", "a TIFF or raw picture"),
+        (b"8BPS", "a Photoshop picture"),
+    ),
 )
 UNFINISHED = {".part", ".crdownload", ".download", ".aria2", ".!ut", ".!qb", ".tmp", ".partial"}
 """Suffixes of downloads that are not finished."""
@@ -125,8 +145,9 @@ def _cut_off(file: BinaryIO, head: bytes, size: int) -> str | None:
     kinds = [box.kind for box in boxes(file, 0, size)]
     if b"moov" not in kinds and b"moof" not in kinds:
         return (
-            "has no index (moov box), because its recording or download did not end: copy or download it again; a "
-            "camera's file can be rebuilt with a tool such as untrunc and a whole file of the same camera"
+            "has no index (moov box), because its recording or download did not end: copy or "
+            "download it again; a camera's file can be rebuilt with a tool such as untrunc and a "
+            "whole file of the same camera"
         )
     return None
 
@@ -147,14 +168,21 @@ def is_encrypted(path: Path, kind: str) -> bool:
 
 def _is_scrambled(head: bytes) -> bool:
     """Tell whether a transport stream is marked as scrambled (ISO 13818-1, 2.4.3.3)."""
-    places = ((at, size) for size in TS_PACKETS for at in range(size) if head[at::size][:8].count(SYNC) == 8)
+    places = (
+        (at, size)
+        for size in TS_PACKETS
+        for at in range(size)
+        if head[at::size][:8].count(SYNC) == 8
+    )
     at, size = next(places, (0, 0))
     if not size:
         return False
     packets: Counter[int] = Counter()
     scrambled: Counter[int] = Counter()
     while at + size < len(head):
-        if not head[at] == head[at + size] == SYNC[0]:  # bytes were lost here, or another file begins
+        if (
+            not head[at] == head[at + size] == SYNC[0]
+        ):  # bytes were lost here, or another file begins
             at += 1
             continue
         number = (head[at + 1] & 0x1F) << 8 | head[at + 2]
@@ -162,7 +190,10 @@ def _is_scrambled(head: bytes) -> bool:
             packets[number] += 1
             scrambled[number] += head[at + 3] & 0xC0 != 0
         at += size
-    return any(count >= FEWEST_PACKETS and scrambled[number] > count / 2 for number, count in packets.items())
+    return any(
+        count >= FEWEST_PACKETS and scrambled[number] > count / 2
+        for number, count in packets.items()
+    )
 
 
 DECODE_ERRORS = (av.FFmpegError, OSError, ValueError, EOFError, MemoryError, IndexError)
@@ -214,7 +245,10 @@ def open_container(
         VideoError: The file is not a video that can be decoded at exact times.
     """
     container = _open(path, OPTIONS | LONG_PROBE if is_long_probe else OPTIONS)
-    if any(stream.codec_context and not stream.codec_context.width for stream in container.streams.video):
+    if any(
+        stream.codec_context and not stream.codec_context.width
+        for stream in container.streams.video
+    ):
         container.close()
         container = _open(path, OPTIONS | LONG_PROBE)
     if not is_known and is_encrypted(path, container_kind(container)):
@@ -222,8 +256,8 @@ def open_container(
     stream = _video_stream(container, path)
     if not is_known and has_own_colours(path, container_kind(container), stream.id, stream.index):
         raise VideoError(
-            f"{path} is in a profile of Dolby Vision whose colours only its players show: convert it to HDR10 or SDR "
-            "first (for instance with FFmpeg's filter libplacebo)."
+            f"{path} is in a profile of Dolby Vision whose colours only its players show: convert "
+            "it to HDR10 or SDR first (for instance with FFmpeg's filter libplacebo)."
         )
     return container, stream
 
@@ -236,21 +270,34 @@ def _open(path: Path, options: dict[str, str]) -> InputContainer:
             raise VideoError(f"{path} cannot be read ({reason(error)}).") from error
         known = what_it_is(path)
         raise VideoError(
-            f"{path} {known or f'is not a video that can be read, or it is truncated ({reason(error)})'}."
+            f"{path} "
+            f"{known or f'is not a video that can be read, or it is truncated ({reason(error)})'}."
         ) from error
 
 
 def _video_stream(container: InputContainer, path: Path) -> VideoStream:
-    pictures = [stream for stream in container.streams.video if stream.disposition & Disposition.attached_pic]
+    pictures = [
+        stream
+        for stream in container.streams.video
+        if stream.disposition & Disposition.attached_pic
+    ]
     streams = [stream for stream in container.streams.video if stream not in pictures]
     if not streams:
         content = (
-            "only sound" if container.streams.audio else "only subtitles" if container.streams.subtitles else "no video"
+            "only sound"
+            if container.streams.audio
+            else "only subtitles"
+            if container.streams.subtitles
+            else "no video"
         )
         cover = " and a cover picture" if pictures else ""
         known = what_it_is(path)
-        raise VideoError(f"{path} {known or f'holds {content}{cover}: name a file with video in it'}.")
-    stream = next((stream for stream in streams if stream.disposition & Disposition.default), streams[0])
+        raise VideoError(
+            f"{path} {known or f'holds {content}{cover}: name a file with video in it'}."
+        )
+    stream = next(
+        (stream for stream in streams if stream.disposition & Disposition.default), streams[0]
+    )
     if stream.codec_context is None:
         raise VideoError(f"{path} uses a codec that this build of FFmpeg cannot decode.")
     if container_kind(container) == "mov" and what_it_is(path) == STILL:
@@ -280,7 +327,9 @@ def codec_of(stream: VideoStream) -> Codec:
     context = stream.codec_context
     known: dict[str, Any] = {}
     for name in CODEC_SETTINGS:
-        with suppress(AttributeError, ValueError):  # PyAV 18.0 has no field_order; a tag may be no text
+        with suppress(
+            AttributeError, ValueError
+        ):  # PyAV 18.0 has no field_order; a tag may be no text
             known[name] = getattr(context, name)
     # FFmpeg's own decoder of VP9 leaves out transparency, and shows what lies beneath.
     name = context.codec.name

@@ -102,7 +102,9 @@ class Decoder:
         else:
             self._decode(None)
             self.position, self._recent = None, []
-        self._recent = [frame for frame in self._recent if frame.pts is not None and frame.pts >= plan.best[-1]]
+        self._recent = [
+            frame for frame in self._recent if frame.pts is not None and frame.pts >= plan.best[-1]
+        ]
         found, self._found = self._found, {}
         return found
 
@@ -127,7 +129,11 @@ class Decoder:
         packet = step.packet
         if self._is_opaque:
             packet = packet_of(bytes(packet), step.codec)
-            packet.pts, packet.dts, packet.time_base = step.packet.pts, step.packet.dts, step.packet.time_base
+            packet.pts, packet.dts, packet.time_base = (
+                step.packet.pts,
+                step.packet.dts,
+                step.packet.time_base,
+            )
         self._decode(packet)
         self.position = packet_id(step.packet)
 
@@ -150,7 +156,11 @@ class Decoder:
 
     def _keep_target(self, frame: VideoFrame) -> None:
         """Keep a frame if it was requested and is not there yet."""
-        if frame.pts is not None and frame.pts in self._plan.targets and frame.pts not in self._found:
+        if (
+            frame.pts is not None
+            and frame.pts in self._plan.targets
+            and frame.pts not in self._found
+        ):
             note_colours(frame, self._codec.settings)
             self._found[frame.pts] = self._scaler.pixels(frame, self._size, self._aspect(frame))
 

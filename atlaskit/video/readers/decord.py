@@ -58,15 +58,22 @@ class DecordReader(PyAVReader):
             raise self._refusal(f"it fails: {_reason(error)}") from error
         starts_s, self._frame_starts_s = self.frame_times(), timestamps[:, 0] - timestamps[0, 0]
         if len(starts_s) != len(self._frame_starts_s):
-            raise self._refusal(f"it finds {len(self._frame_starts_s)} frames, and there are {len(starts_s)}")
+            raise self._refusal(
+                f"it finds {len(self._frame_starts_s)} frames, and there are {len(starts_s)}"
+            )
         if (np.abs(np.asarray(starts_s) - self._frame_starts_s) > SAME_TIME_S).any():
             raise self._refusal("it shows frames at other times")
         self._check_frames(starts_s)
         self.frames_decoded = 0
 
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
+    def try_frames(
+        self, times_s: Sequence[float], size: tuple[int, int]
+    ) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
-        indices = np.searchsorted(self._frame_starts_s, np.asarray(times_s) + TIME_STEP_S, side="right") - 1
+        indices = (
+            np.searchsorted(self._frame_starts_s, np.asarray(times_s) + TIME_STEP_S, side="right")
+            - 1
+        )
         found: dict[int, Pixels | FrameError] = {}
         with self._decord_lock:
             for index in np.unique(indices):
@@ -87,9 +94,13 @@ class DecordReader(PyAVReader):
     def _check_frames(self, starts_s: Sequence[float]) -> None:
         """Raise VideoError unless decord shows the same frames as the default reader."""
         indices = np.unique(np.linspace(0, len(starts_s) - 1, CHECKED_FRAMES).round().astype(int))
-        shuffled = np.random.default_rng(0).permutation(indices)  # backwards too: decord's seeking is what fails
+        shuffled = np.random.default_rng(0).permutation(
+            indices
+        )  # backwards too: decord's seeking is what fails
         times_s = [float(starts_s[index]) for index in shuffled]
-        for time_s, expected in zip(times_s, super().try_frames(times_s, CHECKED_SIZE), strict=True):
+        for time_s, expected in zip(
+            times_s, super().try_frames(times_s, CHECKED_SIZE), strict=True
+        ):
             (frame,) = self.try_frames([time_s], CHECKED_SIZE)
             if isinstance(expected, FrameError) or isinstance(frame, FrameError):
                 raise self._refusal(f"a frame cannot be decoded at {time_s:.3f} s")
@@ -97,7 +108,9 @@ class DecordReader(PyAVReader):
                 raise self._refusal(f"it shows another frame at {time_s:.3f} s")
 
     def _refusal(self, why: str) -> VideoError:
-        return VideoError(f'decord does not read {self._path} correctly ({why}): use reader="pyav".')
+        return VideoError(
+            f'decord does not read {self._path} correctly ({why}): use reader="pyav".'
+        )
 
 
 def _reason(error: Exception) -> str:

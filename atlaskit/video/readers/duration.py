@@ -111,14 +111,18 @@ class Promise(NamedTuple):
 def promised(container: InputContainer, stream: VideoStream, origin: Fraction) -> Promise:
     """Return the length in the header of a file whose first frame is shown at `origin` seconds."""
     declared = (stream.duration or 0) * tick_length(stream)
-    if container_kind(container) == "avi":  # FFmpeg shortens the duration to what is there, but not the frame count
+    if (
+        container_kind(container) == "avi"
+    ):  # FFmpeg shortens the duration to what is there, but not the frame count
         declared = stream.frames * frame_length(stream)
     longest = max(Fraction(container.duration or 0, 1_000_000), declared)
     longest += min(Fraction(container.start_time or 0, 1_000_000), Fraction(0))
     return Promise(longest, declared or longest - max(origin, Fraction(0)))
 
 
-def measured_end(container: InputContainer, stream: VideoStream, path: Path, origin: Fraction) -> tuple[Fraction, int]:
+def measured_end(
+    container: InputContainer, stream: VideoStream, path: Path, origin: Fraction
+) -> tuple[Fraction, int]:
     """Return when the longest stream of a file ends, and the tick at which its last frame does.
 
     The last frame stays until the longest stream ends. Reads the last seconds of the file; of a
@@ -137,14 +141,19 @@ def measured_end(container: InputContainer, stream: VideoStream, path: Path, ori
     tick = tick_length(stream)
     if container_kind(container) == "matroska":
         with suppress(*DECODE_ERRORS):
-            container.seek(stream.start_time or 0, stream=stream)  # FFmpeg reads the cues at the first seek
+            container.seek(
+                stream.start_time or 0, stream=stream
+            )  # FFmpeg reads the cues at the first seek
         entries, frame = stream.index_entries, max(1, int(frame_length(stream) / tick))
         try:
             last = last_end(path, entries[len(entries) - 1].pos, stream.index, frame)
         except (struct.error, *DECODE_ERRORS) as error:
             raise Distrust("is damaged at its end") from error
         return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
-    promise, start = promised(container, stream, origin), Fraction(container.start_time or 0, 1_000_000)
+    promise, start = (
+        promised(container, stream, origin),
+        Fraction(container.start_time or 0, 1_000_000),
+    )
     # Frames are shown in another order than they are stored in.
     near, begin, count = 2, origin + 1, 0
     while count < LONGEST_REORDER and begin > origin:
@@ -161,7 +170,9 @@ def measured_end(container: InputContainer, stream: VideoStream, path: Path, ori
     return max(ends.values()), int(ends[stream] / tick)
 
 
-def _last_ends(container: InputContainer, stream: VideoStream) -> tuple[dict[Stream, Fraction], int]:
+def _last_ends(
+    container: InputContainer, stream: VideoStream
+) -> tuple[dict[Stream, Fraction], int]:
     """Return the end of each stream in seconds by the packets that follow, up to damage.
 
     And how many of these hold pictures.
@@ -170,18 +181,31 @@ def _last_ends(container: InputContainer, stream: VideoStream) -> tuple[dict[Str
     ends, begins = dict[Stream, Fraction](), dict[Stream, Fraction]()
     with suppress(*DECODE_ERRORS):
         for packet in container.demux():
-            if packet.pts is None or packet.time_base is None or packet.is_corrupt or packet.is_discard:
+            if (
+                packet.pts is None
+                or packet.time_base is None
+                or packet.is_corrupt
+                or packet.is_discard
+            ):
                 continue
             is_video = packet.stream is stream
             count += is_video
             if not is_video and packet.stream.type not in ("audio", "subtitle"):
                 continue  # a cover, or data
-            length = packet.duration * packet.time_base if packet.duration else frame_length(stream) if is_video else 0
+            length = (
+                packet.duration * packet.time_base
+                if packet.duration
+                else frame_length(stream)
+                if is_video
+                else 0
+            )
             begin = packet.pts * packet.time_base
             begins[packet.stream] = max(begin, begins.get(packet.stream, begin))
             ends[packet.stream] = max(begin + length, ends.get(packet.stream, begin))
     for each, begin in begins.items():
         declared = declared_end(container, each)
         # Of pictures at uneven times, FFmpeg declares too early an end; players show the last ones.
-        ends[each] = ends[each] if declared is None or begin >= declared else min(ends[each], declared)
+        ends[each] = (
+            ends[each] if declared is None or begin >= declared else min(ends[each], declared)
+        )
     return ends, count

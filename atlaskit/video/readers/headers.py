@@ -63,12 +63,17 @@ def has_several_descriptions(path: Path) -> bool:
 
     Its samples then need several decoders.
     """
-    return _has(path, lambda file, box: box.kind == b"stsd" and _big_endian(file, box.start + 4) > 1)
+    return _has(
+        path, lambda file, box: box.kind == b"stsd" and _big_endian(file, box.start + 4) > 1
+    )
 
 
 def is_encrypted_mp4(path: Path) -> bool:
     """Tell whether the samples of an MP4 are encrypted (`encv`, ISO 23001-7; `drmi` of iTunes)."""
-    return _has(path, lambda file, box: box.kind == b"stsd" and _four(file, box.start + 12) in (b"encv", b"drmi"))
+    return _has(
+        path,
+        lambda file, box: box.kind == b"stsd" and _four(file, box.start + 12) in (b"encv", b"drmi"),
+    )
 
 
 def codec_of_track(path: Path, number: int) -> str | None:
@@ -89,7 +94,9 @@ def reorderings(path: Path, number: int) -> NDArray[np.int64]:
         for box in boxes_of_track(file, number):
             if box.kind == b"ctts":
                 file.seek(box.start + 8)
-                runs = np.frombuffer(file.read((box.end - box.start - 8) // 8 * 8), ">i4").reshape(-1, 2)
+                runs = np.frombuffer(file.read((box.end - box.start - 8) // 8 * 8), ">i4").reshape(
+                    -1, 2
+                )
                 if runs[:, 0].min() >= 0 and runs[:, 0].sum() <= MOST_SAMPLES:
                     return np.repeat(runs[:, 1], runs[:, 0]).astype(np.int64)
     return np.zeros(0, np.int64)
@@ -109,7 +116,9 @@ def boxes_of_track(file: BinaryIO, number: int) -> Iterator[Box]:
     for box in boxes(file, 0, file.seek(0, 2)):
         if box.kind == b"tkhd":
             file.seek(box.start)
-            is_track = _big_endian(file, box.start + (20 if file.read(1) == b"\x01" else 12)) == number
+            is_track = (
+                _big_endian(file, box.start + (20 if file.read(1) == b"\x01" else 12)) == number
+            )
         if is_track:
             yield box
         if is_track and box.kind == b"stsd":
@@ -133,7 +142,13 @@ def _four(file: BinaryIO, at: int) -> bytes:
     return bytes(found)
 
 
-HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = 0x1A45DFA3, 0x18538067, 0x114D9B74, 0x1C53BB6B, 0x1F43B675
+HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = (
+    0x1A45DFA3,
+    0x18538067,
+    0x114D9B74,
+    0x1C53BB6B,
+    0x1F43B675,
+)
 TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
 CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
 TRACK_TYPE, TRACK_CODEC, ADDITIONS, ADDED_TYPE, ADDED_DATA = 0x83, 0x86, 0x41E4, 0x41E7, 0x41ED
@@ -159,7 +174,11 @@ def fault_of_elements(path: Path) -> str | None:
                 return "is cut off"
             for child in _within(file, segment.start, segment.end):
                 file.seek(child.start)
-                head = file.read(min(SEEK_HEAD_BYTES, child.end - child.start)) if child.kind == SEEK_HEAD else b""
+                head = (
+                    file.read(min(SEEK_HEAD_BYTES, child.end - child.start))
+                    if child.kind == SEEK_HEAD
+                    else b""
+                )
                 if child.kind == CUES or CUES.to_bytes(4) in head:
                     return None
                 if child.kind == CLUSTER:
@@ -190,7 +209,9 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
                 base = _unsigned(file, element)
             elif element.kind in (BLOCK, SIMPLE_BLOCK):
                 is_own = _number(file)[0] == wanted
-                ends += [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
+                ends += (
+                    [base + struct.unpack(">h", file.read(2))[0] + frame_ticks] if is_own else []
+                )
             elif element.kind == BLOCK_LENGTH and is_own:
                 ends[-1] += _unsigned(file, element) - frame_ticks
             elif element.kind == SEGMENT or not element.is_whole:
@@ -210,7 +231,9 @@ def has_own_colours(path: Path, kind: str, number: int, index: int) -> bool:
     with suppress(OSError, struct.error), path.open("rb") as file:
         start = 0
         if kind == "mov":
-            start = next((box.start for box in boxes_of_track(file, number) if box.kind in DOLBY), 0)
+            start = next(
+                (box.start for box in boxes_of_track(file, number) if box.kind in DOLBY), 0
+            )
         elif kind == "matroska":
             added = _fields(file, index, ADDITIONS)
             is_dolby = _value(file, added, ADDED_TYPE).to_bytes(8)[-4:] in DOLBY
@@ -235,7 +258,10 @@ class Holes:
             return False
         end, block = self._end, self._block
         # The frames of one block ("lacing") all have the block's position.
-        self._end, self._block = (end if packet.pos == block else packet.pos) + packet.size, packet.pos
+        self._end, self._block = (
+            (end if packet.pos == block else packet.pos) + packet.size,
+            packet.pos,
+        )
         if end < 0 or packet.pos - end <= BETWEEN_BLOCKS_BYTES:
             return False
         with self._path.open("rb") as file:
@@ -296,7 +322,12 @@ def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:
 
 def _inside(file: BinaryIO, around: Iterable[_Element], kind: int) -> Iterator[_Element]:
     """Yield the elements of a kind right inside others."""
-    return (child for each in around for child in _within(file, each.start, each.end) if child.kind == kind)
+    return (
+        child
+        for each in around
+        for child in _within(file, each.start, each.end)
+        if child.kind == kind
+    )
 
 
 def _within(file: BinaryIO, start: int, end: int) -> Iterator[_Element]:

@@ -29,7 +29,14 @@ from atlaskit.video.readers.sources import PacketSource, Step
 
 DESCRIPTION, TABLE = "description.json", "table"
 PACKET = np.dtype(
-    [("pts", "<i8"), ("dts", "<i8"), ("duration", "<i8"), ("offset", "<i8"), ("size", "<i4"), ("flags", "<i4")]
+    [
+        ("pts", "<i8"),
+        ("dts", "<i8"),
+        ("duration", "<i8"),
+        ("offset", "<i8"),
+        ("size", "<i4"),
+        ("flags", "<i4"),
+    ]
 )
 """A row of the table. Times are in ticks; `flags` holds KEYFRAME, …, above them the codec."""
 KEYFRAME, HIDDEN, DAMAGED, BEHIND_HOLE, BEFORE_LOST, CODEC_SHIFT = 1, 2, 4, 8, 16, 8
@@ -42,7 +49,9 @@ Positive = Annotated[int, Field(ge=1)]
 class Description(BaseModel):
     """What a copy tells of its stream beside the packets. See `PacketSource` for the units."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, ser_json_bytes="base64", val_json_bytes="base64")
+    model_config = ConfigDict(
+        extra="forbid", strict=True, ser_json_bytes="base64", val_json_bytes="base64"
+    )
 
     format: Literal[6] = 6
     kind: str
@@ -111,7 +120,10 @@ def read_index(path: Path) -> MadeIndex | None:
     try:
         with ZipFile(path) as archive:
             parts = [archive.getinfo(name) for name in (DESCRIPTION, TABLE)]
-            if sum(part.file_size for part in parts) > path.stat().st_size or parts[0].file_size > LARGEST_DESCRIPTION:
+            if (
+                sum(part.file_size for part in parts) > path.stat().st_size
+                or parts[0].file_size > LARGEST_DESCRIPTION
+            ):
                 return None
             text, rows = map(archive.read, parts)
         index = MadeIndex(path, np.frombuffer(rows, PACKET), Description.model_validate_json(text))
@@ -153,8 +165,8 @@ def folder_of_indexes(folder: Path) -> Path:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise VideoError(
-            f"{folder} cannot be created, where the indexes of files without a reliable one are cached "
-            f"({error.strerror}): name a cache in another directory."
+            f"{folder} cannot be created, where the indexes of files without a reliable one are "
+            f"cached ({error.strerror}): name a cache in another directory."
         ) from error
     return folder
 
@@ -166,8 +178,17 @@ class MadeSource(PacketSource):
         super().__init__(path)
         self._index = index
         known, table = index.description, index.table
-        self.kind, self.size, self.fps, self.orientation = known.kind, known.size, known.fps, known.orientation
-        self.tick, self.frame_ticks, self.start = Fraction(*known.tick), known.frame_ticks, Fraction(*known.start)
+        self.kind, self.size, self.fps, self.orientation = (
+            known.kind,
+            known.size,
+            known.fps,
+            known.orientation,
+        )
+        self.tick, self.frame_ticks, self.start = (
+            Fraction(*known.tick),
+            known.frame_ticks,
+            Fraction(*known.start),
+        )
         self.codec = known.codecs[0]
         keyframes = np.flatnonzero(table["flags"] & KEYFRAME)
         self._keyframes = keyframes if len(keyframes) else np.zeros(1, np.int64)
@@ -177,15 +198,21 @@ class MadeSource(PacketSource):
         self.last_end = int((shown["pts"] + shown["duration"]).max())
         self.end = Fraction(*known.end) - self.origin * self.tick
         self.readable_end = Fraction(*known.readable_end) - self.origin * self.tick
-        self.joints = tuple((position, shift_us / 1e6) for position, shift_us in known.joints if position >= 0)
+        self.joints = tuple(
+            (position, shift_us / 1e6) for position, shift_us in known.joints if position >= 0
+        )
         self._next = 0
         self.open()
 
     def _opened(self) -> BinaryIO:
         try:
-            self._file = (self.path if self._index.description.is_in_place else self._index.path).open("rb")
+            self._file = (
+                self.path if self._index.description.is_in_place else self._index.path
+            ).open("rb")
         except OSError as error:
-            raise VideoError(f"The index of {self.path} is gone from the cache: open the video again.") from error
+            raise VideoError(
+                f"The index of {self.path} is gone from the cache: open the video again."
+            ) from error
         return self._file
 
     def gop_of(self, ticks: int) -> int | None:

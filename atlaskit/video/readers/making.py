@@ -27,8 +27,22 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from atlaskit.errors import VideoError, reason
-from atlaskit.video.readers.clock import LONGEST_REORDER, NO_TIME, SoundClock, continuous, ordered, paced
-from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of, same_decoder
+from atlaskit.video.readers.clock import (
+    LONGEST_REORDER,
+    NO_TIME,
+    SoundClock,
+    continuous,
+    ordered,
+    paced,
+)
+from atlaskit.video.readers.codecs import (
+    Codec,
+    VideoPacket,
+    new_context,
+    packet_of,
+    parameters_of,
+    same_decoder,
+)
 from atlaskit.video.readers.container import (
     DECODE_ERRORS,
     MAY_JUMP,
@@ -69,7 +83,9 @@ NO_TYPE = 0
 """FFmpeg's number of the type of pictures of which nothing is told."""
 
 
-def make_index(container: InputContainer, stream: VideoStream, path: Path, why: str, target: Path) -> None:
+def make_index(
+    container: InputContainer, stream: VideoStream, path: Path, why: str, target: Path
+) -> None:
     """Write the index of a stream to `target`.
 
     Args:
@@ -93,12 +109,17 @@ def make_index(container: InputContainer, stream: VideoStream, path: Path, why: 
                 pictures = _played(packets, target.with_suffix(".played"), bar)
                 bar.update(bar.total - bar.n)
             if not pictures.order:
-                raise VideoError(f"{path} holds no picture that can be decoded: is it whole, and not encrypted (DRM)?")
+                raise VideoError(
+                    f"{path} holds no picture that can be decoded: is it whole, and not encrypted "
+                    "(DRM)?"
+                )
             writer.finish(*packets.result(pictures))
             target.with_suffix(".played").unlink(missing_ok=True)
     except DECODE_ERRORS as error:
         if not isinstance(error, OSError) or isinstance(error, av.FFmpegError):
-            raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
+            raise VideoError(
+                f"{path} cannot be read ({reason(error)}): copy or download it again."
+            ) from error
         raise VideoError(
             f"The index of {path} cannot be written to {target.parent} ({reason(error)}): "
             "make room there, or name a cache in another directory."
@@ -130,8 +151,15 @@ class _Pictures(NamedTuple):
 class _Packets:
     """The packets of a stream, in the order of the file."""
 
-    def __init__(self, container: InputContainer, stream: VideoStream, file: BinaryIO, writer: IndexWriter) -> None:
-        self._container, self._stream, self._path, self._writer = container, stream, Path(file.name), writer
+    def __init__(
+        self, container: InputContainer, stream: VideoStream, file: BinaryIO, writer: IndexWriter
+    ) -> None:
+        self._container, self._stream, self._path, self._writer = (
+            container,
+            stream,
+            Path(file.name),
+            writer,
+        )
         self.kind, self.tick = container_kind(container), tick_length(stream)
         self._is_raw = bool(container.format.flags & NO_TIMESTAMPS)
         self._frame_ticks = max(1, round(frame_length(stream, is_raw=self._is_raw) / self.tick))
@@ -143,7 +171,12 @@ class _Packets:
         # FFmpeg takes the shape of pixels from the track's size and the last of several codecs.
         self._aspects = aspect_of(stream), aspect_of(stream.codec_context)
         self._times, self._durations, self._sounds = array("q"), array("q"), dict[int, SoundClock]()
-        self._offsets, self.sizes, self.flags, self._positions = array("q"), array("i"), array("i"), array("q")
+        self._offsets, self.sizes, self.flags, self._positions = (
+            array("q"),
+            array("i"),
+            array("i"),
+            array("q"),
+        )
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -157,17 +190,27 @@ class _Packets:
             for name in ("new_extradata", "palette"):
                 if packet.has_sidedata(name):
                     self._change_codec(name.removeprefix("new_"), bytes(packet.get_sidedata(name)))
-            if packet.is_keyframe and (parameters := parameters_of(packet, self.codecs[self._codec])):
+            if packet.is_keyframe and (
+                parameters := parameters_of(packet, self.codecs[self._codec])
+            ):
                 self._change_codec("parameters", parameters)
-            self.flags.append(HIDDEN * packet.is_discard | DAMAGED * packet.is_corrupt | KEYFRAME * packet.is_keyframe)
+            self.flags.append(
+                HIDDEN * packet.is_discard
+                | DAMAGED * packet.is_corrupt
+                | KEYFRAME * packet.is_keyframe
+            )
             self.flags[-1] |= self._codec << CODEC_SHIFT | BEHIND_HOLE * self._is_behind_hole
             self._is_behind_hole = False
             at = -1 if packet.pos is None else packet.pos
-            self._offsets.append(at if self._is_in_place else self._writer.write(memoryview(packet)))
+            self._offsets.append(
+                at if self._is_in_place else self._writer.write(memoryview(packet))
+            )
             self.sizes.append(packet.size)
             self._positions.append(at)
             # AVI and ASF tell when pictures are decoded: in order, that is when they are shown.
-            pts = packet.dts if self.kind in ("avi", "asf") and packet.dts is not None else packet.pts
+            pts = (
+                packet.dts if self.kind in ("avi", "asf") and packet.dts is not None else packet.pts
+            )
             self._times.append(NO_TIME if pts is None or self._is_raw else pts)
             self._durations.append(packet.duration or 0)
         self._put_in_order()
@@ -184,13 +227,19 @@ class _Packets:
                     # A packet that FFmpeg cannot read to its end is the last one, but in a stream.
                     if packet.size and not (packet.is_corrupt and self.kind != "mpegts"):
                         yield cast("VideoPacket", packet)
-                elif packet.stream.type in ("audio", "subtitle") and packet.pts is not None and packet.time_base:
+                elif (
+                    packet.stream.type in ("audio", "subtitle")
+                    and packet.pts is not None
+                    and packet.time_base
+                ):
                     clock = self._sounds.setdefault(packet.stream.index, SoundClock())
                     length_s = (packet.duration or 0) * packet.time_base
                     clock.add(packet.pts * packet.time_base, length_s, len(self))
         except DECODE_ERRORS as error:
             if is_transient(error):
-                raise VideoError(f"{self._path} cannot be read ({reason(error)}): try again.") from error
+                raise VideoError(
+                    f"{self._path} cannot be read ({reason(error)}): try again."
+                ) from error
 
     def _change_codec(self, name: str, value: bytes) -> None:
         before = self.codecs[self._codec]
@@ -210,7 +259,14 @@ class _Packets:
         known = np.maximum.accumulate(np.where(positions >= 0, np.arange(len(positions)), 0))
         order = np.argsort(positions[known], kind="stable")
         if self.kind == "mpegts" and (np.diff(order) < 0).any():
-            for column in (self._times, self._durations, self._offsets, self.sizes, self.flags, self._positions):
+            for column in (
+                self._times,
+                self._durations,
+                self._offsets,
+                self.sizes,
+                self.flags,
+                self._positions,
+            ):
                 column[:] = array(column.typecode, np.array(column)[order].tolist())
 
     def packet(self, number: int) -> VideoPacket:
@@ -230,7 +286,10 @@ class _Packets:
         duration = np.array(self._durations, np.int64)
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
         table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
-        decoded, marked = np.isin(np.arange(len(self)), pictures.keys), (table["flags"] & KEYFRAME) != 0
+        decoded, marked = (
+            np.isin(np.arange(len(self)), pictures.keys),
+            (table["flags"] & KEYFRAME) != 0,
+        )
         # A decoder that calls none or each picture a keyframe tells nothing; but in H.264, none
         # means that each needs pictures before it.
         is_recovering = self.codecs[0].name == "h264" and not pictures.keys
@@ -246,19 +305,28 @@ class _Packets:
         order = order[np.argsort(np.cumsum(begins)[order], kind="stable")]
         length = table["duration"][order]
         is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
-        times = paced(given[order], length, self.tick) if is_sparse else ordered(given[order], reach)
+        times = (
+            paced(given[order], length, self.tick) if is_sparse else ordered(given[order], reach)
+        )
         may_jump = bool(self._container.format.flags & MAY_JUMP)
         timeline = continuous(times, length, list(self._sounds.values()), self.tick, may_jump)
         # A part may begin with pictures that need ones that are not there.
         starts = [0, *(joint.picture for joint in timeline.joints), len(order)]
-        keys = [np.flatnonzero(is_key[order[first:after]])[:1].sum() for first, after in pairwise(starts)]
+        keys = [
+            np.flatnonzero(is_key[order[first:after]])[:1].sum()
+            for first, after in pairwise(starts)
+        ]
         unneeded = [order[first : first + key] for first, key in zip(starts, keys, strict=False)]
         joints = [(int(order[: joint.picture].max()) + 1, joint.shift) for joint in timeline.joints]
         table["pts"] = given
         for first, shift in joints:
-            table["pts"][first:] = np.where(given[first:] == NO_TIME, NO_TIME, given[first:] + shift)
+            table["pts"][first:] = np.where(
+                given[first:] == NO_TIME, NO_TIME, given[first:] + shift
+            )
         table["pts"][order] = timeline.times
-        if joints:  # by the clock of the first part, FFmpeg takes what begins a later one for cut away
+        if (
+            joints
+        ):  # by the clock of the first part, FFmpeg takes what begins a later one for cut away
             table["flags"][joints[0][0] :] &= ~HIDDEN
         self._note_pictures(table, pictures, is_key, [first for first, _ in joints])
         table["flags"][np.concatenate(unneeded)] |= HIDDEN
@@ -266,8 +334,8 @@ class _Packets:
         visible = (table["flags"] & HIDDEN) == 0
         if not visible.any():
             raise VideoError(
-                f"{self._path} shows no picture, as its own list of edits leaves out every one: write it anew "
-                "without that list (ffmpeg -ignore_editlist 1 -i FILE -c copy NEW)."
+                f"{self._path} shows no picture, as its own list of edits leaves out every one: "
+                "write it anew without that list (ffmpeg -ignore_editlist 1 -i FILE -c copy NEW)."
             )
         # A packet without a picture of its own has the time of the next that has one.
         table["pts"][~visible] = int(table["pts"][visible].max()) + 1
@@ -275,13 +343,19 @@ class _Packets:
         return table, self._description(table, np.flatnonzero(visible), timeline.end, joints)
 
     @staticmethod
-    def _note_pictures(table: Table, pictures: _Pictures, is_key: NDArray[np.bool_], starts: list[int]) -> None:
+    def _note_pictures(
+        table: Table, pictures: _Pictures, is_key: NDArray[np.bool_], starts: list[int]
+    ) -> None:
         """Flag which packets have a picture, which of these begin decoding, and which are lost."""
         flags, count = table["flags"], len(table)
         has_picture, fails, is_end = (np.zeros(count, bool) for _ in range(3))
         has_picture[pictures.order] = True
         fails[
-            [near for number in pictures.errors for near in range(max(0, number - REORDERED), min(number + 1, count))]
+            [
+                near
+                for number in pictures.errors
+                for near in range(max(0, number - REORDERED), min(number + 1, count))
+            ]
         ] = True
         # A counter that jumps before a keyframe has cost nothing if the pictures before are whole:
         # FFmpeg marks some of them.
@@ -294,10 +368,16 @@ class _Packets:
         touched = np.isin(groups, groups[damaged | (fails & ~has_picture)])
         parts = np.zeros(count, np.int64)
         parts[starts] = starts
-        is_decodable = np.maximum.accumulate(np.where(is_key, np.arange(count), -1)) >= np.maximum.accumulate(parts)
+        is_decodable = np.maximum.accumulate(
+            np.where(is_key, np.arange(count), -1)
+        ) >= np.maximum.accumulate(parts)
         is_lost = touched & ~has_picture & is_decodable & (table["pts"] != NO_TIME)
         flags &= ~(KEYFRAME | DAMAGED)
-        flags |= KEYFRAME * (is_key & has_picture) | DAMAGED * (damaged | is_lost) | HIDDEN * (~has_picture & ~is_lost)
+        flags |= (
+            KEYFRAME * (is_key & has_picture)
+            | DAMAGED * (damaged | is_lost)
+            | HIDDEN * (~has_picture & ~is_lost)
+        )
 
     @staticmethod
     def _hide_repeated(table: Table) -> None:
@@ -332,10 +412,16 @@ class _Packets:
         last = max(end, int(ends.max()) * self.tick)
         declared = declared_end(self._container, self._stream)
         begins = int(shown["pts"].max()) * self.tick
-        if declared is not None and not joints and begins < declared < last - self.tick * self._frame_ticks * 3 / 2:
+        if (
+            declared is not None
+            and not joints
+            and begins < declared < last - self.tick * self._frame_ticks * 3 / 2
+        ):
             last = declared
         readable, promise = last, promised(self._container, self._stream, first)
-        is_guess = bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")  # FFmpeg guesses the length
+        is_guess = (
+            bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")
+        )  # FFmpeg guesses the length
         if not is_guess and promise.is_broken(last):
             self._note_lost(table, rows)
             readable = int(ends.max()) * self.tick
@@ -344,7 +430,9 @@ class _Packets:
             kind=self.kind,
             is_in_place=self._is_in_place,
             size=shown_size(
-                orientation.cropped(self.codecs[0].coded_size), self._aspects[len(self.codecs) > 1], orientation
+                orientation.cropped(self.codecs[0].coded_size),
+                self._aspects[len(self.codecs) > 1],
+                orientation,
             ),
             orientation=orientation,
             fps=float(rate),
@@ -354,7 +442,10 @@ class _Packets:
             end=last.as_integer_ratio(),
             readable_end=readable.as_integer_ratio(),
             codecs=self.codecs,
-            joints=[(self._positions[packet], round(shift * self.tick * 1_000_000)) for packet, shift in joints],
+            joints=[
+                (self._positions[packet], round(shift * self.tick * 1_000_000))
+                for packet, shift in joints
+            ],
         )
 
 
@@ -428,13 +519,18 @@ def _save(found: _Pictures, count: int, path: Path) -> None:
     order = found.order[: found.order.index(found.keys[-1], max(0, len(found.order) - 100_000)) + 1]
     part = path.with_name(f".{path.name}")
     with part.open("wb") as file:
-        np.savez(file, order=order, keys=found.keys, errors=np.array(found.errors, np.int64), count=count)
+        np.savez(
+            file, order=order, keys=found.keys, errors=np.array(found.errors, np.int64), count=count
+        )
     part.replace(path)
 
 
 def _resumed(path: Path, count: int) -> tuple[_Pictures, int, int]:
     """Return what was saved, the packet to begin at, and the picture up to which all are known."""
-    with suppress(OSError, ValueError, IndexError, EOFError, KeyError, BadZipFile), np.load(path) as saved:
+    with (
+        suppress(OSError, ValueError, IndexError, EOFError, KeyError, BadZipFile),
+        np.load(path) as saved,
+    ):
         order, keys, errors = (saved[name].tolist() for name in _Pictures._fields)
         is_of_file = int(saved["count"]) == count and 0 <= min(order) <= max(order) < count
         if is_of_file and len(keys) > 2 and order[-1] == keys[-1]:

@@ -85,7 +85,9 @@ def turned_by(a: float, b: float, c: float, d: float) -> Orientation:
     return Orientation(-round(math.atan2(sign * b, sign * a) / (math.pi / 2)) % 4, determinant < 0)
 
 
-def orientation_of(path: Path, kind: str, stream: VideoStream, packets: Iterable[VideoPacket | None]) -> Orientation:
+def orientation_of(
+    path: Path, kind: str, stream: VideoStream, packets: Iterable[VideoPacket | None]
+) -> Orientation:
     """Return how the frames of a track are shown.
 
     The first frame tells how it is turned: FFmpeg gives it the matrix of its own message, else that
@@ -112,7 +114,9 @@ def orientation_of(path: Path, kind: str, stream: VideoStream, packets: Iterable
         elif kind == "matroska":
             crop = crop_of(file, stream.index)
     width, height = found._replace(crop=crop).cropped(coded)
-    return found._replace(crop=crop) if min(width, height, *(side + 1 for side in crop)) > 0 else found
+    return (
+        found._replace(crop=crop) if min(width, height, *(side + 1 for side in crop)) > 0 else found
+    )
 
 
 def _turn_of(frame: VideoFrame, file: BinaryIO | None, number: int) -> Orientation:
@@ -146,7 +150,9 @@ def _aperture(file: BinaryIO, number: int, coded: tuple[int, int]) -> tuple[int,
     return 0, 0, 0, 0
 
 
-def shown_size(coded: tuple[int, int], aspect: Fraction | None, orientation: Orientation) -> tuple[int, int]:
+def shown_size(
+    coded: tuple[int, int], aspect: Fraction | None, orientation: Orientation
+) -> tuple[int, int]:
     """Return the size (w, h) at which a video is shown: upright and with square pixels.
 
     No side is shorter than in the encoded frames.
@@ -180,12 +186,17 @@ class PictureScaler:
     """
 
     def __init__(
-        self, shown: tuple[int, int], coded: tuple[int, int] | None = None, orientation: Orientation = UPRIGHT
+        self,
+        shown: tuple[int, int],
+        coded: tuple[int, int] | None = None,
+        orientation: Orientation = UPRIGHT,
     ) -> None:
         self._shown, self._coded, self._orientation = shown, coded, orientation
         self._scaler = VideoReformatter()
 
-    def pixels(self, frame: VideoFrame, size: tuple[int, int], aspect: Fraction | None = None) -> Pixels:
+    def pixels(
+        self, frame: VideoFrame, size: tuple[int, int], aspect: Fraction | None = None
+    ) -> Pixels:
         """Return a frame as RGB pixels, (height, width, 3), uint8.
 
         Args:
@@ -199,12 +210,18 @@ class PictureScaler:
         inner = self._fitted(frame, size, aspect)
         if any(self._orientation.crop) and (frame.width, frame.height) == self._coded:
             left, top, right, bottom = self._orientation.crop
-            whole = self._rgb(frame, self._coded)[top : frame.height - bottom, left : frame.width - right]
+            whole = self._rgb(frame, self._coded)[
+                top : frame.height - bottom, left : frame.width - right
+            ]
             frame = VideoFrame.from_ndarray(np.ascontiguousarray(whole), format="rgb24")
-        pixels = self._orientation.apply(self._rgb(frame, inner[::-1] if self._orientation.is_sideways else inner))
+        pixels = self._orientation.apply(
+            self._rgb(frame, inner[::-1] if self._orientation.is_sideways else inner)
+        )
         return letterboxed(pixels, size)
 
-    def _fitted(self, frame: VideoFrame, size: tuple[int, int], aspect: Fraction | None) -> tuple[int, int]:
+    def _fitted(
+        self, frame: VideoFrame, size: tuple[int, int], aspect: Fraction | None
+    ) -> tuple[int, int]:
         """Return the size (w, h) at which a frame is shown within `size`."""
         coded = (frame.width, frame.height)
         if self._coded is None or (coded == self._coded and aspect is None):

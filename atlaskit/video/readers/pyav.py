@@ -26,7 +26,14 @@ from atlaskit.video.readers.decoder import TRANSPARENT, DecodeError, Decoder
 from atlaskit.video.readers.index import MadeSource, folder_of_indexes, read_index
 from atlaskit.video.readers.making import make_index
 from atlaskit.video.readers.sources import PacketSource, StepPlan
-from atlaskit.video.readers.trusted import TrustedSource, check_account, check_clock, check_keyframe, head_of, is_live
+from atlaskit.video.readers.trusted import (
+    TrustedSource,
+    check_account,
+    check_clock,
+    check_keyframe,
+    head_of,
+    is_live,
+)
 
 
 def open_source(path: Path, indexes: Path) -> PacketSource:
@@ -42,7 +49,9 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     """
     container, stream = open_container(path)
     try:
-        verdict = indexes / f"{file_fingerprint(path)}.orderly" if is_live(container, path) else None
+        verdict = (
+            indexes / f"{file_fingerprint(path)}.orderly" if is_live(container, path) else None
+        )
         if verdict and not verdict.exists():
             check_clock(container, stream)
             with suppress(VideoError, OSError):  # without it, the file is read again the next time
@@ -119,7 +128,9 @@ class PyAVReader:
         self._paused: Decoder | None = None
         self._open()
 
-    def try_frames(self, times_s: Sequence[float], size: tuple[int, int]) -> list[Pixels | FrameError]:
+    def try_frames(
+        self, times_s: Sequence[float], size: tuple[int, int]
+    ) -> list[Pixels | FrameError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error.
 
         Every time lies in `[0, duration_s)`. The frame is the one that playing the file from its
@@ -131,9 +142,16 @@ class PyAVReader:
             try:
                 self._open()
             except VideoError as error:
-                return [self._frame_error(DecodeError(str(error), is_lasting=False), time_s) for time_s in times_s]
+                return [
+                    self._frame_error(DecodeError(str(error), is_lasting=False), time_s)
+                    for time_s in times_s
+                ]
             groups = self._groups(wanted)
-            is_sequence = bool(groups) and self._last_tick is not None and self._are_near(self._last_tick, wanted[0])
+            is_sequence = (
+                bool(groups)
+                and self._last_tick is not None
+                and self._are_near(self._last_tick, wanted[0])
+            )
             self._last_tick = wanted[-1] if wanted else self._last_tick
         found = self._decode_groups(groups, size, is_sequence)
         answers = [found.get(tick) for tick in ticks]
@@ -162,7 +180,9 @@ class PyAVReader:
         with self._lock:
             try:
                 self._open()
-                shown = [step.packet.pts for step in source.packets_from(source.origin) if step.is_shown]
+                shown = [
+                    step.packet.pts for step in source.packets_from(source.origin) if step.is_shown
+                ]
             except (*DECODE_ERRORS, VideoError) as error:
                 raise self._frame_error(DecodeError.of(error), 0.0) from error
         return sorted(source.seconds(pts) for pts in shown if pts is not None)
@@ -178,7 +198,10 @@ class PyAVReader:
                 raise self._frame_error(DecodeError.of(error), 0.0) from error
         rows = [row for row in rows if source.origin <= row[0] and not source.is_missing(row[0])]
         times_s = np.array([source.seconds(pts) for pts, _, _ in rows], np.float64)
-        sizes, keyframes = [size for _, size, _ in rows], [is_keyframe for _, _, is_keyframe in rows]
+        sizes, keyframes = (
+            [size for _, size, _ in rows],
+            [is_keyframe for _, _, is_keyframe in rows],
+        )
         return Packets(times_s, np.array(sizes, np.int64), np.array(keyframes, np.bool_))
 
     # --- the file ---------------------------------------------------------------------------------
@@ -244,7 +267,11 @@ class PyAVReader:
 
         def decoded(wanted: list[int]) -> dict[int, Pixels | DecodeError]:
             with suppress(DecodeError):
-                return dict(self._decode(wanted, size, threads=0 if is_single else 1, is_sequence=is_sequence))
+                return dict(
+                    self._decode(
+                        wanted, size, threads=0 if is_single else 1, is_sequence=is_sequence
+                    )
+                )
             return {tick: self._decode_alone(tick, size) for tick in wanted}
 
         with ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-reader") as pool:
@@ -289,9 +316,13 @@ class PyAVReader:
                     decoder = decoder or Decoder(self._source, threads, is_opaque=is_opaque)
                     plan = StepPlan(wanted, decoder.position)
                     decoder.start(plan, size)
-                    chunks = self._source.steps(plan, tail=TAIL_PACKETS * is_sequence, is_earlier=is_earlier)
+                    chunks = self._source.steps(
+                        plan, tail=TAIL_PACKETS * is_sequence, is_earlier=is_earlier
+                    )
                     steps = next(chunks)
-                    for following in chunks:  # only a GOP of several chunks is decoded under the lock
+                    for (
+                        following
+                    ) in chunks:  # only a GOP of several chunks is decoded under the lock
                         for step in steps:
                             decoder.feed(step)
                         steps = following

@@ -118,7 +118,9 @@ class StepPlan:
         """Move settled packets into the chunk; return True once it has received all targets."""
         while self._held:
             step, pts = self._held[0], self._held[0].packet.pts
-            index = bisect_left(self.best, pts) if step.is_shown and pts is not None else len(self.best)
+            index = (
+                bisect_left(self.best, pts) if step.is_shown and pts is not None else len(self.best)
+            )
             is_target = index < len(self.best) and self.best[index] == pts
             if is_target and index >= self._settled:
                 return False
@@ -127,7 +129,10 @@ class StepPlan:
             self._append(step._replace(is_target=is_target, may_skip=may_skip))
             if is_target and pts is not None:
                 self.targets.add(pts)
-                if self._settled == len(self.wanted) and set(filter(math.isfinite, self.best)) <= self.targets:
+                if (
+                    self._settled == len(self.wanted)
+                    and set(filter(math.isfinite, self.best)) <= self.targets
+                ):
                     return True
         return False
 
@@ -152,7 +157,9 @@ class StepPlan:
         """Return the chunk and `count` more packets: those held back, then `following`."""
         steps: Iterator[Step] = chain(self._held, following) if count else iter(())
         if self._after is not None:  # the decoder has already passed the last target
-            steps = islice(dropwhile(lambda step: packet_id(step.packet) != self._after, steps), 1, None)
+            steps = islice(
+                dropwhile(lambda step: packet_id(step.packet) != self._after, steps), 1, None
+            )
         self._chunk += islice(steps, count)
         return self.take_chunk()
 
@@ -285,7 +292,9 @@ class PacketSource(ABC):
     def following(self) -> Iterator[Step]:
         """Yield the packets after the last one that `packets_from` yielded."""
 
-    def steps(self, plan: StepPlan, *, tail: int = 0, is_earlier: bool = False) -> Iterator[list[Step]]:
+    def steps(
+        self, plan: StepPlan, *, tail: int = 0, is_earlier: bool = False
+    ) -> Iterator[list[Step]]:
         """Yield the packets to decode for the requested frames, from a keyframe on, in chunks.
 
         The steps end where the file cannot be read any further; ticks after that have no target.
@@ -301,7 +310,12 @@ class PacketSource(ABC):
                 plan.close(end if end < self.last_end else math.inf)
             else:
                 packet = step.packet
-                if packet.is_keyframe and not is_earlier and packet.pts is not None and packet.pts <= first:
+                if (
+                    packet.is_keyframe
+                    and not is_earlier
+                    and packet.pts is not None
+                    and packet.pts <= first
+                ):
                     plan.restart(packet.pts)
                 end = max(end, self.end_of(packet))
                 plan.add(step)

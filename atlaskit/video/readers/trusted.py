@@ -55,7 +55,9 @@ INTRA = {1, 5, 7}
 """FFmpeg's numbers of the types of pictures that refer to no other: I, SI, BI."""
 
 
-def check_account(container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket]) -> None:
+def check_account(
+    container: InputContainer, stream: VideoStream, path: Path, head: Sequence[VideoPacket]
+) -> None:
     """Raise Distrust unless a file, of which `head` are the first packets, is believed."""
     kind = container_kind(container)
     if kind not in LIVE | {"mov", "matroska"}:
@@ -97,7 +99,9 @@ def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
     # Pictures that refer to later ones are stored in another order; and few are keyframes.
     are_in_order = all(before < after for before, after in pairwise(times))
     keys = sum(packet.is_keyframe for packet in head)
-    if (are_in_order and context.has_b_frames) or (2 * keys > len(head) > 1 and not context.codec.intra_only):
+    if (are_in_order and context.has_b_frames) or (
+        2 * keys > len(head) > 1 and not context.codec.intra_only
+    ):
         _check_decoded(head[:PROVED], codec)
 
 
@@ -109,7 +113,11 @@ def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
         if copy is not None:
             copy.pts = number
         with suppress(*DECODE_ERRORS):
-            pictures += [(frame.pts, frame.pict_type) for frame in context.decode(copy) if frame.pts is not None]
+            pictures += [
+                (frame.pts, frame.pict_type)
+                for frame in context.decode(copy)
+                if frame.pts is not None
+            ]
     times = [head[number].pts or 0 for number, _ in pictures]
     if times != sorted(times):
         raise Distrust("gives its pictures other times than those at which they are shown")
@@ -166,7 +174,9 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
                     parameters.add(shape)
                     if len(parameters) > 1:
                         raise Distrust("changes the shape of its pictures")
-                if (last is not None and not 0 <= at - last <= longest) or (wraps and not 0 <= at < MPEG_WRAP):
+                if (last is not None and not 0 <= at - last <= longest) or (
+                    wraps and not 0 <= at < MPEG_WRAP
+                ):
                     raise Distrust("has a clock that starts anew or jumps")
                 last = at
             bar.update(bar.total - bar.n)  # what follows need not be read
@@ -187,7 +197,13 @@ class TrustedSource(PacketSource):
         VideoError: The file is not a video that can be read.
     """
 
-    def __init__(self, path: Path, container: InputContainer, stream: VideoStream, head: Sequence[VideoPacket]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        container: InputContainer,
+        stream: VideoStream,
+        head: Sequence[VideoPacket],
+    ) -> None:
         """Begin with a file that is open, of whose video only the packets `head` were read."""
         super().__init__(path, container)
         self._container, self._stream, codec = container, stream, stream.codec_context
@@ -196,7 +212,9 @@ class TrustedSource(PacketSource):
         self.kind = container_kind(self._container)
         self.codec = codec_of(stream)
         self.orientation = orientation_of(path, self.kind, stream, [*head, None])
-        self.size = shown_size(self.orientation.cropped(self.codec.coded_size), aspect_of(stream), self.orientation)
+        self.size = shown_size(
+            self.orientation.cropped(self.codec.coded_size), aspect_of(stream), self.orientation
+        )
         self.tick = tick_length(stream)
         rate = checked_rate(self.kind, stream, head)
         self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
@@ -205,9 +223,13 @@ class TrustedSource(PacketSource):
             self.origin, delay = first_frame(chain(head, container.demux(stream)), path)
             end, self.last_end = measured_end(container, stream, path, self.origin * self.tick)
         except DECODE_ERRORS as error:
-            raise VideoError(f"{path} cannot be read ({reason(error)}): copy or download it again.") from error
+            raise VideoError(
+                f"{path} cannot be read ({reason(error)}): copy or download it again."
+            ) from error
         self.end = self.readable_end = end - self.origin * self.tick
-        self._index_delay = delay if self.kind == "mov" else 0  # the index of an MP4 holds decoding times
+        self._index_delay = (
+            delay if self.kind == "mov" else 0
+        )  # the index of an MP4 holds decoding times
 
     def _opened(self) -> InputContainer:
         self._container, self._stream = open_container(self.path, is_known=True)
@@ -216,7 +238,11 @@ class TrustedSource(PacketSource):
     def gop_of(self, ticks: int) -> int | None:
         """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown."""
         entries, at = self._stream.index_entries, ticks - self._index_delay
-        nearest = entries.search_timestamp(at, any_frame=True) if len(entries) and self.kind != "mpegts" else -1
+        nearest = (
+            entries.search_timestamp(at, any_frame=True)
+            if len(entries) and self.kind != "mpegts"
+            else -1
+        )
         if nearest < 0 or at - entries[nearest].timestamp > INDEX_REACH_S / self.tick:
             return None
         return entries.search_timestamp(at)
@@ -232,7 +258,9 @@ class TrustedSource(PacketSource):
         step = max(1, int(1 / self.tick))
         start = ticks
         while True:
-            from_start = start <= max(self.origin, self._stream.start_time or 0) or not self._seek(start)
+            from_start = start <= max(self.origin, self._stream.start_time or 0) or not self._seek(
+                start
+            )
             if from_start:  # in MPEG-TS, a seek to the start lands too late
                 self.open()
             packets = self.following()
@@ -240,7 +268,9 @@ class TrustedSource(PacketSource):
             if first is None and from_start:
                 return
             pts = first.packet.pts if first else None
-            if first is not None and (from_start or (pts is not None and pts <= ticks and not is_earlier)):
+            if first is not None and (
+                from_start or (pts is not None and pts <= ticks and not is_earlier)
+            ):
                 yield from chain([first], packets)
                 return
             if pts is not None and pts <= ticks:
@@ -281,7 +311,9 @@ class TrustedSource(PacketSource):
 
     def _is_shown(self, packet: VideoPacket) -> bool:
         """Tell whether a packet's frame is shown."""
-        return not packet.is_discard and (self.codec.name != "vp8" or bool(memoryview(packet)[0] & SHOWN_VP8))
+        return not packet.is_discard and (
+            self.codec.name != "vp8" or bool(memoryview(packet)[0] & SHOWN_VP8)
+        )
 
     def has_gap(self, pts: int, tick: int) -> bool:
         """Tell whether packets are lost between the frame shown at `pts` and a later tick."""
@@ -296,6 +328,13 @@ class TrustedSource(PacketSource):
                     return True
                 if is_video and packet.pts == pts:
                     frame_end = self.end_of(packet)
-                elif is_video and frame_end is not None and packet.pts is not None and packet.pts > tick:
+                elif (
+                    is_video
+                    and frame_end is not None
+                    and packet.pts is not None
+                    and packet.pts > tick
+                ):
                     return False
-        return frame_end is not None and frame_end <= tick and frame_end < self.last_end  # it cannot be read further
+        return (
+            frame_end is not None and frame_end <= tick and frame_end < self.last_end
+        )  # it cannot be read further

@@ -35,7 +35,9 @@ def parse_json(text: str) -> list[SourceLine]:
     try:
         content = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise SubtitleError(f"the text is not valid JSON ({error}); copy or download the file again.") from error
+        raise SubtitleError(
+            f"the text is not valid JSON ({error}); copy or download the file again."
+        ) from error
     match content:
         case {"segments": [_, *_] as segments} | {"transcript": [_, *_] as segments}:
             return _segments(segments)
@@ -47,12 +49,15 @@ def parse_json(text: str) -> list[SourceLine]:
             return parse_json_lines(text)  # a file of one word
         case {"segments": []} | {"transcript": []} | {"words": []} | {"word_segments": []}:
             return []
-        case [{"start": _, "text": _} | {"start": _, "line": _} | {"timestamp": _, "text": _}, *_] | []:
+        case [
+            {"start": _, "text": _} | {"start": _, "line": _} | {"timestamp": _, "text": _},
+            *_,
+        ] | []:
             return _segments(content)
         case _:
             raise SubtitleError(
-                "the text is none of the known forms of JSON subtitles (LongVideoBench, Whisper, WhisperX, "
-                "whisper.cpp, YouTube json3); save the subtitles as SRT."
+                "the text is none of the known forms of JSON subtitles (LongVideoBench, Whisper, "
+                "WhisperX, whisper.cpp, YouTube json3); save the subtitles as SRT."
             )
 
 
@@ -100,7 +105,11 @@ def _segments(segments: Iterable[Any]) -> list[SourceLine]:
             case {"timestamp": [start, end], "text": text}:
                 pass
             case dict():
-                start, end, text = segment.get("start"), segment.get("end"), segment.get("text", segment.get("line"))
+                start, end, text = (
+                    segment.get("start"),
+                    segment.get("end"),
+                    segment.get("text", segment.get("line")),
+                )
                 length = segment.get("duration", segment.get("dur"))
             case _:
                 continue
@@ -131,9 +140,13 @@ def _sentences(words: Iterable[Any], longest_s: float = math.inf) -> list[Source
         end_s = before.end_s if before else None
         # A word without times, such as a number in WhisperX, goes with the one before it.
         is_near = math.isnan(line.start_s) or end_s is None or line.start_s - end_s < PAUSE_S
-        is_too_long = before is not None and (line.end_s or line.start_s) - before.start_s > longest_s
+        is_too_long = (
+            before is not None and (line.end_s or line.start_s) - before.start_s > longest_s
+        )
         if before and is_open and is_near and not is_too_long and len(before.text) < LONG_LINE:
-            lines[-1] = SourceLine(before.start_s, line.end_s or end_s, f"{before.text} {line.text}")
+            lines[-1] = SourceLine(
+                before.start_s, line.end_s or end_s, f"{before.text} {line.text}"
+            )
         else:
             lines.append(line)
         is_open = not line.text.endswith((".", "?", "!", "。", "？", "！"))
@@ -177,9 +190,18 @@ class Rates(NamedTuple):
             if not self.nominal:
                 return whole_s + int(frames or 0) / self.frame
             passed = int(whole_s) // 60
-            return (whole_s * self.nominal + int(frames or 0) - self.drops * (passed - passed // 10)) / self.frame
+            return (
+                whole_s * self.nominal + int(frames or 0) - self.drops * (passed - passed // 10)
+            ) / self.frame
         if match := _OFFSET.fullmatch((text or "").strip()):
-            metric = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "f": 1 / self.frame, "t": 1 / self.tick}
+            metric = {
+                "h": 3600.0,
+                "m": 60.0,
+                "s": 1.0,
+                "ms": 1e-3,
+                "f": 1 / self.frame,
+                "t": 1 / self.tick,
+            }
             return float(match[1]) * metric[match[2]]
         return None
 
@@ -196,11 +218,15 @@ def parse_ttml(text: str) -> list[SourceLine]:
             without a bound.
     """
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
-        raise SubtitleError("the text declares a document type, which no TTML file needs; save it without.")
+        raise SubtitleError(
+            "the text declares a document type, which no TTML file needs; save it without."
+        )
     try:
         root = ElementTree.fromstring(re.sub(r"^<\?xml[^>]*\?>", "", text))
     except ElementTree.ParseError as error:
-        raise SubtitleError(f"the text is not valid XML ({error}); copy or download the file again.") from error
+        raise SubtitleError(
+            f"the text is not valid XML ({error}); copy or download the file again."
+        ) from error
     if _local(root.tag) in ("transcript", "timedtext"):
         return _youtube(root)
     lines: list[SourceLine] = []
@@ -215,10 +241,14 @@ def _youtube(root: ElementTree.Element) -> list[SourceLine]:
         if _local(element.tag) not in ("p", "text"):
             continue
         unit, start, length = ("ms", "t", "d") if "t" in element.attrib else ("s", "start", "dur")
-        start_s, length_s = (_EVERY.seconds(f"{element.get(name, '')}{unit}") for name in (start, length))
+        start_s, length_s = (
+            _EVERY.seconds(f"{element.get(name, '')}{unit}") for name in (start, length)
+        )
         end_s = None if start_s is None or length_s is None else start_s + length_s
         # The texts of srv1 are escaped twice.
-        lines.append(SourceLine(math.nan if start_s is None else start_s, end_s, plain_text(_text(element))))
+        lines.append(
+            SourceLine(math.nan if start_s is None else start_s, end_s, plain_text(_text(element)))
+        )
     return lines
 
 
@@ -243,7 +273,12 @@ def _positive(text: str | None, otherwise: float) -> float:
 
 
 def _paragraphs(
-    element: ElementTree.Element, rates: Rates, from_s: float, until_s: float, depth: int, lines: list[SourceLine]
+    element: ElementTree.Element,
+    rates: Rates,
+    from_s: float,
+    until_s: float,
+    depth: int,
+    lines: list[SourceLine],
 ) -> float:
     """Add the lines in an element, and return when it ends.
 
@@ -263,13 +298,21 @@ def _paragraphs(
     name = _local(element.tag)
     if name == "span" or (name == "p" and (begin or not _all_in_timed_spans(element))):
         if text := collapsed(_text(element)):
-            lines.append(SourceLine(starts if is_timed else math.nan, None if math.isinf(ends) else ends, text))
+            lines.append(
+                SourceLine(
+                    starts if is_timed else math.nan, None if math.isinf(ends) else ends, text
+                )
+            )
     elif name not in ("head", "metadata"):
         if depth >= DEEPEST:
-            raise SubtitleError(f"its elements are nested more than {DEEPEST} deep; is it the right file?")
+            raise SubtitleError(
+                f"its elements are nested more than {DEEPEST} deep; is it the right file?"
+            )
         is_sequence, last_s = element.get("timeContainer") == "seq", starts
         for child in element:
-            child_end_s = _paragraphs(child, rates, last_s if is_sequence else starts, ends, depth + 1, lines)
+            child_end_s = _paragraphs(
+                child, rates, last_s if is_sequence else starts, ends, depth + 1, lines
+            )
             last_s = child_end_s if math.isfinite(child_end_s) else last_s
         return min(ends, last_s) if is_sequence else ends
     return ends
@@ -279,7 +322,11 @@ def _all_in_timed_spans(element: ElementTree.Element) -> bool:
     """Tell whether spans right in an element have times, and there are no words beside them."""
     spans = [child for child in element if _local(child.tag) == "span"]
     beside = [element.text, *(child.tail for child in element)]
-    return bool(spans) and all(span.get("begin") for span in spans) and not any(map(str.strip, filter(None, beside)))
+    return (
+        bool(spans)
+        and all(span.get("begin") for span in spans)
+        and not any(map(str.strip, filter(None, beside)))
+    )
 
 
 def _text(element: ElementTree.Element) -> str:

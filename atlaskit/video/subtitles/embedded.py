@@ -87,16 +87,23 @@ def _opened(path: str | Path) -> Iterator[InputContainer]:
         raise SubtitleError(
             f"{path} {known}."
             if known
-            else f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it again."
+            else (
+                f"The subtitles in {path} cannot be read ({reason(error)}): copy or download it "
+                "again."
+            )
         ) from error
 
 
 def _tracks(path: str | Path, container: InputContainer) -> list[Track]:
     """Return the subtitle tracks of an open file, then those of an MP4 that are none to FFmpeg."""
-    from atlaskit.video.readers.headers import codec_of_track  # here, so that `import atlaskit` stays light
+    from atlaskit.video.readers.headers import (
+        codec_of_track,
+    )  # here, so that `import atlaskit` stays light
 
     tracks = []
-    for track, stream in zip(tracks_of(container.streams.subtitles), container.streams.subtitles, strict=True):
+    for track, stream in zip(
+        tracks_of(container.streams.subtitles), container.streams.subtitles, strict=True
+    ):
         name = codec_of_track(Path(path), stream.id) if track.codec == "unknown" else None
         tracks.append(track._replace(codec=name or track.codec))
     for other in container.streams:
@@ -112,9 +119,13 @@ def _candidates(
     """Return the tracks among which the fullest is chosen."""
     if not tracks:
         raise SubtitleError(f"{path} has no subtitle track: give its subtitles as a file.")
-    there = "; ".join(f"{found}" if found.is_text else f"{found} ({found.kind})" for found in tracks)
+    there = "; ".join(
+        f"{found}" if found.is_text else f"{found} ({found.kind})" for found in tracks
+    )
     if track is not None:
-        chosen = [found for found in tracks if str(track) == str(found.number) or track == found.title]
+        chosen = [
+            found for found in tracks if str(track) == str(found.number) or track == found.title
+        ]
         if not chosen:
             raise SubtitleError(f"{path} has no subtitle track {track!r:.80}: choose from {there}.")
         if not chosen[0].is_text:
@@ -126,11 +137,15 @@ def _candidates(
     readable = [found for found in tracks if found.is_text]
     if not readable:
         kinds = "; ".join(dict.fromkeys(found.kind for found in tracks))
-        raise SubtitleError(f"The subtitles in {path} cannot be read ({kinds}): give them as a file.")
+        raise SubtitleError(
+            f"The subtitles in {path} cannot be read ({kinds}): give them as a file."
+        )
     if language is not None:
         chosen = [found for found in readable if same_language(language, found.language)]
         if not chosen:
-            raise SubtitleError(f"{path} has no text track in language {language!r:.80}: choose from {there}.")
+            raise SubtitleError(
+                f"{path} has no text track in language {language!r:.80}: choose from {there}."
+            )
     else:
         whole = [found for found in readable if not found.is_partial] or readable
         defaults = [found.language for found in readable if found.is_default]
@@ -149,7 +164,9 @@ def _worth(track: Track, lines: Sequence[SourceLine]) -> tuple[int, bool, int]:
 
 def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, list[SourceLine]]:
     """Return the lines of some tracks by their numbers, in the container's time."""
-    from atlaskit.video.readers.container import discard_others  # here, so that `import atlaskit` stays light
+    from atlaskit.video.readers.container import (
+        discard_others,
+    )  # here, so that `import atlaskit` stays light
 
     of_index = {container.streams.subtitles[track.number].index: track for track in tracks}
     streams = [container.streams[index] for index in of_index]
@@ -162,9 +179,14 @@ def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, l
         duration = (packet.duration or 0) * packet.time_base
         end_s, data = float(start + duration) if duration > 0 else None, bytes(packet)
         if of_index[packet.stream.index].codec == "mov_text":
-            data = data[2 : 2 + int.from_bytes(data[:2], "big")]  # two bytes of length, the text, then styles
+            data = data[
+                2 : 2 + int.from_bytes(data[:2], "big")
+            ]  # two bytes of length, the text, then styles
         found[packet.stream.index].append((float(start), end_s, data))
-    return {track.number: _decoded(found[index], track.codec in ("ass", "ssa")) for index, track in of_index.items()}
+    return {
+        track.number: _decoded(found[index], track.codec in ("ass", "ssa"))
+        for index, track in of_index.items()
+    }
 
 
 def _decoded(rows: Sequence[tuple[float, float | None, bytes]], is_ass: bool) -> list[SourceLine]:

@@ -17,9 +17,23 @@ from atlaskit.errors import InputError, SubtitleError, SubtitleWarning, VideoErr
 from atlaskit.video.names import local_path, why_unreadable
 from atlaskit.video.subtitles.documents import parse_json, parse_json_lines, parse_ttml
 from atlaskit.video.subtitles.rolling import unrolled
-from atlaskit.video.subtitles.rows import parse_ass, parse_lrc, parse_sami, parse_sbv, parse_srt, parse_sub, parse_tsv
+from atlaskit.video.subtitles.rows import (
+    parse_ass,
+    parse_lrc,
+    parse_sami,
+    parse_sbv,
+    parse_srt,
+    parse_sub,
+    parse_tsv,
+)
 from atlaskit.video.subtitles.text import decode_text
-from atlaskit.video.subtitles.track import SourceLine, Subtitles, check_duration, check_finite, place_lines
+from atlaskit.video.subtitles.track import (
+    SourceLine,
+    Subtitles,
+    check_duration,
+    check_finite,
+    place_lines,
+)
 
 Parser: TypeAlias = Callable[..., list[SourceLine]]
 """From a decoded text, whose rows end in `\\n`, to its lines in the file's own time.
@@ -64,7 +78,8 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\[Script Info\]", re.IGNORECASE), ".ass"),
     (
         re.compile(
-            r"(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:(?:\w+:)?tt|transcript|timedtext)[\s>]", re.DOTALL
+            r"(?:<\?xml[^>]*>\s*)?(?:<!--.{0,2000}?-->\s*)?<(?:(?:\w+:)?tt|transcript|timedtext)[\s>]",
+            re.DOTALL,
         ),
         ".ttml",
     ),
@@ -73,7 +88,12 @@ SIGNS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"(?:\d+[ \t]*\n\s*)?(?:\d+:){1,2}\d+[,.:]\d+\s*-->", re.ASCII), ".srt"),
     (re.compile(r"\d+:\d\d:\d\d\.\d{3},\d+:\d\d:\d\d\.\d{3}[ \t]*\n", re.ASCII), ".sbv"),
     (re.compile(r"start\tend\ttext[ \t]*\n"), ".tsv"),
-    (re.compile(r"(?:\[[a-zA-Z]{1,20}:[^\]\n]*\][ \t]*\n+)*\[\d{1,3}:\d\d[.:]\d\d\d?\]", re.ASCII), ".lrc"),
+    (
+        re.compile(
+            r"(?:\[[a-zA-Z]{1,20}:[^\]\n]*\][ \t]*\n+)*\[\d{1,3}:\d\d[.:]\d\d\d?\]", re.ASCII
+        ),
+        ".lrc",
+    ),
     (re.compile(r"\{[^\n]*\}[ \t]*\n\s*\{"), ".jsonl"),
     (re.compile(r"\[\s*[\[{]|\{\s*\""), ".json"),
 )
@@ -117,7 +137,9 @@ def load_subtitles(
     if source is None or isinstance(source, Subtitles):
         return source or Subtitles()
     if not isinstance(source, (str, os.PathLike)):
-        raise InputError(f'subtitles must be a file, "embedded", or a Subtitles object; got {source!r:.80}.')
+        raise InputError(
+            f'subtitles must be a file, "embedded", or a Subtitles object; got {source!r:.80}.'
+        )
     return read_subtitles(source, duration_s=duration_s, starts_at_s=lead_s, fps=fps)
 
 
@@ -172,25 +194,34 @@ def read_subtitles(
     data = _read_bytes(path)
     if PICTURES.match(data):
         raise SubtitleError(
-            f"{path} holds pictures of text (VobSub or PGS), which cannot be read: turn it into SRT first, with a "
-            "program that recognizes letters."
+            f"{path} holds pictures of text (VobSub or PGS), which cannot be read: turn it into "
+            "SRT first, with a program that recognizes letters."
         )
     text = _decode(path, data)
     found = format_of(suffix, text)
     if found is None:
-        raise SubtitleError(f"{path} is not a subtitle file of a known format: give one of {', '.join(FORMATS)}.")
+        raise SubtitleError(
+            f"{path} is not a subtitle file of a known format: give one of {', '.join(FORMATS)}."
+        )
     try:
         lines = found.parse(text, fps) if found.counts_frames else found.parse(text)
     except SubtitleError as error:
         raise SubtitleError(f"{path} cannot be read: {error}") from error
     if not found.may_be_empty and not any(line.text for line in lines):
         name = suffix[1:].upper() or "subtitle"
-        raise SubtitleError(f"{path} holds no line of text with a start and an end: is it a whole {name} file?")
+        raise SubtitleError(
+            f"{path} holds no line of text with a start and an end: is it a whole {name} file?"
+        )
     return track_of(lines, starts_at_s, duration_s, str(path), is_excerpt=is_excerpt)
 
 
 def track_of(
-    lines: Iterable[SourceLine], origin_s: float, duration_s: float | None, name: str, *, is_excerpt: bool = False
+    lines: Iterable[SourceLine],
+    origin_s: float,
+    duration_s: float | None,
+    name: str,
+    *,
+    is_excerpt: bool = False,
 ) -> Subtitles:
     """Place lines on the time axis of a video, and tell in a warning which are not on it.
 
@@ -242,7 +273,8 @@ def _read_bytes(path: Path) -> bytes:
         raise SubtitleError(f"{path} cannot be read: {error.strerror}.") from error
     if len(data) > limits.TEXT_FILE:
         raise SubtitleError(
-            f"{path} is larger than {limits.TEXT_FILE >> 20} MiB, and no subtitle file is: is it the right file?"
+            f"{path} is larger than {limits.TEXT_FILE >> 20} MiB, and no subtitle file is: is it "
+            "the right file?"
         )
     return data
 
@@ -256,7 +288,7 @@ def _decode(path: Path, data: bytes) -> str:
     text = text.replace("\r\r\n", "\n").replace("\r\n", "\n").replace("\r", "\n")
     if text.count("\n") > limits.ROWS or sum(map(text.count, "<{[")) > limits.MARKS:
         raise SubtitleError(
-            f"{path} has more than {limits.ROWS:,} rows or {limits.MARKS:,} brackets, and no subtitle file has: "
-            "is it the right file?"
+            f"{path} has more than {limits.ROWS:,} rows or {limits.MARKS:,} brackets, and no "
+            "subtitle file has: is it the right file?"
         )
     return text.replace("\ufeff", "").lstrip(" \t\n")

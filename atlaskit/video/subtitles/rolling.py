@@ -56,10 +56,14 @@ def unrolled(lines: Sequence[Line]) -> Subtitles:
         line = step.line
         if not step.new:
             if spoken and step.line.start_s - spoken[-1].end_s <= APART_S and not step.is_echo:
-                spoken[-1] = Line(spoken[-1].start_s, max(spoken[-1].end_s, line.end_s), spoken[-1].text)
+                spoken[-1] = Line(
+                    spoken[-1].start_s, max(spoken[-1].end_s, line.end_s), spoken[-1].text
+                )
             continue
         words = " ".join(step.new)
-        is_growing = step.repeats_all and len(step.new) < FEW_WORDS and not (before and before.is_echo)
+        is_growing = (
+            step.repeats_all and len(step.new) < FEW_WORDS and not (before and before.is_echo)
+        )
         if is_growing and spoken:
             spoken[-1] = Line(spoken[-1].start_s, line.end_s, f"{spoken[-1].text} {words}")
         else:
@@ -98,5 +102,6 @@ def _overlap(shown: list[str], words: list[str]) -> int:
 def _is_rolling(steps: Sequence[_Step]) -> bool:
     echoes, rolled = sum(step.is_echo for step in steps), sum(step.is_rolled for step in steps)
     return len(steps) > 1 and (
-        echoes >= LEAST_ECHOES * len(steps) or (rolled >= FEWEST_ROLLED and rolled >= LEAST_ROLLED * (len(steps) - 1))
+        echoes >= LEAST_ECHOES * len(steps)
+        or (rolled >= FEWEST_ROLLED and rolled >= LEAST_ROLLED * (len(steps) - 1))
     )

@@ -16,12 +16,20 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from atlaskit.errors import SubtitleError
-from atlaskit.video.subtitles.text import CLOCK, clock_seconds, parse_clock, plain_ass_text, plain_text
+from atlaskit.video.subtitles.text import (
+    CLOCK,
+    clock_seconds,
+    parse_clock,
+    plain_ass_text,
+    plain_text,
+)
 from atlaskit.video.subtitles.track import SourceLine
 
 _ARROW = r"\s*(?:-{1,3}|[–—=])\s?>\s*"
 _TIMING = re.compile(rf"\s*{CLOCK}{_ARROW}{CLOCK}", re.ASCII)
-_LIKE_TIMING = re.compile(r"\s*-?\d{1,6}\s?[:;.,h]?[\w\s:;.,]{0,30}?(?:-{1,3}|[–—=])\s?>[\w\s:;.,-]{0,80}", re.ASCII)
+_LIKE_TIMING = re.compile(
+    r"\s*-?\d{1,6}\s?[:;.,h]?[\w\s:;.,]{0,30}?(?:-{1,3}|[–—=])\s?>[\w\s:;.,-]{0,80}", re.ASCII
+)
 """A row that may be times that cannot be read."""
 _WIDE = str.maketrans("：，．", ":,.")
 _BLOCK = re.compile(r"(?:NOTE|WEBVTT)(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.ASCII)
@@ -65,10 +73,17 @@ def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> 
         header = headers[bisect_right(headers, cue.row) - 1]
         # The clock that the segments count on starts anew every 26.5 hours.
         shift_s = math.remainder(_shift_s(rows[header : header + 4]) - _shift_s(rows[:4]), WRAP_S)
-        start_s, end_s = line.start_s + shift_s, None if line.end_s is None else line.end_s + shift_s
+        start_s, end_s = (
+            line.start_s + shift_s,
+            None if line.end_s is None else line.end_s + shift_s,
+        )
         for number in range(len(placed) - 1, max(-1, len(placed) - 9), -1):
             before = placed[number]
-            if before.text == line.text and (before.end_s or start_s) >= start_s and end_s is not None:
+            if (
+                before.text == line.text
+                and (before.end_s or start_s) >= start_s
+                and end_s is not None
+            ):
                 placed[number] = before._replace(end_s=max(before.end_s or end_s, end_s))
                 break
         else:
@@ -114,7 +129,9 @@ def _is_damaged_timing(row: str) -> bool:
     if not _LIKE_TIMING.fullmatch(row):
         return False
     digits, letters = sum(map(str.isdigit, row)), sum(map(str.isalpha, row))
-    return digits >= _FEWEST_DIGITS and letters <= _MOST_LETTERS and any(mark in row for mark in ":;")
+    return (
+        digits >= _FEWEST_DIGITS and letters <= _MOST_LETTERS and any(mark in row for mark in ":;")
+    )
 
 
 def _srt_body(body: list[str], is_last: bool) -> list[str]:
@@ -138,7 +155,9 @@ def _vtt_body(body: list[str], is_last: bool) -> list[str]:
     An empty row ends a text. A row with a space does not: YouTube's captions begin with one. Rows
     after an empty row belong to no text by the standard; they are kept, so that no word is lost.
     """
-    blocks = [list(block) for is_empty, block in groupby(body, key=lambda row: row == "") if not is_empty]
+    blocks = [
+        list(block) for is_empty, block in groupby(body, key=lambda row: row == "") if not is_empty
+    ]
     # Rows right behind the times are text, whatever they say.
     own, others = (blocks[:1], blocks[1:]) if body and body[0] != "" else ([], blocks)
     if blocks and not is_last and body[-1] != "" and len(blocks[-1]) == 1:
@@ -146,10 +165,25 @@ def _vtt_body(body: list[str], is_last: bool) -> list[str]:
         is_own = len(blocks) == 1 and len(body) == 1  # directly behind the times: it is the text
         if not is_own and (len(blocks) > 1 or " " not in identifier):
             (others or own).pop()
-    return [row for block in [*own, *(rest for rest in others if not _BLOCK.fullmatch(rest[0]))] for row in block]
+    return [
+        row
+        for block in [*own, *(rest for rest in others if not _BLOCK.fullmatch(rest[0]))]
+        for row in block
+    ]
 
 
-USUAL_FIELDS = ["layer", "start", "end", "style", "name", "marginl", "marginr", "marginv", "effect", "text"]
+USUAL_FIELDS = [
+    "layer",
+    "start",
+    "end",
+    "style",
+    "name",
+    "marginl",
+    "marginr",
+    "marginv",
+    "effect",
+    "text",
+]
 
 
 def parse_ass(text: str) -> list[SourceLine]:
@@ -182,7 +216,9 @@ def _event(content: str, fields: list[str]) -> SourceLine:
 
 
 _SBV = re.compile(rf"\s*{CLOCK}\s*,\s*{CLOCK}\s*", re.ASCII)
-_LRC_TAG = re.compile(r"\[(?:(\d{1,3}):(?=\d{1,2}:\d{1,2}\.))?(\d{1,4}):(\d{1,2})(?:[.:,](\d{1,3}))?\]", re.ASCII)
+_LRC_TAG = re.compile(
+    r"\[(?:(\d{1,3}):(?=\d{1,2}:\d{1,2}\.))?(\d{1,4}):(\d{1,2})(?:[.:,](\d{1,3}))?\]", re.ASCII
+)
 _LRC_ABOUT = re.compile(r"\[[a-z#]{1,20}:[^\]]*\]", re.IGNORECASE)
 _LRC_WORD = re.compile(r"<\d{1,4}:\d{1,2}(?:[.:]\d{1,3})?>", re.ASCII)
 _LRC_OFFSET = re.compile(r"\[offset:\s*([+-]?\d{1,9})\s*\]", re.IGNORECASE | re.ASCII)
@@ -222,12 +258,19 @@ def parse_lrc(text: str) -> list[SourceLine]:
         words = plain_text(_LRC_WORD.sub("", row[at:]))
         if starts:
             said.append((starts, words))
-        elif words and said and not _LRC_ABOUT.fullmatch(row.strip()):  # a row without a time goes on
+        elif (
+            words and said and not _LRC_ABOUT.fullmatch(row.strip())
+        ):  # a row without a time goes on
             said[-1] = (said[-1][0], f"{said[-1][1]} {words}".strip())
     # A time without words ends the line before it.
     every = sorted({start_s for starts, _ in said for start_s in starts})
     following = dict(pairwise(every))
-    return [SourceLine(start_s, following.get(start_s), words) for starts, words in said for start_s in starts if words]
+    return [
+        SourceLine(start_s, following.get(start_s), words)
+        for starts, words in said
+        for start_s in starts
+        if words
+    ]
 
 
 def parse_tsv(text: str) -> list[SourceLine]:
@@ -246,7 +289,9 @@ def parse_tsv(text: str) -> list[SourceLine]:
             start_s, end_s = float(start) / per_second, float(end) / per_second
         except ValueError:
             start_s, end_s = math.nan, math.nan
-        lines.append(SourceLine(start_s if math.isfinite(start_s) else math.nan, end_s, plain_text(words)))
+        lines.append(
+            SourceLine(start_s if math.isfinite(start_s) else math.nan, end_s, plain_text(words))
+        )
     return lines
 
 
@@ -264,7 +309,9 @@ def parse_sub(text: str, fps: float | None = None) -> list[SourceLine]:
         return _microdvd(text, fps or MICRODVD_FPS)
     lines = parse_sbv(text)
     if not lines:
-        raise SubtitleError("the text is neither MicroDVD nor SubViewer; pictures (VobSub) cannot be read.")
+        raise SubtitleError(
+            "the text is neither MicroDVD nor SubViewer; pictures (VobSub) cannot be read."
+        )
     return lines
 
 
@@ -292,7 +339,11 @@ def parse_sami(text: str) -> list[SourceLine]:
     following = dict(pairwise(every))
     lines = []
     for sync, end in zip(syncs, ends, strict=False):  # without one, there is still an end
-        words = plain_text(_SAMI_TAG.sub(" ", re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end])))
+        words = plain_text(
+            _SAMI_TAG.sub(" ", re.sub(r"(?i)<br\s*/?>", " ", text[sync.end() : end]))
+        )
         until_ms = following.get(int(sync[1]))
-        lines.append(SourceLine(int(sync[1]) / 1000, None if until_ms is None else until_ms / 1000, words))
+        lines.append(
+            SourceLine(int(sync[1]) / 1000, None if until_ms is None else until_ms / 1000, words)
+        )
     return lines

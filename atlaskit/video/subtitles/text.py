@@ -37,7 +37,11 @@ def encoding_of(data: bytes) -> str | None:
     text = data.decode("utf-8", "replace")
     invalid = text.count("\ufffd")
     valid = len(text) - len(data.translate(None, bytes(range(0x80, 0x100)))) - invalid
-    if (not valid or data.startswith(UTF_16)) and OTHER.search(data[:SAMPLE_BYTES]) and (guessed := _guessed(data)):
+    if (
+        (not valid or data.startswith(UTF_16))
+        and OTHER.search(data[:SAMPLE_BYTES])
+        and (guessed := _guessed(data))
+    ):
         return guessed
     # Read as UTF-8, text in another encoding is invalid nearly everywhere, damaged UTF-8 in few
     # places. Rows in ASCII tell nothing but the first, which may declare the encoding.
@@ -50,15 +54,22 @@ def _guessed(sample: bytes) -> str | None:
 
     eras = chardet.EncodingEra
     likely = eras.ALL & ~eras.LEGACY_MAC & ~eras.MAINFRAME
-    found: str | None = chardet.detect(sample, encoding_era=likely, max_bytes=SAMPLE_BYTES)["encoding"]
+    found: str | None = chardet.detect(sample, encoding_era=likely, max_bytes=SAMPLE_BYTES)[
+        "encoding"
+    ]
     return found
 
 
-CLOCK = r"(-?)(?:(\d{1,6})\s?:\s?-?)?(\d{1,2})\s?:\s?-?(\d{1,2})(?:(?:\s?[.,]\s?-?|:(?=\d{3}(?!\d)))(\d{1,9}))?"
+CLOCK = (
+    r"(-?)(?:(\d{1,6})\s?:\s?-?)?(\d{1,2})\s?:\s?-?(\d{1,2})"
+    r"(?:(?:\s?[.,]\s?-?|:(?=\d{3}(?!\d)))(\d{1,9}))?"
+)
 """A regular expression for one time; its five groups are the arguments of `clock_seconds`."""
 _NUMBER = r"(\d{1,9}(?:\.\d{1,9})?)"
 _UNITS = re.compile(
-    rf"(?:{_NUMBER} ?h(?:ours?|rs?)? ?)?(?:{_NUMBER} ?m(?:in(?:ute)?s?)? ?)?(?:{_NUMBER} ?s(?:ec(?:ond)?s?)?)?",
+    rf"(?:{_NUMBER} ?h(?:ours?|rs?)? ?)?"
+    rf"(?:{_NUMBER} ?m(?:in(?:ute)?s?)? ?)?"
+    rf"(?:{_NUMBER} ?s(?:ec(?:ond)?s?)?)?",
     re.ASCII | re.IGNORECASE,
 )
 _TYPED = re.compile(r"(?:(\d{1,6}):(?=\d{1,2}:))?(\d{1,6}):([0-5]?\d)(?:[.,](\d{1,9}))?", re.ASCII)
@@ -66,7 +77,9 @@ _PLAIN = re.compile(r"\d{1,9}(?:\.\d{1,9})?|\.\d{1,9}", re.ASCII)
 _TIME = re.compile(rf"\s*{CLOCK}\s*", re.ASCII)
 
 
-def clock_seconds(sign: str, hours: str | None, minutes: str, seconds: str, decimals: str | None) -> float:
+def clock_seconds(
+    sign: str, hours: str | None, minutes: str, seconds: str, decimals: str | None
+) -> float:
     """Return a clock time in seconds, from the groups of `CLOCK`."""
     whole = (int(hours or 0) * 60 + int(minutes)) * 60 + int(seconds)
     value = float(f"{whole}.{decimals or 0}")

@@ -44,7 +44,9 @@ def write_srt(path: str | Path, lines: Sequence[tuple[float, float, str]]) -> No
     if not lines:
         raise InputError(f"There are no lines to write to {path}.")
     if lines[0][0] < -ROUNDING_MS / 1000:
-        raise InputError(f"An SRT file begins at 0 s; a line to write to {path} starts at {lines[0][0]:.3f} s.")
+        raise InputError(
+            f"An SRT file begins at 0 s; a line to write to {path} starts at {lines[0][0]:.3f} s."
+        )
     text = "\n".join(map(_cue, range(1, len(lines) + 1), lines))
     data = text.encode("utf-8")
     if decode_text(data) != text:  # rare: text that looks like another encoding
@@ -121,7 +123,11 @@ class Subtitles:
         if end_s is not None:
             check_finite("end_s", end_s)
         lines, original = (
-            place_lines((SourceLine(line.start_s, line.end_s, line.text) for line in source), -offset_s, end_s).lines
+            place_lines(
+                (SourceLine(line.start_s, line.end_s, line.text) for line in source),
+                -offset_s,
+                end_s,
+            ).lines
             for source in (self.lines, self.original)
         )
         return Subtitles(lines, original)
@@ -134,7 +140,8 @@ class Subtitles:
         """
         if not 0 <= start_s <= end_s:
             raise InputError(
-                f"[{start_s}, {end_s}) s is not an interval: give a start of 0 or more and an end not before it."
+                f"[{start_s}, {end_s}) s is not an interval: give a start of 0 or more and an end "
+                "not before it."
             )
         if start_s == end_s:
             return ()
@@ -157,7 +164,13 @@ class Subtitles:
                 written.
         """
         check_finite("starts_at_s", starts_at_s)
-        write_srt(path, [(line.start_s + starts_at_s, line.end_s + starts_at_s, line.text) for line in self.lines])
+        write_srt(
+            path,
+            [
+                (line.start_s + starts_at_s, line.end_s + starts_at_s, line.text)
+                for line in self.lines
+            ],
+        )
 
     @cached_property
     def as_json(self) -> str:
@@ -172,7 +185,9 @@ class Subtitles:
     @cached_property
     def _index(self) -> tuple[list[float], list[float]]:
         """The start of each line, and the latest end among that line and all lines before it."""
-        return [line.start_s for line in self.lines], list(accumulate((line.end_s for line in self.lines), max))
+        return [line.start_s for line in self.lines], list(
+            accumulate((line.end_s for line in self.lines), max)
+        )
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -203,7 +218,9 @@ class Placement(NamedTuple):
     """Lines that end before they start: each is shown until the next one starts."""
 
 
-def place_lines(lines: Iterable[SourceLine], origin_s: float, duration_s: float | None) -> Placement:
+def place_lines(
+    lines: Iterable[SourceLine], origin_s: float, duration_s: float | None
+) -> Placement:
     """Place lines of a source on the time axis of a video.
 
     Each line without an end, or with one that is not after its start, gets one. Lines are then
@@ -224,7 +241,12 @@ def place_lines(lines: Iterable[SourceLine], origin_s: float, duration_s: float 
         is_untimed, is_backward, told_end_s = math.isnan(start_s), False, end_s
         if is_untimed:
             start_s, end_s = last_end_s, None
-        if end_s is None or math.isnan(end_s) or end_s <= start_s or (duration_s is None and math.isinf(end_s)):
+        if (
+            end_s is None
+            or math.isnan(end_s)
+            or end_s <= start_s
+            or (duration_s is None and math.isinf(end_s))
+        ):
             following = bisect_right(starts, start_s)
             end_s = starts[following] if following < len(starts) else start_s + LAST_LINE_S
             is_backward = told_end_s is not None and told_end_s < start_s
@@ -252,4 +274,6 @@ def check_finite(name: str, value: float) -> None:
 def check_duration(duration_s: float | None) -> None:
     """Raise InputError unless a length is a finite number of seconds above 0, or None."""
     if duration_s is not None and not 0 < duration_s < math.inf:
-        raise InputError(f"duration_s must be a finite number of seconds above 0, or None; got {duration_s}.")
+        raise InputError(
+            f"duration_s must be a finite number of seconds above 0, or None; got {duration_s}."
+        )

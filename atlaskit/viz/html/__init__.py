@@ -30,7 +30,17 @@ from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import guarded
-from atlaskit.viz.html.reprs import cache, observation, result, scratchpad, sheet, still, trace, video, view
+from atlaskit.viz.html.reprs import (
+    cache,
+    observation,
+    result,
+    scratchpad,
+    sheet,
+    still,
+    trace,
+    video,
+    view,
+)
 
 REPRS: dict[type, Callable[[Any], str]] = {
     Video: video,
@@ -56,7 +66,10 @@ def html(thing: object) -> str:
         if base in REPRS:
             return guarded(f"This {base.__name__}", partial(REPRS[base], thing))
     known = ", ".join(each.__name__ for each in REPRS)
-    raise TypeError(f"An object of type {type(thing).__name__} has no HTML display; these types have one: {known}.")
+    raise TypeError(
+        f"An object of type {type(thing).__name__} has no HTML display; these types have one: "
+        f"{known}."
+    )
 
 
 def attach(hook: str = "_repr_html_") -> None:

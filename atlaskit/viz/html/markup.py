@@ -66,7 +66,9 @@ def untrusted(value: object, max_chars: int = MAX_CHARS) -> Html:
 
 def tag(name: str, *inside: object, **attributes: object) -> Html:
     """Return an element; its content and attribute values are escaped unless they are Html."""
-    pairs = "".join(f' {key}="{escape(plain_text(value, 2_000))}"' for key, value in attributes.items())
+    pairs = "".join(
+        f' {key}="{escape(plain_text(value, 2_000))}"' for key, value in attributes.items()
+    )
     return Html(f"<{name}{pairs}>{''.join(map(escaped, inside))}</{name}>")
 
 
@@ -118,8 +120,14 @@ def jpeg_image(read: Callable[[], bytes], alt: str, max_width_px: int) -> Html:
     def image() -> str:
         data = shrink_jpeg(read(), SHARP * max_width_px)
         width = min(max_width_px, Image.open(io.BytesIO(data)).width)
-        source, alt_text = f"data:image/jpeg;base64,{base64.b64encode(data).decode()}", escape(plain_text(alt, 1_000))
-        return f'<img src="{source}" alt="{alt_text}" width="{width}" style="max-width:100%;height:auto">'
+        source, alt_text = (
+            f"data:image/jpeg;base64,{base64.b64encode(data).decode()}",
+            escape(plain_text(alt, 1_000)),
+        )
+        return (
+            f'<img src="{source}" alt="{alt_text}" width="{width}" '
+            'style="max-width:100%;height:auto">'
+        )
 
     return guarded("The image", image)
 
@@ -174,7 +182,9 @@ def _style(cell: object) -> str:
 
 def _table(caption: str, inside: str) -> Html:
     heading = tag("caption", caption, style=_LEFT) if caption else ""
-    return tag("table", Html(heading), Html(inside), style="border-collapse:collapse;margin:0.5em 0")
+    return tag(
+        "table", Html(heading), Html(inside), style="border-collapse:collapse;margin:0.5em 0"
+    )
 
 
 def title(kind: str, name: str) -> Html:

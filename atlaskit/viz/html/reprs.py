@@ -53,7 +53,10 @@ def view(view: View, max_width_px: int = MAX_WIDTH_PX) -> Html:
     """Show a view and describe its grid."""
     return card(
         guarded("The image", lambda: jpeg_image(view.jpeg, view_caption(view), max_width_px)),
-        guarded("The description", lambda: paragraph(untrusted(view.video.name), " · ", view_description(view))),
+        guarded(
+            "The description",
+            lambda: paragraph(untrusted(view.video.name), " · ", view_description(view)),
+        ),
     )
 
 
@@ -88,8 +91,12 @@ def view_caption(view: View) -> str:
 def view_description(view: View) -> str:
     """Return a view's cells, interval, depth, dead cells, and frames if not the middle ones."""
     grid, frames = view.grid, FRAMES[view.look.sampling]
-    has_depth = (grid.root_start_s, grid.root_end_s) == (0.0, view.video.duration_s)  # a context scan has none
-    return f"{grid_description(grid, view.dead, has_depth=has_depth)}{f' · {frames}' if frames else ''}"
+    has_depth = (grid.root_start_s, grid.root_end_s) == (
+        0.0,
+        view.video.duration_s,
+    )  # a context scan has none
+    description = grid_description(grid, view.dead, has_depth=has_depth)
+    return f"{description} · {frames}" if frames else description
 
 
 def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True) -> str:
@@ -130,7 +137,10 @@ def video(video: Video) -> Html:
     return card(
         title("Video", video.name),
         guarded("The facts", lambda: fact_table(rows)),
-        guarded("The overview", lambda: jpeg_image(overview().jpeg, view_caption(overview()), SMALL_WIDTH_PX)),
+        guarded(
+            "The overview",
+            lambda: jpeg_image(overview().jpeg, view_caption(overview()), SMALL_WIDTH_PX),
+        ),
         guarded("The description", lambda: paragraph(view_description(overview()))),
     )
 
@@ -141,12 +151,17 @@ MAX_ITEMS = 64
 
 def sheet(sheet: Sheet) -> Html:
     """Show the frames of a scratchpad, and the table of its evidence."""
-    return card(evidence_image(sheet), guarded("The evidence", lambda: evidence_table(sheet.scratchpad)))
+    return card(
+        evidence_image(sheet), guarded("The evidence", lambda: evidence_table(sheet.scratchpad))
+    )
 
 
 def scratchpad(scratchpad: Scratchpad) -> Html:
     """Show a scratchpad as a table; it has no video, so its frames cannot be shown."""
-    return card(title("Scratchpad", f"{counted(len(scratchpad), 'frame')} of evidence"), evidence_table(scratchpad))
+    return card(
+        title("Scratchpad", f"{counted(len(scratchpad), 'frame')} of evidence"),
+        evidence_table(scratchpad),
+    )
 
 
 def evidence_image(sheet: Sheet) -> Html:
@@ -159,7 +174,9 @@ def evidence_image(sheet: Sheet) -> Html:
         shown = sheet.scratchpad.surest(MAX_ITEMS)
         if not len(shown):
             return no_evidence()
-        frames = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in islice(shown, MAX_LISTED))
+        frames = ", ".join(
+            f"{item.label} at {clock(item.timestamp_s)}" for item in islice(shown, MAX_LISTED)
+        )
         more = f", and {len(shown) - MAX_LISTED} more" if len(shown) > MAX_LISTED else ""
         shown_sheet = replace(sheet, scratchpad=shown)
         return jpeg_image(shown_sheet.jpeg, f"Evidence frames: {frames}{more}.", SMALL_WIDTH_PX)
@@ -184,7 +201,10 @@ def evidence_table(scratchpad: Scratchpad) -> Html:
         for item in shown
     )
     columns = ("label", "time", "cell", "confidence", "description", "subtitle")
-    return card(table("Evidence in order of time", columns, rows), omitted(len(scratchpad) - len(shown), "frame"))
+    return card(
+        table("Evidence in order of time", columns, rows),
+        omitted(len(scratchpad) - len(shown), "frame"),
+    )
 
 
 def no_evidence(why: str = "") -> Html:
@@ -204,14 +224,33 @@ def observation(seen: Observation) -> Html:
 
 def _state_table(seen: Observation) -> Html:
     state, grid = seen.state, seen.state.grid
-    legal = sorted(seen.legal.cells.items(), key=lambda each: not each[1])  # those without cells last
-    actions = "; ".join(f"{ACTIONS[name].title}{f' {listed(cells)}' if cells else ''}" for name, cells in legal)
+    legal = sorted(
+        seen.legal.cells.items(), key=lambda each: not each[1]
+    )  # those without cells last
+    actions = "; ".join(
+        f"{ACTIONS[name].title}{f' {listed(cells)}' if cells else ''}" for name, cells in legal
+    )
     rows: list[tuple[str, object]] = [
-        ("grid", f"{span_text((grid.start_s, grid.end_s))}, depth {grid.depth} of at most {state.rules.max_depth}"),
+        (
+            "grid",
+            (
+                f"{span_text((grid.start_s, grid.end_s))}, depth {grid.depth} of at most "
+                f"{state.rules.max_depth}"
+            ),
+        ),
         ("path", " → ".join(["root", *map(str, grid.path)])),
         ("traversal", state.rules.traversal),
-        ("evidence", f"{counted(len(state.scratchpad), 'frame')}: {', '.join(state.scratchpad.labels) or 'none'}"),
-        ("dead zones", f"{percent(state.dead_zones.coverage(grid.start_s, grid.end_s))} of this grid"),
+        (
+            "evidence",
+            (
+                f"{counted(len(state.scratchpad), 'frame')}: "
+                f"{', '.join(state.scratchpad.labels) or 'none'}"
+            ),
+        ),
+        (
+            "dead zones",
+            f"{percent(state.dead_zones.coverage(grid.start_s, grid.end_s))} of this grid",
+        ),
         ("legal actions", untrusted(actions or "none", 2_000)),
     ]
     return fact_table(rows if not state.finished else [*rows, ("finished", True)])
@@ -221,7 +260,10 @@ def _subtitle_table(seen: Observation) -> str:
     lines = seen.subtitles
     if not lines:
         return paragraph("There are no subtitles in this interval.")
-    rows = ((span_text((line.start_s, line.end_s)), untrusted(line.text, 200)) for line in lines[:MAX_LISTED])
+    rows = (
+        (span_text((line.start_s, line.end_s)), untrusted(line.text, 200))
+        for line in lines[:MAX_LISTED]
+    )
     subtitles = table("Subtitles in this interval", ("time", "text"), rows)
     return card(subtitles, omitted(len(lines) - MAX_LISTED, "line"))
 
@@ -232,7 +274,10 @@ MAX_CHOICES = 40
 
 def result(result: Result) -> Html:
     """Show the answer, the choices with the frames cited for each, evidence, path and cost."""
-    evidence = [evidence_image(result.sheet), guarded("The evidence", lambda: evidence_table(result.evidence))]
+    evidence = [
+        evidence_image(result.sheet),
+        guarded("The evidence", lambda: evidence_table(result.evidence)),
+    ]
     return card(
         title("", result.question.text),
         guarded("The answer", lambda: fact_table(_answer_rows(result))),
@@ -281,7 +326,10 @@ def _judgements(trace: Trace) -> dict[int, tuple[str, str, str]]:
             source = "decision" if isinstance(event, Decision) else f"review of round {event.round}"
             for each in judged if isinstance(judged, list) else ():
                 if isinstance(each, dict) and isinstance(each.get("choice"), int):
-                    cited = (cited_frames(each.get(side)) or "none" for side in ("supporting", "contradicting"))
+                    cited = (
+                        cited_frames(each.get(side)) or "none"
+                        for side in ("supporting", "contradicting")
+                    )
                     judgements[each["choice"]] = (*cited, source)  # type: ignore[assignment]
     return judgements
 
@@ -293,18 +341,32 @@ def _choice_table(result: Result) -> Html:
         marked_as = ", ".join(mark for mark, applies in marks.items() if applies)
         judgement = judgements.get(index, ("", "", "not judged"))
         rows.append((label_of(index), untrusted(choice), marked_as, *map(untrusted, judgement)))
-    columns = ("choice", "text", "marked as", "supporting frames", "contradicting frames", "judged in")
-    return card(table("Choices", columns, rows), omitted(len(result.question.choices) - len(rows), "choice"))
+    columns = (
+        "choice",
+        "text",
+        "marked as",
+        "supporting frames",
+        "contradicting frames",
+        "judged in",
+    )
+    return card(
+        table("Choices", columns, rows), omitted(len(result.question.choices) - len(rows), "choice")
+    )
 
 
 def _path(result: Result) -> Html:
     """Return in words where workers looked; `plots.path` draws it, and the walkthrough."""
     reports = result.trace.of(Report)
     added = sum(bool(event.kept) for event in reports)
-    part = "the video" if result.within == (0.0, result.sheet.video.duration_s) else span_text(result.within)
+    part = (
+        "the video"
+        if result.within == (0.0, result.sheet.video.duration_s)
+        else span_text(result.within)
+    )
     return paragraph(
-        f"Explored: {counted(len(reports), 'visit')} by workers, {added:,} of which added evidence. Dead zones cover "
-        f"{percent(result.dead_zones.coverage(*result.within))} of {part}."
+        f"Explored: {counted(len(reports), 'visit')} by workers, {added:,} of which added "
+        f"evidence. Dead zones cover {percent(result.dead_zones.coverage(*result.within))} of "
+        f"{part}."
     )
 
 
@@ -314,8 +376,8 @@ def _cost_table(result: Result) -> Html:
     caption = "Calls and tokens by role, including replies from the cache"
     spent = result.spent
     paid = (
-        f"Without what came from the cache, this run made {counted(spent.calls, 'call')} and decoded "
-        f"{counted(spent.frames_decoded, 'frame')}; it took {spent.seconds:.2f} s."
+        f"Without what came from the cache, this run made {counted(spent.calls, 'call')} and "
+        f"decoded {counted(spent.frames_decoded, 'frame')}; it took {spent.seconds:.2f} s."
     )
     estimated = " Token counts are estimates." if result.total.estimated else ""
     return card(table(caption, ("role", *names), rows), paragraph(f"{paid}{estimated}"))
@@ -340,6 +402,17 @@ def cache(cache: Cache) -> Html:
     for name, row in cache.stats().items():
         is_drawn = name in kinds() and kinds()[name].is_image
         lost = "is drawn again from the video" if is_drawn else "is asked for, or found, again"
-        rows.append((untrusted(name, 40), row["entries"], row["bytes"] / 1e6, row["hits"], row["misses"], lost))
+        rows.append(
+            (
+                untrusted(name, 40),
+                row["entries"],
+                row["bytes"] / 1e6,
+                row["hits"],
+                row["misses"],
+                lost,
+            )
+        )
     columns = ("kind", "entries", "MB", "hits", "misses", "without it")
-    return card(title("Cache", str(cache.directory or "in memory")), table("Entries by kind", columns, rows))
+    return card(
+        title("Cache", str(cache.directory or "in memory")), table("Entries by kind", columns, rows)
+    )

@@ -70,26 +70,43 @@ def tokens_by_role(rows: pd.DataFrame, ax: Axes | None = None) -> Axes:
 
     check_rows(rows, ["duration_s", "master_tokens", "worker_tokens"])
     by, is_split = ["duration_s", "model"], len(models_in(rows)) > 1
-    rows = rows.reset_index(drop=True).assign(both=rows["master_tokens"].to_numpy() + rows["worker_tokens"].to_numpy())
+    rows = rows.reset_index(drop=True).assign(
+        both=rows["master_tokens"].to_numpy() + rows["worker_tokens"].to_numpy()
+    )
     rows["model"] = rows["model"].astype(str) if "model" in rows else ""
     rows["bar"] = rows.groupby(by).ngroup()
     means = compute(rows, by)
-    bounds = {"errorbar": interval_over(rows["video"], "tokens"), "err_kws": {"color": INK, "linewidth": 1.2}}
+    bounds = {
+        "errorbar": interval_over(rows["video"], "tokens"),
+        "err_kws": {"color": INK, "linewidth": 1.2},
+    }
     with styled_axes(ax) as ax:
         shared = {"x": "bar", "order": range(len(means)), "width": 0.6, "saturation": 1, "ax": ax}
         sns.barplot(rows, y="both", color=categorical(4), label="Workers", **bounds, **shared)
-        sns.barplot(rows, y="master_tokens", color=categorical(0), label="Master", errorbar=None, **shared)
+        sns.barplot(
+            rows, y="master_tokens", color=categorical(0), label="Master", errorbar=None, **shared
+        )
         ax.set_xticks(range(len(means)), [_bar_label(row, is_split) for _, row in means.iterrows()])
-        ax.set(xlabel="video duration", ylabel="tokens per question", ylim=(0, ax.get_ylim()[1] or 1.0))
+        ax.set(
+            xlabel="video duration", ylabel="tokens per question", ylim=(0, ax.get_ylim()[1] or 1.0)
+        )
         ax.yaxis.set_major_formatter(short_count)
         sns.move_legend(ax, **BESIDE)
         of_both = accuracy(rows, by, column="tokens")
-        set_note(ax, who_answered(rows), sample(means["questions"], "a bar"), interval_note(rows, of_both))
+        set_note(
+            ax,
+            who_answered(rows),
+            sample(means["questions"], "a bar"),
+            interval_note(rows, of_both),
+        )
     return ax
 
 
 def failure_modes(
-    failures: pd.DataFrame, questions: int, names: Sequence[str] | None = None, ax: Axes | None = None
+    failures: pd.DataFrame,
+    questions: int,
+    names: Sequence[str] | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
     """Draw why answers were wrong: a bar per method, stacked by failure mode (paper, Appendix A).
 
@@ -116,30 +133,63 @@ def failure_modes(
     totals = [int((failures["who"] == method).sum()) for method in methods]
     if not methods or questions < max(1, *totals):
         raise InputError(
-            f"Failures are drawn as shares of all questions: name at least one method, and pass at least as many "
-            f"questions as one of them failed; got {questions!r:.40} questions and {len(methods)} methods."
+            "Failures are drawn as shares of all questions: name at least one method, and pass "
+            f"at least as many questions as one of them failed; got {questions!r:.40} questions "
+            f"and {len(methods)} methods."
         )
     with styled_axes(ax, (7.2, 1.5 + 0.42 * len(methods))) as ax:
         if any(totals):
             shown = failures[failures["who"].isin(methods)]
             shown = shown.assign(who=pd.Categorical(shown["who"], methods), share=100 / questions)
-            found = {mode: categorical(index) for index, mode in enumerate(MODES) if (shown["mode"] == mode).any()}
-            bars = {"hue": "mode", "hue_order": list(found)[::-1], "palette": found, "multiple": "stack", "alpha": 1}
-            sns.histplot(shown, y="who", weights="share", **bars, shrink=0.6, edgecolor="white", linewidth=0.6, ax=ax)
+            found = {
+                mode: categorical(index)
+                for index, mode in enumerate(MODES)
+                if (shown["mode"] == mode).any()
+            }
+            bars = {
+                "hue": "mode",
+                "hue_order": list(found)[::-1],
+                "palette": found,
+                "multiple": "stack",
+                "alpha": 1,
+            }
+            sns.histplot(
+                shown,
+                y="who",
+                weights="share",
+                **bars,
+                shrink=0.6,
+                edgecolor="white",
+                linewidth=0.6,
+                ax=ax,
+            )
             sns.move_legend(ax, **BESIDE, reverse=True)
             ax.set_xlim(0, min(100, ax.get_xlim()[1]))
         shares = [f"{100 * count / questions:.0f} % ({count} of {questions})" for count in totals]
-        ax.set_yticks(range(len(methods)), [f"{each}\n{share}" for each, share in zip(methods, shares, strict=True)])
+        ax.set_yticks(
+            range(len(methods)),
+            [f"{each}\n{share}" for each, share in zip(methods, shares, strict=True)],
+        )
         ax.grid(axis="y", visible=False)
-        ax.set(xlabel="wrong answers, % of the questions", ylabel="", ylim=(len(methods) - 0.4, -0.6))
-        set_note(ax, sample([questions], "a bar" if len(methods) > 1 else ""), "" if any(totals) else "no wrong answer")
+        ax.set(
+            xlabel="wrong answers, % of the questions", ylabel="", ylim=(len(methods) - 0.4, -0.6)
+        )
+        set_note(
+            ax,
+            sample([questions], "a bar" if len(methods) > 1 else ""),
+            "" if any(totals) else "no wrong answer",
+        )
     return ax
 
 
 def _bar_label(means: pd.Series, is_split: bool) -> str:
     """Return what stands below a bar; the model only if there are several."""
     name = textwrap.wrap(means["model"], BAR_NAME_CHARS) if is_split else []
-    counts = [f"n = {means['questions']}", f"{means['rounds']:.1f} rounds", f"{means['evidence']:.1f} frames"]
+    counts = [
+        f"n = {means['questions']}",
+        f"{means['rounds']:.1f} rounds",
+        f"{means['evidence']:.1f} frames",
+    ]
     return "\n".join([duration_label(means["duration_s"]), *name, *counts])
 
 
@@ -199,28 +249,64 @@ def pareto(
 
     check_columns(compared, ["method", "questions", column, "low", "high", cost])
     if not len(compared) or compared["method"].duplicated().any():
-        raise InputError("The table must have one row a method: choose one duration, or compare without by=.")
-    compared = compared.sort_values(column, ascending=False, kind="stable")  # as the legend lists them
+        raise InputError(
+            "The table must have one row a method: choose one duration, or compare without by=."
+        )
+    compared = compared.sort_values(
+        column, ascending=False, kind="stable"
+    )  # as the legend lists them
     looks = {each: method_look(each, compared["method"].tolist(), 0) for each in compared["method"]}
-    colours, markers = ({name: getattr(look, of) for name, look in looks.items()} for of in ("colour", "marker"))
+    colours, markers = (
+        {name: getattr(look, of) for name, look in looks.items()} for of in ("colour", "marker")
+    )
     with styled_axes(ax, (7.2, 4.4)) as ax:
         _scale(ax, compared[cost])
-        ax.vlines(compared[cost], compared["low"], compared["high"], list(colours.values()), lw=1.1, alpha=0.75)
-        shared: dict[str, Any] = {"hue": "method", "palette": colours, "style": "method", "markers": markers}
+        ax.vlines(
+            compared[cost],
+            compared["low"],
+            compared["high"],
+            list(colours.values()),
+            lw=1.1,
+            alpha=0.75,
+        )
+        shared: dict[str, Any] = {
+            "hue": "method",
+            "palette": colours,
+            "style": "method",
+            "markers": markers,
+        }
         sns.scatterplot(compared, x=cost, y=column, **shared, s=55, edgecolor=INK, zorder=3, ax=ax)
         steps, right = front(compared[cost].tolist(), compared[column].tolist()), ax.get_xlim()[1]
         x, y = zip(*steps, (right, steps[-1][1]), strict=True)
-        sns.lineplot(x=x, y=y, estimator=None, drawstyle="steps-post", color=MUTED, linestyle=DASHES, zorder=1, ax=ax)
+        sns.lineplot(
+            x=x,
+            y=y,
+            estimator=None,
+            drawstyle="steps-post",
+            color=MUTED,
+            linestyle=DASHES,
+            zorder=1,
+            ax=ax,
+        )
         ax.set(ylabel=COLUMN_LABELS.get(column, column), ylim=(-0.03, 1.03))
         ax.set_xlabel(COST_LABELS.get(cost, cost.replace("_", " ")))
         sources = list(dict.fromkeys(each.source for each in references))
         for each in sorted(references, key=lambda each: -each.score):
             label = f"{each.system} [{sources.index(each.source) + 1}]: {each.score:.3f}"
             ax.axhline(
-                each.score, color=REFERENCE_LINE, lw=0.8, ls=":", zorder=1, label=textwrap.fill(label, LEGEND_CHARS)
+                each.score,
+                color=REFERENCE_LINE,
+                lw=0.8,
+                ls=":",
+                zorder=1,
+                label=textwrap.fill(label, LEGEND_CHARS),
             )
         ax.legend(**BESIDE)
-        parts = [sample(compared["questions"], "a method"), _interval_note(compared), "dashed: Pareto front"]
+        parts = [
+            sample(compared["questions"], "a method"),
+            _interval_note(compared),
+            "dashed: Pareto front",
+        ]
         set_note(ax, *parts, _sources_note(sources))
     return ax
 
@@ -231,7 +317,9 @@ def front(costs: Sequence[float], scores: Sequence[float]) -> list[tuple[float, 
     They are in order of cost, and so of score.
     """
     found = list[tuple[float, float]]()
-    for cost, score in sorted(zip(costs, scores, strict=True), key=lambda point: (point[0], -point[1])):
+    for cost, score in sorted(
+        zip(costs, scores, strict=True), key=lambda point: (point[0], -point[1])
+    ):
         if not found or score > found[-1][1]:
             found.append((cost, score))
     return found

@@ -81,11 +81,21 @@ def draw_lanes(ax: Axes, lanes: Sequence[Lane], duration_s: float, most_ticks: i
             for place, (start_s, end_s) in enumerate(spans):
                 shade = lane.shades[place] if lane.shades and fill != "none" else None
                 length_s = max(end_s - start_s, SHORTEST * duration_s)
-                ax.barh(row, length_s, left=start_s, height=0.6, facecolor=fill, edgecolor=lane.colour, alpha=shade)
+                ax.barh(
+                    row,
+                    length_s,
+                    left=start_s,
+                    height=0.6,
+                    facecolor=fill,
+                    edgecolor=lane.colour,
+                    alpha=shade,
+                )
         for times_s, label in _merge_close_labels(lane.moments, min_gap_s=0.02 * duration_s):
             ax.plot(times_s, [row] * len(times_s), "o", ms=4, color="black")
             middle_s = sum(times_s) / len(times_s)
-            ax.annotate(label, (middle_s, row), (0, 5), textcoords="offset points", ha="center", fontsize=8)
+            ax.annotate(
+                label, (middle_s, row), (0, 5), textcoords="offset points", ha="center", fontsize=8
+            )
     ax.set_yticks(range(len(lanes)), [lane.name for lane in lanes], fontsize=8)
     ax.set(xlim=(0, duration_s), ylim=(len(lanes) - 0.4, -0.9))
     ticks = tick_times(duration_s, most_ticks)
@@ -99,7 +109,9 @@ def tick_times(duration_s: float, most: int) -> list[float]:
     return [number * step_s for number in range(int(duration_s / step_s) + 1)]
 
 
-def _merge_close_labels(labels: Iterable[tuple[float, str]], min_gap_s: float) -> list[tuple[list[float], str]]:
+def _merge_close_labels(
+    labels: Iterable[tuple[float, str]], min_gap_s: float
+) -> list[tuple[list[float], str]]:
     """Return groups of times in seconds, each with one label: close labels would overlap."""
     groups: list[tuple[list[float], str]] = []
     for time_s, label in sorted(labels):
@@ -139,13 +151,22 @@ def path(result: Result, ax: Axes | None = None) -> Axes:
     is_by_visit = len(reports) <= MAX_VISITS
     steps = [_steps_of(report, result) for report in reports]
     visits = (
-        [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)] if is_by_visit else _worker_lanes(result)
+        [_visit_lane(*visit) for visit in zip(reports, steps, strict=True)]
+        if is_by_visit
+        else _worker_lanes(result)
     )
-    evidence = Lane("evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence])
+    evidence = Lane(
+        "evidence", moments=[(item.timestamp_s, item.label) for item in result.evidence]
+    )
     seen = shaded(result.coverage, MAX_PARTS)
     spans, shades = [part[:2] for part in seen], [part[2] for part in seen]
     coverage = [Lane("seen", spans, shades=shades, colour=categorical(0))] if seen else []
-    lanes = [evidence, *coverage, *visits, Lane("dead zones", result.dead_zones.intervals, colour=DEAD)]
+    lanes = [
+        evidence,
+        *coverage,
+        *visits,
+        Lane("dead zones", result.dead_zones.intervals, colour=DEAD),
+    ]
     with styled_axes(ax, (WIDTH_IN, 1.1 + 0.3 * len(lanes))) as ax:
         told = _draw_intervals(ax, result)
         draw_lanes(ax, lanes, duration_s)
@@ -167,7 +188,9 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
     atlas = replay.atlas_of(result.trace, result.sheet.video, result.sheet.cache)
     zones = DeadZones(), result.dead_zones
     # The figure has labels of its own, which are larger.
-    before, after = (with_look(atlas.view(atlas.start(dead_zones=each)), labels="none") for each in zones)
+    before, after = (
+        with_look(atlas.view(atlas.start(dead_zones=each)), labels="none") for each in zones
+    )
     rounds = f"{result.rounds} round{'' if result.rounds == 1 else 's'}"
     captions = (
         f"(a) Before: {before.grid.size} cells of {before.grid.resolution_s:.3g} s",
@@ -187,9 +210,15 @@ def before_after(result: Result, ax: Axes | None = None) -> Axes:
 
 def _title(result: Result) -> str:
     """Return the question, and below it who answered what, and whether that is right."""
-    named = (str(result.settings[name]) for name in ("method", "model") if result.settings.get(name))
-    who = " · ".join(re.sub(r"[:@][0-9a-f]{12,}", "", each) for each in named)  # without a fingerprint
-    answer = f"{result.answer_in_words or 'no answer'}{verdict(result.is_right, result.truth_in_words)}"
+    named = (
+        str(result.settings[name]) for name in ("method", "model") if result.settings.get(name)
+    )
+    who = " · ".join(
+        re.sub(r"[:@][0-9a-f]{12,}", "", each) for each in named
+    )  # without a fingerprint
+    answer = (
+        f"{result.answer_in_words or 'no answer'}{verdict(result.is_right, result.truth_in_words)}"
+    )
     return f"{printable(result.question.text, 300)}\n{printable(f'{who}: {answer}', 300)}"
 
 
@@ -198,7 +227,9 @@ def _worker_lanes(result: Result) -> list[Lane]:
     reports, lanes = result.trace.of(Report), list[Lane]()
     for worker in sorted({report.worker or 0 for report in reports}):
         own = [report for report in reports if (report.worker or 0) == worker]
-        filled, outlined = ([each.interval_s for each in own if bool(each.kept) is kept] for kept in (True, False))
+        filled, outlined = (
+            [each.interval_s for each in own if bool(each.kept) is kept] for kept in (True, False)
+        )
         lanes.append(Lane(f"worker {worker}", filled, outlined, colour=beside_truth(worker)))
     return lanes
 
@@ -230,12 +261,24 @@ def _visit_lane(report: Report, steps: Sequence[Step | Look]) -> Lane:
 def _draw_view(ax: Axes, view: View, left: float, height: float) -> None:
     """Draw a view from x = `left` to `left` + 1 and from y = 0 to `height`, its cells numbered."""
     k = view.grid.k
-    ax.imshow(np.asarray(view.small((VIEW_PX, VIEW_PX))), extent=(left, left + 1, 0, height), aspect="auto")
+    ax.imshow(
+        np.asarray(view.small((VIEW_PX, VIEW_PX))),
+        extent=(left, left + 1, 0, height),
+        aspect="auto",
+    )
     for cell in view.grid.cells if k <= MAX_NUMBERED_K else ():
         row, column = divmod(cell.index, k)
         box = {"boxstyle": "square,pad=0.1", "facecolor": INK, "edgecolor": "none", "alpha": 0.75}
         corner = (left + (column + 0.06) / k, height * (1 - (row + 0.06) / k))
-        ax.text(*corner, str(cell.index), fontsize=SMALL_PT, color="white", ha="left", va="top", bbox=box)
+        ax.text(
+            *corner,
+            str(cell.index),
+            fontsize=SMALL_PT,
+            color="white",
+            ha="left",
+            va="top",
+            bbox=box,
+        )
 
 
 COLUMNS = ("task", "policy", "video", "seed", "score", "truth", "kept")
@@ -269,7 +312,9 @@ def rewards(rows: pd.DataFrame, view: View) -> Axes:
 
     check_columns(rows, COLUMNS)
     if rows["task"].nunique() != 1:
-        raise InputError(f"A figure is about one task; these rows are about {rows['task'].nunique()}.")
+        raise InputError(
+            f"A figure is about one task; these rows are about {rows['task'].nunique()}."
+        )
     shown = rows[rows["seed"] == rows["seed"].iloc[0]]
     policies = list(dict.fromkeys(rows["policy"]))
     with figure_style():
@@ -279,7 +324,9 @@ def rewards(rows: pd.DataFrame, view: View) -> Axes:
         _draw_framed(sheet, view, shown["truth"].iloc[0])
         _draw_times(times, view, shown, policies)
         _draw_scores(figure.add_subplot(grid[:, 1]), rows, policies)
-        title = f"World {shown['seed'].iloc[0]}: truth in green, dashed where a cell's frame misses it"
+        title = (
+            f"World {shown['seed'].iloc[0]}: truth in green, dashed where a cell's frame misses it"
+        )
         set_title(sheet, title, share=0.5, fontsize=NOTE_PT)
     return sheet
 
@@ -298,7 +345,9 @@ def _draw_framed(ax: Axes, view: View, truth: Collection[Span]) -> None:
             is_shown = any(start_s <= moment_s < end_s for start_s, end_s in inside)
             row, column = divmod(cell.index, k)
             corner = (column * width / k + 3, row * height / k + 3)
-            look: dict[str, Any] = {"lw": 2.0, "ls": "-"} if is_shown else {"lw": 1.2, "ls": (0, (3, 3))}
+            look: dict[str, Any] = (
+                {"lw": 2.0, "ls": "-"} if is_shown else {"lw": 1.2, "ls": (0, (3, 3))}
+            )
             size = (width / k - 6, height / k - 6)
             ax.add_patch(Rectangle(corner, *size, fill=False, edgecolor=TRUTH, **look))
 
@@ -343,7 +392,9 @@ RESOLUTIONS_IN = (7.2, 4.2)
 """Width and height of the figure."""
 
 
-def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, ax: Axes | None = None) -> Axes:
+def resolutions(
+    durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, ax: Axes | None = None
+) -> Axes:
     """Draw the resolution of each depth, Δt_d = T / K^(2(d+1)), against duration T (paper §3.1).
 
     Both axes are logarithmic and in seconds. There is a line for each depth, with a marker at each
@@ -374,21 +425,48 @@ def resolutions(durations_s: Sequence[float], *, k: int = 8, fps: float = 25.0, 
         raise InputError(f"fps must be a positive number of frames per second; got {fps:g}.")
     marked_s = sorted({float(duration_s) for duration_s in durations_s})
     if len(marked_s) < 2 or not all(0 < duration_s < math.inf for duration_s in marked_s):
-        raise InputError(f"durations_s must hold two or more different positive numbers of seconds; got {marked_s}.")
+        raise InputError(
+            "durations_s must hold two or more different positive numbers of seconds; got "
+            f"{marked_s}."
+        )
     auto_depths = [sub_second_depth(duration_s, k) for duration_s in marked_s]
-    finest_s = [resolution_s(duration_s, k, depth) for duration_s, depth in zip(marked_s, auto_depths, strict=True)]
+    finest_s = [
+        resolution_s(duration_s, k, depth)
+        for duration_s, depth in zip(marked_s, auto_depths, strict=True)
+    ]
     depths = range(max(deepest(marked_s[-1], fps, k), auto_depths[-1] + 1))
     names = {depth: f"depth {depth}" if depth else "depth 0, the root" for depth in depths}
-    points = [(names[depth], each, resolution_s(each, k, depth)) for depth in depths for each in marked_s]
+    points = [
+        (names[depth], each, resolution_s(each, k, depth)) for depth in depths for each in marked_s
+    ]
     table = pd.DataFrame(points, columns=["depth", "duration_s", "cell_s"])
     with styled_axes(ax, RESOLUTIONS_IN) as ax:
-        shared: dict[str, Any] = {"hue": "depth", "style": "depth", "dashes": False, "markers": True, "legend": False}
-        sns.lineplot(table, x="duration_s", y="cell_s", **shared, estimator=None, linewidth=1.8, ax=ax)
-        ring: dict[str, Any] = {"ms": 11, "mfc": "none", "mec": "black", "mew": 1, "zorder": 4, "clip_on": False}
-        ax.plot(marked_s, finest_s, "o", ls="none", label='first below 1 s: max_depth="auto"', **ring)
+        shared: dict[str, Any] = {
+            "hue": "depth",
+            "style": "depth",
+            "dashes": False,
+            "markers": True,
+            "legend": False,
+        }
+        sns.lineplot(
+            table, x="duration_s", y="cell_s", **shared, estimator=None, linewidth=1.8, ax=ax
+        )
+        ring: dict[str, Any] = {
+            "ms": 11,
+            "mfc": "none",
+            "mec": "black",
+            "mew": 1,
+            "zorder": 4,
+            "clip_on": False,
+        }
+        ax.plot(
+            marked_s, finest_s, "o", ls="none", label='first below 1 s: max_depth="auto"', **ring
+        )
         ax.axhline(SUB_SECOND, color=REFERENCE_LINE, lw=1, ls="--", label="1 s")
         ax.set(xscale="log", yscale="log", xlim=(marked_s[0] / 1.15, marked_s[-1] * 1.15))
-        ax.set_ylim(min(1 / (fps * k**2), 0.6 * min(finest_s)), 2 * resolution_s(marked_s[-1], k, 0))
+        ax.set_ylim(
+            min(1 / (fps * k**2), 0.6 * min(finest_s)), 2 * resolution_s(marked_s[-1], k, 0)
+        )
         below = f"below one frame at {fps:g} fps: neighbours show the same"
         ax.axhspan(ax.get_ylim()[0], 1 / fps, color=GRID_LINE, lw=0, zorder=0.3, label=below)
         labels = [f"{duration_label(each)}\n{deepest(each, fps, k)}" for each in marked_s]

@@ -52,7 +52,10 @@ def check_rows(rows: pd.DataFrame, columns: Sequence[str]) -> None:
     """
     check_columns(rows, columns)
     if not len(rows):
-        raise InputError("The table has no rows, so there is nothing to draw; check the filters that were applied.")
+        raise InputError(
+            "The table has no rows, so there is nothing to draw; check the filters that were "
+            "applied."
+        )
 
 
 def models_in(rows: pd.DataFrame) -> list[str]:
@@ -63,7 +66,9 @@ def models_in(rows: pd.DataFrame) -> list[str]:
 def who_answered(rows: pd.DataFrame) -> str:
     """Return who answered, for a figure's title: the models, and the method if it is one."""
     methods = list(dict.fromkeys(rows["method"])) if "method" in rows.columns else []
-    return ": ".join(filter(None, (" and ".join(models_in(rows)), methods[0] if len(methods) == 1 else "")))
+    return ": ".join(
+        filter(None, (" and ".join(models_in(rows)), methods[0] if len(methods) == 1 else ""))
+    )
 
 
 def model_look(index: int) -> Look:
@@ -76,7 +81,9 @@ def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
     """Return the look of a method and a model; a method looks the same in every figure."""
     everything = [*METHOD_ORDER, *(each for each in methods if each not in METHOD_ORDER)]
     turn, place = divmod(everything.index(method), len(MARKERS))
-    marker = MARKERS[(place + turn) % len(MARKERS)]  # the ninth method has the first one's colour, not its marker
+    marker = MARKERS[
+        (place + turn) % len(MARKERS)
+    ]  # the ninth method has the first one's colour, not its marker
     return Look(categorical(place), marker, STROKES[model_index % len(STROKES)], model_index == 0)
 
 
@@ -90,13 +97,20 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
 
     methods = list(dict.fromkeys(rows["method"])) if "method" in rows.columns else ["mean"]
     rows = rows.reset_index(drop=True).assign(series=methods[0])
-    if parts := [each for each in ("method", "model") if each in rows.columns and rows[each].nunique() > 1]:
+    if parts := [
+        each for each in ("method", "model") if each in rows.columns and rows[each].nunique() > 1
+    ]:
         rows["series"] = rows[parts].astype(str).agg(", ".join, axis=1)
     models, looks = models_in(rows), dict[str, Look]()
     for _, row in rows.drop_duplicates("series").iterrows():
         index = models.index(str(row.get("model", "")))
-        looks[row["series"]] = method_look(row["method"], methods, index) if len(methods) > 1 else model_look(index)
-    fills = [MarkerStyle(look.marker, fillstyle="full" if look.is_filled else "none") for look in looks.values()]
+        looks[row["series"]] = (
+            method_look(row["method"], methods, index) if len(methods) > 1 else model_look(index)
+        )
+    fills = [
+        MarkerStyle(look.marker, fillstyle="full" if look.is_filled else "none")
+        for look in looks.values()
+    ]
     return rows, {
         "hue": "series",
         "hue_order": list(looks),
@@ -108,7 +122,13 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
 
 
 def draw_means(
-    ax: Axes, rows: pd.DataFrame, axes: tuple[str, str], looks: dict[str, Any], *, apart: float = 0.3, **options: Any
+    ax: Axes,
+    rows: pd.DataFrame,
+    axes: tuple[str, str],
+    looks: dict[str, Any],
+    *,
+    apart: float = 0.3,
+    **options: Any,
 ) -> None:
     """Draw the means of a table of `with_series` with their intervals; series stand side by side.
 
@@ -125,7 +145,9 @@ def draw_means(
     x, y = axes
     dodge = len(looks["hue_order"]) > 1 and apart
     bars = interval_over(rows["video"], y)
-    sns.pointplot(rows, x=x, y=y, errorbar=bars, native_scale=True, dodge=dodge, ax=ax, **looks, **options)
+    sns.pointplot(
+        rows, x=x, y=y, errorbar=bars, native_scale=True, dodge=dodge, ax=ax, **looks, **options
+    )
 
 
 def interval_over(clusters: pd.Series, column: str) -> Callable[[pd.Series], tuple[float, float]]:

@@ -27,7 +27,16 @@ INK, MUTED = "#181c24", "#59626d"
 """Text, and text of less weight."""
 GRID_LINE, REFERENCE_LINE = "#e6e8ec", "#595959"
 """Lines behind data; lines and notes in a figure that are not data."""
-CATEGORICAL = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#f0e442", "#000000")
+CATEGORICAL = (
+    "#0072b2",
+    "#e69f00",
+    "#009e73",
+    "#cc79a7",
+    "#56b4e9",
+    "#d55e00",
+    "#f0e442",
+    "#000000",
+)
 """Series of a figure, in the order of use. Okabe–Ito: distinct for colour-blind readers."""
 
 
@@ -104,7 +113,9 @@ def sample(sizes: Iterable[int], each: str = "") -> str:
 def set_note(ax: Axes, *parts: str) -> None:
     """Write the parts that are not empty above the axes, joined and wrapped."""
     text = " · ".join(part for part in parts if part)
-    look: dict[str, Any] = {"color": INK, "weight": "bold"} if "nothing else" in text else {"color": MUTED}
+    look: dict[str, Any] = (
+        {"color": INK, "weight": "bold"} if "nothing else" in text else {"color": MUTED}
+    )
     set_title(ax, text, fontsize=NOTE_PT, **look)
 
 
@@ -130,7 +141,9 @@ def figure_of(ax: Axes) -> Figure:
     """
     figure = ax.get_figure(root=True)
     if figure is None:
-        raise InputError("These axes belong to no figure, so there is nothing to save; pass axes of a figure.")
+        raise InputError(
+            "These axes belong to no figure, so there is nothing to save; pass axes of a figure."
+        )
     return figure
 
 
@@ -164,19 +177,41 @@ def label_ends(ax: Axes, labels: Sequence[str]) -> None:
     """
     figure = figure_of(ax)
     figure.draw_without_rendering()
-    lines = [line for line in ax.lines if line.get_marker() not in ("None", "", None) and np.size(line.get_xydata())]
+    lines = [
+        line
+        for line in ax.lines
+        if line.get_marker() not in ("None", "", None) and np.size(line.get_xydata())
+    ]
     points = [np.asarray(line.get_xydata(), float) for line in lines[: len(labels)]]
-    ends = [tuple(each[np.isfinite(each).all(axis=1)][-1]) for each in points]  # a line need not reach the last x
+    ends = [
+        tuple(each[np.isfinite(each).all(axis=1)][-1]) for each in points
+    ]  # a line need not reach the last x
     line_height = 1.4 * NOTE_PT * figure.dpi / 72 / ax.bbox.height  # as a share of the axes
     heights = [line_height * (label.count("\n") + 1) for label in labels]
     wanted = [ax.transAxes.inverted().transform(ax.transData.transform(end))[1] for end in ends]
-    order, tops, free, top = sorted(range(len(labels)), key=wanted.__getitem__), dict[int, float](), 0.0, 1.0
+    order, tops, free, top = (
+        sorted(range(len(labels)), key=wanted.__getitem__),
+        dict[int, float](),
+        0.0,
+        1.0,
+    )
     for index in order:
         tops[index] = free = max(wanted[index] + heights[index] / 2, free + heights[index])
     for index in reversed(order):
         tops[index] = min(tops[index], top)
         top = tops[index] - heights[index]
-    look: dict[str, Any] = {"textcoords": ax.transAxes, "va": "center", "fontsize": NOTE_PT, "annotation_clip": False}
+    look: dict[str, Any] = {
+        "textcoords": ax.transAxes,
+        "va": "center",
+        "fontsize": NOTE_PT,
+        "annotation_clip": False,
+    }
     for index, (label, end) in enumerate(zip(labels, ends, strict=True)):
-        arrow = {"arrowstyle": "-", "color": lines[index].get_color(), "shrinkA": 1, "shrinkB": 3, "relpos": (0, 0.5)}
+        arrow = {
+            "arrowstyle": "-",
+            "color": lines[index].get_color(),
+            "shrinkA": 1,
+            "shrinkB": 3,
+            "relpos": (0, 0.5),
+        }
         ax.annotate(label, end, (1.04, tops[index] - heights[index] / 2), arrowprops=arrow, **look)

@@ -72,7 +72,9 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
     """
     check_rows(rows, ["method", "duration_s", column])
     if not (rows["duration_s"] > 0).all():
-        raise InputError("Some rows have no duration_s, so they have no place on the axis; drop them first.")
+        raise InputError(
+            "Some rows have no duration_s, so they have no place on the axis; drop them first."
+        )
     rows, looks = with_series(rows)
     means = accuracy(rows, ["series", "duration_s"], column=column)
     names, durations = looks["hue_order"], sorted(rows["duration_s"].unique())
@@ -83,16 +85,26 @@ def against_duration(rows: pd.DataFrame, column: str = "score", ax: Axes | None 
         ax.minorticks_off()
         ax.set_xlabel("video duration")
         label_values(ax, column)
-        growths = [_growth(rows[rows["series"] == name], column) if has_growth else "" for name in names]
+        growths = [
+            _growth(rows[rows["series"] == name], column) if has_growth else "" for name in names
+        ]
         label_ends(ax, [f"{name}{b}" for name, b in zip(names, growths, strict=True)])
         growth = f"b: {column.replace('_', ' ')} ~ duration^b" if has_growth else ""
         aside = "series stand side by side" if len(names) > 1 else ""
-        notes = (who_answered(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside, growth)
+        notes = (
+            who_answered(rows),
+            sample(means["questions"], "a point"),
+            interval_note(rows, means),
+            aside,
+            growth,
+        )
         set_note(ax, *notes)
     return ax
 
 
-def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3, ax: Axes | None = None) -> Axes:
+def against_spread(
+    rows: pd.DataFrame, column: str = "tokens", *, most: int = 3, ax: Axes | None = None
+) -> Axes:
     """Draw a column against the number of positions of the answer (paper, Fig. 5b).
 
     A point is a question, a bar the mean, with its 95 % interval. In each group there is a bar for
@@ -118,7 +130,9 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
     check_columns(rows, ["positions", column])
     known = rows[rows["positions"] > 0].reset_index(drop=True)
     if not len(known):
-        raise InputError("No row has a value above 0 in its column positions, so there is no spread to draw.")
+        raise InputError(
+            "No row has a value above 0 in its column positions, so there is no spread to draw."
+        )
     models = models_in(known)
     known = known.assign(model=known["model"].astype(str) if "model" in known else "")
     known["places"] = known["positions"].clip(upper=most)
@@ -130,11 +144,25 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
             "errorbar": interval_over(known["video"], column),
             "err_kws": {"color": INK, "linewidth": 1.2, "zorder": 4},
         }
-        sns.barplot(known, **shared, **interval, alpha=0.4, saturation=1, gap=0.1, legend=len(models) > 1, ax=ax)
+        sns.barplot(
+            known,
+            **shared,
+            **interval,
+            alpha=0.4,
+            saturation=1,
+            gap=0.1,
+            legend=len(models) > 1,
+            ax=ax,
+        )
         # A swarm is the same each time it is drawn; the jitter of a strip plot is not.
-        sns.swarmplot(known, **shared, dodge=len(models) > 1, size=2.5, warn_thresh=1, legend=False, ax=ax)
+        sns.swarmplot(
+            known, **shared, dodge=len(models) > 1, size=2.5, warn_thresh=1, legend=False, ax=ax
+        )
         labels = [
-            f"{places}{' or more' if places == most else ''}\nn = {', '.join(map(str, of_group['questions'].unique()))}"
+            (
+                f"{places}{' or more' if places == most else ''}\nn = "
+                f"{', '.join(map(str, of_group['questions'].unique()))}"
+            )
             for places, of_group in means.groupby("places")
         ]
         ax.set_xticks(range(len(labels)), labels)
@@ -150,7 +178,10 @@ def against_spread(rows: pd.DataFrame, column: str = "tokens", *, most: int = 3,
 
 def _growth(rows: pd.DataFrame, column: str) -> str:
     """Return the second line of a label: the exponent of growth, if it can be fitted."""
-    if rows["duration_s"].nunique() < 2 or not (rows.groupby("duration_s")[column].mean() > 0).all():
+    if (
+        rows["duration_s"].nunique() < 2
+        or not (rows.groupby("duration_s")[column].mean() > 0).all()
+    ):
         return ""
     b = exponent(rows, column, cluster=cluster_of(rows))
     bounds = "" if math.isnan(b.low) else f" ({b.low:.2f} to {b.high:.2f})"
@@ -194,19 +225,29 @@ def depth_budget(rows: pd.DataFrame, duration_s: float, *, k: int | None = None)
     means = accuracy(rows, ["series", "max_depth"])
     depths, is_split = sorted(rows["max_depth"].unique()), len(looks["hue_order"]) > 1
     with figure_style():
-        pair = plt.subplots(2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN))[1]
+        pair = plt.subplots(
+            2, 1, sharex=True, figsize=(plt.rcParams["figure.figsize"][0], HEIGHT_IN)
+        )[1]
         for ax, column in zip(pair, PANELS, strict=True):
             draw_means(ax, rows, ("max_depth", column), looks, apart=0.1, legend=False)
             label_values(ax, column, is_log=False)
         _mark_sub_second(pair, depths, sub_second_depth(duration_s, k))
         below = pair[1]
-        below.set_xticks(depths, [f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}" for depth in depths])
+        below.set_xticks(
+            depths,
+            [f"{depth}\n{duration_label(resolution_s(duration_s, k, depth))}" for depth in depths],
+        )
         below.set_xlim(depths[0] - 0.3, depths[-1] + 0.3)
         below.set_xlabel("maximum depth, and its resolution")
         for ax in pair if is_split else ():
             label_ends(ax, looks["hue_order"])
         aside = "models stand side by side" if is_split else ""
-        notes = (who_answered(rows), sample(means["questions"], "a point"), interval_note(rows, means), aside)
+        notes = (
+            who_answered(rows),
+            sample(means["questions"], "a point"),
+            interval_note(rows, means),
+            aside,
+        )
         set_note(pair[0], *notes)
     first: Axes = pair[0]
     return first
@@ -219,8 +260,15 @@ def _mark_sub_second(pair: Sequence[Axes], depths: Sequence[int], first_below: i
     at = min(depth for depth in depths if depth >= first_below) - 0.5
     for ax in pair:
         ax.axvline(at, color=REFERENCE_LINE, lw=1, ls=":")
-    look: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": NOTE_PT, "color": REFERENCE_LINE}
-    pair[0].text(at, -0.03, "cells below 1 s from here on", transform=pair[0].get_xaxis_transform(), **look)
+    look: dict[str, Any] = {
+        "ha": "center",
+        "va": "top",
+        "fontsize": NOTE_PT,
+        "color": REFERENCE_LINE,
+    }
+    pair[0].text(
+        at, -0.03, "cells below 1 s from here on", transform=pair[0].get_xaxis_transform(), **look
+    )
 
 
 CURVE_POINTS = 100
@@ -251,11 +299,21 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
     means = speedup(table)
     rows, looks = with_series(table.drop(columns="method", errors="ignore"))
     order = looks["hue_order"]
-    by_model = [each for _, each in means.groupby("model", sort=False)] if "model" in means else [means]
-    lines = [_lines(of_model).assign(series=name) for name, of_model in zip(order, by_model, strict=True)]
+    by_model = (
+        [each for _, each in means.groupby("model", sort=False)] if "model" in means else [means]
+    )
+    lines = [
+        _lines(of_model).assign(series=name) for name, of_model in zip(order, by_model, strict=True)
+    ]
     colours = {"hue": "series", "hue_order": order, "palette": looks["palette"]}
     with styled_axes(ax) as ax:
-        points = {"style": "series", "markers": True, "dashes": False, "linewidth": 1.8, "legend": False}
+        points = {
+            "style": "series",
+            "markers": True,
+            "dashes": False,
+            "linewidth": 1.8,
+            "legend": False,
+        }
         bars = {"err_style": "bars", "errorbar": interval_over(rows["video"], "normalised_seconds")}
         sns.lineplot(rows, x="workers", y="normalised_seconds", **colours, **points, **bars, ax=ax)
         how = {"style": "line", "dashes": DASHES, "estimator": None, "legend": False}
@@ -267,9 +325,13 @@ def worker_scaling(table: pd.DataFrame, ax: Axes | None = None) -> Axes:
         count_decades(ax.yaxis)
         ax.set(xlabel="workers", ylabel="seconds per question")
         named = list(dict.fromkeys(means["model"])) if "model" in means else order
-        labels = [f"{name}\n{_scores(of_model)}" for name, of_model in zip(named, by_model, strict=True)]
+        labels = [
+            f"{name}\n{_scores(of_model)}" for name, of_model in zip(named, by_model, strict=True)
+        ]
         label_ends(ax, labels)
-        kinds = "solid: at equal workload · dashed: Amdahl's bound · dotted: each at its own workload"
+        kinds = (
+            "solid: at equal workload · dashed: Amdahl's bound · dotted: each at its own workload"
+        )
         set_note(
             ax,
             who_answered(table),

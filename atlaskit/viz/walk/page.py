@@ -90,12 +90,19 @@ def html(result: Result) -> str:
     run, code = open_run(result), script(*PAGE)
     found = pictures(run)
     summary, (images, missing) = summarize(run, found), _embed(found)
-    content = {"run": summary, "steps": list(steps.steps(run, found)), "pictures": images, "missing": missing}
+    content = {
+        "run": summary,
+        "steps": list(steps.steps(run, found)),
+        "pictures": images,
+        "missing": missing,
+    }
     told = (summary["answer"], *summary["notes"])
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     return Template(page_template()).substitute(
-        policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
-        "base-uri 'none'; form-action 'none'",
+        policy=(
+            "default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src "
+            f"'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+        ),
         title=escape(plain_text(result.question.text, 100)),
         style=style("design", "walk"),
         question=untrusted(result.question.text, 2_000),
@@ -118,7 +125,9 @@ def _embed(found: Pictures) -> tuple[list[str], dict[int, str]]:
     """
     max_bytes = MAX_IMAGE_BYTES // max(1, min(MAX_IMAGES, len(found.images)))
     uris, missing = [""] * len(found.images), dict[int, str]()
-    order = sorted(range(len(found.images)), key=lambda number: number not in (found.map, found.sheet))
+    order = sorted(
+        range(len(found.images)), key=lambda number: number not in (found.map, found.sheet)
+    )
     for place, number in enumerate(order):
         try:
             if place >= MAX_IMAGES:

@@ -88,9 +88,15 @@ class Marker:
             return
         cells = range(min(k * k, MAX_CELLS))
         if grid is not None:
-            over = dict.fromkeys(cell for moment in self._moments for cell in cells_over(moment, grid))
+            over = dict.fromkeys(
+                cell for moment in self._moments for cell in cells_over(moment, grid)
+            )
             yield from (_box(cell, (k, k), "", TRUE) for cell in over if cell in cells)
-        yield from (_box(cell, (k, k), text, ACTED) for cell, text in self._acted_on(event, grid) if cell in cells)
+        yield from (
+            _box(cell, (k, k), text, ACTED)
+            for cell, text in self._acted_on(event, grid)
+            if cell in cells
+        )
 
     def _acted_on(self, event: Event, grid: Grid | None) -> Iterator[tuple[int, str]]:
         """Yield the cells of a grid that an event is about, each with a text."""
@@ -109,21 +115,32 @@ class Marker:
             case Cite(found=found) | Plan(found=found) | Look(found=found):
                 for item in found:
                     if grid is not None and grid.start_s <= item.timestamp_s < grid.end_s:
-                        yield grid.cell_at(item.timestamp_s).index, f"[{item.label}]" if item.label else "kept"
+                        yield (
+                            grid.cell_at(item.timestamp_s).index,
+                            f"[{item.label}]" if item.label else "kept",
+                        )
 
     def _of_sheet(self, event: Event, sheet: SheetRecord) -> Iterator[Mark]:
-        about = [(label, "", TRUE) for label in sheet.labels if self._is_true(self._findings.time_of(label))]
+        about = [
+            (label, "", TRUE)
+            for label in sheet.labels
+            if self._is_true(self._findings.time_of(label))
+        ]
         if isinstance(event, Review):
             about += [(label, "erased", ERASED) for label in event.erased]
         if isinstance(event, Decision | Vote):
-            about += [(label, "cited", CITED) for label in dict.fromkeys(cited_labels(event.answer))]
+            about += [
+                (label, "cited", CITED) for label in dict.fromkeys(cited_labels(event.answer))
+            ]
         for label, text, why in about:
             if label in sheet.labels:
                 yield _box(sheet.labels.index(label), squared(len(sheet.labels)), text, why)
 
     def _is_true(self, time_s: float | None) -> bool:
         """Return whether a time lies in a moment that holds the answer."""
-        return time_s is not None and any(start_s <= time_s < end_s for start_s, end_s in self._moments)
+        return time_s is not None and any(
+            start_s <= time_s < end_s for start_s, end_s in self._moments
+        )
 
 
 def _box(place: int, shape: tuple[int, int], text: str, why: str) -> Mark:
@@ -191,27 +208,43 @@ def pictures(run: RunSource) -> Pictures:
             cached = DrawnImage(None, _cache_reader(key, run))
             shown = cached if picture is None else DrawnImage(picture.size, picture.jpeg)
             image, description = found.add(key, shown), plain_text(description, 1_000)
-            found.by_event[place].append((image, description, shown.size, marker.marks(event, what, view)))
+            found.by_event[place].append(
+                (image, description, shown.size, marker.marks(event, what, view))
+            )
             sheet = getattr(event, "sheet", None)
             is_root = view is not None and not (view.path or view.dead or view.stretch_s)
             if is_root and run.video is None:
                 found.map = image
-            if what == "sheet" and labels and isinstance(sheet, SheetRecord) and list(sheet.labels) == labels:
+            if (
+                what == "sheet"
+                and labels
+                and isinstance(sheet, SheetRecord)
+                and list(sheet.labels) == labels
+            ):
                 found.sheet = image
-    if found.sheet is None and run.trace.of(Stop) and isinstance(run.record, Result) and run.evidence:
+    if (
+        found.sheet is None
+        and run.trace.of(Stop)
+        and isinstance(run.record, Result)
+        and run.evidence
+    ):
         sheet = run.record.sheet
         found.sheet = found.add(sheet.key, DrawnImage(sheet.size, sheet.jpeg))
     return found
 
 
-def _drawn_again(found: Pictures, run: RunSource, video: Video) -> dict[tuple[int, str, str], LazyImage]:
+def _drawn_again(
+    found: Pictures, run: RunSource, video: Video
+) -> dict[tuple[int, str, str], LazyImage]:
     """Return the images by event, field and key, up to one that cannot be drawn; add the map."""
     drawn = dict[tuple[int, str, str], LazyImage]()
     try:
         found.map = _root(found, run, video)
         for shown in replay.pictures(run.trace, video, run.cache):
             drawn[shown.place, shown.what, shown.picture.key] = shown.picture
-    except ValueError as error:  # a baseline, a trace of other code, or a key with half a surrogate pair
+    except (
+        ValueError
+    ) as error:  # a baseline, a trace of other code, or a key with half a surrogate pair
         found.problem = reason(error)
     return drawn
 
@@ -238,7 +271,9 @@ def _cache_reader(key: str, run: RunSource) -> Callable[[], bytes]:
     return read
 
 
-def _images_named_by(event: Event, run: RunSource) -> Iterator[tuple[str, ViewRecord | None, str, str]]:
+def _images_named_by(
+    event: Event, run: RunSource
+) -> Iterator[tuple[str, ViewRecord | None, str, str]]:
     """Yield each image that an event names: its field, its view, its key and a description."""
     shown, sheet = (getattr(event, name, None) for name in ("shown", "sheet"))
     for view in replay.views_of(event):
@@ -248,6 +283,11 @@ def _images_named_by(event: Event, run: RunSource) -> Iterator[tuple[str, ViewRe
     if isinstance(shown, ShownRecord) and isinstance(event, Step):
         action = event.action
         subjects = {"Zoom": "The frame", "Investigate": f"The time {action.direction} the frame"}
-        yield "shown", None, shown.key, f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}."
+        yield (
+            "shown",
+            None,
+            shown.key,
+            f"{subjects.get(action.name, 'The requested image')} of cell {action.cell}.",
+        )
     if isinstance(sheet, SheetRecord):
         yield "sheet", None, sheet.key, f"Evidence frames: {', '.join(sheet.labels) or 'none'}."

@@ -24,7 +24,18 @@ from atlaskit.environment.memory import Evidence
 from atlaskit.environment.question import Span
 from atlaskit.errors import InputError
 from atlaskit.runs.coverage import Coverage
-from atlaskit.runs.events import Assign, Cite, Event, Look, Plan, Probe, Report, Scout, Step, ViewRecord
+from atlaskit.runs.events import (
+    Assign,
+    Cite,
+    Event,
+    Look,
+    Plan,
+    Probe,
+    Report,
+    Scout,
+    Step,
+    ViewRecord,
+)
 from atlaskit.runs.narrate import agent, counted, span_text
 from atlaskit.runs.replay import views_of
 from atlaskit.runs.trace import Trace
@@ -132,7 +143,9 @@ def regions(run: RunSource) -> list[dict[str, Any]]:
     for event in run.trace:
         for path in _paths_named_by(event):
             paths |= {path[:depth] for depth in range(len(path) + 1)}
-    return [{"path": list(path), **_describe(path, run)} for path in islice(sorted(paths), MAX_REGIONS)]
+    return [
+        {"path": list(path), **_describe(path, run)} for path in islice(sorted(paths), MAX_REGIONS)
+    ]
 
 
 def _paths_named_by(event: Event) -> Iterable[Path]:
@@ -169,7 +182,11 @@ def grid_of(path: Sequence[int] | None, within: Span | None, k: int | None) -> G
     if path is None or within is None or k is None or len(path) > MAX_DEPTH:
         return None
     moved = next((place for place, cell in enumerate(path) if cell < 0), None)
-    shift: Shift = () if moved is None else (moved, path[moved] // 2 if path[moved] % 2 == 0 else -1 - path[moved] // 2)
+    shift: Shift = (
+        ()
+        if moved is None
+        else (moved, path[moved] // 2 if path[moved] % 2 == 0 else -1 - path[moved] // 2)
+    )
     try:
         return Grid(*within, k, tuple(cell for cell in path if cell >= 0), shift)
     except InputError:  # the path names a cell that does not exist
@@ -212,7 +229,9 @@ def truth_rows(run: RunSource, findings: FindingSteps) -> list[TruthRow]:
     return [_row(moment, run, findings, grids, is_exact) for moment in moments]
 
 
-def _row(moment: Span, run: RunSource, findings: FindingSteps, grids: list[Sight], is_exact: bool) -> TruthRow:
+def _row(
+    moment: Span, run: RunSource, findings: FindingSteps, grids: list[Sight], is_exact: bool
+) -> TruthRow:
     kept = [item for item in run.evidence if moment[0] <= item.timestamp_s < moment[1]]
     if kept:
         labels = ", ".join(f"[{item.label}]" for item in kept)
@@ -225,14 +244,22 @@ def _row(moment: Span, run: RunSource, findings: FindingSteps, grids: list[Sight
         where = ""
         if over is not None:
             sight, cell = over
-            where = f"; the deepest grid over it is at depth {sight.grid.depth} (cell {cell}, step {sight.step})"
-        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", over and over[0].step
+            where = (
+                f"; the deepest grid over it is at depth {sight.grid.depth} (cell {cell}, step "
+                f"{sight.step})"
+            )
+        return f"{span_text(moment)} was missed: no frame of it was shown{where}.", over and over[
+            0
+        ].step
     sight, cell = found
     shown = "it was shown" if is_exact else "a cell that covers it was shown"
     place = f"at depth {sight.grid.depth} in cell {cell} at step {sight.step}"
     dropped = _reported(moment, run)
     fate = "not reported" if dropped is None else f"reported as [{dropped}] but not kept"
-    return f"{span_text(moment)} was missed: {shown} to {sight.who} {place}, and {fate}.", sight.step
+    return (
+        f"{span_text(moment)} was missed: {shown} to {sight.who} {place}, and {fate}.",
+        sight.step,
+    )
 
 
 def _reported(moment: Span, run: RunSource) -> str | None:
@@ -247,13 +274,20 @@ def _grids(run: RunSource) -> Iterator[Sight]:
         for view in views_of(event):
             grid = grid_of_view(view, run.within, run.k)
             if grid is not None:
-                yield Sight(grid, frozenset(view.dead), step, "the Master" if event.worker is None else agent(event))
+                yield Sight(
+                    grid,
+                    frozenset(view.dead),
+                    step,
+                    "the Master" if event.worker is None else agent(event),
+                )
 
 
 def _deepest(moment: Span, grids: list[Sight], is_exact: bool) -> tuple[Sight, int] | None:
     """Return the deepest grid, the first of several, with a cell over a moment, and the cell."""
     for sight in sorted(grids, key=lambda sight: sight.grid.resolution_s):
-        for cell in cells_showing(moment, sight.grid) if is_exact else cells_over(moment, sight.grid):
+        for cell in (
+            cells_showing(moment, sight.grid) if is_exact else cells_over(moment, sight.grid)
+        ):
             if cell not in sight.dead:
                 return sight, cell
     return None

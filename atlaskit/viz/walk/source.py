@@ -89,7 +89,8 @@ class RunSource:
         stop = f"; stopped by: {self.stop}" if self.stop else ""
         if self.answer is None:
             return f"No answer{f' (truth: {self.truth})' if self.truth else ''}{stop}."
-        return f"Answer: {self.answer}{verdict(self.is_right, self.truth, has_evidence=bool(self.evidence))}{stop}"
+        judged = verdict(self.is_right, self.truth, has_evidence=bool(self.evidence))
+        return f"Answer: {self.answer}{judged}{stop}"
 
     @cached_property
     def stop(self) -> str:
@@ -119,13 +120,19 @@ class RunSource:
     @cached_property
     def within(self) -> Span | None:
         """The interval of the root grid in seconds; None if neither video nor regions tell it."""
-        span_s = self.video.duration_s if self.video is not None else _root_span_s(self.trace, self.k)
+        span_s = (
+            self.video.duration_s if self.video is not None else _root_span_s(self.trace, self.k)
+        )
         return None if span_s is None else searched(self.settings, span_s)
 
     @cached_property
     def coverage(self) -> Coverage | None:
         """How finely each part was seen; None where the interval that was searched is not known."""
-        return None if self.within is None else coverage_of(self.trace, self.within, dict(self.settings))
+        return (
+            None
+            if self.within is None
+            else coverage_of(self.trace, self.within, dict(self.settings))
+        )
 
     @property
     def scope(self) -> str:
@@ -150,10 +157,13 @@ def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = N
         return RunSource(run, run.trace, video or run.sheet.video, cache or run.sheet.cache)
     if not isinstance(run, Trace | str | Path):
         raise InputError(
-            f"A run must be a Result, a Trace, or the path of a file that one was saved to; got {type(run).__name__}."
+            "A run must be a Result, a Trace, or the path of a file that one was saved to; got "
+            f"{type(run).__name__}."
         )
     trace = trace_of(run)
-    return RunSource(trace, trace, video, cache or (default_cache() if video is None else video.cache))
+    return RunSource(
+        trace, trace, video, cache or (default_cache() if video is None else video.cache)
+    )
 
 
 def _prediction(question: Question | None, trace: Trace) -> Answered | None:
@@ -169,8 +179,12 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
             spans = merged(map(_span, answer["intervals"] if question.several else [answer]))
             prediction: Any = spans if question.several else spans[0]
         else:
-            prediction = answer["answer"].strip() if isinstance(answer["answer"], str) else answer["answer"]
-        Question(question.text, question.choices, question.kind, prediction)  # raises for an answer of another kind
+            prediction = (
+                answer["answer"].strip() if isinstance(answer["answer"], str) else answer["answer"]
+            )
+        Question(
+            question.text, question.choices, question.kind, prediction
+        )  # raises for an answer of another kind
     except (KeyError, TypeError, IndexError, InputError):
         return None
     return prediction  # type: ignore[no-any-return]

@@ -51,7 +51,15 @@ from atlaskit.runs.narrate import (
 from atlaskit.runs.result import rests_on
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.walk.pictures import Pictures
-from atlaskit.viz.walk.places import FindingSteps, merged_in, moments_of, path_of, places, regions, truth_rows
+from atlaskit.viz.walk.places import (
+    FindingSteps,
+    merged_in,
+    moments_of,
+    path_of,
+    places,
+    regions,
+    truth_rows,
+)
 from atlaskit.viz.walk.source import RunSource
 
 Row = tuple[str, str, int | None]
@@ -81,7 +89,9 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
     max_chars = max(MIN_CHARS, min(MAX_CHARS, TOTAL_CHARS // max(1, len(trace))))
     findings = FindingSteps(trace)
     task = _search_task(run)
-    for index, (event, place) in enumerate(zip(trace.events[:max_steps], places(trace), strict=False)):
+    for index, (event, place) in enumerate(
+        zip(trace.events[:max_steps], places(trace), strict=False)
+    ):
         ending = [("result", run.answer_line)] if isinstance(event, Stop) else []
         told = [*ending, ("summary", summary(event)), *details(event, run.question)]
         yield {
@@ -93,7 +103,9 @@ def steps(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> Iterat
             "tokens": event.usage.tokens if isinstance(event, Call | Failure) else 0,
             "spans": _rounded(_spans(event)),
             # The Master scores ahead what it saw before the reports that stand above in the trace.
-            "older": "before the workers of this round reported" if isinstance(event, Probe) and event.ahead else "",
+            "older": "before the workers of this round reported"
+            if isinstance(event, Probe) and event.ahead
+            else "",
             "change": _change(event),
             "touches": _memory_tags(event, findings),
             "asked": plain_text(request(event, task), max_chars),
@@ -109,7 +121,11 @@ def _action(event: Event) -> dict[str, str]:
     if not isinstance(event, Step):
         return dict.fromkeys(("what", "does", "verb"), TITLES[event.kind])
     action = event.action
-    return {"what": action_text(action), "does": action.name, "verb": f"{action_verb(action.name)} ({action.name})"}
+    return {
+        "what": action_text(action),
+        "does": action.name,
+        "verb": f"{action_verb(action.name)} ({action.name})",
+    }
 
 
 def _spans(event: Event) -> Sequence[Sequence[float]]:
@@ -127,7 +143,9 @@ def _spans(event: Event) -> Sequence[Sequence[float]]:
 def _change(event: Event) -> dict[str, Any]:
     """Return what an event changes on the map: evidence, dead zones, and who is sent where."""
     added = merged_in(event)[:MAX_SPANS]
-    change: dict[str, Any] = {"add": [(plain_text(item.label, 8), round(item.timestamp_s, 3)) for item in added]}
+    change: dict[str, Any] = {
+        "add": [(plain_text(item.label, 8), round(item.timestamp_s, 3)) for item in added]
+    }
     if isinstance(event, Review):
         change["erase"] = [plain_text(label, 8) for label in event.erased]
     if isinstance(event, Report | Review):
@@ -151,7 +169,9 @@ def _rounded(spans: Sequence[Sequence[float]]) -> list[tuple[float, float]]:
 def _search_task(run: RunSource) -> str:
     """Return the search task of a run; the question where the Master set none."""
     question = "" if run.question is None else run.question.text
-    return next((event.search_task for event in run.trace if isinstance(event, Task | Plan)), question)
+    return next(
+        (event.search_task for event in run.trace if isinstance(event, Task | Plan)), question
+    )
 
 
 def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
@@ -168,15 +188,27 @@ def _memory_tags(event: Event, findings: FindingSteps) -> list[str]:
     labels += [*(item.label for item in added), *erased]
     if isinstance(event, Decision):
         labels += cited_labels(event.answer)
-    known = [label for label in dict.fromkeys(labels) if findings.of_label(label) is not None][:MAX_ROWS]
-    return [name for name, applies in changes.items() if applies] + [f"[{plain_text(label, 8)}]" for label in known]
+    known = [label for label in dict.fromkeys(labels) if findings.of_label(label) is not None][
+        :MAX_ROWS
+    ]
+    return [name for name, applies in changes.items() if applies] + [
+        f"[{plain_text(label, 8)}]" for label in known
+    ]
 
 
 def _bounded(rows: Sequence[Row], max_chars: int) -> list[Row]:
     """Return the rows that have a text, cut in length and in number."""
     row_chars = max(MIN_CHARS, max_chars * FEW_ROWS // max(FEW_ROWS, len(rows)))
-    shown = [(plain_text(name, 80), plain_text(text, row_chars), step) for name, text, step in rows[:MAX_ROWS] if text]
-    return [*shown, ("", f"{len(rows) - MAX_ROWS:,} more are not shown.", None)] if len(rows) > MAX_ROWS else shown
+    shown = [
+        (plain_text(name, 80), plain_text(text, row_chars), step)
+        for name, text, step in rows[:MAX_ROWS]
+        if text
+    ]
+    return (
+        [*shown, ("", f"{len(rows) - MAX_ROWS:,} more are not shown.", None)]
+        if len(rows) > MAX_ROWS
+        else shown
+    )
 
 
 def _cost(event: Event) -> str:
@@ -186,7 +218,9 @@ def _cost(event: Event) -> str:
     about = "about " if usage.estimated else ""
     prompt = f"{about}{usage.prompt_tokens:,} prompt tokens"
     details = f"{usage.image_tokens:,} of images, {usage.cached_tokens:,} cached"
-    thought = f" ({usage.reasoning_tokens:,} of them for its thought)" if usage.reasoning_tokens else ""
+    thought = (
+        f" ({usage.reasoning_tokens:,} of them for its thought)" if usage.reasoning_tokens else ""
+    )
     completion = f"{usage.completion_tokens:,} completion tokens{thought}"
     return f"{counted(usage.calls, 'call')}, {prompt} ({details}), {completion}"
 
@@ -196,7 +230,9 @@ def memory_changes(event: Event, findings: FindingSteps) -> Iterator[Row]:
     for item in merged_in(event):
         yield "evidence added", item_text(item), findings.of(item.timestamp_s)
     if isinstance(event, Review):
-        yield from (("evidence erased", f"[{label}]", findings.of_label(label)) for label in event.erased)
+        yield from (
+            ("evidence erased", f"[{label}]", findings.of_label(label)) for label in event.erased
+        )
     if isinstance(event, Report | Review) and event.dead_s:
         yield "ruled out now", spans_text(event.dead_s), None
 
@@ -228,7 +264,10 @@ def setting_rows(settings: Mapping[str, Any]) -> list[tuple[str, str]]:
     """
     order = {name: place for place, name in enumerate(NAMES)}
     known = sorted(settings, key=lambda name: (order.get(name, len(order)), name))[:MAX_SETTINGS]
-    return [(plain_text(NAMES.get(name, name.replace("_", " ")), 80), _text(settings[name])) for name in known]
+    return [
+        (plain_text(NAMES.get(name, name.replace("_", " ")), 80), _text(settings[name]))
+        for name in known
+    ]
 
 
 def _text(value: Any) -> str:
@@ -236,7 +275,11 @@ def _text(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, Mapping):
-        parts = [f"{str(name).replace('_', ' ')} {_text(part)}" for name, part in value.items() if part is not None]
+        parts = [
+            f"{str(name).replace('_', ' ')} {_text(part)}"
+            for name, part in value.items()
+            if part is not None
+        ]
         return plain_text(", ".join(sorted(parts)) or "none", 600)
     if isinstance(value, list):
         return plain_text(", ".join(map(_text, value)) or "none", 600)
@@ -264,16 +307,22 @@ def summarize(run: RunSource, found: Pictures, max_steps: int = MAX_STEPS) -> di
     if run.answer is not None and not run.evidence:
         notes.append(f"Evidence: {rests_on(run.settings.get('method'))}.")
     if len(evidence) > MAX_EVIDENCE:
-        notes.append(f"The last {len(evidence) - MAX_EVIDENCE:,} frames of evidence are not listed.")
+        notes.append(
+            f"The last {len(evidence) - MAX_EVIDENCE:,} frames of evidence are not listed."
+        )
     return {
         "count": count,
         "name": plain_text(_name(run.settings), 200),
         "question": plain_text("" if run.question is None else run.question.text, 2_000),
         "answer": plain_text(run.answer_line, 2_000),
         "notes": notes,
-        "evidence": [_link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]],
+        "evidence": [
+            _link(item, findings.of(item.timestamp_s), count) for item in evidence[:MAX_EVIDENCE]
+        ],
         "moments": [list(moment) for moment in moments_of(run)],
-        "found": [(text, step if step is not None and step < count else None) for text, step in truth],
+        "found": [
+            (text, step if step is not None and step < count else None) for text, step in truth
+        ],
         "settings": setting_rows(run.settings),
         "k": run.k,
         "within": None if run.within is None else list(run.within),
@@ -290,7 +339,11 @@ def _name(settings: Mapping[str, Any]) -> str:
     """Return the method and model of a run, and the model's parameters."""
     parts = [str(settings[name]) for name in ("method", "model") if settings.get(name)]
     parameters = settings.get("parameters")
-    parts += [f"{name} {value}" for name, value in parameters.items()] if isinstance(parameters, dict) else []
+    parts += (
+        [f"{name} {value}" for name, value in parameters.items()]
+        if isinstance(parameters, dict)
+        else []
+    )
     return " · ".join(parts) or "unknown method"
 
 

@@ -72,7 +72,11 @@ class PageOwner(ABC):
         # whichever cell ran last, which may be busy for minutes.
         if widget.comm is not None:
             widget.comm._reply_subshell_for = None
-        widget.on_msg(lambda _, message, _buffers: self._receive(message) if isinstance(message, dict) else None)
+        widget.on_msg(
+            lambda _, message, _buffers: (
+                self._receive(message) if isinstance(message, dict) else None
+            )
+        )
         return widget
 
     def attach(self, send: Send) -> Receive:
@@ -117,7 +121,8 @@ class PageOwner(ABC):
             widget, note = self.widget, ""
         except AtlasError as error:
             widget, note = None, paragraph(str(error))
-        framed = f'<div class="{STATIC_CLASS}"><style>{_HIDE_MISSING}</style>{self._repr_html_()}{note}</div>'
+        content = f"<style>{_HIDE_MISSING}</style>{self._repr_html_()}{note}"
+        framed = f'<div class="{STATIC_CLASS}">{content}</div>'
         publish({"text/html": framed, "text/plain": repr(self)})
         if widget is not None:
             bundle, _metadata = widget._repr_mimebundle_()
@@ -150,7 +155,9 @@ def page(name: str) -> tuple[str, str]:
     parts = ("page", "channel", *PARTS.get(name, (name,)))
     files = [_FOLDER / f"{part}.{form}" for part in parts for form in ("js", "css")]
     script, style = (
-        "".join(file.read_text("utf-8") for file in files if file.match(f"*.{form}") and file.is_file())
+        "".join(
+            file.read_text("utf-8") for file in files if file.match(f"*.{form}") and file.is_file()
+        )
         for form in ("js", "css")
     )
     return walk_page.script(*walk_page.PANES) + script, walk_page.style("design", "walk") + style

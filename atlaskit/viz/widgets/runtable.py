@@ -22,7 +22,16 @@ from atlaskit.runs.exporting.tables import as_cell
 from atlaskit.runs.narrate import counted
 from atlaskit.runs.result import WITHOUT_EVIDENCE
 from atlaskit.video.video import Video
-from atlaskit.viz.html.markup import Html, card, guarded, omitted, paragraph, plain_text, table, untrusted
+from atlaskit.viz.html.markup import (
+    Html,
+    card,
+    guarded,
+    omitted,
+    paragraph,
+    plain_text,
+    table,
+    untrusted,
+)
 from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.widgets.bridge import Debouncer, PageOwner
 from atlaskit.viz.widgets.viewer import Channel, TraceViewer
@@ -101,7 +110,10 @@ class RunTable(PageOwner):
         Raises:
             InputError: The rows are not those of an evaluation, or the file cannot be read.
         """
-        self._path, self._written = Path(rows) if isinstance(rows, str | Path) else None, (Path(), 0)
+        self._path, self._written = (
+            Path(rows) if isinstance(rows, str | Path) else None,
+            (Path(), 0),
+        )
         self.cache = cache or default_cache()
         self._cases = {(case.video, case.question.id): case for case in cases}
         self._channel = Channel(self._open_run, self.send)
@@ -116,13 +128,17 @@ class RunTable(PageOwner):
         """Show a table; raise InputError if it is not that of an evaluation."""
         missing = [name for name in REQUIRED_COLUMNS if name not in getattr(rows, "columns", ())]
         if missing:
-            raise InputError(f"RunTable needs the rows of ak.evaluate; these have no column {missing[0]!r}.")
+            raise InputError(
+                f"RunTable needs the rows of ak.evaluate; these have no column {missing[0]!r}."
+            )
         self.rows: pd.DataFrame = rows.assign(outcome=_outcomes(rows)).reset_index(drop=True)
         own = [name for name in self.rows.columns if name not in HIDDEN_COLUMNS]
         # The answer says a prediction in words.
         left_out = {"prediction"} if "answer" in own else set()
         self.columns = tuple(name for name in SHOWN_COLUMNS if name in own and name not in left_out)
-        self._offered = list(dict.fromkeys((*(name for name in SHOWN_COLUMNS if name in own), *own)))
+        self._offered = list(
+            dict.fromkeys((*(name for name in SHOWN_COLUMNS if name in own), *own))
+        )
 
     def open(self, row: int, other: int | None = None) -> TraceViewer:
         """Return the viewer of a row's run.
@@ -144,7 +160,9 @@ class RunTable(PageOwner):
             case {"want": "news"}:
                 self._send_news()
             case {"want": "means", "ask": int(number), "rows": [*rows]}:
-                self._means_jobs.submit(lambda _is_latest: self._send_means(number, self._selected(rows)))
+                self._means_jobs.submit(
+                    lambda _is_latest: self._send_means(number, self._selected(rows))
+                )
             case {"want": "csv", "rows": [*rows], "columns": [*columns]}:
                 chosen = self._selected(rows)[[name for name in columns if name in self._offered]]
                 numbered = chosen.reset_index(names="run", allow_duplicates=True)
@@ -154,7 +172,9 @@ class RunTable(PageOwner):
 
     def _selected(self, numbers: list[Any]) -> pd.DataFrame:
         """Return the rows with the given indices, in their order; what is no index is left out."""
-        return self.rows.iloc[[each for each in numbers if type(each) is int and 0 <= each < len(self.rows)]]
+        return self.rows.iloc[
+            [each for each in numbers if type(each) is int and 0 <= each < len(self.rows)]
+        ]
 
     def _send_means(self, number: int, rows: pd.DataFrame) -> None:
         """Send the line of means; a table from elsewhere may have a score that is no number."""
@@ -173,12 +193,16 @@ class RunTable(PageOwner):
             keys, places = _keys(rows), {key: place for place, key in enumerate(_keys(self.rows))}
             is_other = not places.keys() <= set(keys)
             if not is_other:
-                rows = rows.iloc[sorted(range(len(rows)), key=lambda at: (places.get(keys[at], len(places)), at))]
+                rows = rows.iloc[
+                    sorted(range(len(rows)), key=lambda at: (places.get(keys[at], len(places)), at))
+                ]
             self._take(rows)
         except InputError as error:
             if tables.newest(self._path) == written:  # it is not being replaced just now
                 self._written = written
-                self.send({"is": "means", "ask": 0, "words": plain_text(reason(error), MAX_MEANS_CHARS)})
+                self.send(
+                    {"is": "means", "ask": 0, "words": plain_text(reason(error), MAX_MEANS_CHARS)}
+                )
             return
         self._written = written
         self._send_rows(is_other)
@@ -186,11 +210,20 @@ class RunTable(PageOwner):
     def _send_rows(self, is_other: bool = False) -> None:
         """Send the rows to the page in batches; `is_other` says that the page had other ones."""
         count = min(len(self.rows), MAX_ROWS)
-        notes = [f"The last {len(self.rows) - count:,} rows are not shown."] if count < len(self.rows) else []
+        notes = (
+            [f"The last {len(self.rows) - count:,} rows are not shown."]
+            if count < len(self.rows)
+            else []
+        )
         if self._path not in (None, self._written[0]):
             notes.append("The evaluation is not finished; more rows come as they are written.")
         pinned = [name for name in PINNED_COLUMNS if name in self.columns]
-        head = {"columns": self._offered, "shown": self.columns, "pinned": pinned, "filters": self._filters()}
+        head = {
+            "columns": self._offered,
+            "shown": self.columns,
+            "pinned": pinned,
+            "filters": self._filters(),
+        }
         news = {"follows": self._path is not None, "isOther": is_other}
         self.send({"is": "table", **head, **news, "count": count, "note": " ".join(notes)})
         marked = _with_marks(self.rows)[self._offered]
@@ -201,7 +234,11 @@ class RunTable(PageOwner):
 
     def _filters(self) -> list[str]:
         """Return the columns to filter by: those with more than one value."""
-        return [name for name in FILTER_COLUMNS if name in self.columns and self.rows[name].nunique(dropna=False) > 1]
+        return [
+            name
+            for name in FILTER_COLUMNS
+            if name in self.columns and self.rows[name].nunique(dropna=False) > 1
+        ]
 
     def _open_run(self, number: int) -> RunSource:
         return open_run(self._trace_path(number), self._video(number), self.cache)
@@ -209,17 +246,25 @@ class RunTable(PageOwner):
     def _trace_path(self, number: int) -> str:
         """Return the path of a row's trace; raise InputError if there is none."""
         if not 0 <= number < len(self.rows):
-            raise InputError(f"A row must have an index from 0 to {len(self.rows) - 1}; got {number}.")
+            raise InputError(
+                f"A row must have an index from 0 to {len(self.rows) - 1}; got {number}."
+            )
         if "trace" not in self.rows.columns:
             raise InputError(
-                'These rows have no traces. Evaluate again with traces="FOLDER"; the cache then answers, '
+                'These rows have no traces. Evaluate again with traces="FOLDER"; the cache then '
+                "answers, "
                 "and no model call is made."
             )
         path = self.rows["trace"][number]
         if isinstance(path, str) and path:
             return path if self._traces is None else str(tables.own_trace(path, self._traces))
-        failure = plain_text(self.rows["failure"][number], 300) if "failure" in self.rows.columns else ""
-        raise InputError(f"Row {number} has no trace, because its run failed: {failure or 'no reason was recorded.'}")
+        failure = (
+            plain_text(self.rows["failure"][number], 300) if "failure" in self.rows.columns else ""
+        )
+        raise InputError(
+            f"Row {number} has no trace, because its run failed: "
+            f"{failure or 'no reason was recorded.'}"
+        )
 
     def _video(self, number: int) -> Video | None:
         """Return the video of a row, or None; raise VideoError if it cannot be opened."""
@@ -230,11 +275,16 @@ class RunTable(PageOwner):
     def _repr_html_(self) -> Html:
         """Return the static picture: the first rows."""
         count, outcomes = len(self.rows), self.rows["outcome"].value_counts()
-        caption = f"{counted(count, 'row')}: {', '.join(f'{number:,} {name}' for name, number in outcomes.items())}"
+        caption = (
+            f"{counted(count, 'row')}: "
+            f"{', '.join(f'{number:,} {name}' for name, number in outcomes.items())}"
+        )
         first = islice(_with_marks(self.rows)[[*self.columns]].itertuples(index=False), STATIC_ROWS)
         plain = ([_plain(value) for value in row] for row in first)
         shown = table(
-            caption, self.columns, ([untrusted(x) if isinstance(x, str) else x for x in row] for row in plain)
+            caption,
+            self.columns,
+            ([untrusted(x) if isinstance(x, str) else x for x in row] for row in plain),
         )
         means = guarded("The accuracy", lambda: paragraph(f"All rows: {means_text(self.rows)}."))
         return card(shown, omitted(count - STATIC_ROWS, "row"), means)
@@ -246,7 +296,9 @@ class RunTable(PageOwner):
 def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
     """Return what tells each row from all others: KEY_COLUMNS, and how often they came before."""
     seen, keys = Counter[tuple[object, ...]](), list[tuple[object, ...]]()
-    for values in rows[[name for name in KEY_COLUMNS if name in rows.columns]].itertuples(index=False, name=None):
+    for values in rows[[name for name in KEY_COLUMNS if name in rows.columns]].itertuples(
+        index=False, name=None
+    ):
         keys.append((*values, seen[values]))
         seen[values] += 1
     return keys
@@ -255,7 +307,9 @@ def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
 def _outcomes(rows: pd.DataFrame) -> list[str]:
     """Return for each row whether its answer is right or wrong, or its run failed."""
     pairs = zip(rows["right"], rows["stop"], strict=True)
-    return ["failed" if stop == "failed" else "right" if right else "wrong" for right, stop in pairs]
+    return [
+        "failed" if stop == "failed" else "right" if right else "wrong" for right, stop in pairs
+    ]
 
 
 def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
@@ -264,14 +318,21 @@ def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
         return rows
     pairs = zip(rows["answer"], rows["evidence"], strict=True)
     return rows.assign(
-        answer=[f"{answer} {WITHOUT_EVIDENCE}" if count == 0 and _plain(answer) else answer for answer, count in pairs]
+        answer=[
+            f"{answer} {WITHOUT_EVIDENCE}" if count == 0 and _plain(answer) else answer
+            for answer, count in pairs
+        ]
     )
 
 
 def _plain(value: Any) -> Any:
     """Return a value as plain JSON: a number, a bool, None, or a line of text."""
     value = value.item() if hasattr(value, "item") else value
-    if value is None or isinstance(value, bool | int) or (isinstance(value, float) and abs(value) < float("inf")):
+    if (
+        value is None
+        or isinstance(value, bool | int)
+        or (isinstance(value, float) and abs(value) < float("inf"))
+    ):
         return value
     return None if value != value else plain_text(value, MAX_CHARS)
 
@@ -289,13 +350,19 @@ def means_text(rows: pd.DataFrame) -> str:
     if "method" not in rows.columns or rows["method"].nunique() < 2:
         return _mean_text(rows, column, name)
     groups = rows.groupby("method", sort=False)
-    return "; ".join(f"{printable(str(method), 40)}: {_mean_text(group, column, name)}" for method, group in groups)
+    return "; ".join(
+        f"{printable(str(method), 40)}: {_mean_text(group, column, name)}"
+        for method, group in groups
+    )
 
 
 def _mean_text(rows: pd.DataFrame, column: str, name: str) -> str:
     questions = counted(len(rows), "question")
     if "video" not in rows.columns:
-        return f"{name} {_percent(rows[column].astype(float).mean())} of {questions}, no interval: no column video"
+        return (
+            f"{name} {_percent(rows[column].astype(float).mean())} of {questions}, no interval: "
+            "no column video"
+        )
     mean = accuracy(rows, column=column).iloc[0]
     shown = f"{name} {_percent(mean['mean'])}"
     if mean["videos"] < 2:

@@ -44,8 +44,9 @@ IDLE_S = 30.0
 """Seconds after which a connection that asks for nothing is closed."""
 FORBIDDEN = "This page needs the whole address that atlaskit printed, with its token.\n"
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; media-src blob:; "
-    "connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; media-src "
+    "blob:; connect-src 'self' ws://{host}; base-uri 'none'; form-action 'none'; frame-ancestors "
+    "'none'"
 )
 HEADERS = {
     "Cache-Control": "no-store",
@@ -76,19 +77,27 @@ def serve(make: Make, name: str, title: str, port: int, on_ready: Callable[[str]
     asyncio.run(_serve(make, name, title, port, on_ready))
 
 
-async def _serve(make: Make, name: str, title: str, port: int, on_ready: Callable[[str], None]) -> None:
+async def _serve(
+    make: Make, name: str, title: str, port: int, on_ready: Callable[[str], None]
+) -> None:
     if not 0 <= port <= MAX_PORT:
         raise InputError(f"A port is a number from 0 (any that is free) to {MAX_PORT}; got {port}.")
     try:
         sockets = bind_sockets(port, ADDRESS)
     except OSError as error:
-        raise InputError(f"Port {port} cannot be used: {reason(error)}. Without --port, a free one is.") from error
+        raise InputError(
+            f"Port {port} cannot be used: {reason(error)}. Without --port, a free one is."
+        ) from error
     used = sockets[0].getsockname()[1]
     token, root = secrets.token_urlsafe(24), f"/{secrets.token_urlsafe(12)}/"
     application = _application(make, name, title, token, root)
     # Who connects and says nothing, or half of a request, must not keep others out.
     server = HTTPServer(
-        application, max_body_size=0, max_header_size=20_000, idle_connection_timeout=IDLE_S, body_timeout=IDLE_S
+        application,
+        max_body_size=0,
+        max_header_size=20_000,
+        idle_connection_timeout=IDLE_S,
+        body_timeout=IDLE_S,
     )
     server.add_sockets(sockets)
     on_ready(f"http://{ADDRESS}:{used}{root}?token={token}")
@@ -105,7 +114,9 @@ def private_page(address: str) -> Iterator[str]:
     with TemporaryDirectory(prefix="atlaskit-") as folder:  # mode 0700
         page = Path(folder) / "open.html"
         page.touch(mode=0o600, exist_ok=False)
-        page.write_text(f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">')
+        page.write_text(
+            f'<!doctype html><meta http-equiv="refresh" content="0; url={html.escape(address)}">'
+        )
         yield page.as_uri()
 
 
@@ -126,7 +137,8 @@ def _application(make: Make, name: str, title: str, token: str, root: str) -> Ap
         "files": files,
         "websocket_max_message_size": limits.MESSAGE,
     }
-    return Application([(f"{root}socket", _Socket), ("/.*", _Files)], log_function=lambda _: None, **settings)  # type: ignore[arg-type]
+    routes = [(f"{root}socket", _Socket), ("/.*", _Files)]
+    return Application(routes, log_function=lambda _: None, **settings)  # type: ignore[arg-type]
 
 
 class _Guarded(RequestHandler):
@@ -146,7 +158,9 @@ class _Guarded(RequestHandler):
 
     def _lets_in(self) -> bool:
         """Return whether the address has the token; the browser then gets a cookie."""
-        if self.request.path != self.settings["root"] or not self._is_token(self.get_query_argument("token", "")):
+        if self.request.path != self.settings["root"] or not self._is_token(
+            self.get_query_argument("token", "")
+        ):
             return False
         path = self.settings["root"]
         self.set_cookie(COOKIE, self.settings["token"], httponly=True, samesite="Strict", path=path)
@@ -189,7 +203,9 @@ class _Socket(_Guarded, WebSocketHandler):
 
     def open(self, *_: str, **__: str) -> None:
         left: list[bridge.PageOwner] = self.settings["left"]
-        asking = next((each for each in left if each.is_asking), None)  # of a page that was loaded again
+        asking = next(
+            (each for each in left if each.is_asking), None
+        )  # of a page that was loaded again
         left[:] = [each for each in left if each.is_asking and each is not asking]
         self._widget = asking or self.settings["make"]()
         self._receive = self._widget.attach(self._send)

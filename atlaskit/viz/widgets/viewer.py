@@ -22,7 +22,15 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.viz import html
-from atlaskit.viz.html.markup import MAX_WIDTH_PX, SHARP, Html, card, paragraph, plain_text, untrusted
+from atlaskit.viz.html.markup import (
+    MAX_WIDTH_PX,
+    SHARP,
+    Html,
+    card,
+    paragraph,
+    plain_text,
+    untrusted,
+)
 from atlaskit.viz.walk.pictures import Pictures, pictures
 from atlaskit.viz.walk.source import RunSource, open_run
 from atlaskit.viz.walk.steps import steps, summarize
@@ -67,7 +75,9 @@ class Channel:
                     del self._step_jobs[oldest]  # its thread ends, once it has nothing more to send
                 jobs.submit(lambda is_latest: self._send_run(number, is_latest))
             case {"want": "pictures", "wanted": [*wanted]}:
-                requested = [(pair[0], pair[1]) for pair in wanted if _is_pair(pair)][:MAX_REQUESTED]
+                requested = [(pair[0], pair[1]) for pair in wanted if _is_pair(pair)][
+                    :MAX_REQUESTED
+                ]
                 self._image_jobs.submit(lambda is_latest: self._send_images(requested, is_latest))
 
     def _send_run(self, number: int, is_latest: IsLatest) -> None:
@@ -76,7 +86,9 @@ class Channel:
             run = self._open_run(number)
             found = pictures(run)
             summary = summarize(run, found, MAX_STEPS)
-        except Exception as error:  # a thread has no caller, and a trace from elsewhere may hold any number
+        except (
+            Exception
+        ) as error:  # a thread has no caller, and a trace from elsewhere may hold any number
             words = plain_text(f"This run cannot be shown: {reason(error)}", MAX_CHARS)
             self._send({"is": "trouble", "run": number, "words": words})
             return
@@ -96,7 +108,9 @@ class Channel:
             for oldest in list(self._pictures)[:-MAX_RUNS]:
                 del self._pictures[oldest]
 
-    def _send_steps(self, number: int, run: RunSource, found: Pictures, is_latest: IsLatest) -> None:
+    def _send_steps(
+        self, number: int, run: RunSource, found: Pictures, is_latest: IsLatest
+    ) -> None:
         """Send the steps of a run in batches, until the page requests the run anew."""
         batch, first = list[dict[str, Any]](), 0
         for index, step in enumerate(steps(run, found, MAX_STEPS)):
@@ -104,7 +118,9 @@ class Channel:
                 return
             batch.append(step)
             if len(batch) == (BATCH if first else FIRST_BATCH):
-                self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": False})
+                self._send(
+                    {"is": "steps", "run": number, "first": first, "steps": batch, "last": False}
+                )
                 batch, first = [], index + 1
         self._send({"is": "steps", "run": number, "first": first, "steps": batch, "last": True})
 
@@ -121,7 +137,9 @@ class Channel:
             try:
                 jpeg = found.images[index].jpeg(SHARP * MAX_WIDTH_PX, MAX_IMAGE_BYTES)
             except AtlasError as error:
-                self._send({"is": "missing", **subject, "words": plain_text(reason(error), MAX_CHARS)})
+                self._send(
+                    {"is": "missing", **subject, "words": plain_text(reason(error), MAX_CHARS)}
+                )
             else:
                 self._send({"is": "picture", **subject}, [jpeg])
 
@@ -174,8 +192,15 @@ class TraceViewer(PageOwner):
             InputError: A file holds no run, or the two runs have different questions.
         """
         video = None if video is None else as_video(video, cache)
-        self.runs = (open_run(run, video, cache), *([] if other is None else [open_run(other, video, cache)]))
-        asked = {(run.question.text, run.question.choices) for run in self.runs if run.question is not None}
+        self.runs = (
+            open_run(run, video, cache),
+            *([] if other is None else [open_run(other, video, cache)]),
+        )
+        asked = {
+            (run.question.text, run.question.choices)
+            for run in self.runs
+            if run.question is not None
+        }
         if len(asked) > 1:
             texts = " and ".join(f"{text!r:.80}" for text, _ in sorted(asked))
             raise InputError(f"Two runs must have the same question; got {texts}.")
@@ -190,7 +215,14 @@ class TraceViewer(PageOwner):
     def _repr_html_(self) -> Html:
         """Return the static picture: the display of each run."""
         records = [run.record for run in self.runs]
-        return card(*(html.html(each) if isinstance(each, Result) else paragraph(untrusted(each)) for each in records))
+        return card(
+            *(
+                html.html(each) if isinstance(each, Result) else paragraph(untrusted(each))
+                for each in records
+            )
+        )
 
     def __repr__(self) -> str:
-        return f"TraceViewer({', '.join(f'<run of {len(run.trace):,} events>' for run in self.runs)})"
+        return (
+            f"TraceViewer({', '.join(f'<run of {len(run.trace):,} events>' for run in self.runs)})"
+        )

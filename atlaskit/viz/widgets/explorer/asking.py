@@ -64,13 +64,16 @@ class Draft:
         """
         match message:
             case {"question": str(text), "choices": [*choices], "within": None | [_, _] as within}:
-                if all(isinstance(choice, str) for choice in choices) and len(choices) <= MAX_CHOICES:
+                if (
+                    all(isinstance(choice, str) for choice in choices)
+                    and len(choices) <= MAX_CHOICES
+                ):
                     lines = tuple(choice[:QUESTION_CHARS].strip() for choice in choices)
                     span = None if within is None else checked_span(within, duration_s)
                     return cls(text[:QUESTION_CHARS].strip(), tuple(filter(None, lines)), span)
         raise InputError(
-            f"A question of the page needs a text, at most {MAX_CHOICES} choices, and an interval or null; "
-            f"got {message!r:.120}."
+            f"A question of the page needs a text, at most {MAX_CHOICES} choices, and an interval "
+            f"or null; got {message!r:.120}."
         )
 
     def check(self) -> Question:
@@ -120,7 +123,10 @@ def checked_span(within: object, duration_s: float) -> Span:
         start_s, end_s = (min(max(0.0, round(float(time_s), 3)), duration_s) for time_s in within)
         if start_s < end_s:
             return start_s, end_s
-    raise InputError(f"An interval needs a start before its end, both in the video, in seconds; got {within!r:.80}.")
+    raise InputError(
+        "An interval needs a start before its end, both in the video, in seconds; got "
+        f"{within!r:.80}."
+    )
 
 
 Ask = Callable[..., Result]
@@ -162,7 +168,13 @@ class AskedRun:
         self.result: Result | None = None
         self.error: BaseException | None = None
         self.is_stopping, self.is_over = False, False
-        self._ask, self._vlm, self._video, self._cache, self._on_change = ask, vlm, video, cache, on_change
+        self._ask, self._vlm, self._video, self._cache, self._on_change = (
+            ask,
+            vlm,
+            video,
+            cache,
+            on_change,
+        )
         self._model: StoppableModel | None = None
         self.started_s = now_s()
         self._display = DrawingThread(self, video, cache)
@@ -199,7 +211,9 @@ class AskedRun:
         self._end(result, error)
 
     def _end(self, result: Result | None, error: BaseException | None) -> None:
-        with suppress(Exception):  # a drawing that failed does not hide the result, or the run's own error
+        with suppress(
+            Exception
+        ):  # a drawing that failed does not hide the result, or the run's own error
             self._display.on_end(result)  # draws the last events, while the run counts as going on
         self.result, self.error, self.is_over = result, error, True
         self._on_change(self)
@@ -347,7 +361,11 @@ class AskPanel:
         vlm = self._explorer.vlm
         known: Sequence[Question] = vlm.questions if isinstance(vlm, KnowsQuestions) else ()
         # The page asks with choices or for a text; for a question of another kind, it has no field.
-        listed = [{"question": each.text, "choices": [*each.choices]} for each in known if each.kind in ASKED_KINDS]
+        listed = [
+            {"question": each.text, "choices": [*each.choices]}
+            for each in known
+            if each.kind in ASKED_KINDS
+        ]
         self._send({"is": "questions", "questions": listed[:MAX_QUESTIONS]})
 
     def _start(self, message: dict[str, Any]) -> None:
@@ -379,7 +397,11 @@ class AskPanel:
     def _mark(self, marks: Marks) -> None:
         """Redraw the explorer's marks if they are others than before."""
         seen = marks.coverage and marks.coverage.seen
-        marked = [(item.label, item.timestamp_s) for item in marks.evidence], marks.dead_zones.intervals, seen
+        marked = (
+            [(item.label, item.timestamp_s) for item in marks.evidence],
+            marks.dead_zones.intervals,
+            seen,
+        )
         if marked != self._marked:
             self._marked, self._explorer.marks = marked, marks
             self._explorer.refresh()
@@ -388,29 +410,48 @@ class AskPanel:
         """Send what the panel shows: the run that goes on, or what became of the last one."""
         run, last = self._run, self._explorer.results[-1] if self._explorer.results else None
         hint = "" if self._explorer.vlm is not None else self._no_model
-        state: dict[str, Any] = {"is": "state", "phase": "idle", "hint": hint, "goes_on": self._goes_on}
+        state: dict[str, Any] = {
+            "is": "state",
+            "phase": "idle",
+            "hint": hint,
+            "goes_on": self._goes_on,
+        }
         if run is not None and not run.is_over:
-            state |= {"phase": "stopping" if run.is_stopping else "running", "seconds": round(now_s() - run.started_s)}
+            state |= {
+                "phase": "stopping" if run.is_stopping else "running",
+                "seconds": round(now_s() - run.started_s),
+            }
             state |= {"question": run.draft.text, **_progress(run.so_far)}
         elif run is not None and run.result is None:
             is_stopped = isinstance(run.error, Stopped)
             failure = f"The run failed: {reason(run.error)}" if run.error is not None else ""
-            words = "You stopped the run; what it had found stays marked." if is_stopped else failure
-            state |= {"phase": "stopped" if is_stopped else "failed", "words": plain_text(words, MAX_CHARS)}
+            words = (
+                "You stopped the run; what it had found stays marked." if is_stopped else failure
+            )
+            state |= {
+                "phase": "stopped" if is_stopped else "failed",
+                "words": plain_text(words, MAX_CHARS),
+            }
             state |= {"question": run.draft.text, **_progress(run.so_far)}
         elif last is not None:
             rests_on = f"Evidence: {last.without_evidence}." if last.without_evidence else ""
             reasoning = plain_text(" ".join(filter(None, (last.reasoning, rests_on))), MAX_CHARS)
             told = self._open_run(len(self._explorer.results) - 1)
             words = " ".join(filter(None, (told.answer_line, last.failure)))
-            state |= {"phase": "answered", "words": plain_text(words, MAX_CHARS), "reasoning": reasoning}
+            state |= {
+                "phase": "answered",
+                "words": plain_text(words, MAX_CHARS),
+                "reasoning": reasoning,
+            }
             state |= _progress(told)
             state |= {"run": len(self._explorer.results) - 1, "question": last.question.text}
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
 
     def _open_run(self, number: int) -> RunSource:
         if not 0 <= number < len(self._explorer.results):
-            raise InputError(f"There is no run {number}: this explorer has {len(self._explorer.results)}.")
+            raise InputError(
+                f"There is no run {number}: this explorer has {len(self._explorer.results)}."
+            )
         atlas = self._explorer.atlas
         return open_run(self._explorer.results[number], atlas.video, atlas.cache)
 
@@ -424,7 +465,10 @@ class AskPanel:
 def _progress(run: RunSource) -> dict[str, Any]:
     return {
         "counts": counts_text(run),
-        "steps": [[agent(event), plain_text(summary(event), MAX_CHARS)] for event in run.trace.events[-MAX_STEPS:]],
+        "steps": [
+            [agent(event), plain_text(summary(event), MAX_CHARS)]
+            for event in run.trace.events[-MAX_STEPS:]
+        ],
         "evidence": [_evidence(item) for item in [*run.evidence][-MAX_EVIDENCE:]],
     }
 

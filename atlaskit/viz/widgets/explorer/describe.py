@@ -90,7 +90,9 @@ def _crumbs(root: Grid, location: Location) -> list[dict[str, Any]]:
     for depth, cell in enumerate(location.path, start=1):
         grid = grid.expand(cell)
         span_s = [grid.start_s, grid.end_s]
-        crumbs.append({"path": list(location.path[:depth]), "words": span_text(span_s), "span_s": span_s})
+        crumbs.append(
+            {"path": list(location.path[:depth]), "words": span_text(span_s), "span_s": span_s}
+        )
     return crumbs
 
 
@@ -117,7 +119,9 @@ def _caption(video: Video, shown: Shown) -> str:
     """Return a sentence that describes the image."""
     location, picture = shown.location, shown.picture
     if isinstance(picture, View):
-        before = "" if location.cell is None else f"The time just {location.look} cell {location.cell}. "
+        before = (
+            "" if location.cell is None else f"The time just {location.look} cell {location.cell}. "
+        )
         return plain_text(before + view_caption(picture), 1_000)
     assert shown.time_s is not None
     part, local_s = video.locate(shown.time_s)
@@ -152,7 +156,10 @@ def _ruler(duration_s: float, shown: Shown, marks: Marks) -> dict[str, Any]:
 
 def _seen(coverage: Coverage, duration_s: float) -> dict[str, Any]:
     """Return how finely each part was seen: as shares with a shade, the finest 1, and in words."""
-    spans = [[*_shares((start_s, end_s), duration_s), shade] for start_s, end_s, shade in shaded(coverage, MAX_MARKS)]
+    spans = [
+        [*_shares((start_s, end_s), duration_s), shade]
+        for start_s, end_s, shade in shaded(coverage, MAX_MARKS)
+    ]
     return {"spans": spans, "words": plain_text(f"Seen: {coverage}.", 400)}
 
 
@@ -175,7 +182,9 @@ def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[flo
     first = np.clip(spans[:, 0].astype(int), 0, MARKS - 1)
     last = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
     steps = np.bincount(first, minlength=MARKS + 1) - np.bincount(last, minlength=MARKS + 1)
-    edges = np.flatnonzero(np.diff(np.concatenate([[0], np.cumsum(steps) > 0])))  # the last step ends all intervals
+    edges = np.flatnonzero(
+        np.diff(np.concatenate([[0], np.cumsum(steps) > 0]))
+    )  # the last step ends all intervals
     return [[int(start) / MARKS, int(end) / MARKS] for start, end in edges.reshape(-1, 2)]
 
 
@@ -192,7 +201,9 @@ def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
         FrameError: The frame cannot be decoded.
     """
     if isinstance(shown.picture, View):  # a file has no page around it that tells the times
-        return with_look(shown.picture, labels="time").png(), file_name(atlas.video, shown.span_s, "png")
+        return with_look(shown.picture, labels="time").png(), file_name(
+            atlas.video, shown.span_s, "png"
+        )
     assert shown.time_s is not None
     part, local_s = atlas.video.locate(shown.time_s)
     buffer = io.BytesIO()
@@ -202,12 +213,22 @@ def png_of(atlas: Atlas, shown: Shown) -> tuple[bytes, str]:
 
 def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
     """Return a name for a file about a video, with a word or with times in seconds."""
-    stem = re.sub(r"[^\w.-]+", "-", video.name.rsplit(".", 1)[0], flags=re.ASCII).strip("-.")[:MAX_NAME]
-    words = about if isinstance(about, str) else " to ".join(stamp(time_s).replace(":", "-") for time_s in about)
+    stem = re.sub(r"[^\w.-]+", "-", video.name.rsplit(".", 1)[0], flags=re.ASCII).strip("-.")[
+        :MAX_NAME
+    ]
+    words = (
+        about
+        if isinstance(about, str)
+        else " to ".join(stamp(time_s).replace(":", "-") for time_s in about)
+    )
     return f"{stem or 'video'} {words}.{suffix}"
 
 
 def unreadable_note(jpeg: bytes) -> str:
     """Return a sentence that names the cells that could not be decoded; empty if all could."""
     cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
-    return f"Cells that cannot be decoded are hatched: {listed(cells)}." if isinstance(cells, list) and cells else ""
+    return (
+        f"Cells that cannot be decoded are hatched: {listed(cells)}."
+        if isinstance(cells, list) and cells
+        else ""
+    )

@@ -38,11 +38,26 @@ from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import Sampling
-from atlaskit.viz.html.markup import MAX_WIDTH_PX, Html, card, guarded, paragraph, plain_text, untrusted
+from atlaskit.viz.html.markup import (
+    MAX_WIDTH_PX,
+    Html,
+    card,
+    guarded,
+    paragraph,
+    plain_text,
+    untrusted,
+)
 from atlaskit.viz.html.reprs import lazy_image
 from atlaskit.viz.widgets.bridge import Debouncer, IsLatest, PageOwner
 from atlaskit.viz.widgets.explorer.asking import AskPanel, checked_span, is_time
-from atlaskit.viz.widgets.explorer.describe import Marks, describe, file_name, lane, png_of, unreadable_note
+from atlaskit.viz.widgets.explorer.describe import (
+    Marks,
+    describe,
+    file_name,
+    lane,
+    png_of,
+    unreadable_note,
+)
 from atlaskit.viz.widgets.explorer.navigation import (
     STEP_PX,
     Location,
@@ -137,15 +152,25 @@ class GridExplorer(PageOwner):
         given = {name: value for name, value in options.items() if value is not None}
         opened = as_video(video, cache)
         self.atlas = make_atlas(opened, result, given, cache or opened.cache)
-        self.marks = Marks() if result is None else Marks(result.evidence, result.dead_zones, result.coverage)
+        self.marks = (
+            Marks()
+            if result is None
+            else Marks(result.evidence, result.dead_zones, result.coverage)
+        )
         self._upgrades = sampling is None and result is None
         self.vlm, self.results = vlm, [] if result is None else [result]
         self.command: tuple[str, list[str]] | None = None
         self.place = self._requested = Location()
         self._width_px = 0  # of the page that shows it
         self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
-        self._order_jobs, self._mark_jobs = Debouncer("explorer-orders"), Debouncer("explorer-marks")
-        self._glance_jobs, self._peek_jobs = Debouncer("explorer-glances"), Debouncer("explorer-peeks")
+        self._order_jobs, self._mark_jobs = (
+            Debouncer("explorer-orders"),
+            Debouncer("explorer-marks"),
+        )
+        self._glance_jobs, self._peek_jobs = (
+            Debouncer("explorer-glances"),
+            Debouncer("explorer-peeks"),
+        )
         self._shots_jobs = Debouncer("explorer-shots")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
         self._ask = AskPanel(self)
@@ -285,9 +310,13 @@ class GridExplorer(PageOwner):
                 self._prefetch_jobs.submit(lambda is_latest: self._prefetch(location, is_latest))
             case "clip" if (form := message.get("form", "webm")) in FORMS:
                 span_s = message.get("span_s")
-                span_s = None if span_s is None else checked_span(span_s, self.atlas.video.duration_s)
+                span_s = (
+                    None if span_s is None else checked_span(span_s, self.atlas.video.duration_s)
+                )
                 self._submit_order(
-                    "The clip cannot be made", partial(self._send_clip, location, span_s, form), form != "webm"
+                    "The clip cannot be made",
+                    partial(self._send_clip, location, span_s, form),
+                    form != "webm",
                 )
             case "shots" if self._upgrades:
                 self._shots_jobs.submit(self._upgrade)
@@ -302,7 +331,9 @@ class GridExplorer(PageOwner):
                 side = min(max(side, STEP_PX), PEEK_PX) if type(side) is int else GLANCE_PX
                 self._peek_jobs.submit(partial(self._send_glance, time_s, side, "cell"))
             case "png":
-                self._submit_order("The picture cannot be saved", lambda _: self._send_png(location))
+                self._submit_order(
+                    "The picture cannot be saved", lambda _: self._send_png(location)
+                )
             case _:
                 self._requested = location
                 self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
@@ -324,9 +355,17 @@ class GridExplorer(PageOwner):
                 return grid_near(self.atlas, middle_s, end_s - start_s)
             case {"want": "address"}:
                 return self._location_at(message)
-            case {"want": "seen", "time_s": int() | float() as time_s} if self.marks.coverage is not None:
-                step_s = next((step for a, b, step in self.marks.coverage.seen.parts if a <= time_s < b), 0.0)
-                return grid_near(self.atlas, time_s, step_s * self.atlas.root.size) if step_s else self._requested
+            case {"want": "seen", "time_s": int() | float() as time_s} if (
+                self.marks.coverage is not None
+            ):
+                step_s = next(
+                    (step for a, b, step in self.marks.coverage.seen.parts if a <= time_s < b), 0.0
+                )
+                return (
+                    grid_near(self.atlas, time_s, step_s * self.atlas.root.size)
+                    if step_s
+                    else self._requested
+                )
             case {"want": "time", "text": str(text)}:
                 return frame_at(self.atlas, checked_time(text))
             case {"want": "time" | "clip" | "png", "time_s": int() | float() as time_s}:
@@ -344,18 +383,24 @@ class GridExplorer(PageOwner):
         time_s, depth, look = address.get("t"), address.get("depth"), address.get("look", "grid")
         if not is_time(time_s) or type(depth) is not int:
             return self._requested
-        last_s = self.atlas.video.duration_s - min(0.5 / self.atlas.video.fps, self.atlas.video.duration_s / 2)
+        last_s = self.atlas.video.duration_s - min(
+            0.5 / self.atlas.video.fps, self.atlas.video.duration_s / 2
+        )
         place = frame_at(self.atlas, min(max(float(time_s), 0.0), last_s), max(0, depth))
         if look == "frame":
             return place
-        return replace(place, look=look, cell=place.cell if look in ("before", "after") else None, time_s=None)
+        return replace(
+            place, look=look, cell=place.cell if look in ("before", "after") else None, time_s=None
+        )
 
     # --- to the page, by threads, which have no caller: the page shows their errors
 
     def _upgrade(self, is_latest: IsLatest) -> None:
         """Find the shots of the video, and show them in place of keyframes, once they are there."""
         try:
-            self.atlas.video.moments([(0.0, self.atlas.video.duration_s)], "shots", self.atlas.cache)
+            self.atlas.video.moments(
+                [(0.0, self.atlas.video.duration_s)], "shots", self.atlas.cache
+            )
         except (AtlasError, OSError):
             return  # keyframes stay
         if self._upgrades and is_latest():
@@ -372,7 +417,11 @@ class GridExplorer(PageOwner):
             shown = show(self.atlas, location, width_px)
             shown.check_readable()
             jpeg = shown.picture.jpeg()
-            message = {**describe(self.atlas, shown, marks), "is": "picture", "note": unreadable_note(jpeg)}
+            message = {
+                **describe(self.atlas, shown, marks),
+                "is": "picture",
+                "note": unreadable_note(jpeg),
+            }
         except Exception as error:
             return self._send_error(error) if is_latest() else None
         if is_latest():
@@ -404,7 +453,9 @@ class GridExplorer(PageOwner):
         video = self.atlas.video
         if lines := video.subtitles.lines:
             spans = lane(((line.start_s, line.end_s) for line in lines), video.duration_s)
-            self.send({"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."})
+            self.send(
+                {"is": "speech", "spans": spans, "words": f"Speech: {len(lines):,} subtitle lines."}
+            )
 
     def _send_glance(self, time_s: float, side_px: int, place: str, is_latest: IsLatest) -> None:
         """Send the frame at a time over which the pointer rests, no larger than it is."""
@@ -417,10 +468,13 @@ class GridExplorer(PageOwner):
             return  # the page shows the error if the time is gone to
         if is_latest() and not isinstance(frame, FrameError):
             self.send(
-                {"is": "glance", "time_s": time_s, "place": place}, [to_jpeg(Image.fromarray(frame), GLANCE_QUALITY)]
+                {"is": "glance", "time_s": time_s, "place": place},
+                [to_jpeg(Image.fromarray(frame), GLANCE_QUALITY)],
             )
 
-    def _submit_order(self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True) -> None:
+    def _submit_order(
+        self, what: str, send: Callable[[IsLatest], None], is_kept: bool = True
+    ) -> None:
         """Send by a thread what is no picture of a place; where that fails, a notice says why."""
 
         def job(is_latest: IsLatest) -> None:
@@ -432,18 +486,24 @@ class GridExplorer(PageOwner):
 
         self._order_jobs.submit(job, is_kept=is_kept)
 
-    def _send_clip(self, location: Location, span_s: Span | None, form: str, is_latest: IsLatest) -> None:
+    def _send_clip(
+        self, location: Location, span_s: Span | None, form: str, is_latest: IsLatest
+    ) -> None:
         """Send a clip of an interval, or of a location's: to play it, or as a file."""
         shown, atlas = self._shown(location), self.atlas
         span_s, time_s = (shown.span_s, shown.time_s) if span_s is None else (span_s, None)
-        clip, words = make_clip(atlas.video, span_s, sum(span_s) / 2 if time_s is None else time_s, atlas.cache, form)
+        clip, words = make_clip(
+            atlas.video, span_s, sum(span_s) / 2 if time_s is None else time_s, atlas.cache, form
+        )
         film = clip.film()
         words += "" if has_sound(film) else ", without sound"
         if form == "webm" and is_latest():
             self.send({"is": "clip", "words": f"Plays {words}."}, [film])
         elif form != "webm":
             name = file_name(atlas.video, (clip.start_s, clip.end_s), form)
-            self.send({"is": "file", "type": f"video/{form}", "name": name, "words": f"{words}."}, [film])
+            self.send(
+                {"is": "file", "type": f"video/{form}", "name": name, "words": f"{words}."}, [film]
+            )
 
     def _send_png(self, location: Location) -> None:
         """Send a PNG of what is shown at a location."""
@@ -461,7 +521,9 @@ class GridExplorer(PageOwner):
         zones, items = self.marks.dead_zones.intervals, islice(self.marks.evidence, MAX_LISTED)
         found = ", ".join(f"{item.label} at {clock(item.timestamp_s)}" for item in items) or "none"
         words = f"Evidence: {found}. Dead zones: {spans_text(zones) if zones else 'none'}."
-        picture = guarded("The image", lambda: lazy_image(show(self.atlas, self.place).picture, MAX_WIDTH_PX))
+        picture = guarded(
+            "The image", lambda: lazy_image(show(self.atlas, self.place).picture, MAX_WIDTH_PX)
+        )
         return card(picture, paragraph(untrusted(words)))
 
     def __repr__(self) -> str:

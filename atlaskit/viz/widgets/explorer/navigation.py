@@ -34,7 +34,13 @@ SCAN_CELL_PX = 320
 STEP_PX = 40
 """Cells are so many pixels wide, or a multiple, so that pages of about one width share images."""
 # With patches of one pixel, which no model sees, a native cell has exactly the video's shape.
-DEFAULTS: dict[str, Any] = {"k": 8, "cell": 120, "fit": "native", "sampling": "keyframe", "patch": 1}
+DEFAULTS: dict[str, Any] = {
+    "k": 8,
+    "cell": 120,
+    "fit": "native",
+    "sampling": "keyframe",
+    "patch": 1,
+}
 OFFERED_K = (4, 6, 8, 12, 16)
 """The cells per side that the page offers."""
 MORE_THAN_ONE = 1.001
@@ -67,12 +73,17 @@ class Location:
     def from_json(cls, location: object) -> Location:
         """Return the location that a page names; raise InputError if it is invalid."""
         match location:
-            case {"path": [*path], "look": look, "cell": cell, **others} if all(type(index) is int for index in path):
+            case {"path": [*path], "look": look, "cell": cell, **others} if all(
+                type(index) is int for index in path
+            ):
                 time_s = others.get("time_s")
-                if type(cell) in (int, type(None)) and (time_s is None or isinstance(time_s, int | float)):
+                if type(cell) in (int, type(None)) and (
+                    time_s is None or isinstance(time_s, int | float)
+                ):
                     return cls(tuple(path), look, cell, None if time_s is None else float(time_s))
         raise InputError(
-            f"A location needs path (cell indices), look and cell (an index or null); got {location!r:.80}."
+            "A location needs path (cell indices), look and cell (an index or null); got "
+            f"{location!r:.80}."
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -100,7 +111,9 @@ class Shown:
     @property
     def cell(self) -> Cell | None:
         """The cell that is shown in more detail."""
-        return None if self.location.cell is None else self.observation.view.cells[self.location.cell]
+        return (
+            None if self.location.cell is None else self.observation.view.cells[self.location.cell]
+        )
 
     @property
     def span_s(self) -> Span:
@@ -114,7 +127,9 @@ class Shown:
         """Raise IllegalAction if a single frame is shown and cannot be decoded. Decodes it."""
         if isinstance(self.picture, Still) and self.picture.unreadable:
             if self.location.time_s is None:
-                raise IllegalAction(f"Cell {self.location.cell} is unreadable: its frame cannot be decoded.")
+                raise IllegalAction(
+                    f"Cell {self.location.cell} is unreadable: its frame cannot be decoded."
+                )
             raise IllegalAction(f"The frame at {self.time_s:.3f} s cannot be decoded.")
 
 
@@ -144,7 +159,10 @@ def make_atlas(video: Video, result: Result | None, given: dict[str, Any], cache
 def _settings_of(result: Result, video: Video, cache: Cache) -> dict[str, Any]:
     """Return what the images of a run depend on; nothing for a run that showed no grids."""
     if result.settings.get("video", video.fingerprint) != video.fingerprint:
-        raise InputError(f"The result is of another video than {video.name}: explore the video that was asked about.")
+        raise InputError(
+            f"The result is of another video than {video.name}: explore the video that was asked "
+            "about."
+        )
     if "max_depth" not in result.settings:
         return {}
     atlas = atlas_of(result.trace, video, cache)
@@ -182,12 +200,22 @@ def show(atlas: Atlas, location: Location, width_px: int = 0) -> Shown:
     if location.look != "frame" or location.cell is None:
         return Shown(location, observation, _picture_of(observation, width_px))
     if location.time_s is None:
-        return Shown(location, observation, _picture_of(observation, 0), observation.view.moments[location.cell])
+        return Shown(
+            location,
+            observation,
+            _picture_of(observation, 0),
+            observation.view.moments[location.cell],
+        )
     atlas.video.check_time(location.time_s)
     cell = observation.view.cells[location.cell]
     if not cell.start_s <= location.time_s < cell.end_s:
-        raise InputError(f"Cell {location.cell} is from {cell.start_s} to {cell.end_s} s; got {location.time_s} s.")
-    return Shown(location, observation, Still(atlas.video, location.time_s, atlas.cache), location.time_s)
+        raise InputError(
+            f"Cell {location.cell} is from {cell.start_s} to {cell.end_s} s; got "
+            f"{location.time_s} s."
+        )
+    return Shown(
+        location, observation, Still(atlas.video, location.time_s, atlas.cache), location.time_s
+    )
 
 
 def relooked(atlas: Atlas, k: object, pick: object) -> Atlas:
@@ -204,7 +232,9 @@ def relooked(atlas: Atlas, k: object, pick: object) -> Atlas:
         return atlas
     if atlas.rules.min_span_s < SUB_SECOND and atlas.within is None:
         kept = {"cell": atlas.cell, "fit": atlas.fit, "patch": atlas.patch}
-        return make_atlas(atlas.video, None, {**kept, "k": cells, "sampling": sampling}, atlas.cache)
+        return make_atlas(
+            atlas.video, None, {**kept, "k": cells, "sampling": sampling}, atlas.cache
+        )
     deepest = Atlas.deepest(atlas.root.end_s - atlas.root.start_s, atlas.video.fps, cells)
     return replace(atlas, k=cells, sampling=sampling, max_depth=min(atlas.rules.max_depth, deepest))
 
@@ -280,7 +310,10 @@ def _opened(atlas: Atlas, state: State, cell: int) -> State:
     grid, fps = opened.grid, atlas.video.fps
     if opened.rules.min_span_s >= SUB_SECOND or grid.resolution_s * fps >= 1:
         return opened
-    first, last = math.floor((grid.start_s + TIME_STEP_S) * fps), math.ceil((grid.end_s - TIME_STEP_S) * fps)
+    first, last = (
+        math.floor((grid.start_s + TIME_STEP_S) * fps),
+        math.ceil((grid.end_s - TIME_STEP_S) * fps),
+    )
     k = max(2, math.isqrt(last - first - 1) + 1)
     first = max(0, min(first, math.floor(atlas.video.duration_s * fps) - k * k))
     frames = Grid(first / fps, min((first + k * k) / fps, atlas.video.duration_s), k)
@@ -296,7 +329,12 @@ def _picture_of(observation: Observation, width_px: int) -> LazyImage:
         return picture if picture is observation.view else with_look(picture, cell=SCAN_CELL_PX)
     width, height = picture.cell_size
     side = width_px / picture.grid.k * max(1.0, height / width)
-    most = min(max(picture.video.size), WIDEST_PX // picture.grid.k)  # a larger one would show no more
+    most = min(
+        max(picture.video.size), WIDEST_PX // picture.grid.k
+    )  # a larger one would show no more
     return with_look(
-        picture, cell=max(STEP_PX, min(math.ceil(side / STEP_PX) * STEP_PX, most)), labels="none", ruled=False
+        picture,
+        cell=max(STEP_PX, min(math.ceil(side / STEP_PX) * STEP_PX, most)),
+        labels="none",
+        ruled=False,
     )

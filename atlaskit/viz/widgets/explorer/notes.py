@@ -60,7 +60,11 @@ class Note(NamedTuple):
 def notes_folder() -> Path:
     """Return the folder of all notes, which need not exist, in the data folder of the user."""
     named = os.environ.get(VARIABLE)
-    data = Path(named).expanduser().absolute() if named else user_data_path("atlaskit", appauthor=False)
+    data = (
+        Path(named).expanduser().absolute()
+        if named
+        else user_data_path("atlaskit", appauthor=False)
+    )
     return data / "notes"
 
 
@@ -106,7 +110,9 @@ class NoteFile:
                 self._read()
                 return frozenset(self._notes)
         except (OSError, ValueError) as error:
-            raise InputError(f"The notes in {self.path} cannot be read: {reason(error)}.") from error
+            raise InputError(
+                f"The notes in {self.path} cannot be read: {reason(error)}."
+            ) from error
 
     def change(self, added: Iterable[Note] = (), removed: Iterable[Note] = ()) -> None:
         """Add and remove notes.
@@ -120,8 +126,8 @@ class NoteFile:
                 self._append(added=added, removed=removed)
         except (OSError, ValueError) as error:
             raise InputError(
-                f"The notes cannot be kept in {self.path}: {reason(error)}. The variable {VARIABLE} names another "
-                "folder for them."
+                f"The notes cannot be kept in {self.path}: {reason(error)}. The variable "
+                f"{VARIABLE} names another folder for them."
             ) from error
 
     def _take_over(self) -> None:
@@ -143,7 +149,9 @@ class NoteFile:
         self._append(added=notes, mark=mark)
         self._old = None
 
-    def _append(self, *, added: Iterable[Note], removed: Iterable[Note] = (), mark: str = "") -> None:
+    def _append(
+        self, *, added: Iterable[Note], removed: Iterable[Note] = (), mark: str = ""
+    ) -> None:
         folder = self.path.parent
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.stat().st_mode & 0o077:
@@ -154,8 +162,8 @@ class NoteFile:
             gone = set(removed) & self._notes
             if new and len(self._notes | new) - len(gone) > MOST_NOTES:
                 raise InputError(
-                    f"A video has at most {MOST_NOTES:,} notes, and this one has {len(self._notes):,}: "
-                    f"{counted(len(new), 'note')} more cannot be added."
+                    f"A video has at most {MOST_NOTES:,} notes, and this one has "
+                    f"{len(self._notes):,}: {counted(len(new), 'note')} more cannot be added."
                 )
             lines = [_json(note) for note in sorted(new)]
             lines += [{"removed": _json(note)} for note in sorted(gone)]
@@ -233,7 +241,9 @@ class NoteFile:
 
 
 def _as_lines(values: Iterable[dict[str, Any]]) -> bytes:
-    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values).encode("utf-8", "replace")
+    return "".join(f"{json.dumps(value, ensure_ascii=False)}\n" for value in values).encode(
+        "utf-8", "replace"
+    )
 
 
 def _json(note: Note) -> dict[str, Any]:
@@ -278,12 +288,22 @@ class NotesPanel:
             match message:
                 case {"want": "here"}:
                     self._sent = None
-                case {"want": "add", "from": str(start), "to": str(end), "tag": str(tag), "text": str(text)}:
-                    span_s = checked_span([checked_time(start), checked_time(end)], self._video.duration_s)
+                case {
+                    "want": "add",
+                    "from": str(start),
+                    "to": str(end),
+                    "tag": str(tag),
+                    "text": str(text),
+                }:
+                    span_s = checked_span(
+                        [checked_time(start), checked_time(end)], self._video.duration_s
+                    )
                     self.file.change([_note([*span_s, tag, text])])
                 case {"want": "remove", "note": note}:
                     told = _printable(_note(note))
-                    self.file.change(removed=[each for each in self.file.read() if self._told(each) == told])
+                    self.file.change(
+                        removed=[each for each in self.file.read() if self._told(each) == told]
+                    )
                 case {"want": "export", "form": str(form)}:
                     self._send_file(f"notes{form}")
                 case {"want": "open", "name": str(name), "data": str(data)}:
@@ -293,7 +313,9 @@ class NotesPanel:
             problem = plain_text(reason(error), 600)
         if not problem and self.file.strange:
             lines = counted(self.file.strange, "line")
-            problem = plain_text(f"{lines} of {self.file.path} cannot be read as a note, and stays there.", 600)
+            problem = plain_text(
+                f"{lines} of {self.file.path} cannot be read as a note, and stays there.", 600
+            )
         self._send({"panel": "notes", "is": "problem", "words": problem})
         return True
 
@@ -303,7 +325,9 @@ class NotesPanel:
         before, self._sent = self._sent, now
         span_s = [note[:2] for note in now]
         about = {"panel": "notes", "count": len(now), "lane": lane(span_s, self._video.duration_s)}
-        added, removed = (now, frozenset[Note]()) if before is None else (now - before, before - now)
+        added, removed = (
+            (now, frozenset[Note]()) if before is None else (now - before, before - now)
+        )
         if before is None or len(added) + len(removed) > MOST_CHANGES:
             self._send({**about, "is": "all", "notes": [self._told(note) for note in sorted(now)]})
         else:
@@ -336,7 +360,9 @@ class NotesPanel:
         passages = parse(data, format_of(name), printable(name, 200), video=self._video)
         added = set(_notes_of(passages, self._video))
         if not added:
-            raise InputError(f"{printable(name, 200)} holds nothing about a part of {self._video.name}.")
+            raise InputError(
+                f"{printable(name, 200)} holds nothing about a part of {self._video.name}."
+            )
         self.file.change(added)
         return len(added)
 
@@ -350,8 +376,12 @@ class NotesPanel:
 
 def _note(value: object) -> Note:
     match value:
-        case [start_s, end_s, str(tag), str(text)] if is_time(start_s) and is_time(end_s) and 0 <= start_s < end_s:
-            return Note(float(start_s), float(end_s), one_line(tag, LABEL_CHARS), clean(text)[:TEXT_CHARS])
+        case [start_s, end_s, str(tag), str(text)] if (
+            is_time(start_s) and is_time(end_s) and 0 <= start_s < end_s
+        ):
+            return Note(
+                float(start_s), float(end_s), one_line(tag, LABEL_CHARS), clean(text)[:TEXT_CHARS]
+            )
     raise ValueError(f"a note has a start, an end, a tag and a text, and this is {value!r:.80}")
 
 

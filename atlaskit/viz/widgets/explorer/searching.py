@@ -63,7 +63,11 @@ def find_words(lines: Sequence[Line], query: str) -> list[FoundLine]:
         text, places = _folded(line.text)
         matches = [[*term.finditer(text)] for term in terms]
         if all(matches):
-            spans = [(places[match.start()], places[match.end() - 1] + 1) for each in matches for match in each]
+            spans = [
+                (places[match.start()], places[match.end() - 1] + 1)
+                for each in matches
+                for match in each
+            ]
             found.append(FoundLine(line, _merged(spans)))
     return found
 
@@ -98,7 +102,9 @@ def _letters(character: str) -> str:
     """Return the letters of a character without case and accents; "" for an accent alone."""
     letters = unicodedata.normalize("NFKD", character.casefold())
     kept = "".join(letter for letter in letters if unicodedata.combining(letter) <= _MAX_KEPT_CLASS)
-    return unicodedata.normalize("NFC", kept)  # so that a sign that was kept stays part of its letter
+    return unicodedata.normalize(
+        "NFC", kept
+    )  # so that a sign that was kept stays part of its letter
 
 
 def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
@@ -122,15 +128,18 @@ MAX_SPANS = 5_000
 MAX_CHARS, CHARS_BEFORE = 240, 60
 """Characters of a line that are shown, and those before its first marked word."""
 NO_SUBTITLES = (
-    'This video has no subtitles to search. Open it with some: ak.open_video("film.mp4", subtitles="film.srt"), or '
-    '"embedded" for a track inside the file, or ak.transcribe("film.mp4", asr) to have a speech model write them.'
+    'This video has no subtitles to search. Open it with some: ak.open_video("film.mp4", '
+    'subtitles="film.srt"), or "embedded" for a track inside the file, or '
+    'ak.transcribe("film.mp4", asr) to have a speech model write them.'
 )
 
 
 class SearchPanel:
     """Finds the lines that contain some words, and says where they lie in the video."""
 
-    def __init__(self, atlas: Atlas, send: Callable[[dict[str, Any]], None], embedder: Embedder | None) -> None:
+    def __init__(
+        self, atlas: Atlas, send: Callable[[dict[str, Any]], None], embedder: Embedder | None
+    ) -> None:
         """Prepare a panel.
 
         Args:
@@ -138,7 +147,12 @@ class SearchPanel:
             send: Sends a message to the page, from any thread.
             embedder: What finds lines near in meaning; None for words alone.
         """
-        self._video, self._cache, self._send, self._embedder = atlas.video, atlas.cache, send, embedder
+        self._video, self._cache, self._send, self._embedder = (
+            atlas.video,
+            atlas.cache,
+            send,
+            embedder,
+        )
         self._jobs = Debouncer("search")
 
     def receive(self, message: dict[str, Any]) -> bool:
@@ -155,11 +169,19 @@ class SearchPanel:
             lines = self._video.subtitles.lines
             found, note = find_words(lines, query), "" if lines else NO_SUBTITLES
             has_words = {each.line for each in found}
-            near = [FoundLine(line, ()) for line in self._near(lines, query) if line not in has_words]
+            near = [
+                FoundLine(line, ()) for line in self._near(lines, query) if line not in has_words
+            ]
         except (AtlasError, OSError) as error:
-            found, near, note = [], [], plain_text(f"The subtitles cannot be searched: {reason(error)}", 600)
+            found, near, note = (
+                [],
+                [],
+                plain_text(f"The subtitles cannot be searched: {reason(error)}", 600),
+            )
         if is_latest():
-            self._send({"panel": "search", "words": query, "note": note, **self._described(found, near)})
+            self._send(
+                {"panel": "search", "words": query, "note": note, **self._described(found, near)}
+            )
 
     def _near(self, lines: Sequence[Line], query: str) -> list[Line]:
         """Return the lines whose vectors are nearest to a query's, best first."""
