@@ -77,6 +77,7 @@ BODIES: list[tuple[Any, float]] = [
     ({"error": {"metadata": {"raw": json.dumps({"error": {"retry_after": 20}})}}}, 20),
     ({"resetTime": int(EPOCH_S)}, 500),
     ({"wait_seconds": 7}, 7),
+    ({"estimated_time": 20.5}, 20.5),
     ({"max_retries": 3, "retryable": True, "is_retry": True, "cooldown_seconds": 9}, 9),
 ]
 

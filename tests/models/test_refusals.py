@@ -142,6 +142,7 @@ def test_code_type_and_words_tell_what_a_refusal_is_about(status: int, body: Any
     body = error(body) if isinstance(body, str) else body
     explanation = explain(status, {}, body if isinstance(body, bytes) else json.dumps(body).encode())
     assert explanation.kind == kind and "{" not in explanation.words
+    assert bool(explanation.words) == (body != {})
 
 
 @pytest.mark.parametrize(("details", "kind"), [([], "busy"), ([{"quotaId": "RequestsPerDayPerModel"}], "used up")])
