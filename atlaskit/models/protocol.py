@@ -314,9 +314,14 @@ class Request:
     @property
     def images(self) -> tuple[Image, ...]:
         """The images of all messages, in order."""
-        return tuple(
-            part for message in self.messages for part in message.parts if not isinstance(part, str)
-        )
+        parts = [part for message in self.messages for part in message.parts]
+        return tuple(part for part in parts if not isinstance(part, str))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of all messages, in order."""
+        parts = [part for message in self.messages for part in message.parts]
+        return tuple(part for part in parts if isinstance(part, str))
 
     @property
     def choices(self) -> tuple[str, ...]:
