@@ -57,7 +57,9 @@ class Prices:
     @property
     def discount(self) -> float:
         """What a cached token costs less than another one, in USD per million."""
-        return 0.0 if self.cached is None else self.prompt - self.cached
+        if self.cached is None:
+            return 0.0
+        return self.prompt - self.cached
 
     def usd(self, usage: Usage) -> float:
         """Return what calls cost in USD. It is an estimate where the usage is one."""

@@ -181,10 +181,10 @@ class Usage:
         return self.tokens - self.cached_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        mine, others = vars(self), vars(other)
-        return Usage(
-            **{name: kind(mine[name] + others[name]) for name, kind in COUNT_TYPES.items()}
-        )
+        sums = dict[str, Any]()
+        for name, kind in COUNT_TYPES.items():
+            sums[name] = kind(getattr(self, name) + getattr(other, name))
+        return Usage(**sums)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as plain JSON values.
@@ -455,8 +455,10 @@ class ModelError(AtlasError):
         is_final: bool = False,
     ) -> None:
         super().__init__(message)
-        self.usage, self.transit = usage, transit
-        self.status, self.is_final = status, is_final
+        self.usage = usage
+        self.transit = transit
+        self.status = status
+        self.is_final = is_final
 
 
 class Unreachable(ModelError):
@@ -488,7 +490,8 @@ class StoppableModel(ModelWrapper):
         Raises:
             Stopped: `stop` was called.
         """
-        if (flag := control.get("cancel")) is not None:
+        flag = control.get("cancel")
+        if flag is not None:
             self.flags.add(flag)
         if self.is_stopped:  # after the flag is known, so that `stop` cannot miss it
             raise Stopped
@@ -502,7 +505,8 @@ class StoppableModel(ModelWrapper):
 
 
 _lock = threading.Lock()
-_starts, _state = 0, (0.0, 0.0)
+_starts = 0
+_state = (0.0, 0.0)
 """How many starts go on; when the first of them began (0: none does), and the seconds lost before.
 The pair is replaced as one, so that reading the clock takes no lock."""
 
