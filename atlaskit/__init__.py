@@ -50,6 +50,7 @@ PLACES = {
     "replay": "runs.replay",
     "Result": "runs.result:Result",
     "Trace": "runs.trace:Trace",
+    "open_videos": "video.folder:open_videos",
     "open_video": "video.opening:open_video",
     "plots": "viz.plots",
     "walk": "viz.walk",

@@ -36,6 +36,7 @@ from atlaskit.runs.exporting.passages import Passage, question_of
 from atlaskit.runs.exports import export
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
+from atlaskit.video.folder import open_videos
 from atlaskit.video.opening import open_video
 from atlaskit.viz import plots, walk, widgets
 
@@ -71,6 +72,7 @@ __all__ = [
     "export",
     "metrics",
     "open_video",
+    "open_videos",
     "plots",
     "question_of",
     "read_passages",

@@ -166,4 +166,5 @@ def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> 
             if name in ("votes", "min_span_s")
         },
         **survey.recorded(),
+        **({"edges_s": list(atlas.root.edges)} if atlas.root.edges else {}),
     }

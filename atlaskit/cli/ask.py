@@ -25,12 +25,14 @@ from atlaskit.cli.model import (
 from atlaskit.cli.outputs import IMAGES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import VIDEO_HELP, write_image
+from atlaskit.environment.places import moment_in_words
 from atlaskit.environment.question import Kind, Question
 from atlaskit.errors import InputError, printable
 from atlaskit.models.prices import read_prices
 from atlaskit.models.serving.server import LOCAL_SERVER, as_model
 from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.result import Result
+from atlaskit.video.collection import Collection
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz import walk
@@ -195,7 +197,10 @@ def _report(options: argparse.Namespace, result: Result) -> int:
     """Print the result and write what was asked for; return the exit status."""
     print(result)
     for item in result.evidence:
-        print(f"  [{item.label}] {item.timestamp_s:9.2f} s  {printable(item.description)}")
+        where = f"{item.timestamp_s:9.2f} s"
+        if isinstance(result.sheet.video, Collection):
+            where = moment_in_words(result.sheet.video, item.timestamp_s)
+        print(f"  [{item.label}] {where}  {printable(item.description)}")
     if options.save:
         result.save(options.save)
     if options.evidence and len(result.evidence):

@@ -52,7 +52,10 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     parser.add_argument(
         "video",
         nargs="+",
-        help="a video file: its path, or a file:// URL; several are one video, in this order",
+        help=(
+            "a video file: its path, or a file:// URL; several are one video, in this order; a "
+            "folder of them, a pattern or a table (.csv) is a collection"
+        ),
     )
     parser.add_argument(
         "--subtitles",

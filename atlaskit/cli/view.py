@@ -19,11 +19,15 @@ from atlaskit.environment.image import LazyImage
 from atlaskit.environment.render import Still
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, printable, reason
+from atlaskit.video.collection import Collection
 from atlaskit.video.opening import open_video
 from atlaskit.video.subtitles.text import checked_time
 from atlaskit.video.video import SAMPLINGS
 
-VIDEO_HELP = "a video file: its path, or a file:// URL"
+VIDEO_HELP = (
+    "a video file: its path, or a file:// URL; or a folder of them, a pattern in quotation marks "
+    "('night/*.mp4'), or a table (.csv) with a column file"
+)
 VIEW_EXAMPLES = """examples:
   atlaskit view match.mp4 sheet.jpg
   atlaskit view match.mp4 part.png --k 4 --open 1:05 1:07.5"""
@@ -101,10 +105,12 @@ def _view(options: argparse.Namespace) -> int:
         state = atlas.act(state, Expand(cell))
     view, grid = atlas.observe(state).view, state.grid
     write_image(view, options.out)
-    print(
-        f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, "
-        f"{grid.resolution_s:.3f} s a cell"
-    )
+    step = f"{grid.resolution_s:.3f} s a cell"
+    if isinstance(video, Collection):
+        films = video.films_in(grid.start_s, grid.end_s)
+        first = printable(films[0].name, 80)
+        step = f"{len(films)} films from {first} on" if len(films) > 1 else f"{first}, {step}"
+    print(f"{printable(str(options.out))}: {grid.start_s:.3f}–{grid.end_s:.3f} s, {step}")
     if options.transcribe:
         for line in video.subtitles.between(grid.start_s, grid.end_s):
             print(f"{line.start_s:10.2f} s  {printable(line.text)}")

@@ -136,9 +136,10 @@ class Shots:
         return self.cuts_s[max(0, after - 1) : after + 1]
 
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:
-        """Return the cuts in `[start_s, end_s)` but those around the shot that is shown."""
+        """Return the cuts inside an interval but those around the shot that is shown."""
         edges_s = self.around(shown_s)
-        inside_s = self.cuts_s[bisect_left(self.cuts_s, start_s) : bisect_left(self.cuts_s, end_s)]
+        first, last = bisect_right(self.cuts_s, start_s), bisect_left(self.cuts_s, end_s)
+        inside_s = self.cuts_s[first:last]
         return tuple(cut_s for cut_s in inside_s if cut_s not in edges_s)
 
 

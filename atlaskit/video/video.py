@@ -147,6 +147,16 @@ class Video(ABC):
         """
         return shots_of(self, self.cache)
 
+    def shots_in(self, intervals: Sequence[tuple[float, float]], cache: Cache) -> Shots:
+        """Return the shots that the frames of intervals are chosen from: see `moments`.
+
+        They are those of the whole video; a collection looks only at the films that it shows.
+
+        Raises:
+            FrameError: A frame could not be read this time.
+        """
+        return shots_of(self, cache)
+
     def moment(self, start_s: float, end_s: float, sampling: Sampling = "midpoint") -> float:
         """Return the second whose frame represents the interval `[start_s, end_s)`.
 

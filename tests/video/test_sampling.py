@@ -263,7 +263,7 @@ def test_a_sheet_says_how_many_cuts_a_cell_hides(tmp_path: Path) -> None:
 
 def test_a_list_of_cuts_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     many = Shots(tuple(0.01 * number for number in range(1, 9_000)), (50.0,), (99.0,))
-    monkeypatch.setattr("atlaskit.environment.render.shots_of", lambda video, cache: many)
+    monkeypatch.setattr("atlaskit.video.video.shots_of", lambda video, cache: many)
     view = ak.view(Painted(lambda _: 0), k=8, cell=64, sampling="shots", cache=Cache(None))
     assert len(view.hidden_cuts) > 50
     assert len(cuts_text(view)) < 2_500

@@ -23,7 +23,9 @@ from atlaskit.agents.verbalize import (
     NO_SUBTITLES,
     TRUST,
     cells_text,
+    films_text,
     hints_text,
+    is_of_films,
     question_text,
     request,
     seconds,
@@ -225,10 +227,13 @@ def _sheet_text(view: View) -> str:
     picked = (
         ", the one that is least like the film around it" if view.look.sampling == "shots" else ""
     )
+    every = "one frame for each cell"
+    if not is_of_films(view):
+        every = f"one frame for every {seconds(grid.resolution_s)} s"
     return (
         f"Cells {first}–{first + grid.size - 1}: {span_text(grid.start_s, grid.end_s)}, {grid.k} "
-        f"rows of {grid.k}, one frame for every {seconds(grid.resolution_s)} s{picked}."
-    )
+        f"rows of {grid.k}, {every}{picked}. {films_text(view)}"
+    ).rstrip()
 
 
 def _shown(sheets: Sequence[Observation], question: Question) -> list[str | View]:
