@@ -37,8 +37,8 @@ MAX_PAUSE_S = 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""
 BUSY_FACTOR = 10.0
 BUSY_GROWTH = 3.0
-"""An endpoint that limits the rate or loads its model, and does not say for how long, is waited for
-ten times as long as another failure, then three times longer each."""
+"""The first pause for a busy endpoint that names no delay is ten times that after another failure,
+and each further pause is three times longer."""
 MAX_REQUESTED_PAUSE_S = 120.0
 """Longest pause after a failed attempt. A call that would have to wait for longer ends at once."""
 LONGEST_BUSY_PAUSE_S = 60.0

@@ -2,12 +2,10 @@
 
 Contents:
     `completion_in`, `read_completion`: the completion in a body. Servers deviate from the protocol
-        in many ways, so nothing is taken for granted: a field that is missing or has another type
-        counts as empty.
+        in many ways, so a field that is missing or has another type counts as empty.
     `split_thought`: a thought that a server left in the text, by the markers of any family.
-    `joined`: a stream of events as the completion whose parts it sends. What was read stays read: a
-        line that is no JSON, such as "ping", says nothing of the answer, and an error at the end
-        does not undo the text before it.
+    `joined`: a stream of events as the completion whose parts it sends. A line that is not JSON,
+        such as "ping", is passed over, and an error at the end does not discard the text before it.
 
 Knows nothing of retries and the schema of the answer.
 """
@@ -42,7 +40,7 @@ from atlaskit.models.refusals import words_of
 ENDED = re.compile(
     rb"\b(?:done|end|eof|stop|completed?|message_stop)\b[^\w]*(?:true\W*)?\Z", re.IGNORECASE
 )
-"""The end of a stream that tells that it is one, with whatever else it leaves out."""
+"""The last words of a stream that says that it has ended."""
 REASONING_FIELDS = (
     "reasoning",
     "reasoning_content",
@@ -57,14 +55,14 @@ CUT_OFF = frozenset({
     "max_completion_tokens", "model_length", "token_limit", "incomplete",
     "model_context_window_exceeded",
 })  # fmt: skip
-"""Reasons to finish, in small letters, with which servers say that the answer is not whole."""
+"""Finish reasons, in lower case, of an answer that is not whole."""
 WITHHELD = frozenset({
     "content_filter", "content_filtered", "refusal", "safety", "recitation", "blocklist",
     "prohibited_content", "spii", "image_safety", "sensitive", "guardrail_intervened",
 })  # fmt: skip
-"""Reasons to finish, in small letters, with which servers say that the text is no answer."""
+"""Finish reasons, in lower case, of a text that is no answer: it was filtered, or a refusal."""
 UNFINISHED = "unfinished"
-"""Reason to finish of a stream that tells neither a reason nor its end."""
+"""The finish reason that is given to a stream without a reason and without an end."""
 BROKEN = frozenset(
     {
         UNFINISHED,
@@ -83,7 +81,7 @@ BROKEN = frozenset(
         "failed",
     }
 )
-"""Reasons to finish, in small letters, with which servers say that they failed, not the model."""
+"""Finish reasons, in lower case, of a failure of the server, not of the model."""
 MOST_CHOICES = 16
 _THOUGHT_PARTS = frozenset(
     {"thinking", "thought", "reasoning", "reasoning_content", "redacted_thinking"}
@@ -411,7 +409,7 @@ def _tool_arguments(message: Mapping[str, Any]) -> str:
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> str:
-    """Return why the answer ended, in small letters."""
+    """Return the finish reason of a choice, in lower case; "" if it has none."""
     for name in ("finish_reason", "native_finish_reason", "stop_reason"):
         reason = choice.get(name)
         if isinstance(reason, dict):
@@ -506,7 +504,8 @@ _MARKERS = (
     (r"\A\s*Here(?: i|')s my thought process:", r"Here(?: i|')s my response:"),  # Granite
     (
         r"<\|channel\|>\s*+(?!final|commentary)\w++[^<]{0,200}+<\|message\|>",
-        r"(?:<\|end\|>\s*+)?(?:<\|start\|>assistant\s*+)?<\|channel\|>\s*+(?:final|commentary)[^<]{0,200}+"
+        r"(?:<\|end\|>\s*+)?(?:<\|start\|>assistant\s*+)?<\|channel\|>\s*+(?:final"
+        r"|commentary)[^<]{0,200}+"
         r"(?:<\|constrain\|>[^<]{0,40}+)?<\|message\|>",
     ),  # harmony, gpt-oss's format
     (

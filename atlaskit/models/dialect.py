@@ -1,14 +1,14 @@
-"""What an OpenAI-compatible endpoint accepts, declared as data, and what is sent to it accordingly.
+"""What an OpenAI-compatible endpoint accepts, declared as data, and the requests that follow.
 
 Contents:
     `Dialect`, `DIALECTS`: what may be sent to an endpoint; whatever is not declared is left out.
     `dialect_named`, `dialect_of`, `dialect_of_host`: which one an endpoint speaks.
     `build_payload`: the JSON body of a request in a dialect: messages, images, schema, grammar.
     `adapted`, `room_left`: what to change after an error that says what the endpoint refuses. The
-        change is another dialect, which the client keeps as long as it lives; the length of an
-        answer beside one long prompt is of that call alone. Nothing is tried out, and nothing
-        outlives the run: what an endpoint needs for good is declared, with the option that the
-        warning prints.
+        change is another dialect, which the client keeps as long as it lives; a shorter answer
+        beside one long prompt is for that call alone. No request is sent to try something out, and
+        nothing learned outlives the run. A lasting need of an endpoint is declared with the option
+        that the warning prints.
 
 `completion` reads what comes back. Knows nothing of connections and retries.
 """
@@ -546,11 +546,11 @@ SCHEMA_NAMES = re.compile(
     r"|repetitions"
     r"|json (object|mode))\b"
 )
-"""What errors call the fields that tell the schema, beside their names."""
+"""Words of errors for the fields that hold the schema, beside their names."""
 LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 """The other name of the field that limits an answer."""
 LENGTH = re.compile(r"max (\w{1,20} )?tokens|(output|completion|generated|new) tokens")
-"""What errors call the length of an answer."""
+"""Words of errors for the length of an answer."""
 NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
 """A number that stands alone, not as a part of a name such as gpt-4-0613."""
 CONTEXT = re.compile(r"(?:context|max model len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})")

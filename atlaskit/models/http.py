@@ -422,7 +422,8 @@ def json_values(page: bytes) -> Iterator[Any]:
             continue
         value, problem = _decoded(line[1])
         if problem is not None and line.start() >= tried:
-            tried = BLANK.search(text, line.start()).end()  # type: ignore[union-attr]  # the end matches
+            blank = BLANK.search(text, line.start())
+            tried = blank.end() if blank else len(text)
             value, problem = _decoded(PREFIX.sub("", text[line.start() : tried]))
             if problem is None:
                 done = tried

@@ -1,4 +1,4 @@
-"""What the name of a model tells; no other module knows models by name.
+"""Everything that follows from the name of a model; no other module knows models by name.
 
 Contents:
     `Family`, `family_of`: image tokens, and how models of a kind think.
@@ -32,7 +32,7 @@ from atlaskit.models.http import object_of
 from atlaskit.models.protocol import Model, ModelError, Request, Usage
 
 NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
-"""What turns thinking off in the chat templates of Qwen, GLM, Gemma 4, MiniCPM-V and others."""
+"""The fields that turn thinking off in the chat templates of Qwen, GLM, Gemma 4 and others."""
 
 
 @dataclass(frozen=True)
@@ -154,8 +154,8 @@ class Preset:
     """Returns the request of a call of Video-RLM in the words that the model was taught; None for a
     model that reads and writes freely."""
     caution: Callable[[Any, Any], str] | None = field(default=None, repr=False)
-    """Says of a video and a question what the model was not taught of them, as a sentence that its
-    name precedes; "" if there is nothing. None: nothing to say of any."""
+    """Returns a warning that the model was not trained for a video or a question, as the rest of a
+    sentence that begins with its name; "" for none. None: there are no warnings."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""
@@ -211,11 +211,12 @@ def cell_for(vlm: Model, size: int | None) -> int:
 
 
 VERSION = re.compile(
-    r"[-@:._]?(20\d{6}|20\d\d-\d\d-\d\d|\d{4}|\d{3}|latest|v\d+(:\d+)?)$|-(preview|exp)(-\d\d-\d\d|-\d{4})?$"
+    r"[-@:._]?(20\d{6}|20\d\d-\d\d-\d\d|\d{4}|\d{3}|latest|v\d+(:\d+)?)$|-(preview"
+    r"|exp)(-\d\d-\d\d|-\d{4})?$"
 )
-"""The end of a name that tells a version: a date, a revision, "latest"."""
+"""The end of a name that is a version: a date, a revision, "latest"."""
 SUFFIXES = (":free", ":beta", ":nitro", ":floor", ":exacto", ".gguf")
-"""The end of a name that tells a price or the form of a file."""
+"""The end of a name that is a price or the form of a file."""
 GENERIC = frozenset({
     "default", "model", "models", "local", "local-model", "llm", "vlm", "vision", "chat", "base",
     "main", "test", "unknown", "none", "null", "any", "auto", "custom", "my-model", "your-model",
@@ -282,19 +283,24 @@ CHATS = frozenset({
     "llm", "vlm", "chat", "completion_chat", "text", "generate", "completion", "vision",
     "text-generation", "image-text-to-text", "any-to-any",
 })  # fmt: skip
-"""What a list calls a model that chats: words of LM Studio, Together, vLLM and Ollama, and tasks of
-the Hugging Face hub."""
+"""Words in a list for a model that chats: those of LM Studio, Together, vLLM and Ollama, and tasks
+of the Hugging Face hub."""
 KIND_FIELDS = ("type", "task", "pipeline_tag", "model_type", "capabilities")
 """Fields of an entry that may say what a model does."""
 OTHER_KINDS = re.compile(
-    r"embed|rerank|score|classif|reward|moderat|pooling|transcri|speech|audio|tts|image-generation|text-to-image"
+    r"embed|rerank|score|classif|reward|moderat|pooling|transcri|speech|audio|tts"
+    r"|image-generation|text-to-image"
     r"|feature-extraction|sentence-similarity|^image$|^video$"
 )
-"""What a list calls a model that does not chat."""
+"""Words in a list for a model that does not chat."""
 OTHER_NAMES = re.compile(
-    r"embed|(^|[/_.-])(e5|gte|bge|minilm|sentence-transformers|colbert|colpali|colqwen\d*|clip|siglip\d*)([/_.:-]|$)"
-    r"|rerank|reward-model|moderation|guard|shieldgemma|(^|/)(babbage|davinci)-|whisper|wav2vec|transcribe|voxtral-.{0,40}(asr|tts)|(^|[/_.-])(tts|asr|stt)([/_.:-]|\d|$)|parakeet|kokoro|piper"
-    r"|dall-?e|gpt-image|stable-diffusion|(^|/)(flux|imagen|veo)[-.]|(^|[/_-])sora|text-to-(speech|image)|realtime"
+    r"embed|(^|[/_.-])(e5|gte|bge|minilm|sentence-transformers|colbert|colpali|colqwen\d*"
+    r"|clip|siglip\d*)([/_.:-]|$)"
+    r"|rerank|reward-model|moderation|guard|shieldgemma|(^|/)(babbage|davinci)-|whisper"
+    r"|wav2vec|transcribe|voxtral-.{0,40}(asr|tts)|(^|[/_.-])(tts|asr|stt)([/_.:-]|\d|$)"
+    r"|parakeet|kokoro|piper"
+    r"|dall-?e|gpt-image|stable-diffusion|(^|/)(flux|imagen|veo)[-.]|(^|[/_-])sora"
+    r"|text-to-(speech|image)|realtime"
 )
 """Names of models that do not chat."""
 

@@ -1,4 +1,4 @@
-"""`Prices`: what a provider asks for tokens, in USD; the user gives them, the kit knows none."""
+"""`Prices`: a provider's prices of tokens in USD. The user gives them; the kit knows none."""
 
 from __future__ import annotations
 

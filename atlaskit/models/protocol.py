@@ -1,4 +1,4 @@
-"""The interface of a model: what it is asked, what it answers, how it fails, what that costs.
+"""The interface of a model: requests, replies, errors, and the costs of calls.
 
 Contents:
     Schemas of answers: `ParametricSchema`, `among`, `json_schema`.
@@ -308,8 +308,8 @@ class Request:
     sample: int = 0
     """Number of the reply among several to the same request. Each number has its own seed."""
     version: int = 1
-    """Version of the prompt, which its call names. Raise it where replies shall be made anew though
-    the messages and the schema stay the same; changed words are another request by themselves."""
+    """Version of the prompt. A call raises it if replies must be made anew although messages and
+    schema stay the same. A prompt with other words is another request anyway."""
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -474,7 +474,7 @@ class BadReply(ModelError):
 
 
 class Stopped(Exception):
-    """Whoever asked no longer waits for the answer: no further call is paid."""
+    """The caller no longer waits for the answer, so no further call is made."""
 
 
 @dataclass
@@ -514,8 +514,8 @@ The pair is replaced as one, so that reading the clock takes no lock."""
 def now_s() -> float:
     """Return the seconds of `time.monotonic`, less those in which a server was being started.
 
-    Budgets, deadlines and the seconds in results go by it, in all runs of a process: whoever asks
-    pays for calls, not for installing or starting a server on this machine.
+    Budgets, deadlines and the seconds in results go by this clock, in all runs of a process. So the
+    time to install or start a server on this machine does not count.
     """
     since_s, lost_s = _state
     return (since_s or time.monotonic()) - lost_s

@@ -80,9 +80,11 @@ USED_UP = "its quota or credit is used up, so waiting does not help"
 SMALLER = "use a smaller k or cell, or raise its limit on the size of a request"
 PARTS = {
     "IMAGE": r"\b(images?|pictures?|photos?|data ur[il])\b",
-    "SIZE": r"(\d ?([kmg]i?b|b|mega\w+|kilo\w+|mp)\b|\bbytes?\b|pixel|\bpx\b|\d ?[x×*] ?\d|dimension|resolution"
+    "SIZE": r"(\d ?([kmg]i?b|b|mega\w+|kilo\w+|mp)\b|\bbytes?\b|pixel|\bpx\b|\d ?[x×*] ?\d"
+    r"|dimension|resolution"
     r"|width|height|\bsizes?\b|\b(long|short)\w* (side|edge)|encoder cache|with length)",
-    "MORE": r"(exceed|too (large|big|many|high|wide|tall|long)|(larg|bigg|great|long|small|high)er|more than|above"
+    "MORE": r"(exceed|too (large|big|many|high|wide|tall|long)|(larg|bigg|great|long|small|high)er"
+    r"|more than|above"
     r"|\bover\b|\bmax|at most|up to|limit|no more|must be|within|below|[<>≤≥])",
     "MOST": r"(at most|only|exactly|single|up to|no more than|limit( of| to)?:?|max\w*( of)?:?)",
     "LIMIT": r"(limit|maximum|at most|exceeds?|up to|only)( is| of| to)?:?",
@@ -103,7 +105,8 @@ RULES = (
         "flagged",
         CONTENT,
         r"""
-        flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)|data ?inspection
+        flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)
+        data ?inspection
         (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content""",
     ),
     Rule(
@@ -111,12 +114,18 @@ RULES = (
         CALLER,
         r"""
         key limit exceeded|(add|buy|purchase) (more )?credits
-        insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required|requires? more credits
-        (out of|not enough|no( more)?|all (available|your)) (credit|balance|funds)|billing.?(hard.?)?limit|\b[rt]pd\b
-        (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(low|exhausted|depleted|insufficient|used up|exceeded)
-        (per.?|/ ?|(for|every|each) (the |this )?|\bto|24 ?)(day|week|month|h(ours)?)\b|24 ?h(ours)?\b|\bby day\b
-        (daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap|budget|allowance)|arrearage|unpaid|overdue
-        (account|billing|subscription).{0,8}(not active|inactive|deactivated)|exceeded current quota error
+        insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required
+        requires? more credits
+        (out of|not enough|no( more)?|all (available|your)) (credit|balance|funds)
+        billing.?(hard.?)?limit|\b[rt]pd\b
+        (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(low|exhausted|depleted)
+        (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(insufficient|used up|exceeded)
+        (per.?|/ ?|(for|every|each) (the |this )?|\bto|24 ?)(day|week|month|h(ours)?)\b
+        24 ?h(ours)?\b|\bby day\b
+        (daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap|budget|allowance)|arrearage
+        unpaid|overdue
+        (account|billing|subscription).{0,8}(not active|inactive|deactivated)
+        exceeded current quota error
         余额不足|欠费""",
         USED_UP,
         True,
@@ -125,7 +134,8 @@ RULES = (
         "too large",
         CONTENT | {429},
         r"""
-        request too large|reduce your (message|prompt|input|request)|exceed\w*( \w+){0,4} (request|payload|body) size
+        request too large|reduce your (message|prompt|input|request)
+        exceed\w*( \w+){0,4} (request|payload|body) size
         \b(request|payload|body|entity|upload|content length)\w*( \w+){0,3} too (large|big)
         \b(request|payload|body|entity|upload|content length)\b.{0,30}size.{0,30}exceed
         \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}(bytes|[km]i?b\b)""",
@@ -139,22 +149,29 @@ RULES = (
         "busy",
         ANY,
         r"""
-        rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)|requests? too (frequent|often|fast|many)
-        request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙|并发
-        concurren\w+ .{0,30}(limit|exceed|max|too)|(limit|number|max\w*|many) .{0,20}concurren""",
+        rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)
+        requests? too (frequent|often|fast|many)
+        request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙
+        并发
+        concurren\w+ .{0,30}(limit|exceed|max|too)
+        (limit|number|max\w*|many) .{0,20}concurren""",
     ),
     Rule(
         "no images",
         CONTENT,
         r"""
-        images?( (input|content|url|part|type)s?)*( are| is)? (not (supported|allowed|accepted)|unsupported)
-        unsupported (content|modality|input).{0,20}image|mmproj|not a (multimodal|vision)|text only model
+        images?( (input|content|url|part|type)s?)*( are| is)? not (supported|allowed|accepted)
+        images?( (input|content|url|part|type)s?)*( are| is)? unsupported
+        unsupported (content|modality|input).{0,20}image|mmproj|not a (multimodal|vision)
+        text only model
         (not|n t|cannot|unable to) (support|accept|allow|understand)\w* (\w+ ){0,2}SIGHT
         (not|n t|cannot|unable to) (process|handle|see|read) images|no .{0,30}that support SIGHT
         required for SIGHT input|(has|have|with) no SIGHT|\bno (vision|multimodal|image support)
         (vision|multimodal).{0,20}(disabled|missing)
-        SIGHT( add on| adapter| support| input| encoder| projector| module| tower)? (is |are )?(not|n t) PREPARED
-        image url.{0,30}only supported by|unknown variant image url|invalid content type.{0,40}image url""",
+        SIGHT( add on| adapter| support| input)? (is |are )?(not|n t) PREPARED
+        SIGHT (encoder|projector|module|tower) (is |are )?(not|n t) PREPARED
+        image url.{0,30}only supported by|unknown variant image url
+        invalid content type.{0,40}image url""",
         "it takes no images: serve a vision-language model (llama.cpp: with --mmproj)",
         True,
     ),
@@ -164,7 +181,8 @@ RULES = (
         r"""
         \b(models?|deployment)\b.{0,100}?(not found|does(n t| not) exist|not exist|no such|not available)
         \b(models?|deployment)\b.{0,100}?(not a valid|not loaded)|no endpoints found
-        (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first|no models? loaded""",
+        (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first
+        no models? loaded""",
         "",
         True,
     ),
@@ -172,7 +190,8 @@ RULES = (
         "busy",
         LOADING - {500},
         r"""
-        \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b|starting up|cold start
+        \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b
+        starting up|cold start
         queue.{0,9}full|try again|retry|please wait|maximum pending""",
     ),
     Rule(
@@ -183,7 +202,8 @@ RULES = (
     Rule(
         "busy",
         LOADING,
-        r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model|model.{0,40}\bloading",
+        r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model"
+        r"|model.{0,40}\bloading",
     ),
     Rule(
         "key",
@@ -206,7 +226,8 @@ RULES = (
         "no videos",
         CONTENT,
         r"""
-        trust request mm|MOST 0.{0,20}\bvideo|\bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
+        trust request mm|MOST 0.{0,20}\bvideo
+        \bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
         'start vLLM with --limit-mm-per-prompt \'{{"image":16,"video":1}}\' '
         "--trust-request-mm-kwargs",
         True,
@@ -215,7 +236,8 @@ RULES = (
         "one image",
         CONTENT,
         r"""
-        MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE|one image (per|at a time)
+        MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE
+        one image (per|at a time)
         (multiple|more than (1|one)) images""",
         "{images}",
         True,
@@ -224,7 +246,8 @@ RULES = (
         "few images",
         CONTENT,
         r"""
-        MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d|too many (.{0,20} )?images
+        MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d
+        too many (.{0,20} )?images
         number of images|limit mm per prompt""",
         "{images}",
     ),
@@ -252,7 +275,8 @@ RULES = (
         "too long",
         CONTENT,
         r"""
-        context (length|window|size|limit)|maximum context|max model len|\bn ctx\b|too (long|many (\w+ )?tokens)
+        context (length|window|size|limit)|maximum context|max model len|\bn ctx\b
+        too (long|many (\w+ )?tokens)
         (prompt|input|string) above max|range of input length
         (input|prompt)\b.{0,60}(exceed|longer|larger|more than).{0,40}(token|length)""",
         "use a smaller k or cell, or {context}",
@@ -316,7 +340,8 @@ LONGER_CONTEXT = {
 }
 """The option of a server for longer prompts, by dialect."""
 SIDE = re.compile(
-    r"(\d{3,6})(?: ?[x×*] ?\d{3,6})? ?(?:pixels?|px)|(?:pixels?|dimensions?|side|edge|width|height)\W{1,3}(\d{3,6})\b"
+    r"(\d{3,6})(?: ?[x×*] ?\d{3,6})? ?(?:pixels?|px)|(?:pixels?|dimensions?|side|edge|width"
+    r"|height)\W{1,3}(\d{3,6})\b"
 )
 WEIGHT = re.compile(r"(\d{1,10}(?:\.\d{1,3})?) ?(k|m|byte)(?:i?b\b|s)")
 BYTES = {"k": 2**10, "m": 2**20, "byte": 1}
@@ -488,8 +513,10 @@ CLOCK = r"\d{1,2}:\d\d:\d\d(?![\d:])"
 BARE = r"\d{1,12}(?:\.\d{1,12})?(?!\s{0,4}[\w.:])"
 """A number without a unit, which counts as seconds where a word of `DELAY` leads to it."""
 DELAY = re.compile(
-    rf"(?:again|retry|wait|available|reset\w{{0,20}}|retrydelay|until|another|cool\w{{0,6}})[\W_]{{1,4}}"
-    rf"(?:\w{{1,20}}\W{{1,4}}){{0,3}}?({MOMENT}|{CLOCK}|{SPELT}|(?<=after[ :=]){BARE}|(?<=after: ){BARE}|(?<=in ){BARE}"
+    rf"(?:again|retry|wait|available|reset\w{{0,20}}|retrydelay|until|another"
+    rf"|cool\w{{0,6}})[\W_]{{1,4}}"
+    rf"(?:\w{{1,20}}\W{{1,4}}){{0,3}}?({MOMENT}|{CLOCK}|{SPELT}|(?<=after[ :=]){BARE}"
+    rf"|(?<=after: ){BARE}|(?<=in ){BARE}"
     rf"|(?<=for ){BARE})|({SPELT})\s?后",
     re.IGNORECASE,
 )

@@ -29,7 +29,8 @@ from atlaskit.models.http import SECRET_NAMES
 EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
 """A name of a model, where a message needs one."""
 WITHOUT_SCHEME = re.compile(
-    r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"
+    r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?"
+    r"|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"
 )
 """Addresses whose http:// is missing. A name on the hub has no colon, and no version at its end."""
 HEADER = re.compile(r"\s*([^\s:]+)\s*:\s*(\S.*?)\s*")

@@ -1,4 +1,4 @@
-"""What of a model fits this machine, before anything starts.
+"""How a model fits this machine, known before anything starts.
 
 Contents:
     This machine: its GPUs, cores, memory nodes, C++ compiler and memory, and the build of vLLM,
@@ -8,7 +8,7 @@ Contents:
         attention. So the memory for conversations, not that for the weights, decides what a card
         can do. The weights are what their files take, the rest goes by the model's `config.json`;
         what vLLM itself needs is an estimate.
-    `concerns`: what a user should know before a server starts.
+    `concerns`: warnings for a user before a server starts.
 """
 
 from __future__ import annotations
@@ -167,8 +167,8 @@ def _memory_gib() -> int:
 
 
 PUBLISHED = Path(__file__).with_name("published.json")
-"""Of the models of the docs' table, largest last: the parameters of their published weights (from
-Qwen3.5 on, without what predicts further tokens), and what their `config.json` says of sizes."""
+"""The models of the docs' table, smallest first: parameters of the published weights (from Qwen3.5
+on without the layers that predict further tokens), and the sizes in their `config.json`."""
 CARDS_GB = (12, 24, 48, 80, 141)
 USED = 0.9
 """The share of a card that vLLM takes."""

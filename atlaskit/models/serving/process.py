@@ -240,7 +240,7 @@ class KeptServer(NamedTuple):
     idle_s: float
     """Seconds without a request after which it is stopped."""
     home: str
-    """The folder of caches (XDG_CACHE_HOME) of who started it; one with another finds it not."""
+    """The folder of caches (XDG_CACHE_HOME) of its starter. Who has another does not find it."""
 
     @property
     def is_alive(self) -> bool:
