@@ -98,6 +98,16 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
     parser.add_argument(
         "--fingerprint", help="fingerprint of a video the cache knows; its file may be missing"
     )
+    parser.add_argument(
+        "--after",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help=(
+            "results of earlier questions about this video, saved by --save: what they learned is "
+            "known to this one"
+        ),
+    )
     add_output(parser, "--save", (".json",), metavar="FILE", help="write the result as .json")
     add_output(
         parser,
@@ -189,6 +199,7 @@ def _ask(options: argparse.Namespace) -> int:
             cache=cache,
             replay=options.replay,
             show=True,
+            after=options.after,
         )
         return _report(options, result)
 

@@ -99,11 +99,10 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
         VideoError: None of the files can be opened.
 
     Examples:
-        >>> films = ak.open_videos(["match.mp4", "match.mkv"])
-        >>> [film.name for film in films.films]
-        ['match.mp4', 'match.mkv']
-        >>> films.film_at(130.0).name
-        'match.mkv'
+        >>> films = ak.open_videos("*.mp4")
+        >>> film = films.film_at(65.0)
+        >>> film.name, film.start_s
+        ('match.mp4', 0.0)
     """
     sources = found_in(source)
     store = cache or default_cache()

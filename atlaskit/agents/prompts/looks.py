@@ -140,6 +140,8 @@ class Known:
     """Which of the moments settle the answer, as the plan says."""
     coming_s: tuple[Span, ...] = ()
     """What others look at now, and what waits to be shown."""
+    earlier: str = ""
+    """What was learned when something else was asked about the video."""
 
     @property
     def text(self) -> str:
@@ -150,8 +152,16 @@ class Known:
             if self.coming_s
             else []
         )
+        earlier = [self.earlier] if self.earlier else []
         return "\n".join(
-            [task, kept_text(self.scratchpad), notes_text(self.notes), self.seen_text, *coming]
+            [
+                *earlier,
+                task,
+                kept_text(self.scratchpad),
+                notes_text(self.notes),
+                self.seen_text,
+                *coming,
+            ]
         )
 
     @property
@@ -258,6 +268,8 @@ class PlanCall:
     root: Observation
     hints: tuple[HintRecord, ...] = ()
     """What scouts say of the cells, best first."""
+    earlier: str = ""
+    """What was learned when something else was asked about the video."""
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -276,6 +288,7 @@ class PlanCall:
             "The whole of what is searched.",
             *_shown([self.root], self.question),
             PLAN.format(most=MOST_STRETCHES),
+            self.earlier,
             question_text(self.question),
             hints_text(self.hints) if self.hints else "",
         )
