@@ -138,6 +138,14 @@ def test_a_folder_opens_in_the_order_of_numbers_and_tells_what_is_left_out(foota
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
+def test_subtitles_beside_a_film_are_its_lines(footage: Path, cache: Cache) -> None:
+    (footage / "10.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nhello\n")
+    films = ak.open_videos(footage, cache=cache)
+    (line,) = films.subtitles.lines
+    assert line.text == "hello" and films.film_at(line.start_s).name == "10.mp4"
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
 def test_a_folder_is_opened_once_and_each_film_again_when_it_is_read(
     footage: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
