@@ -109,7 +109,8 @@ def open_video(
         options = {"subtitles_track": subtitles_track, "language": language}
         video = _Opening(reader, cache, options).video(named, lines, fingerprint)
     if fingerprint not in (None, video.fingerprint):
-        found, expected = video.fingerprint[:12], str(fingerprint)[:12]
+        found = video.fingerprint[:12]
+        expected = str(fingerprint)[:12]
         raise VideoError(
             f"{video.name} is another video (fingerprint {found!r}…) than the one that was asked "
             f"about ({expected!r}…)."
@@ -135,7 +136,9 @@ class _Opening:
     """Opens files. What the cache knows by a fingerprint is opened when a frame is needed."""
 
     def __init__(self, reader: ReaderName, cache: Cache | None, options: dict[str, Any]) -> None:
-        self._reader, self._cache, self._options = reader, cache, options
+        self._reader = reader
+        self._cache = cache
+        self._options = options
 
     def video(
         self, source: Path | list[Video | Path] | None, subtitles: Any, fingerprint: str | None
