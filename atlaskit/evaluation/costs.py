@@ -184,7 +184,7 @@ COUNTED = ("calls", "tokens")
 """What is counted for each question, and for each video: columns `tokens`, `video_tokens`."""
 SHARED = ("image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
 """What is counted so too, where the rows have it."""
-OF_THIS_RUN = ("model_seconds", "queue_seconds", "frames_decoded")
+OF_THIS_RUN = ("model_seconds", "queue_seconds", "frames_decoded", "decoding_seconds")
 """What this execution took; little where replies and frames came from the cache."""
 NEEDED = [
     "method",
@@ -215,7 +215,8 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
         with its share of its video, tokens of images, of other text in prompts, from the prefix
         cache (of both), and of replies. Last, what this execution took a question: `model_seconds`
         in which a server answered, `queue_seconds` in which calls waited for their turn,
-        `frames_decoded`, and `seconds` in all; little where replies came from the cache.
+        `frames_decoded`, `decoding_seconds` of all threads, and `seconds` in all; little where
+        replies and frames came from the cache.
 
     Raises:
         InputError: If the table lacks a column.
