@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import FrameError
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.readers import FrameOrError, Packets, Pixels, Size
 
 MOST_LOOKS = 1280
@@ -427,10 +428,8 @@ def _nearest(
 
 def _look(video: Film, times_s: list[float]) -> dict[float, Pixels]:
     """Return the thumbnail of each time that can be decoded; with a bar after two seconds."""
-    from tqdm.auto import tqdm
-
     seen: dict[float, Pixels] = {}
-    with tqdm(
+    with progress_bar(
         total=len(times_s), desc=f"Looks at {video.name}", unit="frame", delay=2, leave=False
     ) as bar:
         for first in range(0, len(times_s), LOOKS_AT_ONCE):

@@ -25,6 +25,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.readers.clock import (
     LONGEST_REORDER,
     NO_TIME,
@@ -94,13 +95,13 @@ def make_index(
     Raises:
         VideoError: The file holds no picture or cannot be read, or `target` cannot be written.
     """
-    from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
     told = f"{path.name} {why}: it is decoded once, in order, and what is shown when is cached"
     try:
         with IndexWriter(target) as writer, path.open("rb") as file:
             packets = _Packets(container, stream, file, writer)
-            with tqdm(total=2 * path.stat().st_size, unit="B", unit_scale=True, desc=told) as bar:
+            with progress_bar(
+                total=2 * path.stat().st_size, unit="B", unit_scale=True, desc=told
+            ) as bar:
                 packets.read(bar)
                 pictures = _played(packets, bar)
                 bar.update(bar.total - bar.n)

@@ -19,6 +19,7 @@ from av.container import InputContainer
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.readers.clock import LONGEST_STEP_S, NEVER
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of
 from atlaskit.video.readers.container import (
@@ -160,8 +161,6 @@ def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -
 
 def check_clock(container: InputContainer, stream: VideoStream) -> None:
     """Raise Distrust at the first packet of a file just opened that is damaged or out of order."""
-    from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
     discard_others(container, stream)
     longest = LONGEST_STEP_S / tick_length(stream) if container.format.flags & MAY_JUMP else NEVER
     wraps = container_kind(container) == "mpegts"
@@ -171,7 +170,9 @@ def check_clock(container: InputContainer, stream: VideoStream) -> None:
     parameters = set[bytes]()
     told = f"{Path(container.name).name}: its clock is read, once"
     try:
-        with tqdm(total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S) as bar:
+        with progress_bar(
+            total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S
+        ) as bar:
             head = list(islice(packets, HEAD))
             _check_head(head, stream)
             for packet in chain(head, packets):
