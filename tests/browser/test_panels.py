@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
@@ -102,28 +100,3 @@ def test_a_run_is_stopped_and_another_answered(notebooks: Notebooks) -> None:
     ask.get_by_role("button", name="steps").click()
     expect(steps).to_have_count(0)
     assert book.page.locator("img[src=x]").count() == 0 and book.page.title() != "run"
-
-
-def test_a_question_stops_when_its_notebook_is_closed(notebooks: Notebooks, tmp_path: Path) -> None:
-    stopped = tmp_path / "stopped"
-    waiting = f"""
-class Noted(Waiting):
-    def complete(self, request, **control):
-        control["cancel"].wait(120)
-        open({str(stopped)!r}, "w").close()
-        raise ModelError("cancelled", Usage(calls=1))
-vlm = Noted()
-"""
-    book = notebooks(SETUP + waiting, EXPLORER)
-    ask = book.output(1).locator(".ask")
-    book.output(1).get_by_role("gridcell").nth(2).focus()
-    book.page.keyboard.press("q")
-    ask.get_by_label("Question").fill("Who's there?")
-    ask.get_by_role("button", name="Ask", exact=True).click()
-    expect(ask.locator(".outcome")).to_contain_text("Running")
-    book.page.evaluate("() => window.jupyterapp.shell.currentWidget.dispose()")
-    book.open()
-    deadline = time.monotonic() + 60
-    while not stopped.exists() and time.monotonic() < deadline:
-        time.sleep(0.5)
-    assert stopped.exists(), "no call goes on unseen"
