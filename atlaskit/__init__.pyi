@@ -23,6 +23,7 @@ from atlaskit.environment.render import view
 from atlaskit.errors import AtlasError
 from atlaskit.evaluation import baselines, diagnosis, metrics, scaling, statistics
 from atlaskit.evaluation.runner import evaluate
+from atlaskit.evaluation.tables import load as read_rows
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.embedding import Embedder
@@ -36,6 +37,7 @@ from atlaskit.runs.exporting.passages import Passage, question_of
 from atlaskit.runs.exports import export
 from atlaskit.runs.result import Result
 from atlaskit.runs.trace import Trace
+from atlaskit.video.folder import open_videos
 from atlaskit.video.opening import open_video
 from atlaskit.viz import plots, walk, widgets
 
@@ -71,9 +73,11 @@ __all__ = [
     "export",
     "metrics",
     "open_video",
+    "open_videos",
     "plots",
     "question_of",
     "read_passages",
+    "read_rows",
     "replay",
     "scaling",
     "scouts",

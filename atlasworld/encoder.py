@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 import av
 import numpy as np
 from av.video.reformatter import Colorspace, VideoReformatter
-from tqdm import tqdm
 
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.names import media_url
 from atlasworld.renderer import SceneRenderer
 from atlasworld.timeline import Script
@@ -143,12 +143,11 @@ def _encode(
             script.size[0] >= 1280 or script.size[1] > 576
         ):  # players take a large video without a tag for BT.709
             stream.codec_context.colorspace = Colorspace.ITU601
-        bar = tqdm(
+        bar = progress_bar(
             _draw_ahead(script),
             total=script.frame_count,
             desc=path.name,
             unit="frame",
-            mininterval=1,
             disable=not progress,
         )
         for index, frame in enumerate(bar):

@@ -34,7 +34,7 @@ from atlaskit.models.protocol import CallControl, Message, Reply, Request, Trans
 from atlaskit.models.serving import install
 from atlasworld import World
 
-TINY = Path(__file__).parents[1] / "tests" / "support" / "tiny_model.py"
+TINY = Path(__file__).parents[1] / "tests" / "server" / "tiny_model.py"
 IN_FLIGHT = (1, 4, 16)
 REQUESTS, ROUNDS = 48, 8
 STEPS = 12

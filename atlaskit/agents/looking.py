@@ -100,6 +100,8 @@ class Looking:
     workers: int
     """The most looks of a round."""
     survey: Survey = Survey()
+    earlier: str = ""
+    """What was learned when something else was asked about the video."""
 
     scratchpad: Scratchpad = Scratchpad()
     """M+: the evidence."""
@@ -192,7 +194,7 @@ class Looking:
         hints = self.survey.told(
             question.text, root.view.grid, [cell.index for cell in root.view.cells]
         )
-        outcome = self.master.ask(PlanCall(question, root, hints))
+        outcome = self.master.ask(PlanCall(question, root, hints, self.earlier))
         self.seen = self.seen.add(*self.root, self.atlas.root.resolution_s)
         self.search_task = question.text
         if isinstance(outcome, ModelError):
@@ -624,6 +626,7 @@ class Looking:
             root=self.root,
             grain_s=self.grain_s,
             settled_by=self.settled_by,
+            earlier=self.earlier,
         )
 
     def root_sheet(self) -> Observation:

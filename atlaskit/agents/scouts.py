@@ -160,7 +160,7 @@ def words(sight: Sight, grid: Grid) -> Hints:
         return Hints(note="The run uses no subtitles.")
     if not sight.video.subtitles.lines:
         return Hints(note="The video has no subtitles.")
-    root = Grid(grid.root_start_s, grid.root_end_s, grid.k)
+    root = replace(grid, path=(), shift=())
     middles, scores, lines = sight.once(f"words {grid.k}", lambda: _standouts(sight, root))
     hints = dict[int, Hint]()
     for cell in grid.cells:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from atlaskit.agents.budget import Budget, check_budget
+from atlaskit.agents.earlier import earlier_text
 from atlaskit.agents.looking import Looking
 from atlaskit.agents.loop import Loop
 from atlaskit.agents.master import Master
@@ -16,12 +17,13 @@ from atlaskit.agents.strategies import LOOKS, resolve_strategy, strategy_name
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.environment.atlas import Atlas
 from atlaskit.environment.question import Kind, Question, Span
-from atlaskit.errors import check_whole
+from atlaskit.errors import InputError, check_whole
 from atlaskit.models.names import Preset, cell_for, preset_of
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
+from atlaskit.runs.result import Run as AnyRun
 from atlaskit.video.playlist import AnyVideo
 
 
@@ -41,6 +43,7 @@ def ask(
     replay: bool = False,
     on_event: Callable[[Event], None] | None = None,
     show: bool = False,
+    after: AnyRun | Sequence[AnyRun] = (),
 ) -> Result:
     """Answer a question about a video by Video-RLM (paper §3.2).
 
@@ -71,6 +74,9 @@ def ask(
         on_event: Called with each event as it happens, from the thread in which it happens.
         show: Draw the run while it happens: in a notebook as a map, in a terminal as one line. The
             result does not depend on it, but for the decoded frames counted in `result.spent`.
+        after: Runs about the same video, whose evidence and notes this question may use: for a
+            follow-up, which then costs what is new. Only a search by looks, as "best" is, takes
+            them. Leave it out in benchmarks.
 
     Warns:
         ModelWarning: If the model was not taught such a video, or such a question.
@@ -134,12 +140,18 @@ def ask(
 
         survey = Survey(resolve_scouts(settings.scouts), preset_of(vlm).words is None, sight_of)
         own = _settings_of(settings, atlas, workers, survey)
+        earlier = earlier_text(after, run.video) if after else ""
+        if earlier and not is_by_looks:
+            raise InputError('Only a search by looks takes after: use search="best".')
+        if earlier:
+            own["after"] = earlier
         run.begin(
             "video-rlm",
             own if within is None else {**own, "within": [atlas.root.start_s, atlas.root.end_s]},
         )
-        loop = Looking if is_by_looks else Loop
-        return loop(Master(run), atlas, settings, workers, survey).answer()
+        if not is_by_looks:
+            return Loop(Master(run), atlas, settings, workers, survey).answer()
+        return Looking(Master(run), atlas, settings, workers, survey, earlier).answer()
 
 
 def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> dict[str, Any]:
@@ -166,4 +178,5 @@ def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> 
             if name in ("votes", "min_span_s")
         },
         **survey.recorded(),
+        **({"edges_s": list(atlas.root.edges)} if atlas.root.edges else {}),
     }

@@ -22,6 +22,7 @@ from atlaskit.environment.grid import Cell, clock, listed
 from atlaskit.environment.memory import Evidence, Gap, Scratchpad
 from atlaskit.environment.question import Question
 from atlaskit.environment.render import View
+from atlaskit.errors import printable
 from atlaskit.models.protocol import (
     PLACEHOLDER,
     Image,
@@ -32,6 +33,7 @@ from atlaskit.models.protocol import (
     shape_schema,
 )
 from atlaskit.runs.events import HintRecord, UnfollowedRecord
+from atlaskit.video.collection import Collection, Film
 from atlaskit.video.subtitles import Line
 
 MOST_SUBTITLES = 24_000
@@ -50,6 +52,10 @@ CUTS = (
     "above it means that its stretch holds so many more abrupt changes of the picture, which the "
     "shown shot does not explain; other changes may have no mark."
 )
+MOST_FILMS = 16
+"""Films of a collection that are named for a sheet over a stretch of it."""
+MOST_NAME = 60
+"""Characters of the name of a film in a prompt."""
 MOST_SHORT = 32
 """Short shots that a prompt lists, the shortest."""
 SHORT = (
@@ -206,11 +212,59 @@ def grid_intro(view: View) -> str:
     grid, where = view.grid, "stands in its corner"
     if view.look.ruled:
         where = "and the time of its frame stand above the frame"
+    starts = f"Cell n starts at {seconds(grid.start_s)} + {grid.resolution_s:.6g} n s; its number "
+    if is_of_films(view):
+        starts = "Its number "
     return (
         f"A sheet of {grid.k}×{grid.k} cells of the video, {span_text(grid.start_s, grid.end_s)}. "
-        f"Cell n starts at {seconds(grid.start_s)} + {grid.resolution_s:.6g} n s; its number "
-        f"{where}."
+        f"{starts}{where}. {films_text(view)}"
+    ).rstrip()
+
+
+def is_of_films(view: View) -> bool:
+    """Return whether a view is the first sheet of a collection, whose cells are films."""
+    return bool(view.grid.edges) and not view.grid.path
+
+
+def films_text(view: View) -> str:
+    """Return which films of a collection a view shows, and when each starts; "" for other videos.
+
+    Of many films only some are named: where cells stand for several films, the first of each cell.
+    """
+    video, grid = view.video, view.grid
+    if not isinstance(video, Collection):
+        return ""
+    films = video.films_in(grid.start_s, grid.end_s)
+    if not is_of_films(view):
+        rows = [
+            f"{_film_name(film)} from {seconds(max(film.start_s, grid.start_s))} s"
+            for film in films[:MOST_FILMS]
+        ]
+        more = f", and {len(films) - MOST_FILMS} more" if len(films) > MOST_FILMS else ""
+        return f"Of the films: {'; '.join(rows)}{more}."
+    has_several = len(films) > grid.size
+    rows = []
+    shown: Film | None = None
+    for cell in view.cells:
+        film = video.film_at(cell.start_s)
+        if film != shown:
+            rows.append(f"{view.first + cell.index}: {_film_name(film)}, {seconds(cell.start_s)} s")
+        shown = film
+    what = (
+        "A cell stands for several films, and shows a frame of one of them."
+        if has_several
+        else "No cell has parts of two films."
     )
+    return (
+        f"The video is a collection of {len(video.films)} films, of which {len(films)} are here, "
+        f"one after another; seconds count through all of them. {what} After the number of a cell, "
+        f"the film that starts there, or goes on, and its second: {'; '.join(rows)}."
+    )
+
+
+def _film_name(film: Film) -> str:
+    name = json.dumps(printable(film.name, MOST_NAME), ensure_ascii=False)
+    return f"{name} ({film.began:%Y-%m-%d %H:%M:%S})" if film.began else name
 
 
 def sheet_parts(observation: Observation, question: Question) -> tuple[str | View, ...]:

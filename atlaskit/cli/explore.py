@@ -16,13 +16,12 @@ from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import default_place
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import add_model_options, add_yes_option, named_model, told_of_kept
-from atlaskit.cli.view import add_grid_options
+from atlaskit.cli.view import SUBTITLES_HELP, add_grid_options, open_beside
 from atlaskit.errors import InputError, missing
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import Server, as_model
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import trace_of
-from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets import GridExplorer, RunTable
@@ -52,12 +51,15 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     parser.add_argument(
         "video",
         nargs="+",
-        help="a video file: its path, or a file:// URL; several are one video, in this order",
+        help=(
+            "a video file: its path, or a file:// URL; several are one video, in this order; a "
+            "folder of them, a pattern or a table (.csv) is a collection"
+        ),
     )
     parser.add_argument(
         "--subtitles",
         metavar="FILE",
-        help="a subtitle file, or embedded for the fullest track inside the video",
+        help=SUBTITLES_HELP,
     )
     parser.add_argument(
         "--result",
@@ -132,7 +134,7 @@ def _explore(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     source = options.video if len(options.video) > 1 else options.video[0]
     spec = named_model(options)
-    video = open_video(source, options.subtitles, cache=cache)
+    video = open_beside(source, options.subtitles, cache=cache)
     vlm = None if spec is None else as_model(spec, cache, keep=True)
     if isinstance(vlm, Server) and options.yes:
         vlm.agree = lambda _: None  # else the page asks

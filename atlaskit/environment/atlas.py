@@ -24,7 +24,7 @@ from atlaskit.environment.mdp import (
 )
 from atlaskit.environment.memory import MAX_SHEET_ITEMS, DeadZones, Scratchpad
 from atlaskit.environment.question import Span
-from atlaskit.environment.render import Sheet, Still, View, squared
+from atlaskit.environment.render import Sheet, Still, View, root_grid, squared
 from atlaskit.environment.tiles import PATCH_PX, Fit, Labels, Look, are_readable
 from atlaskit.errors import IllegalAction, InputError
 from atlaskit.video.opening import as_video
@@ -182,7 +182,7 @@ class Atlas:
             raise InputError(f'traversal is "dfs" or "bfs"; got {self.traversal!r}.')
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
-        self.root = Grid(*self._interval(), self.k)
+        self.root = root_grid(self.video, *self._interval(), self.k)
         self.look = Look(self.cell, self.fit, self.patch, self.sampling, self.labels, self.ruled)
         self.look.check(self.k)  # here, before anybody pays for a call
         depth = self._depth_limit()

@@ -99,7 +99,11 @@ class Grid:
     """Indices of the cells that were expanded, from the root grid down to this one."""
     shift: Shift = ()
     """(depth, number): this grid and all below it are moved by so many half cells of the grid of
-    that depth, later, or earlier if the number is negative. () means not at all. See `moved`."""
+    that depth, later, or earlier if the number is negative. () means not at all. See `over`."""
+    edges: tuple[float, ...] = ()
+    """The K² + 1 boundaries of the root grid's cells in seconds, where these are not of equal
+    lengths: those of a collection begin with a film. () means equal lengths. Below the root, every
+    cell is divided evenly."""
 
     def __post_init__(self) -> None:
         if self.k < 2:
@@ -114,6 +118,8 @@ class Grid:
             raise InputError(
                 f"A grid must end after its start; got [{self.root_start_s}, {self.root_end_s}) s."
             )
+        if self.edges:
+            self._check_edges()
         for index in self.path:
             self._check_index(index)
         if self.shift and not 0 < self.shift[0] <= self.depth:
@@ -153,7 +159,7 @@ class Grid:
 
     @property
     def resolution_s(self) -> float:
-        """Span of one cell in seconds, Δt_d (paper §3.1)."""
+        """Span of one cell in seconds, Δt_d (paper §3.1); of unequal cells, the longest."""
         return float(self._cell_span)
 
     @cached_property
@@ -171,7 +177,7 @@ class Grid:
             InputError: The grid has no cell of this index.
         """
         self._check_index(index)
-        return Grid(self.root_start_s, self.root_end_s, self.k, (*self.path, index), self.shift)
+        return replace(self, path=(*self.path, index))
 
     def over(self, start_s: float, end_s: float) -> Grid:
         """Return this grid moved so that an interval lies in its middle, as far as it can be.
@@ -179,7 +185,8 @@ class Grid:
         It is moved by an odd number of half cells, so its midpoints lie between those of the grids
         of its depth. It is a grid below the root that is not moved.
         """
-        first, most = 2 * self._first_cell_number, 2 * self.size ** (self.depth + 1) - 2 * self.size
+        first = 2 * self._first_cell_number
+        most = 2 * self.size ** (self._depth_in_tree + 1) - 2 * self.size
         middle = Fraction(start_s) + Fraction(end_s) - 2 * self._origin
         number = round(middle / self._cell_span) - self.size - first
         number += number % 2 == 0
@@ -198,7 +205,7 @@ class Grid:
             raise InputError(
                 "A grid that is shifted by half a cell has no parent that contains it."
             )
-        return Grid(self.root_start_s, self.root_end_s, self.k, self.path[:-1], self.shift)
+        return replace(self, path=self.path[:-1])
 
     def cell_at(self, time_s: float) -> Cell:
         """Return the cell that contains a time in seconds.
@@ -213,28 +220,46 @@ class Grid:
             f"The grid spans [{self.start_s}, {self.end_s}) s; {time_s} s lies outside."
         )
 
+    @property
+    def _tree(self) -> tuple[float, float, tuple[int, ...]]:
+        """The tree of even cells that this grid is in: start, end, and the path in it.
+
+        It is the root grid's, or that of one of its cells, if these are not of equal lengths.
+        """
+        if not (self.edges and self.path):
+            return self.root_start_s, self.root_end_s, self.path
+        first, *rest = self.path
+        return self.edges[first], self.edges[first + 1], tuple(rest)
+
+    @property
+    def _depth_in_tree(self) -> int:
+        return len(self._tree[2])
+
     @cached_property
     def _cell_span(self) -> Fraction:
-        root = Fraction(self.root_end_s) - Fraction(self.root_start_s)
-        return root / Fraction(self.size ** (self.depth + 1))
+        if self.edges and not self.path:
+            return max(Fraction(b) - Fraction(a) for a, b in pairwise(self.edges))
+        start_s, end_s, path = self._tree
+        return (Fraction(end_s) - Fraction(start_s)) / Fraction(self.size ** (len(path) + 1))
 
     @cached_property
     def _origin(self) -> Fraction:
-        return Fraction(self.root_start_s)
+        return Fraction(self._tree[0])
 
     @cached_property
     def _first_cell_number(self) -> int:
-        """Number of the first cell among all cells of its depth, counted from the root's start."""
+        """Number of the first cell among all cells of its depth, counted from the tree's start."""
         number = 0
-        for index in self.path:
+        for index in self._tree[2]:
             number = (number + index) * self.size
         return number
 
     @cached_property
     def _boundary_terms(self) -> tuple[int, int, int]:
         """Integers (a, b, c): the boundary after `n` half cells is (a + b·n) / c seconds."""
-        start, end = self.root_start_s.as_integer_ratio(), self.root_end_s.as_integer_ratio()
-        denominator, half_cells = math.lcm(start[1], end[1]), 2 * self.size ** (self.depth + 1)
+        start_s, end_s, path = self._tree
+        start, end = start_s.as_integer_ratio(), end_s.as_integer_ratio()
+        denominator, half_cells = math.lcm(start[1], end[1]), 2 * self.size ** (len(path) + 1)
         first, last = start[0] * (denominator // start[1]), end[0] * (denominator // end[1])
         shifted = self.shift[1] * self.size ** (self.depth - self.shift[0]) if self.shift else 0
         offset = (last - first) * (2 * self._first_cell_number + shifted)
@@ -242,9 +267,28 @@ class Grid:
 
     def _boundary(self, half_cells: int) -> float:
         """Return the boundary after so many half cells, in seconds."""
+        if self.edges and not self.path:
+            cell, is_middle = divmod(half_cells, 2)
+            if is_middle:
+                return (self.edges[cell] + self.edges[cell + 1]) / 2
+            return self.edges[cell]
         # A quotient of integers rounds once, and is much faster than a sum of Fractions.
         a, b, c = self._boundary_terms
         return (a + b * half_cells) / c
+
+    def _check_edges(self) -> None:
+        """Raise InputError unless the boundaries go from the root's start to its end, upwards."""
+        are_sorted = all(a < b for a, b in pairwise(self.edges))
+        ends = self.edges[0], self.edges[-1]
+        if (
+            not are_sorted
+            or len(self.edges) != self.size + 1
+            or ends != (self.root_start_s, self.root_end_s)
+        ):
+            raise InputError(
+                f"The boundaries of {self.size} cells are {self.size + 1} times, each after the "
+                f"one before it, from {self.root_start_s} to {self.root_end_s} s."
+            )
 
     def _check_index(self, index: int) -> None:
         if not 0 <= index < self.size:
@@ -323,13 +367,32 @@ def regions_over(
     start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)
     if not can_open(root) or not (start_s <= end_s and start_s < root.end_s):
         return ()
-    above, below = root, root.expand(0)
+    if not root.edges:
+        return _regions_in_tree(root, start_s, end_s, can_open)
+    until_s = max(end_s, math.nextafter(start_s, math.inf))
+    regions = list[Grid]()
+    for cell in root.cells:
+        if not cell.overlaps(start_s, until_s):
+            continue
+        top = root.expand(cell.index)
+        inside_s = max(start_s, cell.start_s), min(end_s, cell.end_s)
+        is_finer = can_open(top) and top.resolution_s >= inside_s[1] - inside_s[0]
+        regions += _regions_in_tree(top, *inside_s, can_open) if is_finer else [top]
+    return tuple(regions)
+
+
+def _regions_in_tree(
+    top: Grid, start_s: float, end_s: float, can_open: Callable[[Grid], bool]
+) -> tuple[Grid, ...]:
+    """Return the regions that cover an interval inside a grid whose cells are all even."""
+    above, below = top, top.expand(0)
     while can_open(below) and below.resolution_s >= end_s - start_s:
         above, below = below, below.expand(0)
     cell_span = above._cell_span
-    first = (Fraction(start_s) - root._origin) // cell_span
-    last = max(first, -((root._origin - Fraction(end_s)) // cell_span) - 1)
-    return tuple(_grid_of_number(root, below.depth, number) for number in range(first, last + 1))
+    first = (Fraction(start_s) - top._origin) // cell_span
+    last = max(first, -((top._origin - Fraction(end_s)) // cell_span) - 1)
+    steps = below.depth - top.depth
+    return tuple(_grid_of_number(top, steps, number) for number in range(first, last + 1))
 
 
 def unseen_over(
@@ -368,10 +431,10 @@ def unseen_over(
     return tuple(grid for grid in dict.fromkeys(between) if not is_seen(grid))
 
 
-def _grid_of_number(root: Grid, depth: int, number: int) -> Grid:
-    """Return a grid by its number among all grids of its depth, counted from the root's start."""
+def _grid_of_number(top: Grid, steps: int, number: int) -> Grid:
+    """Return a grid so many steps below another, by its number among these, in order of time."""
     path: list[int] = []
-    for _ in range(depth):
-        number, index = divmod(number, root.size)
+    for _ in range(steps):
+        number, index = divmod(number, top.size)
         path.append(index)
-    return Grid(root.root_start_s, root.root_end_s, root.k, tuple(reversed(path)))
+    return replace(top, path=(*top.path, *reversed(path)))

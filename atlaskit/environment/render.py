@@ -33,10 +33,11 @@ from atlaskit.environment.image import (
 from atlaskit.environment.memory import Evidence, Scratchpad
 from atlaskit.environment.tiles import PATCH_PX, TILE, Fit, Labels, Look, read_tiles
 from atlaskit.errors import FrameError
+from atlaskit.video.collection import Collection
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo
 from atlaskit.video.readers import LETTERBOX
-from atlaskit.video.shots import Shots, shots_of
+from atlaskit.video.shots import Shots
 from atlaskit.video.video import Sampling, Video
 
 VIEW = Kind("view", 2, lambda _, value: is_jpeg(value), is_image=True)
@@ -97,7 +98,13 @@ class View(LazyImage):
             dead=sorted(self.dead),
             sampling=self.look.sampling,
             **({"first": self.first} if self.first else {}),
+            **self._unequal,
         )
+
+    @property
+    def _unequal(self) -> dict[str, Any]:
+        """What keys say of cells of unequal lengths, which the video and the interval determine."""
+        return {"edges": True} if self.grid.edges and not self.grid.path else {}
 
     @property
     def cell_size(self) -> tuple[int, int]:
@@ -126,7 +133,7 @@ class View(LazyImage):
         if self.look.sampling == "midpoint":
             return tuple(cell.midpoint_s for cell in self.cells)
         grid = self.grid
-        interval = {"start_s": grid.start_s, "end_s": grid.end_s}
+        interval = {"start_s": grid.start_s, "end_s": grid.end_s, **self._unequal}
         key = MOMENTS.key(
             video=self.video.fingerprint, **interval, k=grid.k, sampling=self.look.sampling
         )
@@ -138,10 +145,13 @@ class View(LazyImage):
             )
         )
 
+    @property
+    def _intervals(self) -> list[tuple[float, float]]:
+        return [(cell.start_s, cell.end_s) for cell in self.cells]
+
     def _find_moments(self) -> bytes:
         try:
-            intervals = [(cell.start_s, cell.end_s) for cell in self.cells]
-            found = self.video.moments(intervals, self.look.sampling, self.cache)
+            found = self.video.moments(self._intervals, self.look.sampling, self.cache)
         except FrameError:  # the midpoints are not cached; decoding their frames reports the error
             return Transient(canonical_json([cell.midpoint_s for cell in self.cells]).encode())
         entry = canonical_json(found).encode()
@@ -156,7 +166,7 @@ class View(LazyImage):
         if self.look.sampling != "shots":
             return None
         try:
-            return shots_of(self.video, self.cache)
+            return self.video.shots_in(self._intervals, self.cache)
         except FrameError:  # decoding the frames of the cells reports the error
             return None
 
@@ -452,10 +462,18 @@ def view(
         37.5
     """
     video = as_video(video, cache)
-    root = Grid(0.0, video.duration_s, k)
+    root = root_grid(video, 0.0, video.duration_s, k)
     return View(
         video, root, Look(cell, fit, patch, sampling, labels), cache=cache or default_cache()
     )
+
+
+def root_grid(video: Video, start_s: float, end_s: float, k: int) -> Grid:
+    """Return the first grid over an interval of a video; of a collection, its films."""
+    grid = Grid(start_s, end_s, k)
+    if not isinstance(video, Collection):
+        return grid
+    return replace(grid, edges=video.cell_edges(start_s, end_s, k))
 
 
 Drawn = TypeVar("Drawn", bound="View | Sheet | Frame")

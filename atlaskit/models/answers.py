@@ -18,6 +18,7 @@ from pydantic import BaseModel, ValidationError
 from atlaskit import limits
 from atlaskit.errors import first_fault, printable
 from atlaskit.models.completion import Completion
+from atlaskit.models.http import storable
 from atlaskit.models.json_text import NotJson, Span, TooMuch, coerced, json_objects, strict_json
 from atlaskit.models.protocol import ParametricSchema, json_schema
 
@@ -88,13 +89,13 @@ def _search_texts(
     texts: Sequence[str], schema: Schema, choices: Sequence[str], fault: str
 ) -> Found:
     """Return the answer in the first text that has one; raise what is wrong with the first."""
-    problem = NoAnswer()
-    for number, text in enumerate(texts):
+    problems = list[NoAnswer]()
+    for text in texts:
         try:
             return _search(text, schema, choices, fault)
         except NoAnswer as error:
-            problem = problem if number else error
-    raise problem
+            problems.append(error)
+    raise problems[0]
 
 
 def _check_fields(text: str, answer: BaseModel) -> None:
@@ -145,7 +146,8 @@ def _search(text: str, schema: Schema, choices: Sequence[str], fault: str) -> Fo
         spans = list(json_objects(text))
     except TooMuch as error:
         raise NoAnswer(str(error)) from error
-    answers, faults = dict[str, Found](), dict[str, None]()
+    answers = dict[str, Found]()
+    faults = dict[str, None]()
     for span in spans:
         try:
             found = _read(span, schema, sent, choices)
@@ -171,23 +173,18 @@ def _read(span: Span, schema: Schema, sent: Mapping[str, Any], choices: Sequence
         return Found(schema.model_validate_json(span.text), span.text)
     except ValidationError:
         pass
-    first = ""
+    problem = ""
     for value in _layers(span.value, sent):
         try:
-            text = (
-                json.dumps(coerced(value, sent, choices), ensure_ascii=False)
-                .encode("utf-8", "replace")
-                .decode()
-            )
+            text = storable(json.dumps(coerced(value, sent, choices), ensure_ascii=False))
             return Found(schema.model_validate_json(text), text)
         except ValidationError as error:
-            is_nearer = isinstance(value, dict) and bool(
-                value.keys() & sent.get("properties", {}).keys()
-            )
-            first = _words(error) if is_nearer or not first else first
+            is_nearer = isinstance(value, dict) and value.keys() & sent.get("properties", {}).keys()
+            if is_nearer or not problem:
+                problem = _words(error)
         except RecursionError as error:
             raise NoAnswer("it is nested too deeply") from error
-    raise NoAnswer(first)
+    raise NoAnswer(problem)
 
 
 def _layers(value: dict[str, Any], sent: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -195,7 +192,9 @@ def _layers(value: dict[str, Any], sent: Mapping[str, Any]) -> Iterator[dict[str
     fields = sent.get("properties", {}).keys()
     for _ in range(MOST_WRAPPED):
         yield value
-        inner = _object(_content(value)) if not value.keys() & fields else None
+        if value.keys() & fields:
+            return
+        inner = _object(_content(value))
         if inner is None:
             return
         value = inner
@@ -230,7 +229,7 @@ def _object(value: Any) -> dict[str, Any] | None:
 def _words(error: ValidationError) -> str:
     """Return what is wrong with an answer, in the words that the model is sent.
 
-    Of a field with several forms, such as an action, the faults of the form that the answer names
+    If a field has several forms, as an action has, the faults of the form that the answer names
     count. If it names none, all names are listed: the first form's fault would mislead.
     """
     faults = error.errors(include_url=False, include_context=False, include_input=False)
@@ -241,15 +240,17 @@ def _words(error: ValidationError) -> str:
         where, what = first_fault(error)
         return f"{what} at {where}" if where else what
     others = {each["loc"][:-1] for each in names}
-    named = [
-        each
-        for each in faults
-        if not any(each["loc"][:n] in others for n in range(len(each["loc"]) + 1))
-    ]
+    named = [each for each in faults if others.isdisjoint(_ancestors(each["loc"]))]
     fault = (named or names)[0]
-    place, what = fault["loc"], fault["msg"]
+    place = fault["loc"]
+    what = fault["msg"]
     if not named and len(names) > 1:
         expected = dict.fromkeys(each["msg"].partition("be ")[2] for each in names)
         what = f"Input should be {' or '.join(expected)}"
         place = (*place[:-2], place[-1])
     return f"{what} at {printable('.'.join(map(str, place)), 80)}"
+
+
+def _ancestors(place: tuple[int | str, ...]) -> list[tuple[int | str, ...]]:
+    """Return a place in an answer, and all that hold it."""
+    return [place[:depth] for depth in range(len(place) + 1)]

@@ -32,11 +32,13 @@ from atlaskit.models.protocol import (
 )
 from atlaskit.models.refusals import FINAL, cure
 
-FIRST_PAUSE_S, MAX_PAUSE_S = 0.5, 8.0
+FIRST_PAUSE_S = 0.5
+MAX_PAUSE_S = 8.0
 """Pause before the first retry, and the longest one: pauses double in between."""
-BUSY_FACTOR, BUSY_GROWTH = 10.0, 3.0
-"""An endpoint that limits the rate or loads its model, and does not say for how long, is waited for
-ten times as long as another failure, then three times longer each."""
+BUSY_FACTOR = 10.0
+BUSY_GROWTH = 3.0
+"""The first pause for a busy endpoint that names no delay is ten times that after another failure,
+and each further pause is three times longer."""
 MAX_REQUESTED_PAUSE_S = 120.0
 """Longest pause after a failed attempt. A call that would have to wait for longer ends at once."""
 LONGEST_BUSY_PAUSE_S = 60.0
@@ -45,7 +47,8 @@ limits are by the minute."""
 MOST_WAITED_S = 900.0
 """Seconds that one call waits in all for an endpoint that refuses it unseen, unless its deadline
 comes first."""
-USUAL_TIMEOUT_S, SLOWEST_TOKENS_A_S = 300.0, 20.0
+USUAL_TIMEOUT_S = 300.0
+SLOWEST_TOKENS_A_S = 20.0
 """Most seconds of an attempt, unless a client sets another limit: so many, or as many as its tokens
 take a model that is slow."""
 ADMISSION_POLL_S = 0.5
@@ -79,7 +82,9 @@ class CallState:
     @property
     def left_s(self) -> float:
         """Seconds until the deadline; infinity without one."""
-        return math.inf if self.deadline_s is None else self.deadline_s - now_s()
+        if self.deadline_s is None:
+            return math.inf
+        return self.deadline_s - now_s()
 
     @property
     def transit(self) -> Transit:
@@ -187,14 +192,17 @@ class Slots:
             self._answered_s.append(time.monotonic())
             self._in_a_row += 1
             if self.allowed and self._in_a_row >= self.allowed:
-                self.allowed = self.allowed + 1 if self.allowed < self.most else 0
+                self.allowed += 1
                 self._in_a_row = 0
+                if self.allowed > self.most:
+                    self.allowed = 0
                 self._free.notify_all()
 
     def note_refusal(self) -> int:
         """Note that the endpoint refused a request; return how many it answered in a minute."""
         with self._free:
-            self.allowed, self._in_a_row = max(1, self._most_now // 2), 0
+            self.allowed = max(1, self._most_now // 2)
+            self._in_a_row = 0
             begin_s = time.monotonic() - MINUTE_S
             return sum(answered_s > begin_s for answered_s in self._answered_s)
 
@@ -217,7 +225,8 @@ def slots_of(address: str) -> Slots:
 def set_limits(address: str, most: int | None, rpm: float | None) -> None:
     """Set the limits of an address; None leaves one as it is."""
     slots = slots_of(address)
-    slots.most, slots.rpm = most or slots.most, rpm or slots.rpm
+    slots.most = most or slots.most
+    slots.rpm = rpm or slots.rpm
     _limits[address] = slots.most, slots.rpm
 
 
@@ -253,12 +262,18 @@ class Line:
         limits = {"timeout_s": timeout_s, "in_flight": in_flight, "rpm": rpm}
         self.settings: dict[str, Any] = {"api_key": api_key, "headers": headers, **limits}
         self.endpoint = Endpoint(base_url, api_key, headers or {})
-        self.name, self._timeout_s = name, timeout_s
-        self._has_told_wait = False
+        self.name = name
+        self._timeout_s = timeout_s
+        self._has_warned_of_wait = False
         set_limits(self.endpoint.base_url, in_flight, rpm)
 
     def post(
-        self, path: str, body: bytes, headers: Mapping[str, str], state: CallState, tokens: int = 0
+        self,
+        path: str,
+        body: bytes,
+        headers: Mapping[str, str],
+        state: CallState,
+        tokens: int = 0,
     ) -> bytes:
         """Send a body once the address has a slot for it, and return the body of the answer.
 
@@ -272,7 +287,9 @@ class Line:
         Raises:
             HttpFailure: If the exchange failed, or could not begin before the deadline.
         """
-        slots, began_s, is_admitted = slots_of(self.endpoint.base_url), time.monotonic(), False
+        slots = slots_of(self.endpoint.base_url)
+        began_s = time.monotonic()
+        is_admitted = False
         turn_s = slots.turn_s()
         may_go_on = not turn_s or state.pause(turn_s)
         try:
@@ -286,9 +303,7 @@ class Line:
                 state.sent_bytes += len(body)
                 return self.endpoint.exchange(path, body, headers, timeout_s, state.cancel)[0]
         except HttpFailure as failure:
-            failure.is_late = (
-                failure.is_late and timeout_s == own_s
-            )  # else the run has no more time
+            failure.is_late = failure.is_late and timeout_s == own_s  # else the run is out of time
             raise
         finally:
             if is_admitted:
@@ -303,12 +318,12 @@ class Line:
         state: CallState,
         usage_of: Callable[[Result], Usage] = lambda result: Usage(calls=1),
     ) -> Result:
-        """Return what an attempt returns, after as many as it needs and may have; count each.
+        """Return the result of an attempt, after as many as it needs and may have; count each.
 
         Args:
             attempt: Makes one attempt, and raises HttpFailure if it fails.
             state: The call's state.
-            usage_of: What an attempt cost that succeeded.
+            usage_of: Returns the cost of an attempt that succeeded.
 
         Raises:
             ModelError: If no attempt succeeded.
@@ -319,7 +334,7 @@ class Line:
             except HttpFailure as failure:
                 state.count_failure(failure)
                 if failure.is_unseen:
-                    self._tell_wait(failure, slots_of(self.endpoint.base_url).note_refusal())
+                    self._warn_of_wait(failure, slots_of(self.endpoint.base_url).note_refusal())
                 if not state.pause_before_retry(failure):
                     raise self.error(failure, state) from failure.__cause__
             else:
@@ -327,21 +342,21 @@ class Line:
                 state.count(usage_of(result))
                 return result
 
-    def _tell_wait(self, failure: HttpFailure, rate: int) -> None:
-        """Warn once that the endpoint refuses requests for a while; they are waited for."""
-        if not self._has_told_wait:
-            self._has_told_wait = True
-            why = f"{self.name or 'The list of models'} at {self.endpoint.base_url} {failure}"
-            seen = (
-                f", after {rate} answers within a minute (rpm=…, --rpm, asks for fewer)"
-                if rate
-                else ""
-            )
-            warnings.warn(
-                f"{why}{seen}: it is waited for, which changes no result.",
-                ModelWarning,
-                stacklevel=6,
-            )
+    def _warn_of_wait(self, failure: HttpFailure, rate: int) -> None:
+        """Warn, once, that the endpoint refuses requests for a while and is waited for."""
+        if self._has_warned_of_wait:
+            return
+        self._has_warned_of_wait = True
+        words = f"{self._title} {failure}"
+        if rate:
+            words += f", after {rate} answers within a minute (rpm=…, --rpm, asks for fewer)"
+        words += ": it is waited for, which changes no result."
+        warnings.warn(words, ModelWarning, stacklevel=6)
+
+    @property
+    def _title(self) -> str:
+        """The subject of a sentence about a call."""
+        return f"{self.name or 'The list of models'} at {self.endpoint.base_url}"
 
     def error(self, failure: HttpFailure, state: CallState) -> ModelError:
         """Return the error that a call ends with after a failed exchange.
@@ -350,36 +365,39 @@ class Line:
             failure: Of the last attempt.
             state: Of the call.
         """
-        base_url = self.endpoint.base_url
         if not failure.was_reached:
-            cure = failure.cure or "check the address"
-            if not failure.cure and self.endpoint.is_local:
-                cure = (
-                    "start one with `python -m atlaskit serve MODEL`, or pass the address of "
-                    "another endpoint"
-                )
-            message = f"No model answers at {base_url} ({str(failure).rstrip('. ')}): {cure}."
-            return Unreachable(message, state.usage, state.transit, is_final=bool(failure.cure))
+            return self._unreachable(failure, state)
         wait_s = failure.explanation.wait_s
-        is_long = wait_s is not None and wait_s > (
-            MOST_WAITED_S if failure.is_unseen else MAX_REQUESTED_PAUSE_S
-        )
-        attempts = f" ({state.attempts} attempts)" if state.attempts > 1 else ""
-        cure = (
-            f"it asks to wait for {wait_s:.0f} s, so try again then"
-            if is_long
-            else self.cure(failure)
-        )
-        message = (
-            f"{self.name or 'The list of models'} at {base_url} "
-            f"{failure}{attempts}{f': {cure}' if cure else ''}."
-        )
-        message += "" if self.name else " Or pass the name of one as model=."
+        longest_s = MOST_WAITED_S if failure.is_unseen else MAX_REQUESTED_PAUSE_S
+        is_long = wait_s is not None and wait_s > longest_s
+        if is_long:
+            cure = f"it asks to wait for {wait_s:.0f} s, so try again then"
+        else:
+            cure = self.cure(failure)
+        message = f"{self._title} {failure}"
+        if state.attempts > 1:
+            message += f" ({state.attempts} attempts)"
+        if cure:
+            message += f": {cure}"
+        message += "."
+        if not self.name:
+            message += " Or pass the name of one as model=."
         kind = ModelError if failure.is_passing or not failure.is_call else Refused
-        is_final = (
-            is_long or failure.is_unseen or failure.explanation.kind in FINAL
-        )  # of every other call too
+        # Another call would meet the same.
+        is_final = is_long or failure.is_unseen or failure.explanation.kind in FINAL
         return kind(message, state.usage, state.transit, status=failure.status, is_final=is_final)
+
+    def _unreachable(self, failure: HttpFailure, state: CallState) -> Unreachable:
+        """Return the error of a call whose server did not accept the connection."""
+        cure = failure.cure or "check the address"
+        if not failure.cure and self.endpoint.is_local:
+            cure = (
+                "start one with `python -m atlaskit serve MODEL`, or pass the address of another "
+                "endpoint"
+            )
+        problem = str(failure).rstrip(". ")
+        message = f"No model answers at {self.endpoint.base_url} ({problem}): {cure}."
+        return Unreachable(message, state.usage, state.transit, is_final=bool(failure.cure))
 
     def cure(self, failure: HttpFailure) -> str:
         """Return what to do about a failed call, to end a sentence with; "" where nothing is known.
@@ -410,7 +428,8 @@ class Line:
 
     def _cure_of_place(self, kind: str) -> str:
         """Return what to do about an address without the API, or an API without the model."""
-        root, names = self.endpoint.base_url, self._names_at("models")
+        root = self.endpoint.base_url
+        names = self._names_at("models")
         if names is None and not urlsplit(root).path.endswith("/v1"):
             if self._names_at(f"{root}/v1/models") is not None:
                 return f"its API is at {root}/v1: pass that address"
@@ -429,7 +448,6 @@ class Line:
             models = parsed(self.endpoint.exchange(path)[0])
         except HttpFailure:
             return None
-        is_list = (
-            isinstance(models, dict) and "error" not in models
-        )  # an error may come with status 200
-        return [name for name, _ in entries(models)] if is_list else None
+        if not isinstance(models, dict) or "error" in models:  # also with status 200
+            return None
+        return [name for name, _ in entries(models)]

@@ -11,7 +11,7 @@ import hashlib
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Unpack, cast
+from typing import Any, Unpack
 
 from pydantic import BaseModel
 
@@ -24,6 +24,7 @@ from atlaskit.models.protocol import (
     MAX_ATTEMPTS,
     BadReply,
     CallControl,
+    Image,
     Model,
     ModelError,
     ParametricSchema,
@@ -69,18 +70,20 @@ class Cached:
         self.name = model.name
         self.parameters = model.parameters
         self.preset = preset_of(model)
-        self.cache, self.sample, self.replay = cache, sample, replay
-        self._found = (
-            Cache(None) if cache.is_refreshing else cache
-        )  # of one that refreshes: what was made anew
-        self._answering: Any = (
-            cast(Any, model) if hasattr(model, "answered") else None
-        )  # `ak.VLM` sees who answers
-        if self._answering:
-            self._history, answered = self._stored_history(), self._answering.answered
-            if answered is None:  # who answered in an earlier run has the key of its replies
-                self._answering.answered = self._history[-1] if self._history else None
-            elif answered or self._history:
+        self.cache = cache
+        self.sample = sample
+        self.replay = replay
+        self._found = cache
+        if cache.is_refreshing:  # only replies that were made anew are served
+            self._found = Cache(None)
+        self._answering: Any = None
+        if hasattr(model, "answered"):  # `ak.VLM` sees which model answers
+            self._answering = model
+            self._history = self._stored_history()
+            answered = self._substitute()
+            if answered is None and self._history:  # replies have the key of who answered last
+                self._answering.answered = self._history[-1]
+            elif answered is not None and (answered or self._history):
                 self._note(answered)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -94,9 +97,11 @@ class Cached:
         """
         request = replace(request, sample=self.sample + request.sample)
         key, *other_keys = (reply_key(self.model, request, name) for name in self._names())
-        live_replies, cached_replies = list[Reply](), list[Reply]()
+        live_replies = list[Reply]()
+        cached_replies = list[Reply]()
         max_attempts = control.get("max_attempts", MAX_ATTEMPTS)
-        deadline_s, cancel = control.get("deadline_s"), control.get("cancel")
+        deadline_s = control.get("deadline_s")
+        cancel = control.get("cancel")
 
         def make_entry() -> bytes:
             if self.replay:
@@ -140,15 +145,18 @@ class Cached:
         if not self._answering:
             return [""]
         each_once = list(dict.fromkeys(self._history))
-        return (
-            each_once if len(each_once) < len(self._history) else [self._answering.answered or ""]
-        )
+        if len(each_once) < len(self._history):
+            return each_once
+        return [self._answering.answered or ""]
 
     def _stored_history(self) -> list[str]:
         """Return which models answered at this address in turn, as far as it matters."""
         stored = self.cache.get_json(self._answered_key())
-        names = [stored] if isinstance(stored, str) else stored
-        return [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
+        if isinstance(stored, str):
+            return [stored]
+        if not isinstance(stored, list):
+            return []
+        return [name for name in stored if isinstance(name, str)]
 
     def _note(self, answered: str) -> None:
         """Note which model answers. Where one comes back, the history does not grow any more."""
@@ -165,37 +173,45 @@ class Cached:
 
     def _call(self, request: Request, key: str, control: CallControl) -> Reply:
         """Call the model; cache how the call failed if it does, and who answers if that is new."""
-        before = self._answering.answered if self._answering else None
+        before = self._substitute()
         try:
             return self.model.complete(request, **control)
         except ModelError as error:
             self.cache.put_json(failure_key(key), failed_entry(error))
             raise
         finally:
-            answered = (self._answering.answered or "") if self._answering else ""
+            answered = self._substitute() or ""
             if answered != (before or ""):
                 if before is not None:
                     self._note(before)
                 self._note(answered)
 
+    def _substitute(self) -> str | None:
+        """Return the model that answers in place of the one that is asked, as `ak.VLM` sees it."""
+        if not self._answering:
+            return None
+        answered: str | None = self._answering.answered
+        return answered
+
     def _replay_error(self, request: Request, key: str, max_attempts: int) -> AtlasError:
         """Return the error of a replay without a reply: the recorded failure, or Unrecorded."""
-        if (error := recorded_failure(self.cache, key)) is not None:
+        error = recorded_failure(self.cache, key)
+        if error is not None:
             error.usage = _limited(error.usage, max_attempts)
             return error
         return Unrecorded(
             f"{self.cache} holds no reply of {self.name} to a {request.step!r} call of this run, "
-            "so the run cannot be replayed. Another video, question, setting or version of "
-            "atlaskit makes another run; without replay, the model is called."
+            f"so the run cannot be replayed. Another video, question, setting or version of "
+            f"atlaskit makes another run; without replay, the model is called."
         )
 
 
 def _entry(reply: Reply, name: str) -> bytes:
     """Return the entry of a reply. The model that it names is left out if it is the one asked."""
     parts = {"text": reply.text, "usage": reply.usage.to_json(), "reasoning": reply.reasoning}
-    return canonical_json(
-        parts if reply.model == name else {**parts, "model": reply.model}
-    ).encode()
+    if reply.model != name:
+        parts["model"] = reply.model
+    return canonical_json(parts).encode()
 
 
 def _limited(usage: Usage, max_attempts: int) -> Usage:
@@ -214,22 +230,36 @@ def read_reply_entry(entry: bytes, name: str = "") -> Reply:
         ValueError: If the entry is not a reply. An imported cache may hold any bytes.
     """
     match read_json(entry):
-        case {"text": str(text), "usage": usage, "reasoning": str(reasoning), **rest} if (
-            rest.keys() <= {"model"}
-        ):
-            if isinstance(model := rest.get("model", name), str):
-                other = not is_same_model(name, model)
-                counts = Usage.from_json(usage)
+        case {
+            "text": str(text),
+            "usage": usage,
+            "reasoning": str(reasoning),
+            **rest,
+        } if rest.keys() <= {"model"}:
+            model = rest.get("model", name)
+            if isinstance(model, str):
                 return Reply(
-                    None, text, counts, reasoning, live=False, model=model, is_substitute=other
+                    None,
+                    text,
+                    Usage.from_json(usage),
+                    reasoning,
+                    live=False,
+                    model=model,
+                    is_substitute=not is_same_model(name, model),
                 )
     raise ValueError("the fields are not those of a reply")
 
 
 def failed_entry(error: ModelError) -> dict[str, Any]:
     """Return what the cache holds of a failure."""
-    failure = {"kind": type(error).__name__, "told": str(error), "usage": error.usage.to_json()}
-    return {**failure, **({"final": True} if error.is_final else {})}
+    entry: dict[str, Any] = {
+        "kind": type(error).__name__,
+        "told": str(error),
+        "usage": error.usage.to_json(),
+    }
+    if error.is_final:
+        entry["final"] = True
+    return entry
 
 
 def read_failure_entry(entry: bytes) -> ModelError | None:
@@ -248,7 +278,9 @@ def read_failure_entry(entry: bytes) -> ModelError | None:
 def recorded_failure(cache: Cache, key: str) -> ModelError | None:
     """Return the error that a call ended with when it was recorded, by its reply's key."""
     entry = cache.get(failure_key(key))
-    error = None if entry is None else read_failure_entry(entry)
+    if entry is None:
+        return None
+    error = read_failure_entry(entry)
     if error is not None:
         error.live = False
     return error
@@ -276,25 +308,30 @@ def reply_key(model: Model, request: Request, answered: str = "") -> str:
         request: What it is asked.
         answered: The model that answers in its place, or "".
     """
-    schema = request.schema
-    return REPLY.key(
-        **({"answered": answered} if answered else {}),
-        model=model.name,
-        parameters=dict(model.parameters),
-        sample=request.sample,
-        prompt=request.version,
-        max_tokens=request.max_tokens,
-        schema=[_schema_hash(schema.shape), schema.values]
-        if isinstance(schema, ParametricSchema)
-        else _schema_hash(schema),
-        messages=[
-            [
-                message.speaker,
-                [part if isinstance(part, str) else {"image": part.key} for part in message.parts],
-            ]
-            for message in request.messages
+    schema: Any = request.schema
+    if isinstance(schema, ParametricSchema):
+        schema = [_schema_hash(schema.shape), schema.values]
+    else:
+        schema = _schema_hash(schema)
+    parts: dict[str, Any] = {
+        "model": model.name,
+        "parameters": dict(model.parameters),
+        "sample": request.sample,
+        "prompt": request.version,
+        "max_tokens": request.max_tokens,
+        "schema": schema,
+        "messages": [
+            [message.speaker, list(map(_part_key, message.parts))] for message in request.messages
         ],
-    )
+    }
+    if answered:
+        parts["answered"] = answered
+    return REPLY.key(**parts)
+
+
+def _part_key(part: str | Image) -> str | dict[str, str]:
+    """Return what stands for a part of a message in a key: a text itself, the key of an image."""
+    return part if isinstance(part, str) else {"image": part.key}
 
 
 def failure_key(reply: str) -> str:
@@ -372,17 +409,16 @@ class Call:
         cls, request: Request, outcome: Reply | ModelError, began_s: float, ended_s: float
     ) -> Call:
         """Return the call of a request, from what came of it and when it ran."""
-        times: dict[str, Any] = {**vars(outcome.transit), "began_s": began_s, "ended_s": ended_s}
-        failure = str(outcome) if isinstance(outcome, ModelError) else ""
-        views, usage = tuple(image.key for image in request.images), vars(outcome.usage)
+        counts: dict[str, Any] = {**vars(outcome.usage), **vars(outcome.transit)}
         return cls(
             request.role,
             request.step,
-            **usage,
-            **times,
+            **counts,
+            began_s=began_s,
+            ended_s=ended_s,
             live=outcome.live,
-            failure=failure,
-            views=views,
+            failure=str(outcome) if isinstance(outcome, ModelError) else "",
+            views=tuple(image.key for image in request.images),
         )
 
     @property

@@ -60,6 +60,41 @@ class ChatLine(Line):
         known_images: Keys of the images that the server has.
     """
 
+    def known_dialect(self, state: CallState) -> Dialect:
+        """Return the server's dialect. The first time, the server's list of models decides.
+
+        A server that has no list, or does not show it to everyone, counts as "hosted". So does one
+        whose list fails now, until it answers.
+
+        Raises:
+            HttpFailure: If the server cannot be reached.
+        """
+        if self.dialect is None:
+            try:
+                self.dialect = self._listed_dialect(*self._list(state), self.name, state)
+            except HttpFailure as failure:
+                if not failure.was_reached:
+                    raise
+                if not (failure.status and failure.is_passing):
+                    self.dialect = HOSTED
+        return self.dialect or HOSTED
+
+    def _listed_dialect(
+        self, models: Any, headers: Mapping[str, str], model: str, state: CallState
+    ) -> Dialect:
+        """Return the dialect by a list of models, with the number of engines behind it.
+
+        The number is on the page of counters. A server that does not show the page has one.
+        """
+        dialect = dialect_of(models, headers, model)
+        if not dialect.counters:
+            return dialect
+        try:
+            page, _ = self._read(metrics_url(self.endpoint.base_url), state)
+        except HttpFailure:
+            return dialect
+        return replace(dialect, ranks=engines_in(page.decode(errors="replace"), model))
+
     def __init__(self, base_url: str, name: str, dialect: Dialect | None, **settings: Any) -> None:
         """Describe a line; the settings are those of `Line`."""
         super().__init__(base_url, name, **settings)
@@ -84,26 +119,8 @@ class ChatLine(Line):
                 f"{self.endpoint.base_url} lists no models: pass the name of the one to load as "
                 "model=."
             )
-        self.dialect = self.dialect or self._told(models, headers, name, state)
+        self.dialect = self.dialect or self._listed_dialect(models, headers, name, state)
         return name
-
-    def spoken(self, state: CallState) -> Dialect:
-        """Return the server's dialect. The first time, the server's list of models decides.
-
-        A server that has no list, or does not show it to everyone, counts as "hosted"; so does one
-        whose list fails now, until it answers.
-
-        Raises:
-            HttpFailure: If the server cannot be reached.
-        """
-        if self.dialect is None:
-            try:
-                self.dialect = self._told(*self._list(state), self.name, state)
-            except HttpFailure as failure:
-                if not failure.was_reached:
-                    raise
-                self.dialect = None if failure.status and failure.is_passing else HOSTED
-        return self.dialect or HOSTED
 
     def _list(self, state: CallState) -> tuple[Any, Mapping[str, str]]:
         """Return the server's list of models, and the headers that came with it."""
@@ -114,22 +131,6 @@ class ChatLine(Line):
         return self.endpoint.exchange(
             path, timeout_s=min(CONNECT_S, state.left_s), cancel=state.cancel
         )
-
-    def _told(
-        self, models: Any, headers: Mapping[str, str], model: str, state: CallState
-    ) -> Dialect:
-        """Return the dialect that a list of models tells, with the number of engines behind it.
-
-        The number is on the page of counters. A server that does not show the page has one.
-        """
-        dialect = dialect_of(models, headers, model)
-        if not dialect.counters:
-            return dialect
-        try:
-            page, _ = self._read(metrics_url(self.endpoint.base_url), state)
-        except HttpFailure:
-            return dialect
-        return replace(dialect, ranks=engines_in(page.decode(errors="replace"), model))
 
     def adapt(self, before: Dialect, after: Dialect) -> bool:
         """Speak another dialect from now on; return whether no other thread changed it first."""
@@ -154,9 +155,10 @@ class ChatLine(Line):
         Raises:
             HttpFailure: If the exchange failed, or returned something other than a completion.
         """
-        known, left = self.known_images, None
+        known = self.known_images
+        left: int | None = None
         for number in range(MOST_ADAPTED + 1):
-            dialect = self.spoken(state)
+            dialect = self.known_dialect(state)
             payload = payload_of(dialect, known, left)
             try:
                 page = self.post(
@@ -171,11 +173,13 @@ class ChatLine(Line):
                     known = set()
                     continue
                 room = room_left(failure, payload.limit)
-                after = None if room else adapted(failure, dialect, payload)
-                if not room and after is None:
+                if room:
+                    left = room
+                    continue
+                after = adapted(failure, dialect, payload)
+                if after is None:
                     raise
-                left = room or left
-                if after is not None and self.adapt(dialect, after):
+                if self.adapt(dialect, after):
                     self.warn(f"{failure}: {after.option} is spoken from now on, and declares it")
             else:
                 self.known_images |= payload.carried
@@ -210,11 +214,13 @@ def engines_in(page: str, model: str) -> int:
     Engines count only if they are numbered from 0: a request names its engine by the number.
     """
     label = _label(model)
-    rows = [
-        labels for field, labels, _ in _rows(page) if field == "prompt_tokens" and label in labels
-    ]
-    found = {number for labels in rows for number in ENGINE.findall(labels)}
-    return len(found) if found == set(map(str, range(len(found)))) and found else 1
+    found = set[str]()
+    for field, labels, _ in _rows(page):
+        if field == "prompt_tokens" and label in labels:
+            found.update(ENGINE.findall(labels))
+    if found == {str(number) for number in range(len(found))}:
+        return max(1, len(found))
+    return 1
 
 
 def read_metrics(page: str, model: str) -> Counter[str]:
@@ -223,7 +229,8 @@ def read_metrics(page: str, model: str) -> Counter[str]:
     Raises:
         ValueError: If the page has no counters of this model.
     """
-    label, totals = _label(model), Counter[str]()
+    label = _label(model)
+    totals = Counter[str]()
     for field, labels, value in _rows(page):
         if label in labels:
             totals[field] += round(float(value))

@@ -46,12 +46,13 @@ from atlaskit.models.protocol import (
 )
 
 DEFAULT_PARAMETERS: Mapping[str, Any] = {"temperature": 0.0, "seed": 0}
-"""What replies depend on beside the model, by default."""
-FEWEST_IMAGE_TOKENS, MOST_CHARACTERS_A_TOKEN = 8, 12
-"""The fewest tokens of an image, and the most characters of a token, in any model: a prompt that
-was counted with fewer cannot hold all that was sent."""
+"""The parameters that replies depend on, by default."""
+FEWEST_IMAGE_TOKENS = 8
+"""Tokens of an image in any model, at least. A prompt with fewer tokens lacks an image."""
+MOST_CHARACTERS_A_TOKEN = 12
+"""Characters of a token in any model, at most."""
 OFTEN_MISFIT = 3
-"""After how many answers that ignore the schema it is told how to send it in words."""
+"""Answers that ignore the schema after which a warning names the option that sends it in words."""
 
 
 class VLM:
@@ -135,12 +136,14 @@ class VLM:
         """
         if max_tokens is not None:
             check_whole("max_tokens", max_tokens)
-        self._thinking, self._extra_body = thinking, checked_extra_body(extra_body)
-        declared = dialect_named(dialect) if isinstance(dialect, str) else dialect
+        self._thinking = thinking
+        self._extra_body = checked_extra_body(extra_body)
+        if isinstance(dialect, str):
+            dialect = dialect_named(dialect)
         self._line = ChatLine(
             base_url,
             model or "",
-            dialect=declared,
+            dialect=dialect,
             api_key=api_key,
             timeout_s=timeout_s,
             in_flight=in_flight,
@@ -150,24 +153,25 @@ class VLM:
         self.base_url = self._line.endpoint.base_url
         self.name = self._line.name = model or self._line.first_model()
         self.preset = preset_named(self.name)
-        self._family, self._is_forced = family_of(self.name), not self.preset.no_forcing
+        self._family = family_of(self.name)
+        self._is_forced = not self.preset.no_forcing
         check_thinking(thinking, self._family, self.name)
         self.max_tokens = max_tokens
         self.answered: str | None = None
-        declared = self._line.dialect
-        self._comparing, self._misfits = threading.Lock(), 0
-        self._has_told_images, self._told = False, set[str]()
-        parameters = {
-            "temperature": temperature,
-            "seed": seed,
-            "schema": "words" if declared and declared.schema == "words" else None,
-            "thinking": thinking,
-            "extra_body": self._extra_body or None,
-            "address": self.base_url if is_generic(self.name) else None,
-        }
-        self.parameters: Mapping[str, Any] = {
-            name: each for name, each in parameters.items() if each is not None
-        }
+        self._lock = threading.Lock()
+        self._misfits = 0
+        self._has_warned_of_images = False
+        self._substitutes = set[str]()
+        parameters: dict[str, Any] = {"temperature": temperature, "seed": seed}
+        if self._line.dialect and self._line.dialect.schema == "words":
+            parameters["schema"] = "words"
+        if thinking is not None:
+            parameters["thinking"] = thinking
+        if self._extra_body:
+            parameters["extra_body"] = self._extra_body
+        if is_generic(self.name):
+            parameters["address"] = self.base_url
+        self.parameters: Mapping[str, Any] = parameters
 
     def __reduce__(self) -> tuple[Callable[[], VLM], tuple[()]]:
         """Pickle the settings: another process or machine opens connections of its own."""
@@ -191,7 +195,7 @@ class VLM:
         """
         state = CallState()
         try:
-            return self._line.spoken(state)
+            return self._line.known_dialect(state)
         except HttpFailure as failure:
             raise self._line.error(failure, state) from failure.__cause__
 
@@ -209,7 +213,9 @@ class VLM:
             BadReply: If the answer does not fit the schema, even after one correction.
             ModelError: If the call failed otherwise. Each error's `usage` says what the call cost.
         """
-        state, is_corrected, in_words = CallState(**control), False, False
+        state = CallState(**control)
+        is_corrected = False
+        in_words = False
         while True:
             attempt = partial(self._attempt, request, in_words, state)
             completion = self._line.retried(attempt, state, partial(self._usage_of, request))
@@ -217,13 +223,13 @@ class VLM:
             if completion.is_withheld:
                 message = (
                     f"{self.name} at {self.base_url} withheld its answer (content filter or "
-                    "refusal)."
+                    f"refusal)."
                 )
                 raise Refused(message, state.usage, state.transit)
             try:
                 found = find_answer(completion, request.schema, request.choices)
-            except NoAnswer as complaint:
-                problem = complaint
+            except NoAnswer as error:
+                problem = str(error)
             else:
                 self._check_images(request, completion)
                 return Reply(
@@ -240,13 +246,15 @@ class VLM:
                     continue
                 raise BadReply(self._cut_off(completion), state.usage, state.transit)
             if is_corrected or state.is_exhausted:
-                raise BadReply(self._misfit(completion, str(problem)), state.usage, state.transit)
+                raise BadReply(self._misfit(completion, problem), state.usage, state.transit)
             is_corrected = True
             in_words = self._ignores_schema(request, completion)
-            told = f"That does not fit the schema: {problem}. Answer again, in JSON only."
-            said = completion.text or "(nothing)"
-            answered = (Message("assistant", (said,)), Message("user", (told,)))
-            request = replace(request, messages=(*request.messages, *answered))
+            correction = f"That does not fit the schema: {problem}. Answer again, in JSON only."
+            turns = (
+                Message("assistant", (completion.text or "(nothing)",)),
+                Message("user", (correction,)),
+            )
+            request = replace(request, messages=(*request.messages, *turns))
 
     def _attempt(self, request: Request, in_words: bool, state: CallState) -> Completion:
         """Return a completion that the model ended, or that holds its answer all the same.
@@ -292,11 +300,9 @@ class VLM:
         )
 
     def _usage_of(self, request: Request, completion: Completion) -> Usage:
-        return (
-            completion.usage
-            if completion.has_usage
-            else estimated_usage(request, completion, self._family)
-        )
+        if completion.has_usage:
+            return completion.usage
+        return estimated_usage(request, completion, self._family)
 
     def _makes_room(self) -> bool:
         """Give a model that turned out to think room for it; return whether it had none before."""
@@ -321,60 +327,63 @@ class VLM:
             return (
                 f"{self.name} returned no whole answer: {problem}. Raise max_tokens (--max-tokens)."
             )
+        message = f"{self.name} returned an answer that does not fit the schema: {problem}."
         begin = printable(completion.text or completion.reasoning, 200)
-        said = f" It begins with {begin!r}." if begin else ""
-        return f"{self.name} returned an answer that does not fit the schema: {problem}.{said}"
+        return f"{message} It begins with {begin!r}." if begin else message
 
     def _other(self, model: str) -> str:
         """Return the model that a reply names, if it is another than the one that was asked."""
-        return "" if model == self.name or is_same_model(self.name, model) else model
+        if model == self.name or is_same_model(self.name, model):
+            return ""
+        return model
 
     def _compare(self, model: str) -> None:
         """Note which model answered, and warn if it is not the one that was asked for."""
         answered = self._other(model)
-        with self._comparing:
-            before, self.answered = self.answered, answered
-            is_told = answered == (before or "") or answered in self._told
-            self._told.add(answered)
-        if not is_told and not is_generic(self.name):
-            other = (
-                f"is answered by {printable(answered, 200)}: its replies are kept apart in the "
-                "cache"
-            )
-            self._line.warn(other if answered else "answers under its own name again")
+        with self._lock:
+            is_known = answered == (self.answered or "") or answered in self._substitutes
+            self.answered = answered
+            self._substitutes.add(answered)
+        if is_known or is_generic(self.name):
+            return
+        if answered:
+            name = printable(answered, 200)
+            self._line.warn(f"is answered by {name}: its replies are kept apart in the cache")
+        else:
+            self._line.warn("answers under its own name again")
 
     def _check_images(self, request: Request, completion: Completion) -> None:
         """Warn once if the endpoint counted too few tokens for the images that were sent."""
-        counted, images = completion.usage, len(request.images)
-        texts = [
-            part for message in request.messages for part in message.parts if isinstance(part, str)
-        ]
-        fewest = FEWEST_IMAGE_TOKENS * images + sum(map(len, texts)) // MOST_CHARACTERS_A_TOKEN
+        images = len(request.images)
+        counted = completion.usage
+        fewest = FEWEST_IMAGE_TOKENS * images
+        fewest += sum(map(len, request.texts)) // MOST_CHARACTERS_A_TOKEN
         is_short = 0 < counted.prompt_tokens < fewest and not counted.image_tokens
-        if images and is_short and not self._has_told_images:
-            self._has_told_images = True
+        if images and is_short and not self._has_warned_of_images:
+            self._has_warned_of_images = True
             self._line.warn(
                 f"counted {counted.prompt_tokens:,} prompt tokens for {images} images and their "
-                "text: it may have dropped the images, so check that it serves a vision-language "
-                "model"
+                f"text: it may have dropped the images, so check that it serves a vision-language "
+                f"model"
             )
 
     def _ignores_schema(self, request: Request, completion: Completion) -> bool:
         """Return whether an answer shows that its server does not decode by the schema.
 
-        The rest of the call then tells it in words; how to do so from the start is told once.
+        The rest of the call then has the schema in words. A warning says, once, which option has it
+        in words from the start.
         """
         if completion.is_cut_off or is_out_of_bounds(completion.text, request.schema):
             return False
-        with self._comparing:
+        with self._lock:
             self._misfits += 1
             is_often = self._misfits == OFTEN_MISFIT
-        spoken = self._line.dialect or HOSTED
-        if is_often and spoken.schema != "words":
-            option = replace(spoken, words_too=True).option
+        dialect = self._line.dialect or HOSTED
+        if is_often and dialect.schema != "words":
+            option = replace(dialect, words_too=True).option
             self._line.warn(
-                f"answered {OFTEN_MISFIT} calls without regard to the schema: {option} tells it "
-                "in words too"
+                f"answered {OFTEN_MISFIT} calls without regard to the schema: {option} tells it in "
+                f"words too"
             )
         return True
 

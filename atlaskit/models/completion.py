@@ -2,12 +2,10 @@
 
 Contents:
     `completion_in`, `read_completion`: the completion in a body. Servers deviate from the protocol
-        in many ways, so nothing is taken for granted: a field that is missing or has another type
-        counts as empty.
+        in many ways, so a field that is missing or has another type counts as empty.
     `split_thought`: a thought that a server left in the text, by the markers of any family.
-    `joined`: a stream of events as the completion whose parts it sends. What was read stays read: a
-        line that is no JSON, such as "ping", says nothing of the answer, and an error at the end
-        does not undo the text before it.
+    `joined`: a stream of events as the completion whose parts it sends. A line that is not JSON,
+        such as "ping", is passed over, and an error at the end does not discard the text before it.
 
 Knows nothing of retries and the schema of the answer.
 """
@@ -42,7 +40,7 @@ from atlaskit.models.refusals import words_of
 ENDED = re.compile(
     rb"\b(?:done|end|eof|stop|completed?|message_stop)\b[^\w]*(?:true\W*)?\Z", re.IGNORECASE
 )
-"""The end of a stream that tells that it is one, with whatever else it leaves out."""
+"""The last words of a stream that says that it has ended."""
 REASONING_FIELDS = (
     "reasoning",
     "reasoning_content",
@@ -57,14 +55,14 @@ CUT_OFF = frozenset({
     "max_completion_tokens", "model_length", "token_limit", "incomplete",
     "model_context_window_exceeded",
 })  # fmt: skip
-"""Reasons to finish, in small letters, with which servers say that the answer is not whole."""
+"""Finish reasons, in lower case, of an answer that is not whole."""
 WITHHELD = frozenset({
     "content_filter", "content_filtered", "refusal", "safety", "recitation", "blocklist",
     "prohibited_content", "spii", "image_safety", "sensitive", "guardrail_intervened",
 })  # fmt: skip
-"""Reasons to finish, in small letters, with which servers say that the text is no answer."""
+"""Finish reasons, in lower case, of a text that is no answer: it was filtered, or a refusal."""
 UNFINISHED = "unfinished"
-"""Reason to finish of a stream that tells neither a reason nor its end."""
+"""The finish reason that is given to a stream without a reason and without an end."""
 BROKEN = frozenset(
     {
         UNFINISHED,
@@ -83,7 +81,7 @@ BROKEN = frozenset(
         "failed",
     }
 )
-"""Reasons to finish, in small letters, with which servers say that they failed, not the model."""
+"""Finish reasons, in lower case, of a failure of the server, not of the model."""
 MOST_CHOICES = 16
 _THOUGHT_PARTS = frozenset(
     {"thinking", "thought", "reasoning", "reasoning_content", "redacted_thinking"}
@@ -137,11 +135,10 @@ def completion_in(page: bytes) -> Completion:
     except (ValueError, RecursionError) as error:
         raise not_json(page, error) from error
     try:
-        body = (
-            joined(chain([first], values), is_ended=ENDED.search(page[-200:]) is not None)
-            if _is_part(first)
-            else first
-        )
+        body = first
+        if _is_part(first):
+            is_ended = ENDED.search(page[-200:]) is not None
+            body = joined(chain([first], values), is_ended=is_ended)
         return read_completion(body)
     except ValueError as error:
         is_foreign = not isinstance(first, dict) or "choices" not in first
@@ -200,27 +197,32 @@ class _Joined:
     def whole(self, *, is_ended: bool) -> dict[str, Any]:
         """Return the choice."""
         texts = {name: "".join(parts) for name, parts in self._texts.items()}
-        reason = self._reason or (None if is_ended else UNFINISHED)
+        reason = self._reason
+        if not reason and not is_ended:
+            reason = UNFINISHED
         return {"message": self._message | texts, "finish_reason": reason}
 
 
 def error_in(body: Mapping[str, Any], choice: Mapping[str, Any]) -> HttpFailure | None:
     """Return the failure of a completion that holds an error in place of an answer, or None."""
+    error: Any = choice.get("error") or body.get("error")
     is_error = body.get("object") == "error" or (not body.get("choices") and words_of(body))
-    error = choice.get("error") or body.get("error") or (is_error and body)
+    if not error and is_error:
+        error = body
     if not error:
         return None
-    codes = [
-        each.get(name)
-        for each in (error, body)
-        if isinstance(each, dict)
-        for name in ("code", "status")
-    ]
-    code = next(
-        (int(str(each)) for each in codes if str(each).isdecimal() and 400 <= int(str(each)) < 600),
-        0,
-    )
-    return failure_of(code, {}, json.dumps(error if choice else body).encode(), is_in_success=True)
+    page = json.dumps(error if choice else body).encode()
+    return failure_of(_code_in(error, body), {}, page, is_in_success=True)
+
+
+def _code_in(*parts: Any) -> int:
+    """Return the first HTTP status that is a code in parts of a body; 0 if there is none."""
+    for part in parts:
+        for name in ("code", "status"):
+            code = str(object_of(part).get(name))
+            if code.isdecimal() and 400 <= int(code) < 600:
+                return int(code)
+    return 0
 
 
 def estimated_usage(request: Request, completion: Completion, family: Family) -> Usage:
@@ -228,18 +230,16 @@ def estimated_usage(request: Request, completion: Completion, family: Family) ->
 
     A token stands for four characters of text, or for a square of the family's patch in an image.
     """
-    texts = (
-        part for message in request.messages for part in message.parts if isinstance(part, str)
-    )
     image_tokens = 0
     for image in request.images:
-        # Two frames of a video share their tokens.
-        frames = math.ceil(len(image.times_s) / 2) if isinstance(image, Clip) else 1
+        frames = 1
+        if isinstance(image, Clip):  # two frames of a video share their tokens
+            frames = -(-len(image.times_s) // 2)
         image_tokens += frames * math.prod(-(-side // family.patch) for side in image.size)
     thought = -(-len(completion.reasoning) // CHARACTERS_A_TOKEN)
     return Usage(
         calls=1,
-        prompt_tokens=sum(map(len, texts)) // CHARACTERS_A_TOKEN + image_tokens,
+        prompt_tokens=sum(map(len, request.texts)) // CHARACTERS_A_TOKEN + image_tokens,
         image_tokens=image_tokens,
         completion_tokens=-(-len(completion.text) // CHARACTERS_A_TOKEN) + thought,
         reasoning_tokens=thought,
@@ -254,18 +254,22 @@ def read_completion(body: Any) -> Completion:
         HttpFailure: If it holds an error in place of an answer, with the server's own words.
         ValueError: If it is something else. The message continues "the server returned …".
     """
-    body = body[0] if isinstance(body, list) and body else body
+    if isinstance(body, list) and body:
+        body = body[0]
     if not isinstance(body, dict):
         raise ValueError(NO_COMPLETION)
-    wrapped = (each for each in body.values() if isinstance(each, dict) and "choices" in each)
-    body = body if "choices" in body else next(wrapped, body)
+    if "choices" not in body:
+        inner = [value for value in body.values() if "choices" in object_of(value)]
+        body = inner[0] if inner else body
     choices = body.get("choices")
     if isinstance(choices, dict):
         choices = [choices] if "message" in choices else list(choices.values())
-    listed = choices[:MOST_CHOICES] if isinstance(choices, list) and choices else [None]
-    found = [_read(object_of(choice)) for choice in listed]
+    found = [_read(object_of(choice)) for choice in listed(choices)[:MOST_CHOICES] or [None]]
     first = next((each for each in found if each.texts), found[0])
-    others = [text for each in found if each is not first for text in each.texts]
+    others = first.texts[1:]
+    for each in found:
+        if each is not first:
+            others += each.texts
     finish_reason = _finish_reason(first.choice)
     failure = error_in(body, first.choice)
     if not first.texts and not first.thought:
@@ -288,8 +292,8 @@ def read_completion(body: Any) -> Completion:
         is_cut_off=finish_reason in CUT_OFF or is_open,
         is_withheld=finish_reason in WITHHELD or _is_refused(_message(first.choice)),
         model=storable(body.get("model"))[: limits.NAME],
-        has_usage=any(_count(counts, *names) for names in (_PROMPT, _COMPLETION)),
-        others=(*first.texts[1:], *others),
+        has_usage=_count(counts, *_PROMPT, *_COMPLETION) > 0,
+        others=tuple(others),
         broken=failure,
     )
 
@@ -311,18 +315,21 @@ def _message(choice: Mapping[str, Any]) -> dict[str, Any]:
 def _read(choice: Mapping[str, Any]) -> _Choice:
     message = _message(choice)
     content, thought = _content(message.get("content"))
-    parsed = message.get("parsed")
-    elsewhere = (
-        _tool_arguments(message),
-        storable(choice.get("text")),
-        storable(choice.get("message")),
-        json_of(parsed) if isinstance(parsed, dict) else "",
+    elsewhere = [_tool_arguments(message)]
+    elsewhere += [storable(choice.get(name)) for name in ("text", "message")]
+    if isinstance(message.get("parsed"), dict):
+        elsewhere.append(json_of(message["parsed"]))
+    splits = [_split(content)]
+    splits += [_split(text) for text in elsewhere if text]
+    thoughts = [split.thought for split in splits]
+    thoughts.append(thought or _reasoning(message))
+    answers = [split for split in splits if split.text.strip()]
+    return _Choice(
+        choice,
+        texts=[split.text for split in answers],
+        thought="\n".join(filter(None, thoughts)),
+        is_open=(answers or splits)[0].is_open,
     )
-    splits = [_split(text) for text in (content, *filter(None, elsewhere))]
-    chosen = next((split for split in splits if split.text.strip()), splits[0])
-    thoughts = (*(split.thought for split in splits), thought or _reasoning(message))
-    texts = [split.text for split in splits if split.text.strip()]
-    return _Choice(choice, texts, "\n".join(filter(None, thoughts)), chosen.is_open)
 
 
 def _split(text: str) -> Split:
@@ -334,15 +341,17 @@ def _split(text: str) -> Split:
 
 def _content(content: Any) -> tuple[str, str]:
     """Return the text and the thought in a message's content: a string, parts, or an object."""
-    is_part = isinstance(content, dict) and isinstance(content.get("type"), str)
-    if isinstance(content, dict) and not (
-        is_part and content.keys() & {*_PART_TEXTS, *_THOUGHT_TEXTS}
-    ):
-        return json_of(content), ""  # parsed already
-    found = list(_texts(content))
-    texts, thoughts = (
-        [text for is_thought, text in found if is_thought is wanted] for wanted in (False, True)
-    )
+    if isinstance(content, dict):
+        names = content.keys() & {*_PART_TEXTS, *_THOUGHT_TEXTS}
+        if not names or not isinstance(content.get("type"), str):
+            return json_of(content), ""  # an answer that the server has parsed
+    texts = list[str]()
+    thoughts = list[str]()
+    for is_thought, text in _texts(content):
+        if is_thought:
+            thoughts.append(text)
+        else:
+            texts.append(text)
     return "".join(texts), "\n".join(thoughts)
 
 
@@ -359,59 +368,60 @@ def _texts(value: Any, is_thought: bool = False, depth: int = 0) -> Iterator[tup
     elif isinstance(value, dict) and depth < _MOST_NESTED:
         kind = str(value.get("type"))
         is_thought = is_thought or kind in _THOUGHT_PARTS or value.get("thought") is True
-        if not is_thought and (kind in _PARSED_PARTS or not value.keys() & {"type", "text"}):
-            yield False, json_of(value.get(_PARSED_PARTS[kind]) if kind in _PARSED_PARTS else value)
-            return
-        held = next(
-            (
-                value[name]
-                for name in (_THOUGHT_TEXTS if is_thought else _PART_TEXTS)
-                if value.get(name)
-            ),
-            None,
-        )
-        held = held.get("value") if isinstance(held, dict) and not is_thought else held
-        yield from _texts(held, is_thought, depth + 1)
+        if not is_thought and kind in _PARSED_PARTS:
+            yield False, json_of(value.get(_PARSED_PARTS[kind]))
+        elif not is_thought and not value.keys() & {"type", "text"}:
+            yield False, json_of(value)
+        else:
+            yield from _texts(_inner(value, is_thought), is_thought, depth + 1)
+
+
+def _inner(part: Mapping[str, Any], is_thought: bool) -> Any:
+    """Return the value of a part of a message: its thought or its text; None if it has none."""
+    for name in _THOUGHT_TEXTS if is_thought else _PART_TEXTS:
+        value = part.get(name)
+        if isinstance(value, dict) and value and not is_thought:
+            return value.get("value")
+        if value:
+            return value
+    return None
 
 
 def _reasoning(message: Mapping[str, Any]) -> str:
     """Return the reasoning that a server reports apart from the answer."""
-    found = (
-        "".join(text for _, text in _texts(message.get(field), True)) for field in REASONING_FIELDS
-    )
-    return next(filter(None, found), "")
+    for field in REASONING_FIELDS:
+        found = "".join(text for _, text in _texts(message.get(field), True))
+        if found:
+            return found
+    return ""
 
 
 def _tool_arguments(message: Mapping[str, Any]) -> str:
     """Return the arguments of the tools that a message calls: a model may answer in this way."""
+    calls = [*listed(message.get("tool_calls")), message.get("function_call")]
     texts = dict[str, list[str]]()
-    for number, call in enumerate(
-        map(object_of, [*listed(message.get("tool_calls")), message.get("function_call")])
-    ):
+    for number, call in enumerate(map(object_of, calls)):
         function = object_of(call.get("function") or call)
         arguments = json_of(function.get("arguments") or function.get("input"))
-        texts.setdefault(str(call.get("index", number)), []).append(
-            arguments
-        )  # a stream sends them in parts
+        place = str(call.get("index", number))  # a stream sends the arguments of a call in parts
+        texts.setdefault(place, []).append(arguments)
     return "\n".join(filter(None, map("".join, texts.values())))
 
 
 def _finish_reason(choice: Mapping[str, Any]) -> str:
-    """Return why the answer ended, in small letters."""
+    """Return the finish reason of a choice, in lower case; "" if it has none."""
     for name in ("finish_reason", "native_finish_reason", "stop_reason"):
         reason = choice.get(name)
-        reason = reason.get("type") if isinstance(reason, dict) else reason
+        if isinstance(reason, dict):
+            reason = reason.get("type")
         if isinstance(reason, str) and reason:
             return reason.lower().replace("-", "_")
     return ""
 
 
 def _is_refused(message: Mapping[str, Any]) -> bool:
-    content = message.get("content")
-    parts = content if isinstance(content, list) else []
-    return bool(message.get("refusal")) or any(
-        object_of(part).get("type") == "refusal" for part in parts
-    )
+    kinds = [object_of(part).get("type") for part in listed(message.get("content"))]
+    return bool(message.get("refusal")) or "refusal" in kinds
 
 
 _PROMPT = ("prompt_tokens", "input_tokens")
@@ -462,8 +472,11 @@ def _generated(counts: Mapping[str, Any], prompt: int) -> tuple[int, int]:
 
 def _count(counts: Mapping[str, Any], *names: str) -> int:
     """Return the first plausible count under one of the names, or 0."""
-    found = (counts.get(name) for name in names)
-    return next((count for count in found if type(count) is int and 0 < count < 2**40), 0)
+    for name in names:
+        count = counts.get(name)
+        if type(count) is int and 0 < count < 2**40:
+            return count
+    return 0
 
 
 _NAMES = (
@@ -491,7 +504,8 @@ _MARKERS = (
     (r"\A\s*Here(?: i|')s my thought process:", r"Here(?: i|')s my response:"),  # Granite
     (
         r"<\|channel\|>\s*+(?!final|commentary)\w++[^<]{0,200}+<\|message\|>",
-        r"(?:<\|end\|>\s*+)?(?:<\|start\|>assistant\s*+)?<\|channel\|>\s*+(?:final|commentary)[^<]{0,200}+"
+        r"(?:<\|end\|>\s*+)?(?:<\|start\|>assistant\s*+)?<\|channel\|>\s*+(?:final"
+        r"|commentary)[^<]{0,200}+"
         r"(?:<\|constrain\|>[^<]{0,40}+)?<\|message\|>",
     ),  # harmony, gpt-oss's format
     (
@@ -520,16 +534,21 @@ class Split:
 def split_thought(text: str) -> Split:
     """Split a text. Markers within a JSON object are part of its strings.
 
-    What stands before the last closing marker is thought, though its opening marker may be missing,
-    because the prompt has it; so is all that follows an opening marker after it.
+    The text before the last closing marker is thought, even without an opening marker, which the
+    prompt may have. So is the text after an opening marker that follows it.
     """
     markers = _markers(text)
     begin = max((marker.end() for marker in markers if marker["closing"] is not None), default=0)
     opening = next((marker for marker in markers if marker.start() >= begin), None)
-    rest = text[begin : opening.start() if opening else len(text)]
-    thoughts = [_MARKER.sub("\n", text[:begin]), text[opening.end() :] if opening else ""]
-    thought = "\n".join(filter(None, (part.strip() for part in thoughts)))
-    return Split("" if _END.fullmatch(rest) else rest, thought, is_open=opening is not None)
+    rest = text[begin:]
+    thoughts = [_MARKER.sub("\n", text[:begin])]
+    if opening is not None:
+        rest = text[begin : opening.start()]
+        thoughts.append(text[opening.end() :])
+    if _END.fullmatch(rest):
+        rest = ""
+    thought = "\n".join(filter(None, map(str.strip, thoughts)))
+    return Split(rest, thought, is_open=opening is not None)
 
 
 def _markers(text: str) -> list[re.Match[str]]:

@@ -1,14 +1,14 @@
-"""What an OpenAI-compatible endpoint accepts, declared as data, and what is sent to it accordingly.
+"""What an OpenAI-compatible endpoint accepts, declared as data, and the requests that follow.
 
 Contents:
     `Dialect`, `DIALECTS`: what may be sent to an endpoint; whatever is not declared is left out.
     `dialect_named`, `dialect_of`, `dialect_of_host`: which one an endpoint speaks.
     `build_payload`: the JSON body of a request in a dialect: messages, images, schema, grammar.
     `adapted`, `room_left`: what to change after an error that says what the endpoint refuses. The
-        change is another dialect, which the client keeps as long as it lives; the length of an
-        answer beside one long prompt is of that call alone. Nothing is tried out, and nothing
-        outlives the run: what an endpoint needs for good is declared, with the option that the
-        warning prints.
+        change is another dialect, which the client keeps as long as it lives; a shorter answer
+        beside one long prompt is for that call alone. No request is sent to try something out, and
+        nothing learned outlives the run. A lasting need of an endpoint is declared with the option
+        that the warning prints.
 
 `completion` reads what comes back. Knows nothing of connections and retries.
 """
@@ -30,7 +30,7 @@ from atlaskit.errors import InputError, printable, reason
 from atlaskit.models.http import HttpFailure
 from atlaskit.models.names import NO_THINKING, Family, entries
 from atlaskit.models.protocol import Clip, Image, Message, Request, json_schema
-from atlaskit.models.refusals import GROUPED, HELD, plain
+from atlaskit.models.refusals import CONTENT, GROUPED, plain
 
 THOUGHT_TOKENS = 16_384
 """Room for a thought beside the answer, where a model thinks and no limit was set."""
@@ -92,10 +92,8 @@ class Dialect:
         words = [usual.name]
         for each in fields(self):
             value = getattr(self, each.name)
-            if each.name not in OPTIONAL or value == getattr(usual, each.name):
-                continue
-            word = "+".join(value) if isinstance(value, tuple) else json.dumps(value).strip('"')
-            words.append(f"{each.name}={word}")
+            if each.name in OPTIONAL and value != getattr(usual, each.name):
+                words.append(f"{each.name}={_word(value)}")
         return f"--dialect {','.join(words)}"
 
     def room(self, thinking: bool | None, family: Family) -> int:
@@ -105,25 +103,30 @@ class Dialect:
             thinking: What the caller wants; None for what the model does by itself.
             family: The model's family.
         """
-        return (
-            THOUGHT_TOKENS
-            if self.thinks or (family.thinks if thinking is None else thinking)
-            else 0
-        )
+        is_thinking = family.thinks if thinking is None else thinking
+        return THOUGHT_TOKENS if self.thinks or is_thinking else 0
 
     def thinking_fields(self, thinking: bool | None, family: Family) -> Mapping[str, Any]:
         """Return the fields of a request that turn thinking on or off; {} to leave it as it is."""
+        may_think = family.thinks or family.name == "other"
         if thinking is None:
             return {}
+        if thinking and family.no_thinking == NO_THINKING:
+            return {"chat_template_kwargs": {"enable_thinking": True}}
         if thinking:
-            return (
-                {"chat_template_kwargs": {"enable_thinking": True}}
-                if family.no_thinking == NO_THINKING
-                else {}
-            )
+            return {}
         if self.no_thinking is not None:
-            return self.no_thinking if family.thinks or family.name == "other" else {}
-        return family.no_thinking or (NO_THINKING if family.name == "other" else {})
+            return self.no_thinking if may_think else {}
+        if family.no_thinking:
+            return family.no_thinking
+        return NO_THINKING if family.name == "other" else {}
+
+
+def _word(value: Any) -> str:
+    """Return the value of a field as it stands on a command line."""
+    if isinstance(value, tuple):
+        return "+".join(value)
+    return json.dumps(value).strip('"')
 
 
 OPTIONAL = frozenset(
@@ -224,12 +227,12 @@ def dialect_named(words: str) -> Dialect:
     if "omits" in values:
         values["omits"] = tuple(values["omits"].split("+"))
     try:
-        if unknown := values.keys() - OPTIONAL:
-            raise ValueError(f"no field {', '.join(unknown)}")
+        if not values.keys() <= OPTIONAL:
+            raise ValueError("no such field")
         return _DIALECT.validate_python(vars(DIALECTS[name]) | values)
     except ValueError as error:
         raise InputError(
-            "No field of a dialect, or no value that it takes: "
+            f"A dialect has no such field, or the field no such value: "
             f"{printable(','.join(changes), 80)!r}; the fields are {', '.join(sorted(OPTIONAL))}."
         ) from error
 
@@ -246,20 +249,20 @@ def check_thinking(thinking: bool | None, family: Family, name: str) -> None:
 def dialect_of_host(host: str) -> Dialect | None:
     """Return the dialect of a service by its host, None for any other host."""
     host = host.lower().rstrip(".")
-    # A service in one region may stand before a hyphen: "us-east5-aiplatform.googleapis.com".
-    names = (
-        name for end, name in HOSTS.items() if host == end or host.endswith((f".{end}", f"-{end}"))
-    )
-    return next((DIALECTS[name] for name in names), None)
+    for end, name in HOSTS.items():
+        # A region may stand before a hyphen: "us-east5-aiplatform.googleapis.com".
+        if host == end or host.endswith((f".{end}", f"-{end}")):
+            return DIALECTS[name]
+    return None
 
 
 def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") -> Dialect:
-    """Return the dialect of a server by what it says with its list of models (GET /models).
+    """Return the dialect of a server by its list of models (GET /models).
 
     Args:
         models: The parsed list; anything else counts as no list.
         headers: The headers of the answer, with lower-case names.
-        model: The model that is asked for: its entry counts, or else the first one.
+        model: The model that is asked for. Its entry counts, or else the first one.
     """
     for name, dialect in HEADERS.items():
         if name in headers:
@@ -267,25 +270,24 @@ def dialect_of(models: Any, headers: Mapping[str, str] = {}, model: str = "") ->
     if headers.get("server", "").lower() == "llama.cpp":
         return DIALECTS["llamacpp"]
     listed = list(entries(models))
-    entry = next((each for name, each in listed if name == model), listed[0][1] if listed else {})
+    entry: Mapping[str, Any] = listed[0][1] if listed else {}
+    for name, each in reversed(listed):
+        if name == model:
+            entry = each
     owner = entry.get("owned_by")
     if isinstance(owner, str) and owner in OWNERS:
         return DIALECTS[OWNERS[owner]]
-    names = (
-        name
-        for name, signs in ENTRIES.items()
-        if all(_is(entry.get(key), sign) for key, sign in signs.items())
-    )
-    return DIALECTS[next(names, HOSTED.name)]
+    for name, signs in ENTRIES.items():
+        if all(_shows(entry.get(field), sign) for field, sign in signs.items()):
+            return DIALECTS[name]
+    return HOSTED
 
 
-def _is(value: Any, sign: Any) -> bool:
+def _shows(value: Any, sign: Any) -> bool:
     """Return whether a value of an entry is of a type, or begins with a text."""
-    return (
-        isinstance(value, sign)
-        if isinstance(sign, type)
-        else isinstance(value, str) and value.startswith(sign)
-    )
+    if isinstance(sign, type):
+        return isinstance(value, sign)
+    return isinstance(value, str) and value.startswith(sign)
 
 
 REPEATED = frozenset({"maxLength", "minLength", "maxItems", "minItems"})
@@ -343,7 +345,7 @@ def build_payload(
         model: Name of the model at the endpoint.
         dialect: What the endpoint accepts.
         parameters: Sampling parameters (`sampling_parameters`) and further fields of the body.
-        known: Keys of images that the endpoint has. They are sent as a uuid where the dialect has
+        known: Keys of the images that the endpoint has. They are sent as a uuid if the dialect has
             `image_names`.
         max_tokens: Most tokens of the answer. None: those of the request.
         is_forced: Whether a grammar of llguidance may write what the schema fixes (`Preset`).
@@ -352,58 +354,69 @@ def build_payload(
         dialect = replace(dialect, image_names=False)
     clips = [image for image in request.images if isinstance(image, Clip)]
     keys = {image.key for image in request.images if not isinstance(image, Clip)}
-    named = {key for key in keys if key in known} if dialect.image_names else set()
+    named = keys.intersection(known) if dialect.image_names else set[str]()
     optional = {**parameters, **_schema_fields(request, dialect, is_forced)}
     sent = {name: value for name, value in optional.items() if name not in dialect.omits}
-    in_words = dialect.words_too or not SCHEMA_FIELDS & sent.keys()
-    messages = _with_schema_in_words(request) if in_words else request.messages
+    messages = request.messages
+    if dialect.words_too or not SCHEMA_FIELDS & sent.keys():
+        messages = _with_schema_in_words(request)
     limit = min(max_tokens or request.max_tokens, dialect.most_tokens or math.inf)
     body: dict[str, Any] = {"model": model, dialect.length: limit, **sent}
-    body |= {"stream": True, "stream_options": {"include_usage": True}} if dialect.stream else {}
-    if clips and dialect.counters:  # vLLM, which alone has counters
+    if dialect.stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    if clips and dialect.counters:  # vLLM: no other server has counters
+        pixels = max(4096, clips[0].pixels)
         body["media_io_kwargs"] = {"video": _video_facts(clips[0])}
-        body["mm_processor_kwargs"] = {
-            "size": {"shortest_edge": 1024, "longest_edge": max(4096, clips[0].pixels)}
-        }
+        body["mm_processor_kwargs"] = {"size": {"shortest_edge": 1024, "longest_edge": pixels}}
     body["messages"] = [_message(message, dialect, named) for message in messages]
     headers = {"Content-Type": "application/json"}
     if dialect.ranks > 1 or dialect.counters:
-        start = conversation(request)
-        headers[SESSION] = start
-        if dialect.ranks > 1:
-            headers["X-data-parallel-rank"] = str(int(start[:8], 16) % dialect.ranks)
-    data = json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-    refusable = (*sent, *((IMAGE_NAMES,) if dialect.image_names and keys else ()))
-    return Payload(data, headers, frozenset(keys - named), frozenset(named), refusable, int(limit))
+        headers[SESSION] = conversation(request)
+    if dialect.ranks > 1:
+        headers["X-data-parallel-rank"] = str(int(headers[SESSION][:8], 16) % dialect.ranks)
+    refusable = list(sent)
+    if dialect.image_names and keys:
+        refusable.append(IMAGE_NAMES)
+    return Payload(
+        json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode(),
+        headers,
+        carried=frozenset(keys - named),
+        named=frozenset(named),
+        optional=tuple(refusable),
+        limit=int(limit),
+    )
 
 
 def conversation(request: Request) -> str:
-    """Return what names a request's conversation: those that start with the same image share it.
+    """Return the name of a request's conversation: those that start with the same image share it.
 
-    One without images is known by its first two messages, the system's and the user's.
+    A request without images is known by its first two messages, the system's and the user's.
     """
-    start = (
-        request.images[0].key
-        if request.images
-        else repr([message.parts for message in request.messages[:2]])
-    )
+    start = repr([message.parts for message in request.messages[:2]])
+    if request.images:
+        start = request.images[0].key
     return hashlib.sha256(start.encode()).hexdigest()
 
 
 def merged(*bodies: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of all bodies; of two, the later counts, and objects are merged."""
+    """Return the fields of all bodies. Of two values the later counts; objects are merged."""
     fields: dict[str, Any] = {}
     for body in bodies:
         for name, value in body.items():
             before = fields.get(name)
-            both = isinstance(before, Mapping) and isinstance(value, Mapping)
-            fields[name] = merged(before, value) if both else value  # type: ignore[arg-type]
+            if isinstance(before, Mapping) and isinstance(value, Mapping):
+                fields[name] = merged(before, value)
+            else:
+                fields[name] = value
     return fields
 
 
 def sampling_parameters(dialect: Dialect, temperature: float, seed: int) -> dict[str, Any]:
-    """Return those sampling parameters that the endpoint accepts."""
-    return {"temperature": temperature, **({dialect.seed_name: seed} if dialect.seed else {})}
+    """Return the sampling parameters that the endpoint accepts."""
+    parameters: dict[str, Any] = {"temperature": temperature}
+    if dialect.seed:
+        parameters[dialect.seed_name] = seed
+    return parameters
 
 
 def checked_extra_body(fields: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -413,30 +426,32 @@ def checked_extra_body(fields: Mapping[str, Any] | None) -> dict[str, Any]:
         InputError: If they are not an object of JSON, or name a field with a setting of its own.
     """
     try:
-        checked = json.loads(json.dumps({} if fields is None else dict(fields), allow_nan=False))
+        checked = json.loads(json.dumps(dict(fields or {}), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:
         raise InputError(
             f"extra_body must be an object of JSON values ({reason(error)}); got {fields!r:.80}."
         ) from error
-    if own := next((name for name in checked if name in OWN_FIELDS), None):
-        raise InputError(f"extra_body must not hold {own!r}: {OWN_FIELDS[own]}.")
+    for name in checked:
+        if name in OWN_FIELDS:
+            raise InputError(f"extra_body must not hold {name!r}: {OWN_FIELDS[name]}.")
     return dict(checked)
 
 
 def _schema_fields(request: Request, dialect: Dialect, is_forced: bool) -> dict[str, Any]:
     """Return the fields of the body that hold the answer's schema."""
     schema = json_schema(request.schema)
+    form: dict[str, Any] = {"name": request.step}
     if dialect.schema == "words":
         return {}
     if dialect.schema == "strict":
-        schema_format = {"name": request.step, "strict": True, "schema": _without(BOUNDS, schema)}
-    elif dialect.counters and not is_forced:  # vLLM, which alone has counters, knows llguidance
+        form |= {"strict": True, "schema": _without(BOUNDS, schema)}
+    elif dialect.counters and not is_forced:  # vLLM, which knows llguidance
         return {"structured_outputs": {"grammar": _unforced_grammar(schema)}}
+    elif dialect.repeats is None:
+        form["schema"] = schema
     else:
-        most = dialect.repeats
-        taken = schema if most is None else _without(REPEATED, schema, most)
-        schema_format = {"name": request.step, "schema": taken}
-    return {"response_format": {"type": "json_schema", "json_schema": schema_format}}
+        form["schema"] = _without(REPEATED, schema, dialect.repeats)
+    return {"response_format": {"type": "json_schema", "json_schema": form}}
 
 
 def _with_schema_in_words(request: Request) -> tuple[Message, ...]:
@@ -460,25 +475,26 @@ def _unforced_grammar(schema: dict[str, Any]) -> str:
 
 
 def _without(keywords: Collection[str], schema: Any, above: float = -math.inf) -> Any:
-    """Return a schema without keywords that an endpoint refuses, where their value is larger."""
+    """Return a schema without keywords that an endpoint refuses, if their value is larger."""
     if isinstance(schema, list):
         return [_without(keywords, part, above) for part in schema]
     if not isinstance(schema, dict):
         return schema
-    # The keys below "properties" and "$defs" are names of ours, which may equal a keyword.
-    return {
-        name: {each: _without(keywords, part, above) for each, part in value.items()}
-        if name in ("properties", "$defs")
-        else _without(keywords, value, above)
-        for name, value in schema.items()
-        if name not in keywords or value <= above
-    }
+    left = dict[str, Any]()
+    for name, value in schema.items():
+        if name in ("properties", "$defs"):  # their keys are our names, which may equal a keyword
+            left[name] = {each: _without(keywords, part, above) for each, part in value.items()}
+        elif name not in keywords or value <= above:
+            left[name] = _without(keywords, value, above)
+    return left
 
 
 def _message(message: Message, dialect: Dialect, named: Collection[str]) -> dict[str, Any]:
     if all(isinstance(part, str) for part in message.parts):
-        return {"role": message.speaker, "content": "\n".join(str(part) for part in message.parts)}
-    content = [each for part in message.parts for each in _content(part, dialect, named)]
+        return {"role": message.speaker, "content": "\n".join(map(str, message.parts))}
+    content = list[dict[str, Any]]()
+    for part in message.parts:
+        content += _content(part, dialect, named)
     return {"role": message.speaker, "content": content}
 
 
@@ -520,7 +536,9 @@ def _image(image: Image, dialect: Dialect, named: Collection[str]) -> dict[str, 
         return {"type": "image_url", "image_url": None, "uuid": key}
     url = f"data:image/jpeg;base64,{base64.b64encode(image.jpeg()).decode()}"
     part: dict[str, Any] = {"type": "image_url", "image_url": {"url": url}}
-    return {**part, "uuid": key} if dialect.image_names else part
+    if dialect.image_names:
+        part["uuid"] = key
+    return part
 
 
 SCHEMA_NAMES = re.compile(
@@ -528,10 +546,11 @@ SCHEMA_NAMES = re.compile(
     r"|repetitions"
     r"|json (object|mode))\b"
 )
-"""What errors call the fields that tell the schema, beside their names."""
-LENGTHS = ("max_tokens", "max_completion_tokens")
+"""Words of errors for the fields that hold the schema, beside their names."""
+LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+"""The other name of the field that limits an answer."""
 LENGTH = re.compile(r"max (\w{1,20} )?tokens|(output|completion|generated|new) tokens")
-"""What errors call the length of an answer."""
+"""Words of errors for the length of an answer."""
 NUMBER = re.compile(r"(?<![\w.-])(\d{3,12})(?![\w-])( \(exclusive\))?")
 """A number that stands alone, not as a part of a name such as gpt-4-0613."""
 CONTEXT = re.compile(r"(?:context|max model len|inputs? tokens \+)[^.\d]{0,40}?(\d{1,12})")
@@ -548,12 +567,14 @@ FEWEST_TOKENS = 256
 
 
 def room_left(failure: HttpFailure, limit: int) -> int | None:
-    """Return the tokens that the context leaves beside this prompt, by an error that tells both.
+    """Return the tokens that the context leaves beside this prompt, if the error tells both.
 
-    None if it does not tell them, or leaves no room, or as much as `limit`.
+    None if it does not, or if what is left is too little, or no less than `limit`.
     """
     words = _words(failure)
-    context, prompt, added = CONTEXT.search(words), PROMPT.search(words), SUM.search(words)
+    context = CONTEXT.search(words)
+    prompt = PROMPT.search(words)
+    added = SUM.search(words)
     if context and added:
         left = int(added[2]) - int(added[1])
     elif context and prompt:
@@ -576,28 +597,26 @@ def adapted(failure: HttpFailure, dialect: Dialect, sent: Payload) -> Dialect | 
         return replace(dialect, stream=True)
     if not words or CONTEXT.search(words):
         return None
-    # Which number is the limit, errors tell in any words. The largest below what was sent is tried.
-    numbers = [
-        int(number) - bool(exclusive)
-        for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words))
-    ]
-    fewer = [
-        number
-        for number in numbers
-        if FEWEST_TOKENS <= number < sent.limit and number != failure.status
-    ]
+    # Errors name the limit in many ways. The largest number below what was sent is tried.
+    fewer = list[int]()
+    for number, exclusive in NUMBER.findall(GROUPED.sub("", failure.explanation.words)):
+        most = int(number) - bool(exclusive)
+        if FEWEST_TOKENS <= most < sent.limit and most != failure.status:
+            fewer.append(most)
     if LENGTH.search(words) and fewer:
         return replace(dialect, most_tokens=max(fewer))
-    other = LENGTHS[1 - LENGTHS.index(dialect.length)] if dialect.length in LENGTHS else ""
-    if _names(words, dialect.length) and other and (_names(words, other) or "extra" in words):
+    other = LENGTHS.get(dialect.length, "")
+    if other and _names(words, dialect.length) and (_names(words, other) or "extra" in words):
         return replace(dialect, length=other)
-    refused = tuple(name for name in sent.optional if _names(words, name))
-    return replace(dialect, omits=(*dialect.omits, *refused)) if refused else None
+    refused = [name for name in sent.optional if _names(words, name)]
+    if not refused:
+        return None
+    return replace(dialect, omits=(*dialect.omits, *refused))
 
 
 def _words(failure: HttpFailure) -> str:
     """Return the words of an error that may name what is wrong with a request, as plain text."""
-    if failure.status not in HELD or failure.explanation.kind not in (
+    if failure.status not in CONTENT or failure.explanation.kind not in (
         "",
         "too long",
         "stream",

@@ -96,7 +96,8 @@ class Embedder:
             rpm=rpm,
             headers=headers,
         )
-        self.base_url, self.name = self._line.endpoint.base_url, model
+        self.base_url = self._line.endpoint.base_url
+        self.name = model
         self.query_prefix = query_prefix
 
     def __reduce__(self) -> tuple[partial[Embedder], tuple[()]]:

@@ -98,15 +98,19 @@ class Redaction:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         """Prepare to hide some secrets; those that are too short are left."""
-        longest_first = sorted(
-            {secret for secret in secrets if len(secret) >= SHORTEST}, key=len, reverse=True
-        )
-        patterns = [pattern for secret in longest_first for pattern in _forms(secret)]
-        self._pattern = re.compile("|".join(patterns).encode(), re.IGNORECASE) if patterns else None
+        long = {secret for secret in secrets if len(secret) >= SHORTEST}
+        patterns = list[str]()
+        for secret in sorted(long, key=len, reverse=True):  # a secret may be a part of another
+            patterns += _forms(secret)
+        self._pattern: re.Pattern[bytes] | None = None
+        if patterns:
+            self._pattern = re.compile("|".join(patterns).encode(), re.IGNORECASE)
 
     def page(self, page: bytes) -> bytes:
         """Return bytes without the secrets."""
-        return self._pattern.sub(HIDDEN, page) if self._pattern else page
+        if self._pattern is None:
+            return page
+        return self._pattern.sub(HIDDEN, page)
 
     def text(self, text: str) -> str:
         """Return a text without the secrets."""
@@ -190,7 +194,8 @@ class Endpoint:
             **({"Authorization": f"Bearer {key}"} if key and not has_own else {}),
             **own,
         }
-        self._process, self._pool = os.getpid(), self._new_pool()
+        self._process = os.getpid()
+        self._pool = self._new_pool()
 
     def _new_pool(self) -> httpcore.ConnectionPool:
         from atlaskit.models.transport import (
@@ -225,41 +230,43 @@ class Endpoint:
         from atlaskit.models.transport import deadline
 
         if self._process != os.getpid():  # a forked child must not read its parent's answers
-            self._process, self._pool = os.getpid(), self._new_pool()
+            self._process = os.getpid()
+            self._pool = self._new_pool()
+        method = "POST" if body else "GET"
         url = path if "://" in path else f"{self.base_url}/{path}"
-        own = {
+        all_headers = {
             "Host": self._parts.netloc,
             "Accept-Encoding": "identity",
             "Content-Length": str(len(body)),
+            **self._headers,
+            **headers,
         }
-        all_headers = list({**own, **self._headers, **headers}.items())
         options: dict[str, Any] = {
-            "extensions": {"timeout": {"connect": min(CONNECT_S, timeout_s)}}
+            "headers": list(all_headers.items()),
+            "content": body,
+            "extensions": {"timeout": {"connect": min(CONNECT_S, timeout_s)}},
         }
-        page, deadline_s, redaction = bytearray(), time.monotonic() + timeout_s, self.redaction
+        page = bytearray()
+        deadline_s = time.monotonic() + timeout_s
         with (
-            _failures_in_words(page, timeout_s, deadline_s, redaction),
+            _failures_in_words(page, timeout_s, deadline_s, self.redaction),
             deadline(deadline_s, cancel),
-            self._pool.stream(
-                "POST" if body else "GET", url, headers=all_headers, content=body, **options
-            ) as response,
+            self._pool.stream(method, url, **options) as response,
         ):
             for chunk in response.iter_stream():
                 page += chunk
                 if len(page) > limits.ANSWER:
                     raise HttpFailure(limits.too_long("sent an answer", limits.ANSWER))
-        # To read it is not interrupted, so what could be read only after the deadline is late.
-        if time.monotonic() + limits.READING_S + limits.READING_S_PER_BYTE * len(page) > deadline_s:
-            unread = (
-                f"did not answer so that it could be read within {timeout_s:.3g} s ({len(page):,} "
-                "bytes)"
-            )
-            raise HttpFailure(unread, is_late=True)
-        received = {
-            name.decode("latin-1").lower(): redaction.page(value[: limits.HEADER]).decode("latin-1")
-            for name, value in response.headers
-        }
-        return _body(response.status, received, bytes(page), redaction), received
+        # Reading the answer cannot be interrupted. If it would end after the deadline, it is late.
+        reading_s = limits.READING_S + limits.READING_S_PER_BYTE * len(page)
+        if time.monotonic() + reading_s > deadline_s:
+            late = f"did not answer so that it could be read within {timeout_s:.3g} s"
+            raise HttpFailure(f"{late} ({len(page):,} bytes)", is_late=True)
+        received = dict[str, str]()
+        for name, value in response.headers:
+            shown = self.redaction.page(value[: limits.HEADER]).decode("latin-1")
+            received[name.decode("latin-1").lower()] = shown
+        return _body(response.status, received, bytes(page), self.redaction), received
 
 
 def checked_headers(headers: Mapping[str, str]) -> dict[str, str]:
@@ -288,7 +295,8 @@ def parse_address(base_url: str) -> SplitResult:
     """
     try:
         parts = urlsplit(base_url)
-        host, _ = parts.hostname or "", parts.port
+        host = parts.hostname or ""
+        _ = parts.port  # raises an error if it is none
         host.encode("idna")
     except (ValueError, UnicodeError) as error:
         raise InputError(f"{printable(base_url)} is not an address ({reason(error)}).") from error
@@ -309,7 +317,8 @@ def parse_address(base_url: str) -> SplitResult:
         )
     if parts.query or parts.fragment:
         raise InputError(f"An endpoint's address must end with its path; got {shown!r}.")
-    if call := CALLS.search(parts.path):
+    call = CALLS.search(parts.path)
+    if call:
         raise InputError(f"An endpoint's address ends before {call[0]}; got {shown!r}.")
     if not base_url.isascii() or not base_url.isprintable() or " " in base_url:
         raise InputError(
@@ -326,20 +335,22 @@ def _proxy_for(parts: SplitResult, is_local: bool) -> str | None:
     Raises:
         InputError: If there is a proxy and the host is an IPv6 address, which it cannot take.
     """
-    host, proxies = parts.hostname or "", getproxies()
+    host = parts.hostname or ""
+    proxies = getproxies()
     if is_local or proxy_bypass(host) or proxy_bypass(parts.netloc):
         return None
     with contextlib.suppress(ValueError):  # of a host's name
         address = ipaddress.ip_address(host)
-        for network in filter(lambda each: "/" in each, proxies.get("no", "").split(",")):
+        for network in proxies.get("no", "").split(","):
             with contextlib.suppress(ValueError):
-                if address in ipaddress.ip_network(network.strip(), strict=False):
+                excluded = ipaddress.ip_network(network.strip(), strict=False)
+                if "/" in network and address in excluded:
                     return None
     proxy = proxies.get(parts.scheme) or proxies.get("all")
     if proxy and ":" in host:
         raise InputError(
             f"{parts.geturl()} cannot be reached through a proxy by its IPv6 address: use the "
-            "host's name."
+            f"host's name."
         )
     return proxy
 
@@ -394,26 +405,28 @@ BLANK = re.compile(r"\n[ \t]*(?:\n|\Z)|\Z")
 def json_values(page: bytes) -> Iterator[Any]:
     """Yield the objects and lists in an answer: its body, or the events of a stream.
 
-    A line that begins with none, such as a comment or "ping", says nothing, nor does what follows
-    one on its line. One may go on over several lines, up to a blank one.
+    A line that begins with neither, such as a comment or "ping", is passed over, and so is what
+    follows an object on its line. An object may go on over several lines, up to a blank one.
 
     Raises:
         ValueError: If one is too long, or there is none.
     """
-    text = (
-        page.decode(json.detect_encoding(page), "replace").replace("\r\n", "\n").replace("\r", "\n")
-    )
+    text = page.decode(json.detect_encoding(page), "replace")
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
     fault: ValueError | RecursionError | None = None
-    tried = done = 0
+    tried = 0
+    done = 0
     is_found = False
     for line in OBJECT.finditer(text):
         if line.start() < done:
             continue
         value, problem = _decoded(line[1])
         if problem is not None and line.start() >= tried:
-            tried = BLANK.search(text, line.start()).end()  # type: ignore[union-attr]  # the end matches
+            blank = BLANK.search(text, line.start())
+            tried = blank.end() if blank else len(text)
             value, problem = _decoded(PREFIX.sub("", text[line.start() : tried]))
-            done = done if problem else tried
+            if problem is None:
+                done = tried
         if problem is None:
             is_found = True
             yield value
@@ -513,8 +526,9 @@ def failure_of(
     explanation = explain(status, headers, page)
     may_pass = status in PASSING or status >= 500 or not status
     is_passing = explanation.kind == "busy" or (may_pass and explanation.kind in ("", "gateway"))
-    message = f"returned HTTP {status}" if not is_in_success else "returned an error"
-    message += f": {explanation.words}" if explanation.words else ""
+    message = "returned an error" if is_in_success else f"returned HTTP {status}"
+    if explanation.words:
+        message += f": {explanation.words}"
     return HttpFailure(message, status=status, is_passing=is_passing, explanation=explanation)
 
 

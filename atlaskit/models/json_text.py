@@ -98,11 +98,14 @@ def json_objects(text: str) -> Iterator[Span]:
     Raises:
         TooMuch: If the search takes too long.
     """
-    most, read, tried = min(MOST_PASSES * (len(text) + 1_000), MOST_READ), 0, 0
+    most = min(MOST_PASSES * (len(text) + 1_000), MOST_READ)
+    read = 0
+    tried = 0
     place = text.find("{")
     while place >= 0:
         found, end, failed = _object_at(text, place)
-        read, tried = read + failed + 1, tried + 1
+        read += failed + 1
+        tried += 1
         if read > most or tried > MOST_TRIED:
             raise TooMuch("it has too many braces to be searched for a JSON object")
         if found:
@@ -115,21 +118,24 @@ def _object_at(text: str, place: int) -> tuple[Span | None, int, int]:
     try:
         value, end = _DECODER.raw_decode(text, place)
         return Span(place, end, text[place:end], value), end, 0
+    except json.JSONDecodeError as error:
+        failed = error.pos - place
+        fault = _reason(error)
     except (ValueError, RecursionError) as error:
-        failed = (error.pos if isinstance(error, json.JSONDecodeError) else len(text)) - place
+        failed = len(text) - place
         fault = _reason(error)
     closing = _closing(text, place)
     end = closing or len(text)
-    failed += end - place
     part = text[place:end]
+    failed += len(part)
     value = _repaired(part) if closing else None
-    if value is None and not _KEY.match(part):
-        # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}, or a brace that is never closed
-        is_wrapper = (
-            part[1:].lstrip()[:2].removeprefix("\\")[:1] == "{" and part[:-1].rstrip()[-1:] == "}"
-        )
-        return None, place + 1 if is_wrapper or not closing else end, failed
-    return Span(place, end, part, value, fault), end, failed
+    if value is not None or _KEY.match(part):
+        return Span(place, end, part, value, fault), end, failed
+    # {{...}} of a template, \boxed{{...}}, \boxed{\{...\}}, or a brace that is never closed
+    opens_twice = part[1:].lstrip().removeprefix("\\").startswith("{")
+    if not closing or (opens_twice and part[:-1].rstrip().endswith("}")):
+        end = place + 1
+    return None, end, failed
 
 
 def _closing(text: str, place: int) -> int | None:
@@ -150,14 +156,14 @@ def _repaired(part: str) -> dict[str, Any] | None:
     try:
         if _ESCAPED.match(part):
             part = strict_json(f'"{part}"')
-        if '"' not in part:
-            part = html.unescape(part) if any(mark in part for mark in _ENTITIES) else part
+        if '"' not in part and any(mark in part for mark in _ENTITIES):
+            part = html.unescape(part).translate(_CURLY)
+        elif '"' not in part:
             part = part.translate(_CURLY)
         if part.startswith("\\{") or part.endswith("\\}"):
             part = part.replace("\\{", "{").replace("\\}", "}").replace("\\_", "_")
-        value = strict_json(
-            _TOKEN.sub(_in_json, _GEMMA.sub(lambda found: json.dumps(found[1]), part))
-        )
+        part = _GEMMA.sub(lambda found: json.dumps(found[1]), part)
+        value = strict_json(_TOKEN.sub(_in_json, part))
     except ValueError:  # of strict_json, or of an entity with thousands of digits
         return None
     return value if isinstance(value, dict) else None
@@ -178,7 +184,9 @@ def _in_json(token: re.Match[str]) -> str:
 
 
 def _in_double_quotes(found: re.Match[str]) -> str:
-    return "'" if found[1] == "'" else found[0] if found[1] else '\\"'
+    if found[1] == "'":
+        return "'"
+    return found[0] if found[1] else '\\"'
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -204,11 +212,9 @@ def _finite(digits: str) -> float:
 def _reason(error: BaseException) -> str:
     if isinstance(error, json.JSONDecodeError):
         return f"Invalid JSON: {error.msg} at line {error.lineno} column {error.colno}"
-    return (
-        str(error)
-        if isinstance(error, NotJson)
-        else "Invalid JSON: it is nested too deeply or has a huge number"
-    )
+    if isinstance(error, NotJson):
+        return str(error)
+    return "Invalid JSON: it is nested too deeply or has a huge number"
 
 
 _DECODER = json.JSONDecoder(
@@ -253,7 +259,8 @@ class _Fitting:
             )
         if "const" in schema or "enum" in schema:
             allowed = schema.get("enum", [schema.get("const")])
-            if name in CHOICE_FIELDS and _is_text(value) and allowed == list(range(len(allowed))):
+            are_indices = allowed == list(range(len(allowed)))
+            if name in CHOICE_FIELDS and isinstance(value, str) and are_indices:
                 return _choice(value.strip(), allowed, self._choices)
             return _one_of(value, allowed)
         match schema.get("type"):
@@ -306,19 +313,16 @@ class _Fitting:
         )
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
-
-
 def _parsed(value: Any, kind: type) -> Any:
     """Return the object or list that a string of JSON holds; any other value as it is."""
-    if _is_text(value) and value.lstrip()[:1] == ("{" if kind is dict else "["):
-        try:
-            inner = strict_json(value)
-        except NotJson:
-            return value
-        return inner if isinstance(inner, kind) else value
-    return value
+    opening = "{" if kind is dict else "["
+    if not isinstance(value, str) or not value.lstrip().startswith(opening):
+        return value
+    try:
+        inner = strict_json(value)
+    except NotJson:
+        return value
+    return inner if isinstance(inner, kind) else value
 
 
 def _choice(text: str, allowed: list[int], choices: Sequence[str]) -> Any:
@@ -327,43 +331,43 @@ def _choice(text: str, allowed: list[int], choices: Sequence[str]) -> Any:
     Both may stand there, as in "B: the red car", if they name the same choice. A text that can be
     read in two ways, such as "1" where the choices are 2, 3, 1, 0, names none.
     """
-    written = {
-        index for index, choice in enumerate(choices) if choice.strip().lower() == text.lower()
-    }
-    found = (_labels(text) | written).intersection(allowed)
-    if not found and (both := _LABELLED.fullmatch(text)):
-        written = {
-            index
-            for index, choice in enumerate(choices)
-            if choice.strip().lower() == both[2].lower()
-        }
-        found = (_labels(both[1]) & written).intersection(allowed)
+    found = (_labels(text) | _places(text, choices)).intersection(allowed)
+    both = _LABELLED.fullmatch(text)
+    if not found and both:
+        found = (_labels(both[1]) & _places(both[2], choices)).intersection(allowed)
     return found.pop() if len(found) == 1 else text
+
+
+def _places(text: str, choices: Sequence[str]) -> set[Any]:
+    """Return the indices of the choices that are written like a text."""
+    words = text.lower()
+    return {index for index, choice in enumerate(choices) if choice.strip().lower() == words}
 
 
 def _labels(text: str) -> set[Any]:
     """Return the indices of choices that a text is as a number or as a letter."""
     letter = _LETTER.fullmatch(text)
-    return {_integer(text.strip("()[].:")), ord(letter[1].upper()) - ord("A") if letter else None}
+    found = {_integer(text.strip("()[].:"))}
+    if letter:
+        found.add(ord(letter[1].upper()) - ord("A"))
+    return found
 
 
 def _one_of(value: Any, allowed: list[Any]) -> Any:
     """Return the one allowed value that this is; otherwise the value."""
     if isinstance(value, bool):
         return value
-    if all(_is_text(each) for each in allowed):
-        if not _is_text(value) or value in allowed:
-            return value
-        found = [each for each in allowed if each.strip().lower() == value.strip().lower()]
-        return found[0] if len(found) == 1 else value
-    return _integer(value)
+    if not all(isinstance(each, str) for each in allowed):
+        return _integer(value)
+    if not isinstance(value, str) or value in allowed:
+        return value
+    found = [each for each in allowed if each.strip().lower() == value.strip().lower()]
+    return found[0] if len(found) == 1 else value
 
 
 def _integer(value: Any) -> Any:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
-    return (
-        int(value.strip().partition(".")[0])
-        if _is_text(value) and _INTEGER.fullmatch(value.strip())
-        else value
-    )
+    if isinstance(value, str) and _INTEGER.fullmatch(value.strip()):
+        return int(value.strip().partition(".")[0])
+    return value

@@ -1,4 +1,4 @@
-"""What the name of a model tells; no other module knows models by name.
+"""Everything that follows from the name of a model; no other module knows models by name.
 
 Contents:
     `Family`, `family_of`: image tokens, and how models of a kind think.
@@ -32,7 +32,7 @@ from atlaskit.models.http import object_of
 from atlaskit.models.protocol import Model, ModelError, Request, Usage
 
 NO_THINKING = {"chat_template_kwargs": {"enable_thinking": False}}
-"""What turns thinking off in the chat templates of Qwen, GLM, Gemma 4, MiniCPM-V and others."""
+"""The fields that turn thinking off in the chat templates of Qwen, GLM, Gemma 4 and others."""
 
 
 @dataclass(frozen=True)
@@ -118,9 +118,10 @@ PATTERNS = {family.name: re.compile(family.pattern) for family in FAMILIES}
 def family_of(name: str) -> Family:
     """Return the family of a model by its name: a hub id, a folder, or "folder@hash"."""
     lowered = name.lower()
-    return next(
-        (each for each in FAMILIES if PATTERNS[each.name].search(lowered)), Family("other", "")
-    )
+    for family in FAMILIES:
+        if PATTERNS[family.name].search(lowered):
+            return family
+    return Family("other", "")
 
 
 @dataclass(frozen=True)
@@ -153,8 +154,8 @@ class Preset:
     """Returns the request of a call of Video-RLM in the words that the model was taught; None for a
     model that reads and writes freely."""
     caution: Callable[[Any, Any], str] | None = field(default=None, repr=False)
-    """Says of a video and a question what the model was not taught of them, as a sentence that its
-    name precedes; "" if there is nothing. None: nothing to say of any."""
+    """Returns a warning that the model was not trained for a video or a question, as the rest of a
+    sentence that begins with its name; "" for none. None: there are no warnings."""
     torchvision: bool = True
     """Whether a CPU server uses the Python part of torchvision to prepare images, if the kit
     installed it. Without it, transformers uses Pillow; not every family can."""
@@ -210,11 +211,12 @@ def cell_for(vlm: Model, size: int | None) -> int:
 
 
 VERSION = re.compile(
-    r"[-@:._]?(20\d{6}|20\d\d-\d\d-\d\d|\d{4}|\d{3}|latest|v\d+(:\d+)?)$|-(preview|exp)(-\d\d-\d\d|-\d{4})?$"
+    r"[-@:._]?(20\d{6}|20\d\d-\d\d-\d\d|\d{4}|\d{3}|latest|v\d+(:\d+)?)$|-(preview"
+    r"|exp)(-\d\d-\d\d|-\d{4})?$"
 )
-"""The end of a name that tells a version: a date, a revision, "latest"."""
+"""The end of a name that is a version: a date, a revision, "latest"."""
 SUFFIXES = (":free", ":beta", ":nitro", ":floor", ":exacto", ".gguf")
-"""The end of a name that tells a price or the form of a file."""
+"""The end of a name that is a price or the form of a file."""
 GENERIC = frozenset({
     "default", "model", "models", "local", "local-model", "llm", "vlm", "vision", "chat", "base",
     "main", "test", "unknown", "none", "null", "any", "auto", "custom", "my-model", "your-model",
@@ -249,14 +251,19 @@ def is_same_model(asked: str, answered: str) -> bool:
 def _bare(name: str) -> str:
     """Return a name without provider, path, suffix of a file, and tag of a price."""
     last = name.strip().lower().replace("\\", "/").rstrip("/").rpartition("/")[2]
-    return next((last.removesuffix(each) for each in SUFFIXES if last.endswith(each)), last)
+    for suffix in SUFFIXES:
+        if last.endswith(suffix):
+            return last.removesuffix(suffix)
+    return last
 
 
 def _without_version(name: str) -> str:
     """Return a name without the versions at its end ("-0" is Anthropic's alias of the newest)."""
     name = name.removesuffix("-0")
-    while (shorter := VERSION.sub("", name)) != name and shorter:
+    shorter = VERSION.sub("", name)
+    while shorter and shorter != name:
         name = shorter
+        shorter = VERSION.sub("", name)
     return name
 
 
@@ -276,17 +283,24 @@ CHATS = frozenset({
     "llm", "vlm", "chat", "completion_chat", "text", "generate", "completion", "vision",
     "text-generation", "image-text-to-text", "any-to-any",
 })  # fmt: skip
-"""What a list calls a model that chats: words of LM Studio, Together, vLLM and Ollama, and tasks of
-the Hugging Face hub."""
+"""Words in a list for a model that chats: those of LM Studio, Together, vLLM and Ollama, and tasks
+of the Hugging Face hub."""
+KIND_FIELDS = ("type", "task", "pipeline_tag", "model_type", "capabilities")
+"""Fields of an entry that may say what a model does."""
 OTHER_KINDS = re.compile(
-    r"embed|rerank|score|classif|reward|moderat|pooling|transcri|speech|audio|tts|image-generation|text-to-image"
+    r"embed|rerank|score|classif|reward|moderat|pooling|transcri|speech|audio|tts"
+    r"|image-generation|text-to-image"
     r"|feature-extraction|sentence-similarity|^image$|^video$"
 )
-"""What a list calls a model that does not chat."""
+"""Words in a list for a model that does not chat."""
 OTHER_NAMES = re.compile(
-    r"embed|(^|[/_.-])(e5|gte|bge|minilm|sentence-transformers|colbert|colpali|colqwen\d*|clip|siglip\d*)([/_.:-]|$)"
-    r"|rerank|reward-model|moderation|guard|shieldgemma|(^|/)(babbage|davinci)-|whisper|wav2vec|transcribe|voxtral-.{0,40}(asr|tts)|(^|[/_.-])(tts|asr|stt)([/_.:-]|\d|$)|parakeet|kokoro|piper"
-    r"|dall-?e|gpt-image|stable-diffusion|(^|/)(flux|imagen|veo)[-.]|(^|[/_-])sora|text-to-(speech|image)|realtime"
+    r"embed|(^|[/_.-])(e5|gte|bge|minilm|sentence-transformers|colbert|colpali|colqwen\d*"
+    r"|clip|siglip\d*)([/_.:-]|$)"
+    r"|rerank|reward-model|moderation|guard|shieldgemma|(^|/)(babbage|davinci)-|whisper"
+    r"|wav2vec|transcribe|voxtral-.{0,40}(asr|tts)|(^|[/_.-])(tts|asr|stt)([/_.:-]|\d|$)"
+    r"|parakeet|kokoro|piper"
+    r"|dall-?e|gpt-image|stable-diffusion|(^|/)(flux|imagen|veo)[-.]|(^|[/_-])sora"
+    r"|text-to-(speech|image)|realtime"
 )
 """Names of models that do not chat."""
 
@@ -294,24 +308,26 @@ OTHER_NAMES = re.compile(
 def chat_models(listing: Any) -> list[str]:
     """Return the names of the models in a list that can chat, in the list's order.
 
-    Where the list does not say what a model does, its name does.
+    If the list does not say what a model does, its name decides.
 
     Args:
         listing: The parsed body of GET /models, from whatever server; anything odd in it is passed
             over.
     """
-    said = [(name, _says_it_chats(entry)) for name, entry in entries(listing)]
-    return [
-        name
-        for name, chats in said
-        if chats or (chats is None and not OTHER_NAMES.search(name.lower()))
-    ]
+    names = list[str]()
+    for name, entry in entries(listing):
+        chats = _chats(entry)
+        if chats is None:
+            chats = not OTHER_NAMES.search(name.lower())
+        if chats:
+            names.append(name)
+    return names
 
 
 def first_chat_model(listing: Any, base_url: str) -> str | None:
     """Return the first model of a list that can chat, and warn if there are several.
 
-    A model that takes no images, as the list says, is taken only where there is no other.
+    A model that takes no images, as the list says, is taken only if there is no other.
 
     Args:
         listing: The parsed body of GET /models.
@@ -323,16 +339,19 @@ def first_chat_model(listing: Any, base_url: str) -> str | None:
     Raises:
         ModelError: If the server has models, and none of them can chat.
     """
-    all_names, names = [name for name, _ in entries(listing)], chat_models(listing)
-    blind = {name for name, entry in entries(listing) if _says_it_is_blind(entry)}
-    chosen = next((name for name in names if name not in blind), names[0] if names else None)
-    if all_names and not names:
+    listed = list(entries(listing))
+    names = chat_models(listing)
+    if listed and not names:
+        others = named([name for name, _ in listed])
         raise ModelError(
-            f"{base_url} has no model that chats, only {named(all_names)}: load one, or pass its "
-            "name.",
+            f"{base_url} has no model that chats, only {others}: load one, or pass its name.",
             Usage(),
         )
-    if chosen is not None and len(names) > 1:
+    if not names:
+        return None
+    blind = {name for name, entry in listed if _is_blind(entry)}
+    chosen = next((name for name in names if name not in blind), names[0])
+    if len(names) > 1:
         warnings.warn(
             f"{base_url} has {len(names)} models that chat ({named(names)}): "
             f"{printable(chosen, 100)} is used; name another one after the address.",
@@ -346,47 +365,43 @@ def entries(listing: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
     """Yield the models of a list: {"data": […]}, {"models": […]} or the bare list."""
     rows = listing
     if isinstance(listing, Mapping):
-        rows = (
-            listing.get("data") if isinstance(listing.get("data"), list) else listing.get("models")
-        )
-    for row in rows if isinstance(rows, list) else ():
-        if not isinstance(row, Mapping):
-            continue
-        name = next(
-            (
-                row[key]
-                for key in ("id", "model", "name")
-                if isinstance(row.get(key), str) and row[key]
-            ),
-            None,
-        )
-        if name is not None and len(name) <= limits.NAME:
+        rows = listing.get("data")
+        if not isinstance(rows, list):
+            rows = listing.get("models")
+    if not isinstance(rows, list):
+        return
+    for row in rows:
+        name = _name_in(row) if isinstance(row, Mapping) else ""
+        if 0 < len(name) <= limits.NAME:
             yield name, row
 
 
-def _says_it_chats(entry: Mapping[str, Any]) -> bool | None:
-    """Return whether the list says that a model can chat; None if it says neither."""
-    made = object_of(entry.get("architecture")).get("output_modalities")  # OpenRouter
+def _name_in(row: Mapping[str, Any]) -> str:
+    """Return the name of a model in its entry of a list; "" if it has none."""
+    for key in ("id", "model", "name"):
+        name = row.get(key)
+        if isinstance(name, str) and name:
+            return name
+    return ""
+
+
+def _chats(entry: Mapping[str, Any]) -> bool | None:
+    """Return whether a model can chat by its entry of a list; None if the entry does not say."""
+    kinds = [object_of(entry.get("architecture")).get("output_modalities")]  # OpenRouter
+    kinds += [entry.get(name) for name in KIND_FIELDS]
     words = list[str]()
-    for kind in (
-        made,
-        *map(entry.get, ("type", "task", "pipeline_tag", "model_type", "capabilities")),
-    ):
-        found = (
-            [word for word, value in kind.items() if value] if isinstance(kind, Mapping) else kind
-        )  # Mistral, TEI
-        words += [
-            word.lower()
-            for word in (found if isinstance(found, list) else [found])
-            if isinstance(word, str)
-        ]
+    for kind in kinds:
+        if isinstance(kind, Mapping):  # Mistral, text-embeddings-inference
+            kind = [word for word, value in kind.items() if value]
+        found = kind if isinstance(kind, list) else [kind]
+        words += [word.lower() for word in found if isinstance(word, str)]
     if CHATS.intersection(words):  # it may be able to hear and to speak as well
         return True
     return False if any(map(OTHER_KINDS.search, words)) else None
 
 
-def _says_it_is_blind(entry: Mapping[str, Any]) -> bool:
-    """Return whether the list says that a model takes no images."""
+def _is_blind(entry: Mapping[str, Any]) -> bool:
+    """Return whether a model takes no images, by its entry of a list."""
     taken = object_of(entry.get("architecture")).get("input_modalities")
     if isinstance(taken, list):
         return "image" not in taken
@@ -450,19 +465,19 @@ def served_name(model: str, arguments: Sequence[str] = ()) -> str:
         model: A folder, or the name of a model on the hub.
         arguments: The user's arguments of vLLM.
     """
-    folder, digest = Path(model), hashlib.sha256(json.dumps(list(arguments)).encode())
-    if folder.is_dir():
-        for path in sorted(folder.rglob("*")):
-            name = path.relative_to(folder)
-            is_hidden = any(part.startswith(".") for part in name.parts)
-            if path.is_file() and not is_hidden and path.suffix not in PROSE:
-                with path.open("rb") as file:
-                    digest.update(
-                        f"{name} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode()
-                    )
-    elif not arguments:
+    folder = Path(model)
+    if not folder.is_dir() and not arguments:
         return model
-    return f"{_folder_name(folder) if folder.is_dir() else model}@{digest.hexdigest()[:12]}"
+    name = _folder_name(folder) if folder.is_dir() else model
+    digest = hashlib.sha256(json.dumps(list(arguments)).encode())
+    for path in sorted(folder.rglob("*")):
+        place = path.relative_to(folder)
+        is_hidden = any(part.startswith(".") for part in place.parts)
+        if path.is_file() and not is_hidden and path.suffix not in PROSE:
+            with path.open("rb") as file:
+                content = hashlib.file_digest(file, "sha256").hexdigest()
+            digest.update(f"{place} {content}\n".encode())
+    return f"{name}@{digest.hexdigest()[:12]}"
 
 
 def served_family(model: str) -> Family:
@@ -511,10 +526,10 @@ def _folder_name(folder: Path) -> str:
     Presets go by the name, so a copy of a shipped model must keep it wherever the copy lies.
     """
     template = _template(folder)
-    same = (
-        name for name, each in shipped().items() if template and _template(each.weights) == template
-    )
-    return next(same, folder.name)
+    for name, each in shipped().items():
+        if template and _template(each.weights) == template:
+            return name
+    return folder.name
 
 
 def _template(folder: Path) -> bytes:

@@ -1,4 +1,4 @@
-"""`Prices`: what a provider asks for tokens, in USD; the user gives them, the kit knows none."""
+"""`Prices`: a provider's prices of tokens in USD. The user gives them; the kit knows none."""
 
 from __future__ import annotations
 
@@ -57,7 +57,9 @@ class Prices:
     @property
     def discount(self) -> float:
         """What a cached token costs less than another one, in USD per million."""
-        return 0.0 if self.cached is None else self.prompt - self.cached
+        if self.cached is None:
+            return 0.0
+        return self.prompt - self.cached
 
     def usd(self, usage: Usage) -> float:
         """Return what calls cost in USD. It is an estimate where the usage is one."""

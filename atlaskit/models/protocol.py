@@ -1,4 +1,4 @@
-"""The interface of a model: what it is asked, what it answers, how it fails, what that costs.
+"""The interface of a model: requests, replies, errors, and the costs of calls.
 
 Contents:
     Schemas of answers: `ParametricSchema`, `among`, `json_schema`.
@@ -181,10 +181,10 @@ class Usage:
         return self.tokens - self.cached_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        mine, others = vars(self), vars(other)
-        return Usage(
-            **{name: kind(mine[name] + others[name]) for name, kind in COUNT_TYPES.items()}
-        )
+        sums = dict[str, Any]()
+        for name, kind in COUNT_TYPES.items():
+            sums[name] = kind(getattr(self, name) + getattr(other, name))
+        return Usage(**sums)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts as plain JSON values.
@@ -308,15 +308,20 @@ class Request:
     sample: int = 0
     """Number of the reply among several to the same request. Each number has its own seed."""
     version: int = 1
-    """Version of the prompt, which its call names. Raise it where replies shall be made anew though
-    the messages and the schema stay the same; changed words are another request by themselves."""
+    """Version of the prompt. A call raises it if replies must be made anew although messages and
+    schema stay the same. A prompt with other words is another request anyway."""
 
     @property
     def images(self) -> tuple[Image, ...]:
         """The images of all messages, in order."""
-        return tuple(
-            part for message in self.messages for part in message.parts if not isinstance(part, str)
-        )
+        parts = [part for message in self.messages for part in message.parts]
+        return tuple(part for part in parts if not isinstance(part, str))
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts of all messages, in order."""
+        parts = [part for message in self.messages for part in message.parts]
+        return tuple(part for part in parts if isinstance(part, str))
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -450,8 +455,10 @@ class ModelError(AtlasError):
         is_final: bool = False,
     ) -> None:
         super().__init__(message)
-        self.usage, self.transit = usage, transit
-        self.status, self.is_final = status, is_final
+        self.usage = usage
+        self.transit = transit
+        self.status = status
+        self.is_final = is_final
 
 
 class Unreachable(ModelError):
@@ -467,7 +474,7 @@ class BadReply(ModelError):
 
 
 class Stopped(Exception):
-    """Whoever asked no longer waits for the answer: no further call is paid."""
+    """The caller no longer waits for the answer, so no further call is made."""
 
 
 @dataclass
@@ -483,7 +490,8 @@ class StoppableModel(ModelWrapper):
         Raises:
             Stopped: `stop` was called.
         """
-        if (flag := control.get("cancel")) is not None:
+        flag = control.get("cancel")
+        if flag is not None:
             self.flags.add(flag)
         if self.is_stopped:  # after the flag is known, so that `stop` cannot miss it
             raise Stopped
@@ -497,7 +505,8 @@ class StoppableModel(ModelWrapper):
 
 
 _lock = threading.Lock()
-_starts, _state = 0, (0.0, 0.0)
+_starts = 0
+_state = (0.0, 0.0)
 """How many starts go on; when the first of them began (0: none does), and the seconds lost before.
 The pair is replaced as one, so that reading the clock takes no lock."""
 
@@ -505,8 +514,8 @@ The pair is replaced as one, so that reading the clock takes no lock."""
 def now_s() -> float:
     """Return the seconds of `time.monotonic`, less those in which a server was being started.
 
-    Budgets, deadlines and the seconds in results go by it, in all runs of a process: whoever asks
-    pays for calls, not for installing or starting a server on this machine.
+    Budgets, deadlines and the seconds in results go by this clock, in all runs of a process. So the
+    time to install or start a server on this machine does not count.
     """
     since_s, lost_s = _state
     return (since_s or time.monotonic()) - lost_s

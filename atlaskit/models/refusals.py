@@ -1,13 +1,12 @@
-"""What an endpoint's refusal says: its words, when to come back, what it is about, and what helps.
+"""Errors of endpoints: their words, their kind, the remedy, and the delay that they ask for.
 
 Contents:
-    `explain`, `cure`: `RULES` is the one table of what errors say. The code, the type and the words
-        are read together, as plain words ("rate_limit_exceeded", "RateLimitExceeded" and "Rate
-        limit exceeded" are the same); the status counts where they say nothing, or what may mean
-        two things.
-    `delay`: when an endpoint wants to be asked again, in whatever spelling it says so: seconds or
-        milliseconds, "1m30s", "PT90S", a date of HTTP or ISO 8601, or a time since 1970; in
-        headers, in fields of the body, in the headers that a gateway repeats there, or in words.
+    `explain`, `cure`: The table `RULES` finds the kind of an error. Code, type and words are read
+        together, as plain words: "rate_limit_exceeded", "RateLimitExceeded" and "Rate limit
+        exceeded" are the same. The status decides where they say nothing, or are ambiguous.
+    `delay`: The delay may be in seconds or milliseconds, "1m30s", "PT90S", a date of HTTP or
+        ISO 8601, or a time since 1970. It may stand in a header, in a field of the body, in the
+        headers that a gateway repeats there, or in the words.
 
 Nothing here makes a request, and every text is cut before it is searched.
 
@@ -34,7 +33,8 @@ from atlaskit.errors import printable
 LONGEST_WORDS = 300
 """Characters of an endpoint's words that a message quotes."""
 PASSING = frozenset({408, 409, 425, 429})
-"""Statuses that may pass, beside the server's own errors (5xx)."""
+"""Statuses of failures that may be over at the next attempt, as all 5xx may."""
+
 NESTED = (
     "error",
     "message",
@@ -51,12 +51,12 @@ PLACES = ("loc", "param")
 CODES = re.compile(r"code|.*_?(code|type)|status|reason|quota.*|err(no)?|title|kind", re.IGNORECASE)
 """Fields that hold an error's code or type."""
 CODE_HEADERS = re.compile(r"x-.*err.*(type|code)")
-HELD = frozenset({0, *range(400, 500), 500, 501}) - {401, 408, 425, 429}
-"""Statuses with which endpoints refuse what a request holds; 0 for an error in a success."""
-ASKED = frozenset({0, 400, 401, 402, 403, 412, 423, 429})
-"""Statuses with which they refuse who asks, or how often."""
-COMING = frozenset({0, 409, 425, 429, *range(500, 600)}) - {501, 504}
-"""Statuses with which a server says that it is not ready."""
+CONTENT = frozenset({0, *range(400, 500), 500, 501}) - {401, 408, 425, 429}
+"""Statuses of refusals that concern the content of a request; 0 for an error in a success."""
+CALLER = frozenset({0, 400, 401, 402, 403, 412, 423, 429})
+"""Statuses of refusals that concern the caller: its key, its credit, its rate."""
+LOADING = frozenset({0, 409, 425, 429, *range(500, 600)}) - {501, 504}
+"""Statuses of a server that is not ready."""
 ANY = frozenset(range(600))
 
 
@@ -65,24 +65,26 @@ class Rule(NamedTuple):
 
     kind: str
     statuses: frozenset[int]
-    """Statuses that they come with."""
+    """Statuses of such errors."""
     says: str = ""
-    """What their plain words contain, one pattern a line, with the names in `PARTS`; the first rule
-    that matches counts. Nothing: any words."""
+    """Patterns of their plain words, one a line, with the names in `PARTS`. The first rule that
+    matches counts; "" matches any words."""
     cure: str = ""
-    """What to do, to end a sentence with. {context}, {images} and {cell} stand for what the dialect
-    and the words tell."""
+    """The remedy, as the end of a sentence. {context}, {images} and {cell} are filled in by the
+    dialect and the words of the error."""
     is_final: bool = False
-    """Whether the same endpoint gives the error to every call of a search."""
+    """Whether every other call of a search would meet the same error."""
 
 
 USED_UP = "its quota or credit is used up, so waiting does not help"
 SMALLER = "use a smaller k or cell, or raise its limit on the size of a request"
 PARTS = {
     "IMAGE": r"\b(images?|pictures?|photos?|data ur[il])\b",
-    "SIZE": r"(\d ?([kmg]i?b|b|mega\w+|kilo\w+|mp)\b|\bbytes?\b|pixel|\bpx\b|\d ?[x×*] ?\d|dimension|resolution"
+    "SIZE": r"(\d ?([kmg]i?b|b|mega\w+|kilo\w+|mp)\b|\bbytes?\b|pixel|\bpx\b|\d ?[x×*] ?\d"
+    r"|dimension|resolution"
     r"|width|height|\bsizes?\b|\b(long|short)\w* (side|edge)|encoder cache|with length)",
-    "MORE": r"(exceed|too (large|big|many|high|wide|tall|long)|(larg|bigg|great|long|small|high)er|more than|above"
+    "MORE": r"(exceed|too (large|big|many|high|wide|tall|long)|(larg|bigg|great|long|small|high)er"
+    r"|more than|above"
     r"|\bover\b|\bmax|at most|up to|limit|no more|must be|within|below|[<>≤≥])",
     "MOST": r"(at most|only|exactly|single|up to|no more than|limit( of| to)?:?|max\w*( of)?:?)",
     "LIMIT": r"(limit|maximum|at most|exceeds?|up to|only)( is| of| to)?:?",
@@ -90,42 +92,50 @@ PARTS = {
     "PREPARED": "(loaded|enabled|installed|supported|configured)",
     "SIGHT": r"(vision|multimodal|images?|visual)",
 }
-OFTEN = Rule(
+QUOTA = Rule(
     "used up",
-    ASKED,
+    CALLER,
     "exceeded.{1,6}current.quota\nquota.{0,200}(exceeded|reached)\nusage limit",
     USED_UP,
     True,
 )
-"""Said of a quota that is used up, and by Gemini also of a rate: then with a delay."""
+"""A quota that is used up. Gemini says the same of a rate limit, but with a delay."""
 RULES = (
     Rule(
         "flagged",
-        HELD,
+        CONTENT,
         r"""
-        flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)|data ?inspection
+        flagged|moderat(ion|ed)|safety (system|polic)|content ?(policy|filter|management)
+        data ?inspection
         (prompt|input|content|response) (was |is |has been )?blocked|inappropriate content""",
     ),
     Rule(
         "used up",
-        ASKED,
+        CALLER,
         r"""
         key limit exceeded|(add|buy|purchase) (more )?credits
-        insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required|requires? more credits
-        (out of|not enough|no( more)?|all (available|your)) (credit|balance|funds)|billing.?(hard.?)?limit|\b[rt]pd\b
-        (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(low|exhausted|depleted|insufficient|used up|exceeded)
-        (per.?|/ ?|(for|every|each) (the |this )?|\bto|24 ?)(day|week|month|h(ours)?)\b|24 ?h(ours)?\b|\bby day\b
-        (daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap|budget|allowance)|arrearage|unpaid|overdue
-        (account|billing|subscription).{0,8}(not active|inactive|deactivated)|exceeded current quota error
+        insufficient.?(quota|balance|credit|fund)|credit balance|payment (is )?required
+        requires? more credits
+        (out of|not enough|no( more)?|all (available|your)) (credit|balance|funds)
+        billing.?(hard.?)?limit|\b[rt]pd\b
+        (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(low|exhausted|depleted)
+        (balance|credits?|funds?|budget|allowance) (\w+ ){0,2}(insufficient|used up|exceeded)
+        (per.?|/ ?|(for|every|each) (the |this )?|\bto|24 ?)(day|week|month|h(ours)?)\b
+        24 ?h(ours)?\b|\bby day\b
+        (daily|weekly|monthly|spend(ing)?) (\w+ )?(limit|quota|cap|budget|allowance)|arrearage
+        unpaid|overdue
+        (account|billing|subscription).{0,8}(not active|inactive|deactivated)
+        exceeded current quota error
         余额不足|欠费""",
         USED_UP,
         True,
     ),
     Rule(
         "too large",
-        HELD | {429},
+        CONTENT | {429},
         r"""
-        request too large|reduce your (message|prompt|input|request)|exceed\w*( \w+){0,4} (request|payload|body) size
+        request too large|reduce your (message|prompt|input|request)
+        exceed\w*( \w+){0,4} (request|payload|body) size
         \b(request|payload|body|entity|upload|content length)\w*( \w+){0,3} too (large|big)
         \b(request|payload|body|entity|upload|content length)\b.{0,30}size.{0,30}exceed
         \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}(bytes|[km]i?b\b)""",
@@ -134,45 +144,54 @@ RULES = (
     Rule(
         "busy", ANY, r"throttl|\bper.?(minute|second|min|sec)\b|/ ?min\b|\b[rt]pm\b|quota increase"
     ),
-    OFTEN,
+    QUOTA,
     Rule(
         "busy",
         ANY,
         r"""
-        rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)|requests? too (frequent|often|fast|many)
-        request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙|并发
-        concurren\w+ .{0,30}(limit|exceed|max|too)|(limit|number|max\w*|many) .{0,20}concurren""",
+        rate.?(limit|exceeded)|too (many|frequent) (\w+ ){0,2}(requests|calls)
+        requests? too (frequent|often|fast|many)
+        request rate|resource.?exhausted|overload|slow down|request limit exceeded|频繁|频率|速率限制|繁忙
+        并发
+        concurren\w+ .{0,30}(limit|exceed|max|too)
+        (limit|number|max\w*|many) .{0,20}concurren""",
     ),
     Rule(
         "no images",
-        HELD,
+        CONTENT,
         r"""
-        images?( (input|content|url|part|type)s?)*( are| is)? (not (supported|allowed|accepted)|unsupported)
-        unsupported (content|modality|input).{0,20}image|mmproj|not a (multimodal|vision)|text only model
+        images?( (input|content|url|part|type)s?)*( are| is)? not (supported|allowed|accepted)
+        images?( (input|content|url|part|type)s?)*( are| is)? unsupported
+        unsupported (content|modality|input).{0,20}image|mmproj|not a (multimodal|vision)
+        text only model
         (not|n t|cannot|unable to) (support|accept|allow|understand)\w* (\w+ ){0,2}SIGHT
         (not|n t|cannot|unable to) (process|handle|see|read) images|no .{0,30}that support SIGHT
         required for SIGHT input|(has|have|with) no SIGHT|\bno (vision|multimodal|image support)
         (vision|multimodal).{0,20}(disabled|missing)
-        SIGHT( add on| adapter| support| input| encoder| projector| module| tower)? (is |are )?(not|n t) PREPARED
-        image url.{0,30}only supported by|unknown variant image url|invalid content type.{0,40}image url""",
+        SIGHT( add on| adapter| support| input)? (is |are )?(not|n t) PREPARED
+        SIGHT (encoder|projector|module|tower) (is |are )?(not|n t) PREPARED
+        image url.{0,30}only supported by|unknown variant image url
+        invalid content type.{0,40}image url""",
         "it takes no images: serve a vision-language model (llama.cpp: with --mmproj)",
         True,
     ),
     Rule(
         "model",
-        HELD,
+        CONTENT,
         r"""
         \b(models?|deployment)\b.{0,100}?(not found|does(n t| not) exist|not exist|no such|not available)
         \b(models?|deployment)\b.{0,100}?(not a valid|not loaded)|no endpoints found
-        (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first|no models? loaded""",
+        (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first
+        no models? loaded""",
         "",
         True,
     ),
     Rule(
         "busy",
-        COMING - {500},
+        LOADING - {500},
         r"""
-        \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b|starting up|cold start
+        \bload(ing|ed\b.{0,100}not)|not (yet )?(loaded|ready)|warming|capacity|\bbusy\b
+        starting up|cold start
         queue.{0,9}full|try again|retry|please wait|maximum pending""",
     ),
     Rule(
@@ -182,8 +201,9 @@ RULES = (
     ),
     Rule(
         "busy",
-        COMING,
-        r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model|model.{0,40}\bloading",
+        LOADING,
+        r"(currently|still|is|being) load(ing|ed)\b|^load(ing)?\b.{0,20}model"
+        r"|model.{0,40}\bloading",
     ),
     Rule(
         "key",
@@ -196,7 +216,7 @@ RULES = (
     ),
     Rule(
         "image size",
-        HELD,
+        CONTENT,
         r"""
         IMAGE.{0,160}MORE.{0,80}SIZE|IMAGE.{0,80}SIZE.{0,80}MORE|IMAGE (is )?too (large|big)
         (MORE|SIZE).{0,60}SIZE.{0,40}IMAGE|MORE.{0,20}IMAGE.{0,9}SIZE""",
@@ -204,55 +224,59 @@ RULES = (
     ),
     Rule(
         "no videos",
-        HELD,
+        CONTENT,
         r"""
-        trust request mm|MOST 0.{0,20}\bvideo|\bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
+        trust request mm|MOST 0.{0,20}\bvideo
+        \bvideos?( input)?s? (is |are )?(not supported|unsupported)""",
         'start vLLM with --limit-mm-per-prompt \'{{"image":16,"video":1}}\' '
         "--trust-request-mm-kwargs",
         True,
     ),
     Rule(
         "one image",
-        HELD,
+        CONTENT,
         r"""
-        MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE|one image (per|at a time)
+        MOST ONE.{0,40}\bimage|\bimages?\b.{0,60}LIMIT ONE|\bimages?\b.{0,40}> ?ONE
+        one image (per|at a time)
         (multiple|more than (1|one)) images""",
         "{images}",
         True,
     ),
     Rule(
         "few images",
-        HELD,
+        CONTENT,
         r"""
-        MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d|too many (.{0,20} )?images
+        MOST \d+.{0,40}\bimage|\bimages?\b.{0,60}LIMIT \d+|\bimages?\b.{0,40}> ?\d
+        too many (.{0,20} )?images
         number of images|limit mm per prompt""",
         "{images}",
     ),
     Rule(
         "thinking",
-        HELD,
+        CONTENT,
         "enable thinking must be set to false",
         "--extra-body '{{\"enable_thinking\":false}}' (extra_body=…) says so",
         True,
     ),
     Rule(
         "stream",
-        HELD,
+        CONTENT,
         r"only supports? stream|stream mode|\bstream.{0,20}(must be|required)|requires stream",
         "it answers in streams alone: --dialect hosted,stream=true",
     ),
     Rule(
         "secure",
-        HELD,
+        CONTENT,
         r"https? request (was sent )?to (an? )?https (server|port)",
         "it speaks TLS: pass its address with https://",
         True,
     ),
     Rule(
         "too long",
-        HELD,
+        CONTENT,
         r"""
-        context (length|window|size|limit)|maximum context|max model len|\bn ctx\b|too (long|many (\w+ )?tokens)
+        context (length|window|size|limit)|maximum context|max model len|\bn ctx\b
+        too (long|many (\w+ )?tokens)
         (prompt|input|string) above max|range of input length
         (input|prompt)\b.{0,60}(exceed|longer|larger|more than).{0,40}(token|length)""",
         "use a smaller k or cell, or {context}",
@@ -295,7 +319,7 @@ BY_STATUS = {
     405: "place",
     **dict.fromkeys((420, 429, 498, 529), "busy"),
 }
-"""What an error is about by its status alone, or by a code that is one."""
+"""The kind of an error by its status alone, or by a code that is a status."""
 CURES = {
     **{rule.kind: rule.cure for rule in RULES},
     "busy": "it is busy: try again later",
@@ -306,7 +330,7 @@ MORE_IMAGES = {
     "vllm": "start it with --limit-mm-per-prompt '{\"image\": 16}'",
     "sglang": "start it with --limit-mm-data-per-request '{\"image\": 16}'",
 }
-"""What makes a server take more images a request, by dialect."""
+"""The option of a server for more images a request, by dialect."""
 LONGER_CONTEXT = {
     "vllm": "start it with a larger --max-model-len",
     "sglang": "start it with a larger --context-length",
@@ -314,9 +338,10 @@ LONGER_CONTEXT = {
     "ollama": "give it a larger context (OLLAMA_CONTEXT_LENGTH)",
     "lmstudio": "load the model with a larger context",
 }
-"""What lets a server take longer prompts, by dialect."""
+"""The option of a server for longer prompts, by dialect."""
 SIDE = re.compile(
-    r"(\d{3,6})(?: ?[x×*] ?\d{3,6})? ?(?:pixels?|px)|(?:pixels?|dimensions?|side|edge|width|height)\W{1,3}(\d{3,6})\b"
+    r"(\d{3,6})(?: ?[x×*] ?\d{3,6})? ?(?:pixels?|px)|(?:pixels?|dimensions?|side|edge|width"
+    r"|height)\W{1,3}(\d{3,6})\b"
 )
 WEIGHT = re.compile(r"(\d{1,10}(?:\.\d{1,3})?) ?(k|m|byte)(?:i?b\b|s)")
 BYTES = {"k": 2**10, "m": 2**20, "byte": 1}
@@ -336,12 +361,12 @@ class Explanation:
     wait_s: float | None = None
     """Seconds the endpoint asks to wait; None if it does not say."""
     kind: str = ""
-    """The kind of its rule; "" for anything else. "busy" is a refusal before a model saw it, which
-    is answered after a while."""
+    """The kind of the rule that matches; "" for none. "busy" means that no model saw the request,
+    and that the endpoint will take it later."""
 
 
 def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation:
-    """Return what an error says.
+    """Return the content of an error.
 
     Args:
         status: The HTTP status, or the code in an error that came with status 200.
@@ -354,42 +379,41 @@ def explain(status: int, headers: Mapping[str, str], page: bytes) -> Explanation
         body = json.loads(text)
     except (ValueError, RecursionError):
         text = _title(text)
-    words = limits.cut(
-        words_of(body) or ("" if isinstance(body, dict | list) else text), limits.WORDS
-    )
-    codes = [
-        str(value)
-        for name, value in fields_of(body)
-        if CODES.fullmatch(name) and isinstance(value, str | int)
-    ]
-    codes += [value for name, value in headers.items() if CODE_HEADERS.fullmatch(name)]
-    wait_s = delay(headers, body, f"{words} {limits.cut(text, limits.WORDS)}")
-    return Explanation(one_line(words), wait_s, _kind(status, words, codes, wait_s))
+    words = words_of(body)
+    if not words and not isinstance(body, dict | list):
+        words = text
+    words = limits.cut(words, limits.WORDS)
+    codes = list[str]()
+    for name, value in fields_of(body):
+        if CODES.fullmatch(name) and isinstance(value, str | int):
+            codes.append(str(value))
+    for name, value in headers.items():
+        if CODE_HEADERS.fullmatch(name):
+            codes.append(value)
+    wait_s = delay(headers, body, text=f"{words} {limits.cut(text, limits.WORDS)}")
+    kind = _kind(status, words, codes=codes, wait_s=wait_s)
+    return Explanation(one_line(words), wait_s=wait_s, kind=kind)
 
 
-def _kind(status: int, words: str, codes: list[str], wait_s: float | None) -> str:
-    """Return what an error is about."""
+def _kind(status: int, words: str, *, codes: list[str], wait_s: float | None) -> str:
+    """Return the kind of an error."""
     everything = plain(limits.cut(f"{words} | {' | '.join(codes)}", limits.WORDS))
     for rule in RULES:
-        if rule is OFTEN and wait_s is not None:
+        if rule is QUOTA and wait_s is not None:
             continue
         if status in rule.statuses and PATTERNS[rule].search(everything):
             return rule.kind
     if status == 503 and wait_s is not None:
         return "busy"
-    return next(
-        (BY_STATUS[code] for code in map(_status_in, codes) if code in BY_STATUS),
-        BY_STATUS.get(status, ""),
-    )
+    for code in codes:
+        if code.isdecimal() and len(code) == 3 and int(code) in BY_STATUS:
+            return BY_STATUS[int(code)]
+    return BY_STATUS.get(status, "")
 
 
 def plain(text: str) -> str:
     """Return a text in small letters, with one blank between words, also those of codes."""
     return WORD_ENDS.sub(" ", GROUPED.sub("", text)).lower()
-
-
-def _status_in(code: str) -> int:
-    return int(code) if code.isdecimal() and len(code) == 3 else 0
 
 
 def cure(explanation: Explanation, dialect: str) -> str:
@@ -429,19 +453,28 @@ def one_line(words: str) -> str:
 def words_of(body: Any) -> str:
     """Return the words of an error in a parsed body; "" if it has none.
 
-    OpenRouter and LiteLLM put the provider's own error beside their general one: both are returned.
+    OpenRouter and LiteLLM put the provider's own error beside their general one. Both are returned.
     """
-    if isinstance(body, str) and body.lstrip()[:1] not in ("{", "["):
+    if isinstance(body, str) and not _holds_json(body):
         return body
-    fields = list(fields_of(body))
-    texts = [value for name, value in fields if name in NESTED and isinstance(value, str)]
-    words = [text for text in texts if text.lstrip()[:1] not in ("", "{", "[")]
+    words = list[str]()
+    place: Any = ""
+    for name, value in fields_of(body):
+        if name in NESTED and isinstance(value, str) and value.strip() and not _holds_json(value):
+            words.append(value)
+        elif name in PLACES and value and not place:
+            place = value
     first = words[0] if words else ""
     more = [each for each in dict.fromkeys(words[1:4]) if each not in first]
-    place = next((value for name, value in fields if name in PLACES and value), "")
     where = ".".join(map(str, place)) if isinstance(place, list) else str(place)
-    first = first if where in first else f"{where}: {first}"
+    if where not in first:
+        first = f"{where}: {first}"
     return f"{first} ({'; '.join(more)})" if more else first
+
+
+def _holds_json(text: str) -> bool:
+    """Return whether a text seems to be an object or a list of JSON."""
+    return text.lstrip().startswith(("{", "["))
 
 
 def _title(text: str) -> str:
@@ -454,12 +487,12 @@ def _title(text: str) -> str:
 
 RETRY = re.compile(r"(?:[\w-]+-)?retry-(?:after|in)(?:-\w+)?")
 RESET = re.compile(r"(?=.*rate-?limit).*reset.*")
-"""Headers that tell when a window of a limit begins anew. The same name with "remaining" and with
-"limit" in place of "reset" tell what is left of it, and how much it is."""
+"""Headers with the time at which the window of a limit begins anew. With "remaining" or "limit" in
+place of "reset", the name is that of what is left of the window, or of its size."""
 WINDOW = re.compile(r"\b(?:t|reset)=(\d{1,12})")
 """The draft of a standard: `RateLimit: "default";r=0;t=30`, earlier `limit=9, reset=30`."""
 MUCH_LEFT = 0.1
-"""A window of which a larger share is left is not the one that was exceeded."""
+"""If a larger share of a window is left, another limit was exceeded."""
 FIELD = re.compile(
     r"(?!.*(max|count|retries|able)).*(retry|wait|reset|cooldown|backoff|estimatedtime).*"
 )
@@ -480,38 +513,43 @@ CLOCK = r"\d{1,2}:\d\d:\d\d(?![\d:])"
 BARE = r"\d{1,12}(?:\.\d{1,12})?(?!\s{0,4}[\w.:])"
 """A number without a unit, which counts as seconds where a word of `DELAY` leads to it."""
 DELAY = re.compile(
-    rf"(?:again|retry|wait|available|reset\w{{0,20}}|retrydelay|until|another|cool\w{{0,6}})[\W_]{{1,4}}"
-    rf"(?:\w{{1,20}}\W{{1,4}}){{0,3}}?({MOMENT}|{CLOCK}|{SPELT}|(?<=after[ :=]){BARE}|(?<=after: ){BARE}|(?<=in ){BARE}"
+    rf"(?:again|retry|wait|available|reset\w{{0,20}}|retrydelay|until|another"
+    rf"|cool\w{{0,6}})[\W_]{{1,4}}"
+    rf"(?:\w{{1,20}}\W{{1,4}}){{0,3}}?({MOMENT}|{CLOCK}|{SPELT}|(?<=after[ :=]){BARE}"
+    rf"|(?<=after: ){BARE}|(?<=in ){BARE}"
     rf"|(?<=for ){BARE})|({SPELT})\s?后",
     re.IGNORECASE,
 )
 UNITS_S = {"d": 86_400.0, "h": 3600.0, "m": 60.0, "s": 1.0, "分": 60.0, "秒": 1.0}
 """Seconds in a unit, by its first letter."""
 EPOCH_S = 1e9
-"""A number from here on is a time since 1970, not a delay."""
+"""From here on, a number is a time since 1970 and not a delay."""
 
 
 def delay(headers: Mapping[str, str], body: Any = None, text: str = "") -> float | None:
     """Return the seconds after which an endpoint wants to be asked again; None if it does not say.
 
-    A header that says so counts before a field of the body, and that before its words.
+    A header counts before a field of the body, and a field before the words.
 
     Args:
         headers: The answer's headers, with lower-case names.
         body: The parsed body.
         text: The error's words.
     """
-    told = _told_by(headers)
-    if told is None:
-        told = next(filter(lambda each: each is not None, map(_of_field, fields_of(body))), None)
-    if told is None and (found := DELAY.search(text)):
-        told = _seconds(found[1] or found[2])
-    return told
+    seconds = _header_delay(headers)
+    if seconds is not None:
+        return seconds
+    for name, value in fields_of(body):
+        seconds = _field_delay(name, value)
+        if seconds is not None:
+            return seconds
+    found = DELAY.search(text)
+    return _seconds(found[1] or found[2]) if found else None
 
 
 def fields_of(body: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """Yield the names and values of all fields of a parsed body, of JSON in its texts too."""
-    if isinstance(body, str) and body.lstrip()[:1] in ("{", "["):
+    """Yield the names and values of all fields of a parsed body, and of JSON in its texts."""
+    if isinstance(body, str) and _holds_json(body):
         try:
             body = json.loads(body)
         except (ValueError, RecursionError):
@@ -527,46 +565,49 @@ def fields_of(body: Any, depth: int = 0) -> Iterator[tuple[str, Any]]:
             yield from fields_of(value, depth + 1)
 
 
-def _told_by(headers: Mapping[str, str]) -> float | None:
-    """Return the delay that headers tell, or the end of the windows that are used up."""
-    for name in sorted(filter(RETRY.fullmatch, headers), key=lambda name: not name.endswith("ms")):
-        if (seconds := _seconds(headers[name], name)) is not None:
+def _header_delay(headers: Mapping[str, str]) -> float | None:
+    """Return the delay in a header, or the time until all windows that are used up begin anew."""
+    names = [name for name in headers if RETRY.fullmatch(name)]
+    for name in sorted(names, key=lambda name: not name.endswith("ms")):  # the finer ones first
+        seconds = _seconds(headers[name], name)
+        if seconds is not None:
             return seconds
     windows = list[float]()
     for name, value in headers.items():
-        found = (
-            WINDOW.search(value[: limits.HEADER]) if name in ("ratelimit", "x-ratelimit") else None
-        )
-        seconds = (
-            _seconds(found[1] if found else value, name) if found or RESET.fullmatch(name) else None
-        )
-        left, most = (
-            _number(headers.get(name.replace("reset", each), "")) for each in ("remaining", "limit")
-        )
+        seconds = _window_end(name, value)
+        left = _number(headers.get(name.replace("reset", "remaining"), ""))
+        most = _number(headers.get(name.replace("reset", "limit"), ""))
         if seconds is not None and (left or 0.0) < MUCH_LEFT * (most or 1.0):
             windows.append(seconds)
     return max(windows, default=None)
 
 
-def _of_field(field: tuple[str, Any]) -> float | None:
-    name, value = field
+def _window_end(name: str, value: str) -> float | None:
+    """Return the seconds until a window of a limit begins anew; None for any other header."""
+    if name in ("ratelimit", "x-ratelimit"):
+        found = WINDOW.search(value[: limits.HEADER])
+        return _seconds(found[1], name) if found else None
+    return _seconds(value, name) if RESET.fullmatch(name) else None
+
+
+def _field_delay(name: str, value: Any) -> float | None:
+    """Return the delay in a field of a body; None for any other field."""
     if name.lower().endswith("headers") and isinstance(value, dict):
-        return _told_by({str(key).lower(): str(each) for key, each in value.items()})
+        return _header_delay({str(key).lower(): str(each) for key, each in value.items()})
     bare = re.sub("[^a-z]", "", name.lower())
     return _seconds(value, name) if FIELD.fullmatch(bare) else None
 
 
 def _seconds(value: Any, name: str = "") -> float | None:
-    """Return the seconds from now that a value tells: a number, a duration, a date or a time."""
+    """Return the seconds from now to what a value names: a number, a duration, a date or a time."""
     if isinstance(value, dict):  # Google's Duration
         value = value.get("seconds")
-    text = (
-        str(value)[: limits.HEADER].strip(' \t"')
-        if isinstance(value, int | float | str) and value is not True
-        else ""
-    )
-    if len(set(text.split(", "))) == 1:  # a proxy's header beside the same of the server
-        text = text.split(", ")[0]
+    if value is True or not isinstance(value, int | float | str):
+        return None
+    text = str(value)[: limits.HEADER].strip(' \t"')
+    parts = set(text.split(", "))
+    if len(parts) == 1:  # also where a proxy repeats the server's header
+        text = parts.pop()
     number = _number(text)
     if number is None:
         return _spelt(text)
@@ -586,24 +627,33 @@ def _number(text: str) -> float | None:
 
 
 def _spelt(text: str) -> float | None:
-    """Return the seconds from now that a text tells, such as "1m30s", "PT90S" or a date."""
+    """Return the seconds from now to what a text names, such as "1m30s", "PT90S" or a date."""
     bare = text.lower().removeprefix("pt")
     if re.fullmatch(CLOCK, text):
         hours, minutes, seconds = map(int, text.split(":"))
         return 3600.0 * hours + 60 * minutes + seconds
     if DURATION.fullmatch(bare):
         return sum(_amount(count) * _unit_s(unit) for count, unit in PART.findall(bare))
+    until = _moment(text)
+    if until is None:
+        return None
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=UTC)
     try:
-        until = datetime.fromisoformat(re.sub(" ?(utc|z)$", "+00:00", text.lower()).upper())
-    except ValueError:
-        try:
-            until = parsedate_to_datetime(text)
-        except (ValueError, IndexError, TypeError):
-            return None
-    try:
-        until = until if until.tzinfo else until.replace(tzinfo=UTC)
         return max(0.0, until.timestamp() - time.time())
     except (ValueError, OverflowError):
+        return None
+
+
+def _moment(text: str) -> datetime | None:
+    """Return the moment that a date of ISO 8601 or of HTTP names; None for any other text."""
+    try:
+        return datetime.fromisoformat(re.sub(" ?(utc|z)$", "+00:00", text.lower()).upper())
+    except ValueError:
+        pass
+    try:
+        return parsedate_to_datetime(text)
+    except (ValueError, IndexError, TypeError):
         return None
 
 
@@ -613,4 +663,6 @@ def _amount(count: str) -> float:
 
 
 def _unit_s(unit: str) -> float:
-    return 0.001 if unit == "ms" or unit.startswith("milli") else UNITS_S[unit[0]]
+    if unit == "ms" or unit.startswith("milli"):
+        return 0.001
+    return UNITS_S[unit[0]]

@@ -29,7 +29,8 @@ from atlaskit.models.http import SECRET_NAMES
 EXAMPLE = "Qwen/Qwen3-VL-8B-Instruct"
 """A name of a model, where a message needs one."""
 WITHOUT_SCHEME = re.compile(
-    r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"
+    r"/{0,2}(?:(?:[\w.-]+|\[[\da-f:]+\]):\d{1,5}(?:/.*)?|[\w-][\w.-]*/(?:.*/)?v\d/?"
+    r"|(?:localhost|\d+(?:\.\d+){3})(?:/.*)?)"
 )
 """Addresses whose http:// is missing. A name on the hub has no colon, and no version at its end."""
 HEADER = re.compile(r"\s*([^\s:]+)\s*:\s*(\S.*?)\s*")
@@ -87,12 +88,11 @@ class ModelSpec:
             "--key-env": self.key_env,
             "--header": self.headers,
         }
-        if not self.is_address and (
-            option := next((name for name, value in of_endpoints.items() if value), "")
-        ):
-            raise InputError(
-                f"{option} is for an endpoint, and {shown!r} is no address: leave {option} out."
-            )
+        for option, value in of_endpoints.items():
+            if value and not self.is_address:
+                raise InputError(
+                    f"{option} is for an endpoint, and {shown!r} is no address: leave {option} out."
+                )
         if any(not HEADER.fullmatch(header) for header in self.headers or ()):
             raise InputError(
                 "--header takes the name of a header, a colon and its value, such as 'api-key: "
@@ -176,10 +176,13 @@ class ModelSpec:
         """Return the words that name the model; `parse` reads them back, but for a secret."""
         if _is_folder(self.model) and not (self.settings or self.key_env):
             return self.model
-        words = [self.model, *([] if self.name is None else [self.name])]
+        words = [self.model]
+        if self.name is not None:
+            words.append(self.name)
         for option, how in OPTIONS.items():
             value = getattr(self, how.get("dest", option[2:].replace("-", "_")))
-            words += [] if value is None else _words(option, value)
+            if value is not None:
+                words += _words(option, value)
         return shlex.join(words)
 
 
@@ -200,7 +203,9 @@ def _words(option: str, value: Any) -> list[str]:
 def _without_secret(header: str) -> str:
     """Return a header, without its value if that is a secret in plain words."""
     name, _, value = header.partition(":")
-    return f"{name}: ***" if SECRET_NAMES.search(name) and not VARIABLE.search(value) else header
+    if SECRET_NAMES.search(name) and not VARIABLE.search(value):
+        return f"{name}: ***"
+    return header
 
 
 def _variable(name: str) -> str:
@@ -226,7 +231,9 @@ def as_spec(model: ModelSpec | str | os.PathLike[str]) -> ModelSpec:
     """Return the model that words, a folder or a specification name."""
     if isinstance(model, ModelSpec):
         return model
-    return ModelSpec.parse(model) if isinstance(model, str) else ModelSpec(os.fspath(model))
+    if isinstance(model, str):
+        return ModelSpec.parse(model)
+    return ModelSpec(os.fspath(model))
 
 
 def _object(text: str) -> dict[str, Any]:
@@ -307,11 +314,12 @@ def spec_of(options: argparse.Namespace) -> ModelSpec:
     if len(words) > 2:
         raise InputError(
             f"A model is a name, or an address and a name; got {len(words)} words: a command's "
-            "other arguments stand before --model."
+            f"other arguments stand before --model."
         )
     own = {each.name: getattr(options, each.name) for each in fields(ModelSpec)[2:]}
-    own["headers"] = tuple(own["headers"]) if own["headers"] else None
-    return ModelSpec(words[0], words[1] if len(words) > 1 else None, **own)
+    own["headers"] = tuple(own["headers"] or ()) or None
+    name = words[1] if len(words) > 1 else None
+    return ModelSpec(words[0], name, **own)
 
 
 class _Words(argparse.ArgumentParser):

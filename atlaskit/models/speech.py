@@ -47,7 +47,8 @@ MOST_CHARACTERS = 20_000
 MOST_SEGMENTS = 2_000
 MOST_COMPRESSION = 2.4
 """Text that can be compressed more than this repeats itself, as speech models do in noise."""
-NO_SPEECH, UNLIKELY = 0.6, -1.0
+NO_SPEECH = 0.6
+UNLIKELY = -1.0
 """A segment is no speech if its `no_speech_prob` is above the first and its `avg_logprob`, if there
 is one, below the second: Whisper's own thresholds."""
 _TOKEN = re.compile(r"<\|[^<>|]{0,40}\|>")
@@ -166,7 +167,8 @@ class ASR:
             rpm=rpm,
             headers=headers,
         )
-        self.base_url, self.name = self._line.endpoint.base_url, model
+        self.base_url = self._line.endpoint.base_url
+        self.name = model
         self._format: Format | None = None
         self.parameters: Mapping[str, Any] = {
             "language": language and language.strip(),
@@ -325,18 +327,26 @@ def read_transcript_entry(entry: bytes) -> tuple[Segment, ...]:
 
 def _segment(found: _Segment) -> Segment:
     text = _plain(found.text)
-    ratio = compression(text) if found.compression_ratio is None else found.compression_ratio
+    ratio = found.compression_ratio
+    if ratio is None:
+        ratio = compression(text)
     is_unlikely = found.avg_logprob is None or found.avg_logprob < UNLIKELY
-    is_no_speech = (
-        found.no_speech_prob is not None and found.no_speech_prob > NO_SPEECH and is_unlikely
+    is_silent = found.no_speech_prob is not None and found.no_speech_prob > NO_SPEECH
+    return Segment(
+        found.start,
+        found.end,
+        text,
+        is_repetitive=ratio > MOST_COMPRESSION,
+        is_no_speech=is_silent and is_unlikely,
     )
-    return Segment(found.start, found.end, text, ratio > MOST_COMPRESSION, is_no_speech)
 
 
 def compression(text: str) -> float:
     """Return by what factor zlib compresses a text; 0 for none."""
     data = text.encode()
-    return len(data) / len(zlib.compress(data)) if data else 0.0
+    if not data:
+        return 0.0
+    return len(data) / len(zlib.compress(data))
 
 
 def _plain(text: str) -> str:

@@ -50,11 +50,13 @@ def deadline(deadline_s: float, cancel: threading.Event | None = None) -> Iterat
         deadline_s: When they must end, on the clock of `time.monotonic`.
         cancel: Ends them early; a read notices it within `POLL_S`.
     """
-    _exchange.deadline_s, _exchange.cancel = deadline_s, cancel
+    _exchange.deadline_s = deadline_s
+    _exchange.cancel = cancel
     try:
         yield
     finally:
-        _exchange.deadline_s, _exchange.cancel = math.inf, None
+        _exchange.deadline_s = math.inf
+        _exchange.cancel = None
 
 
 def connection_pool(proxy: str | None) -> httpcore.ConnectionPool:
@@ -76,16 +78,19 @@ def connection_pool(proxy: str | None) -> httpcore.ConnectionPool:
 
 
 def _proxy(address: str) -> httpcore.Proxy:
+    if "://" not in address:
+        address = f"http://{address}"
     try:
-        url = urlsplit(address if "://" in address else f"http://{address}")
+        url = urlsplit(address)
         if url.scheme not in ("http", "https") or not url.hostname:
             raise ValueError("only http and https proxies can be used")
-        auth = (unquote(url.username), unquote(url.password or "")) if url.username else None
+        auth = None
+        if url.username:
+            auth = (unquote(url.username), unquote(url.password or ""))
         return httpcore.Proxy(httpcore.URL(url.geturl()), auth=auth)
     except (ValueError, TypeError) as error:  # without the address: it may contain a password
-        raise InputError(
-            f"The proxy that the environment names cannot be used ({error})."
-        ) from error
+        message = f"The proxy that the environment names cannot be used ({error})."
+        raise InputError(message) from error
 
 
 def _remaining_s(timeout_s: float | None) -> float:
@@ -93,7 +98,9 @@ def _remaining_s(timeout_s: float | None) -> float:
     left_s = _exchange.deadline_s - time.monotonic()
     if left_s <= 0 or (_exchange.cancel and _exchange.cancel.is_set()):
         raise httpcore.ReadTimeout("the deadline has passed")
-    return min(left_s, math.inf if timeout_s is None else timeout_s, LONGEST_S)
+    if timeout_s is not None:
+        left_s = min(left_s, timeout_s)
+    return min(left_s, LONGEST_S)
 
 
 class _Backend(httpcore.NetworkBackend):

@@ -6,8 +6,10 @@ encoder's choice.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 from atlaskit.environment.atlas import EVEN_S
@@ -104,6 +106,19 @@ class Coverage:
         return self.text
 
 
+def recorded_edges(settings: Mapping[str, Any]) -> tuple[float, ...]:
+    """Return the boundaries of the first sheet's cells in seconds, which a collection records.
+
+    () for any other video, and for settings from elsewhere that hold anything else.
+    """
+    match settings.get("edges_s"):
+        case [_, _, *_] as edges_s if all(
+            isinstance(edge_s, int | float) and math.isfinite(edge_s) for edge_s in edges_s
+        ):
+            return tuple(float(edge_s) for edge_s in edges_s)
+    return ()
+
+
 def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverage:
     """Return how finely the sheets that a trace names show a video.
 
@@ -113,8 +128,12 @@ def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverag
         settings: The settings of the run.
     """
     k = settings.get("k")
-    seen, cells = Seen(), k * k if isinstance(k, int) and k > 0 else 0
-    for start_s, end_s, step_s in _shown(trace, within, cells):
+    cells = k * k if isinstance(k, int) and k > 0 else 0
+    root_step_s = (within[1] - within[0]) / cells if cells else 0.0
+    if edges_s := recorded_edges(settings):
+        root_step_s = max(b - a for a, b in pairwise(edges_s))
+    seen = Seen()
+    for start_s, end_s, step_s in _shown(trace, within, cells, root_step_s):
         seen = seen.add(start_s, end_s, step_s)
     goal_s = next((plan.lasts_s for plan in trace.of(Plan)), None)
     return Coverage(
@@ -122,7 +141,9 @@ def coverage_of(trace: Trace, within: Span, settings: dict[str, Any]) -> Coverag
     )
 
 
-def _shown(trace: Trace, within: Span, cells: int) -> Iterator[tuple[float, float, float]]:
+def _shown(
+    trace: Trace, within: Span, cells: int, root_step_s: float
+) -> Iterator[tuple[float, float, float]]:
     """Yield each stretch that a sheet showed, with the step of its cells."""
     for event in trace:
         if isinstance(event, Look):
@@ -130,7 +151,7 @@ def _shown(trace: Trace, within: Span, cells: int) -> Iterator[tuple[float, floa
                 (*span, step) for span, step in zip(event.intervals_s, event.steps_s, strict=True)
             )
         elif isinstance(event, Plan | Probe | Review) and cells:
-            yield *within, (within[1] - within[0]) / cells
+            yield *within, root_step_s
         elif isinstance(event, Step) and cells:
             start_s, end_s = event.interval_s
             if start_s < end_s:

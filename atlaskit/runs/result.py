@@ -18,8 +18,9 @@ from typing import Any, TypeAlias
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.files import read_whole, write_whole
 from atlaskit.caching.keys import canonical_json
-from atlaskit.environment.grid import clock, interval
+from atlaskit.environment.grid import interval
 from atlaskit.environment.memory import DeadZones, Evidence, Scratchpad, label_of
+from atlaskit.environment.places import Place, interval_in_words, moment_in_words, places_of
 from atlaskit.environment.question import ABSENT, Answered, Question, Span, Spans, spans_of
 from atlaskit.environment.render import Sheet
 from atlaskit.errors import InputError, printable, reason
@@ -31,6 +32,7 @@ from atlaskit.runs.exporting.clips import write_clips
 from atlaskit.runs.exporting.formats import RecordedAt, write
 from atlaskit.runs.exporting.passages import Passage, one_line
 from atlaskit.runs.trace import Trace, parse_line
+from atlaskit.video.video import Video
 
 RESULT_VERSION = 4
 
@@ -59,15 +61,18 @@ def searched(settings: Mapping[str, Any], duration_s: float) -> Span:
     return 0.0, duration_s
 
 
-def in_words(question: Question, answered: Answered | None) -> str:
+def in_words(question: Question, answered: Answered | None, video: Video | None = None) -> str:
     """Return an answer or a truth as every display words it; empty for None.
 
-    A choice has its letter, "B: the red car"; intervals are clock times, "8:08.7–8:16.5"; anything
-    else is as `Question.in_words` returns it.
+    A choice has its letter, "B: the red car"; intervals are clock times, "8:08.7–8:16.5", and name
+    the film if `video` is a collection; anything else is as `Question.in_words` returns it.
     """
     if answered is None:
         return ""
-    if spans := spans_of(answered):
+    spans = spans_of(answered)
+    if spans and video is not None:
+        return ", ".join(interval_in_words(video, *span) for span in spans)
+    if spans:
         return ", ".join(interval(*span) for span in spans)
     letter = (
         f"{label_of(answered)}: " if question.kind == "choice" and isinstance(answered, int) else ""
@@ -189,12 +194,25 @@ class Result:
         """
         if self.prediction == ABSENT:
             return "not there" if self.coverage.is_complete else "not found"
-        return in_words(self.question, self.prediction)
+        return in_words(self.question, self.prediction, self.sheet.video)
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where the answer to a when-question is in a collection: films and times in them.
+
+        () for another question or another video.
+
+        Examples:
+            >>> result.places
+            ()
+        """
+        video = self.sheet.video
+        return tuple(place for span in self.intervals for place in places_of(video, *span))
 
     @property
     def truth_in_words(self) -> str:
         """The true answer as displays word it; empty if it is not known."""
-        return in_words(self.question, self.question.answer)
+        return in_words(self.question, self.question.answer, self.sheet.video)
 
     @property
     def stops(self) -> Stops:
@@ -300,8 +318,20 @@ class Result:
                 "settings": self.settings,
                 "trace": self.trace.to_json(),
                 **({"without_evidence": self.without_evidence} if self.without_evidence else {}),
+                **({"places": self._places_json()} if self.places else {}),
             }
         )
+
+    def _places_json(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "film": place.film,
+                "start_s": place.start_s,
+                "end_s": place.end_s,
+                "at": None if place.at is None else place.at.isoformat(),
+            }
+            for place in self.places
+        ]
 
     @property
     def passages(self) -> tuple[Passage, ...]:
@@ -376,7 +406,10 @@ class Result:
         rounds = "1 round" if self.rounds == 1 else f"{self.rounds} rounds"
         about = "about " if total.estimated else ""
         cached = f" ({total.cached_tokens:,} cached by the server)" if total.cached_tokens else ""
-        evidence = ", ".join(f"[{item.label}] {clock(item.timestamp_s)}" for item in self.evidence)
+        video = self.sheet.video
+        evidence = ", ".join(
+            f"[{item.label}] {moment_in_words(video, item.timestamp_s)}" for item in self.evidence
+        )
         lines = [
             printable(self.question.text),
             f"  answer    {answer}{verdict(self.is_right, has_evidence=not self.without_evidence)}",

@@ -3,8 +3,8 @@
 * Names: `local_path` and what it says of a name that is none. A name may look like an address or a
   pattern to FFmpeg: `Talk: part 1.mp4`, `pipe:0`, `a|b.mp4`. So every library gets it in a form
   that can only mean a local file (`media_url`).
-* Fingerprints: `file_fingerprint`, `playlist_fingerprint`, which identify a file or a playlist by
-  content, wherever the files lie.
+* Fingerprints: `file_fingerprint`, `playlist_fingerprint`, `collection_fingerprint`, which identify
+  a file or several by content, wherever the files lie.
 """
 
 from __future__ import annotations
@@ -196,6 +196,12 @@ def file_fingerprint(path: Path) -> str:
         file.seek(max(0, size - EDGE_BYTES))
         digest.update(file.read(EDGE_BYTES))
     return digest.hexdigest()
+
+
+def collection_fingerprint(parts: Sequence[str], names: Sequence[str]) -> str:
+    """Hash the fingerprints of a collection's films and their names, in order."""
+    told = "\0".join([*parts, *names])
+    return hashlib.sha256(f"atlaskit-collection-1:{told}".encode(errors="replace")).hexdigest()
 
 
 def playlist_fingerprint(parts: Sequence[str]) -> str:

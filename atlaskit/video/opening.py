@@ -15,11 +15,14 @@ from typing import Any, get_args
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import InputError, VideoError, printable
+from atlaskit.video.collection import Collection
 from atlaskit.video.file import ReaderName, VideoFile
+from atlaskit.video.folder import is_several, open_videos
 from atlaskit.video.names import local_path
 from atlaskit.video.playlist import AnyVideo, Playlist
 from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
+from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.video import Video
 
 FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
@@ -39,9 +42,11 @@ def open_video(
 
     Args:
         source: A file (its path or `file://` URL), a list of files and open videos, or None for a
-            video that `cache` knows.
+            video that `cache` knows. A folder, a pattern or a table of files is a collection: see
+            `open_videos`.
         subtitles: A subtitle file (see `read_subtitles` for the formats), "embedded" for a track
-            inside the video file, a track that was read before, or None. For a list of
+            inside the video file, "beside" for a file that lies beside the video and has its name,
+            if there is one, a track that was read before, or None. For a list of
             videos: one for the whole, or a list with one (or None) for each; the lines of the parts
             are joined.
         reader: Which library decodes: "pyav" or "decord".
@@ -91,13 +96,21 @@ def open_video(
     if isinstance(source, Video):
         _check_no_subtitles(source, subtitles)
         video = source
+    elif isinstance(source, str | os.PathLike) and is_several(source):
+        if subtitles is not None:
+            raise InputError(
+                f"{printable(os.fsdecode(source), 200)} names several videos: their subtitles are "
+                "the files beside them, x.srt beside x.mp4. Leave subtitles out."
+            )
+        video = open_videos(source, cache=cache)
     else:
+        named = _named(source, subtitles)
+        lines = _beside(named) if subtitles == "beside" else subtitles
         options = {"subtitles_track": subtitles_track, "language": language}
-        video = _Opening(reader, cache, options).video(
-            _named(source, subtitles), subtitles, fingerprint
-        )
+        video = _Opening(reader, cache, options).video(named, lines, fingerprint)
     if fingerprint not in (None, video.fingerprint):
-        found, expected = video.fingerprint[:12], str(fingerprint)[:12]
+        found = video.fingerprint[:12]
+        expected = str(fingerprint)[:12]
         raise VideoError(
             f"{video.name} is another video (fingerprint {found!r}…) than the one that was asked "
             f"about ({expected!r}…)."
@@ -109,7 +122,7 @@ def as_video(source: AnyVideo, cache: Cache | None = None) -> Video:
     """Return a video that a caller gave, opened if it is a file or a list of files.
 
     Args:
-        source: A file, a list of files and open videos, or an open video.
+        source: What `open_video` takes, or an open video.
         cache: See `open_video`.
 
     Raises:
@@ -123,7 +136,9 @@ class _Opening:
     """Opens files. What the cache knows by a fingerprint is opened when a frame is needed."""
 
     def __init__(self, reader: ReaderName, cache: Cache | None, options: dict[str, Any]) -> None:
-        self._reader, self._cache, self._options = reader, cache, options
+        self._reader = reader
+        self._cache = cache
+        self._options = options
 
     def video(
         self, source: Path | list[Video | Path] | None, subtitles: Any, fingerprint: str | None
@@ -146,7 +161,7 @@ class _Opening:
             return self._list(source, subtitles, facts.parts if facts else [])
         recalled: Video | None = None
         if facts and facts.parts:
-            recalled = self._playlist(facts.parts, load_subtitles(subtitles, facts.duration_s))
+            recalled = self._playlist(facts, load_subtitles(subtitles, facts.duration_s))
         if recalled is None and source is None and (facts is None or facts.parts):
             raise VideoError(
                 "The cache knows no video of this fingerprint: give its file, or import the "
@@ -211,13 +226,17 @@ class _Opening:
             else Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
         )
 
-    def _playlist(self, parts: Sequence[str], lines: Subtitles) -> Playlist | None:
+    def _playlist(self, whole: VideoFacts, lines: Subtitles) -> Playlist | None:
         """Return a playlist, each part once; None if the cache does not know each as a file."""
-        known = {part: self._facts(part) for part in parts}
+        known = {part: self._facts(part) for part in whole.parts}
         if not all(facts and not facts.parts for facts in known.values()):
             return None
         videos = {part: self._file(None, None, part) for part in known}
-        return Playlist([videos[part] for part in parts], lines)
+        parts = [videos[part] for part in whole.parts]
+        if not whole.films:
+            return Playlist(parts, lines)
+        names = [film.name for film in whole.films]
+        return Collection(parts, names, [film.moment for film in whole.films], subtitles=lines)
 
 
 def _check_no_subtitles(video: Video, subtitles: object) -> None:
@@ -235,6 +254,13 @@ def _check_embedded(source: object, subtitles: object) -> None:
             "language and subtitles_track choose a track inside a video file: give "
             'subtitles="embedded" with them.'
         )
+
+
+def _beside(source: Path | list[Video | Path] | None) -> Any:
+    """Return the subtitle files that lie beside videos, None where there is none."""
+    if isinstance(source, list):
+        return [None if isinstance(part, Video) else subtitles_beside(part) for part in source]
+    return None if source is None else subtitles_beside(source)
 
 
 def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:

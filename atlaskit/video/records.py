@@ -7,13 +7,16 @@ Cached bytes may come from someone else's cache, so they are validated when they
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, FailFast, Field, TypeAdapter, ValidationError
 
+from atlaskit import limits
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind, canonical_json, read_json
-from atlaskit.video.names import playlist_fingerprint
+from atlaskit.video.collection import Collection
+from atlaskit.video.names import collection_fingerprint, playlist_fingerprint
 from atlaskit.video.playlist import Playlist
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import LARGEST_SIDE_PX, Video
@@ -21,6 +24,24 @@ from atlaskit.video.video import LARGEST_SIDE_PX, Video
 MOST_PARTS = 100_000
 LARGEST_NUMBER = 1e9
 """Largest duration in seconds, and largest frame rate, that is accepted from a cache."""
+
+
+class FilmFacts(BaseModel):
+    """What a collection says of a film."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: Annotated[str, Field(max_length=limits.LINE)]
+    began: Annotated[str, Field(max_length=40)] | None = None
+    """When its recording began, as ISO 8601 writes it."""
+
+    @property
+    def moment(self) -> datetime | None:
+        """When its recording began."""
+        try:
+            return None if self.began is None else datetime.fromisoformat(self.began)
+        except ValueError:
+            return None
 
 
 class VideoFacts(BaseModel):
@@ -38,6 +59,8 @@ class VideoFacts(BaseModel):
     """The fingerprints of a playlist's videos, in order; empty for a file."""
     lead_s: Annotated[float, Field(ge=0, le=LARGEST_NUMBER)] = 0.0
     """Seconds of the container's time before the first frame."""
+    films: Annotated[list[FilmFacts], Field(max_length=MOST_PARTS)] = []
+    """What a collection says of each of its parts; empty for a playlist and a file."""
 
 
 _Second = Annotated[float, Field(ge=0)]
@@ -52,8 +75,8 @@ def remember_video(video: Video, cache: Cache) -> None:
         else []
     )
     for part in parts:
-        _put_facts(part, cache)
-    _put_facts(video, cache)
+        put_facts(part, cache)
+    put_facts(video, cache)
     lines = video.subtitles.fingerprint
     _put(LINES.key(lines=lines), video.subtitles.as_json.encode(), cache)
     if video.subtitles.original:
@@ -104,9 +127,12 @@ def parse_lines(entry: bytes) -> Subtitles | None:
 
 def _are_facts(key: str, entry: bytes) -> bool:
     facts = parse_facts(entry)
-    return facts is not None and (
-        not facts.parts or key == VIDEO.key(video=playlist_fingerprint(facts.parts))
-    )
+    if facts is None:
+        return False
+    if facts.films:
+        names = [film.name for film in facts.films]
+        return key == VIDEO.key(video=collection_fingerprint(facts.parts, names))
+    return not facts.parts or key == VIDEO.key(video=playlist_fingerprint(facts.parts))
 
 
 def _are_lines(key: str, entry: bytes) -> bool:
@@ -127,7 +153,14 @@ ORIGINAL = Kind("original", 1, _is_fingerprint)
 """The track that a source gave for rolling captions, by the lines said once, which are shown."""
 
 
-def _put_facts(video: Video, cache: Cache) -> None:
+def put_facts(video: Video, cache: Cache) -> None:
+    """Cache what is known of a video without its file."""
+    entry = canonical_json(facts_of(video).model_dump(exclude_defaults=True))
+    _put(VIDEO.key(video=video.fingerprint), entry.encode(), cache)
+
+
+def facts_of(video: Video) -> VideoFacts:
+    """Return what is known of a video without its file."""
     facts: dict[str, object] = {
         "name": video.name.encode("utf-8", "replace").decode(),
         "duration_s": video.duration_s,
@@ -137,7 +170,12 @@ def _put_facts(video: Video, cache: Cache) -> None:
     }
     if video.lead_s:  # otherwise the facts stay as versions without this one stored them
         facts["lead_s"] = video.lead_s
-    _put(VIDEO.key(video=video.fingerprint), canonical_json(facts).encode(), cache)
+    if isinstance(video, Collection):
+        facts["films"] = [
+            {"name": film.name, "began": film.began and film.began.isoformat()}
+            for film in video.films
+        ]
+    return VideoFacts.model_validate(facts)
 
 
 def _put(key: str, value: bytes, cache: Cache) -> None:

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -274,3 +275,34 @@ def test_the_longest_reply_fits_the_tokens_that_it_may_have(world: World, kind: 
     for request in requests:
         schema = json_schema(request.schema)
         assert longest(schema, schema.get("$defs", {})) < 2 * request.max_tokens
+
+
+def words_of(request: Request) -> str:
+    """Return the text of a request."""
+    return "\n".join(part for message in request.messages for part in message.parts if isinstance(part, str))
+
+
+def test_a_follow_up_knows_what_was_learned_before_and_its_trace_says_so(world: World, tmp_path: Path) -> None:
+    first = looks(world, Eye([(100.0, 110.0)]))
+    first.save(tmp_path / "first.json")
+    eye = Eye([(200.0, 205.0)])
+    alone = looks(world, Eye([(200.0, 205.0)]))
+    result = looks(
+        world, eye, Question("And when is the other shown?", kind="when"), after=str(tmp_path / "first.json")
+    )
+    for request in eye.requests:
+        told = words_of(request)
+        assert "Learned when this was asked before" in told and "When is it shown?" in told
+        assert "Notes of those who looked" in told
+    assert "When is it shown?" in result.settings["after"] and "after" not in alone.settings
+    assert result.interval is not None and abs(result.interval[0] - 200.0) < 0.2
+    again = looks(world, Eye([(200.0, 205.0)]), after=[first, result])
+    assert again.settings["after"].count("Learned when") == 2
+
+
+def test_only_runs_about_the_same_video_are_taken_and_only_by_looks(world: World, long_world: World) -> None:
+    first = looks(world, Eye([(100.0, 110.0)]))
+    with pytest.raises(InputError, match="one of them is about another"):
+        looks(long_world, Eye([]), after=first)
+    with pytest.raises(InputError, match="Only a search by looks"):
+        looks(world, Eye([]), after=first, search="paper")

@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from agents.readers import FirstLegal, Prose, Reader, Repeating, Trusting, Zooming
 from support.asking import ask
 from support.invariants import check_all
-from support.readers import FirstLegal, Prose, Reader, Repeating, Trusting, Zooming
 
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache

@@ -15,8 +15,6 @@ import zlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,7 +41,6 @@ from atlaskit.errors import ModelWarning
 from atlaskit.models.attempts import MOST_WAITED_S, slots_of
 from atlaskit.models.client import VLM
 from atlaskit.models.protocol import ModelError, Unreachable, Usage, now_s
-from atlaskit.models.refusals import explain
 
 
 @pytest.fixture(autouse=True)
@@ -197,11 +194,6 @@ def test_a_rate_limit_that_outlasts_the_patience_ends_the_run(loop: Loop, slept:
         VLM(loop.url, "loop").complete(request())
     assert (caught.value.usage.calls, caught.value.is_final) == (0, True)
     assert sum(slept) == MOST_WAITED_S
-
-
-def test_a_delay_may_be_a_date() -> None:
-    until = format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True)
-    assert explain(429, {"retry-after": until}, b"{}").wait_s == pytest.approx(30, abs=2)
 
 
 def test_the_proxy_is_used_for_other_machines_only(loop: Loop, monkeypatch: pytest.MonkeyPatch) -> None:

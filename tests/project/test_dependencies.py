@@ -29,7 +29,7 @@ COMES_WITH = {
     "traitlets": "ipywidgets",
 }  # fmt: skip
 """Packages that are imported and not declared, since a declared one cannot work without them."""
-APART = ("nano/learn", "tests/support/families", "tests/support/tiny_", "tests/support/nano_worker", "tools/finetune")
+APART = ("nano/learn", "tests/server/families", "tests/server/tiny_", "tests/server/nano_worker", "tools/finetune")
 """What runs in the server's environment, and imports what is there."""
 
 
@@ -55,7 +55,7 @@ def imported(folder: str) -> set[str]:
     tops = {module.partition(".")[0] for module in modules} - set(sys.stdlib_module_names)
     own = {
         path.stem
-        for folder in ("tests", "tests/support", "tools", "examples", ".")
+        for folder in ("tests", "tests/support", "tests/server", "tools", "examples", ".")
         for path in (ROOT / folder).iterdir()
     }
     names = {module: [name] for name, module in IMPORT_NAMES.items()} | importlib.metadata.packages_distributions()

@@ -23,7 +23,7 @@ UNCOUNTED = {
     "py.typed",
     "__pycache__",
 }
-MAX_TOP_ENTRIES = 14
+MAX_TOP_ENTRIES = 15
 
 CONTRACTS = {
     contract["id"]: contract["name"]
@@ -129,7 +129,8 @@ def test_importing_atlaskit_is_light_and_writes_nothing(tmp_path: Path) -> None:
 NAMES = """
     ASR VLM AddToScratchpad Atlas AtlasError Backtrack Budget Cache Claim Dialect Embedder Expand
     Finished Investigate MarkPromising Passage Prices Question Result Search Trace Zoom ask baselines
-    benchmarks cache diagnosis evaluate export metrics open_video plots question_of read_passages
+    benchmarks cache diagnosis evaluate export metrics open_video open_videos plots question_of read_passages
+    read_rows
     replay scaling scouts serve
     statistics strategies transcribe view walk widgets
 """

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.paths import SUPPORT
 
 from atlaskit.models.serving import install
 from atlaskit.models.serving.plan import cores
@@ -18,7 +17,7 @@ from atlaskit.models.serving.plan import cores
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model of 4 million random weights with its own tokenizer. Nothing is downloaded."""
     folder = tmp_path_factory.mktemp("model") / "tiny"
-    script = SUPPORT / "tiny_model.py"
+    script = Path(__file__).with_name("tiny_model.py")
     subprocess.run([install.interpreter(), script, folder], check=True, capture_output=True)
     return folder
 

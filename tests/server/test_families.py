@@ -15,10 +15,10 @@ from typing import Annotated, Any, Unpack
 
 import pytest
 from pydantic import BaseModel, Field
+from server.tiny_families import IN_CI, TinyFamily, chosen, make_families
 from support.asking import ask
 from support.invariants import check_books, check_counters, check_grounded
 from support.method_calls import method_calls
-from support.tiny_families import IN_CI, TinyFamily, chosen, make_families
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.schemas import TaskAnswer

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 from support.parallel import wait_until
-from support.paths import SUPPORT
 
 from atlaskit.models.serving import install
 from nano.data import shards
@@ -30,7 +29,7 @@ def python() -> str:
 
 
 def test_fast_paths_compute_what_transformers_computes(python: str, tmp_path: Path) -> None:
-    worker = SUPPORT / "nano_worker.py"
+    worker = Path(__file__).with_name("nano_worker.py")
     process = subprocess.run([python, worker, LEARN, tmp_path], check=True, capture_output=True, text=True)
     found = json.loads(process.stdout.splitlines()[-1])
     assert found["hidden state error"] < 1e-4 and found["visual token error"] < 1e-4

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from server.tiny_families import IN_CI, TinyFamily, make_families
 from support.model_doubles import Counting
-from support.tiny_families import IN_CI, TinyFamily, make_families
 
 from atlaskit.caching.cache import Cache
 from atlaskit.methods.native import native

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Unpack
 
 import pytest
+from server.benchmark_page import run_page
 from support.asking import ask
-from support.benchmark_page import run_page
 from support.invariants import check_books, check_counters, check_grounded
 from support.parallel import wait_until
 from support.servers import children, members

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.paths import SUPPORT
 from support.speaking import WORDS, speaking_video
 
 import atlaskit as ak
@@ -23,7 +22,8 @@ def vlm(tmp_path_factory: pytest.TempPathFactory, small_and_offline: None) -> It
     """The server of a Whisper of half a million random weights. Nothing is downloaded."""
     folder = tmp_path_factory.mktemp("whisper")
     model = folder / "tiny-whisper"
-    subprocess.run([install.interpreter(), SUPPORT / "tiny_whisper.py", model], check=True, capture_output=True)
+    script = Path(__file__).with_name("tiny_whisper.py")
+    subprocess.run([install.interpreter(), script, model], check=True, capture_output=True)
     with serve(model) as vlm:
         yield vlm
 

@@ -21,7 +21,6 @@ from typing import Any
 import av
 import pytest
 from support.media import make_video
-from support.paths import SUPPORT
 
 FRAMES, FPS, SIZE, GOP = 100, 25, (160, 90), 25
 VIDEOS: dict[str, tuple[str, dict[str, str]]] = {
@@ -96,7 +95,7 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
 
 def read_files(tasks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Read files in a process of their own; fail, and name the file, if that crashes or hangs."""
-    worker = [sys.executable, str(SUPPORT / "fuzz_worker.py")]
+    worker = [sys.executable, str(Path(__file__).with_name("fuzz_worker.py"))]
     rows: list[dict[str, Any]] = []
     with tempfile.TemporaryFile("w+") as stderr:
         process = subprocess.Popen(worker, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, text=True)

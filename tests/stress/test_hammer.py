@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fork_worker import fork_beside_a_held_key
-from support.hammer_worker import (
+from stress.fork_worker import fork_beside_a_held_key
+from stress.hammer_worker import (
     OPERATIONS,
     PATIENCE_S,
     THREADS,

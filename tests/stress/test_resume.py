@@ -14,9 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from stress.resume_worker import WORKERS
 from support.asking import OF_THE_RUN
-from support.paths import SUPPORT
-from support.resume_worker import WORKERS
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import kind_of
@@ -92,7 +91,7 @@ class Runner:
 @pytest.fixture(scope="module")
 def runner(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
     folder = tmp_path_factory.mktemp("runs")
-    command = [sys.executable, str(SUPPORT / "resume_worker.py"), str(folder / "worlds")]
+    command = [sys.executable, str(Path(__file__).with_name("resume_worker.py")), str(folder / "worlds")]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         yield Runner(server, folder)
 

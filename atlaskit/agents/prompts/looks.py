@@ -23,7 +23,9 @@ from atlaskit.agents.verbalize import (
     NO_SUBTITLES,
     TRUST,
     cells_text,
+    films_text,
     hints_text,
+    is_of_films,
     question_text,
     request,
     seconds,
@@ -138,6 +140,8 @@ class Known:
     """Which of the moments settle the answer, as the plan says."""
     coming_s: tuple[Span, ...] = ()
     """What others look at now, and what waits to be shown."""
+    earlier: str = ""
+    """What was learned when something else was asked about the video."""
 
     @property
     def text(self) -> str:
@@ -148,8 +152,16 @@ class Known:
             if self.coming_s
             else []
         )
+        earlier = [self.earlier] if self.earlier else []
         return "\n".join(
-            [task, kept_text(self.scratchpad), notes_text(self.notes), self.seen_text, *coming]
+            [
+                *earlier,
+                task,
+                kept_text(self.scratchpad),
+                notes_text(self.notes),
+                self.seen_text,
+                *coming,
+            ]
         )
 
     @property
@@ -225,10 +237,13 @@ def _sheet_text(view: View) -> str:
     picked = (
         ", the one that is least like the film around it" if view.look.sampling == "shots" else ""
     )
+    every = "one frame for each cell"
+    if not is_of_films(view):
+        every = f"one frame for every {seconds(grid.resolution_s)} s"
     return (
         f"Cells {first}–{first + grid.size - 1}: {span_text(grid.start_s, grid.end_s)}, {grid.k} "
-        f"rows of {grid.k}, one frame for every {seconds(grid.resolution_s)} s{picked}."
-    )
+        f"rows of {grid.k}, {every}{picked}. {films_text(view)}"
+    ).rstrip()
 
 
 def _shown(sheets: Sequence[Observation], question: Question) -> list[str | View]:
@@ -253,6 +268,8 @@ class PlanCall:
     root: Observation
     hints: tuple[HintRecord, ...] = ()
     """What scouts say of the cells, best first."""
+    earlier: str = ""
+    """What was learned when something else was asked about the video."""
 
     @property
     def cells(self) -> tuple[int, ...]:
@@ -271,6 +288,7 @@ class PlanCall:
             "The whole of what is searched.",
             *_shown([self.root], self.question),
             PLAN.format(most=MOST_STRETCHES),
+            self.earlier,
             question_text(self.question),
             hints_text(self.hints) if self.hints else "",
         )

@@ -54,8 +54,8 @@ class ServerFlags:
         """Return the flags with a number in place of `data_parallel="auto"`.
 
         On GPUs it is a copy for every `tensor_parallel` GPUs. On a CPU it is an engine for each
-        core, for a model so small that one core computes faster than it is told what to compute
-        (`Preset.copy_per_core`), and one for any other.
+        core if the model is so small that one core computes a step faster than vLLM schedules it
+        (`Preset.copy_per_core`), and one engine for any other model.
 
         Args:
             preset: The model's preset.
@@ -63,10 +63,11 @@ class ServerFlags:
         """
         if self.data_parallel != "auto":
             return self
+        copies = 1
         if build == "serve-gpu":
             copies = max(1, plan.gpus() // self.tensor_parallel)
-        else:
-            copies = plan.engines() if preset.copy_per_core and self.tensor_parallel == 1 else 1
+        elif preset.copy_per_core and self.tensor_parallel == 1:
+            copies = plan.engines()
         return replace(self, data_parallel=copies)
 
     def has_no_worker_process(self, build: Build) -> bool:
@@ -80,14 +81,11 @@ class ServerFlags:
         Args:
             build: vLLM's build.
         """
-        is_split = self.tensor_parallel > 1 or any(
-            each.replace("_", "-").startswith(SPLITS) for each in self.arguments
-        )
-        return (
-            build == "serve-cpu"
-            and not is_split
-            and (self.data_parallel != 1 or plan.memory_nodes() == 1)
-        )
+        if build != "serve-cpu" or self.tensor_parallel > 1:
+            return False
+        if any(each.replace("_", "-").startswith(SPLITS) for each in self.arguments):
+            return False
+        return self.data_parallel != 1 or plan.memory_nodes() == 1
 
     def most_sequences(self, model: str, build: Build, in_flight: int) -> int:
         """Return how many requests the server may run at once.
@@ -101,7 +99,8 @@ class ServerFlags:
             most = sequences(model, plan.kv_cache_gib(int(self.data_parallel)) * 2**30)
         else:
             memory = self.tensor_parallel * (USED * plan.gpu_gib() * 2**30 - OVERHEAD)
-            most = sequences(model, memory, weights=0.5 if "fp8" in self.arguments else 1.0)
+            share = 0.5 if "fp8" in self.arguments else 1.0
+            most = sequences(model, memory, weights=share)
         return min(in_flight, most or in_flight)
 
     def command(
@@ -126,6 +125,8 @@ class ServerFlags:
             preset: The model's preset.
             in_flight: Most requests that a run has in flight.
         """
+        # If a JSON grammar allows any whitespace, a weak model may emit it forever.
+        grammar = {"backend": "guidance", "disable_any_whitespace": True}
         flags: dict[str, object] = {
             "model": model,
             "served-model-name": name,
@@ -136,42 +137,37 @@ class ServerFlags:
             "max-model-len": "auto",
             "limit-mm-per-prompt": json.dumps({"image": MOST_IMAGES, "video": 0}),
             "max-num-seqs": self.most_sequences(model, build, in_flight),
-            # If a JSON grammar allows any whitespace, a weak model may emit it forever.
-            "structured-outputs-config": json.dumps(
-                {"backend": "guidance", "disable_any_whitespace": True}
-            ),
+            "structured-outputs-config": json.dumps(grammar),
             "tensor-parallel-size": self.tensor_parallel,
             "data-parallel-size": self.data_parallel,
             "uvicorn-log-level": "warning",
         }
-        if parser := served_family(model).reasoning_parser:
-            # vLLM then applies the schema after the thought, and returns the thought apart.
+        parser = served_family(model).reasoning_parser
+        if parser:  # vLLM then applies the schema after the thought, and returns the thought apart
             flags["reasoning-parser"] = parser
         if build == "serve-cpu":
-            flags["dtype"] = "bfloat16" if has_linear_attention(model) else plan.fast_dtype()
-        caching = (
-            "--enable-prefix-caching" if preset.prefix_caching else "--no-enable-prefix-caching"
-        )
-        switches = [caching, "--enable-prompt-tokens-details"]
-        if (
-            build == "serve-gpu" and self.tensor_parallel > 1
-        ):  # each GPU encodes whole images of its own
-            switches += ["--mm-encoder-tp-mode", "data"]
+            flags["dtype"] = plan.fast_dtype()
+        if build == "serve-cpu" and has_linear_attention(model):
+            flags["dtype"] = "bfloat16"
+        words = list[str]()
+        for flag, value in flags.items():
+            words += [f"--{flag}", str(value)]
+        words.append("--enable-prompt-tokens-details")
+        if preset.prefix_caching:
+            words.append("--enable-prefix-caching")
+        else:
+            words.append("--no-enable-prefix-caching")
+        if build == "serve-gpu" and self.tensor_parallel > 1:  # each GPU encodes images of its own
+            words += ["--mm-encoder-tp-mode", "data"]
         if self.has_no_worker_process(build):
-            switches += ["--distributed-executor-backend", "uni"]
+            words += ["--distributed-executor-backend", "uni"]
         # Compiling takes half a minute for a small model, once, and saves a quarter of each call
         # (decision 42). For a large model it takes long and saves little.
         if build == "serve-cpu" and not (preset.compile_on_cpu and plan.can_compile()):
-            switches.append("--enforce-eager")
-        return [
-            python,
-            "-m",
-            # `vllm serve` of the CPU wheel fails to look up its own version; the module works.
-            "vllm.entrypoints.openai.api_server",
-            *(word for flag, value in flags.items() for word in (f"--{flag}", str(value))),
-            *switches,
-            *self.arguments,
-        ]
+            words.append("--enforce-eager")
+        # `vllm serve` of the CPU wheel fails to look up its own version; the module works.
+        program = [python, "-m", "vllm.entrypoints.openai.api_server"]
+        return [*program, *words, *self.arguments]
 
 
 def environment(build: Build, python: str, preset: Preset, flags: ServerFlags) -> dict[str, str]:
@@ -183,22 +179,21 @@ def environment(build: Build, python: str, preset: Preset, flags: ServerFlags) -
         preset: The model's preset.
         flags: The `resolved` flags.
     """
+    variables = dict(os.environ)
     # The server listens on the loopback address only; a key would lock out our own client.
-    variables = {name: value for name, value in os.environ.items() if name != "VLLM_API_KEY"}
+    variables.pop("VLLM_API_KEY", None)
     variables["VLLM_NO_USAGE_STATS"] = "1"
-    variables["PYTHONSAFEPATH"] = (
-        "1"  # a queue.py in the working directory must not hide the library's
-    )
+    # A queue.py in the working directory must not hide the library's.
+    variables["PYTHONSAFEPATH"] = "1"
     if build == "serve-cpu":
         copies = int(flags.data_parallel)
         variables.setdefault("VLLM_CPU_KVCACHE_SPACE", str(plan.kv_cache_gib(copies)))
         if flags.has_no_worker_process(build):
-            variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = (
-                "0"  # or vLLM puts workers into own processes
-            )
+            # Otherwise vLLM puts its workers into processes of their own.
+            variables["VLLM_ENABLE_V1_MULTIPROCESSING"] = "0"
             variables.setdefault("OMP_NUM_THREADS", str(max(1, plan.cores() // copies)))
-    if preset.torchvision and (folder := image_processing(python)):
-        variables["PYTHONPATH"] = os.pathsep.join(
-            filter(None, [variables.get("PYTHONPATH"), str(folder)])
-        )
+    folder = image_processing(python) if preset.torchvision else None
+    if folder:
+        path = [variables.get("PYTHONPATH"), str(folder)]
+        variables["PYTHONPATH"] = os.pathsep.join(filter(None, path))
     return variables

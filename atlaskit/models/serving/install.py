@@ -66,26 +66,37 @@ def interpreter(build: Build | None = None, folder: Path | None = None) -> str:
     build = build or fitting_build()
     folder = folder or default_folder() / build
     if not _is_installed(folder, build):
-        waits: list[Progress] = []
-
-        def go_on() -> (
-            bool
-        ):  # never: another process installs it, such as that of a second notebook
-            waits[:] = waits or [
-                Progress(f"waiting for another process that installs into {folder}")
-            ]
-            return False
-
         try:
             folder.parent.mkdir(parents=True, exist_ok=True)
-            with locks_in(folder.parent).hold([folder.name], go_on):
+            with locks_in(folder.parent).hold([folder.name], _Wait(folder)):
                 if not _is_installed(folder, build):
                     install(folder, build)
                     (folder / MARK).write_text(_digest(build))
         except (OSError, CacheError) as error:
-            why = reason(error) if isinstance(error, OSError) else str(error)
-            raise ServerError(f"The environment {folder} cannot be created ({why}).") from error
+            raise ServerError(
+                f"The environment {folder} cannot be created ({_problem(error)})."
+            ) from error
     return str(folder / "bin" / "python")
+
+
+class _Wait:
+    """Shows, once, that another process installs, such as that of a second notebook."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._progress: Progress | None = None
+
+    def __call__(self) -> bool:
+        """Return False: the wait is never given up."""
+        if self._progress is None:
+            task = f"waiting for another process that installs into {self._folder}"
+            self._progress = Progress(task)
+        return False
+
+
+def _problem(error: Exception) -> str:
+    """Return what went wrong, in words."""
+    return reason(error) if isinstance(error, OSError) else str(error)
 
 
 def missing_in(build: Build) -> Path | None:
@@ -119,21 +130,18 @@ def install(folder: Path, build: Build) -> None:
         progress = Progress(f"installing vLLM ({build}) into {folder} with {Path(python).name}")
         try:
             progress.update("creating the environment")
-            made = subprocess.run(
-                [python, "-m", "venv", "--clear", folder], capture_output=True, text=True
-            )
+            command = [python, "-m", "venv", "--clear", str(folder)]
+            made = subprocess.run(command, capture_output=True, text=True)
             if made.returncode:
-                raise NotInstalled(
-                    "the environment cannot be created "
-                    f"({(made.stdout + made.stderr).strip()[-200:]})"
-                )
+                words = (made.stdout + made.stderr).strip()[-200:]
+                raise NotInstalled(f"the environment cannot be created ({words})")
             install_locked(folder, (build,), progress)
             if build == "serve-cpu":
                 add_image_processing(folder, progress)
             progress.done("installed")
             return
         except (OSError, NotInstalled) as error:
-            problems.append(reason(error) if isinstance(error, OSError) else str(error))
+            problems.append(_problem(error))
             progress.show(f"not with {python}: {problems[-1]}")
     raise ServerError(
         f"vLLM cannot be installed into {folder}: {problems[0]}. A vLLM that you install beside "

@@ -44,7 +44,8 @@ class Progress:
         """
         now_s = time.monotonic()
         if stage != self._stage or now_s - self._printed_s > HEARTBEAT_S:
-            self._stage, self._printed_s = stage, now_s
+            self._stage = stage
+            self._printed_s = now_s
             self.show(f"{stage}: {detail}" if detail else stage)
 
     def show(self, text: str) -> None:
@@ -123,7 +124,8 @@ def pip_install(
         NotInstalled: If pip fails.
     """
     pip = [str(folder / "bin" / "python"), "-m", "pip", "--no-input", "--disable-pip-version-check"]
-    log, install = folder / "install.log", [*pip, "install"]
+    log = folder / "install.log"
+    install = [*pip, "install"]
     if succeeds([*install, *arguments], log, progress, "downloading"):
         return
     lines = log.read_text(errors="replace").splitlines()
@@ -154,7 +156,8 @@ def last_line(log: Path) -> str:
     with log.open("rb") as file:
         file.seek(max(0, log.stat().st_size - TAIL_BYTES))
         lines = file.read().decode(errors="replace").splitlines()
-    words = (CONTROL.sub("", line).strip() for line in reversed(lines))
-    return next((each for each in words if each and not each.startswith("WARNING: ")), "")[
-        :80
-    ]  # pip repeats warnings
+    for line in reversed(lines):
+        words = CONTROL.sub("", line).strip()
+        if words and not words.startswith("WARNING: "):  # which pip repeats
+            return words[:80]
+    return ""

@@ -1,4 +1,4 @@
-"""What of a model fits this machine, before anything starts.
+"""How a model fits this machine, known before anything starts.
 
 Contents:
     This machine: its GPUs, cores, memory nodes, C++ compiler and memory, and the build of vLLM,
@@ -8,7 +8,7 @@ Contents:
         attention. So the memory for conversations, not that for the weights, decides what a card
         can do. The weights are what their files take, the rest goes by the model's `config.json`;
         what vLLM itself needs is an estimate.
-    `concerns`: what a user should know before a server starts.
+    `concerns`: warnings for a user before a server starts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import re
 import subprocess
 import sysconfig
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -55,7 +55,9 @@ def fitting_build() -> Build:
 def gpus() -> int:
     """Return how many GPUs a server may use: those of CUDA_VISIBLE_DEVICES, or all."""
     visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    return len(_gpus_mib()) if visible is None else len(list(filter(None, visible.split(","))))
+    if visible is None:
+        return len(_gpus_mib())
+    return len([name for name in visible.split(",") if name])
 
 
 def gpu_gib() -> float:
@@ -70,13 +72,15 @@ def _gpus_mib() -> list[int]:
         listing = subprocess.run(query, capture_output=True, text=True, timeout=30)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    # A driver that does not tell the memory, as for one that shares the machine's, tells "[N/A]".
-    lines = listing.stdout.splitlines() if not listing.returncode else []
-    return [
-        int(line) if line.isdecimal() else 0
-        for line in lines
-        if line.isdecimal() or line == "[N/A]"
-    ]
+    if listing.returncode:
+        return []
+    found = list[int]()
+    for line in listing.stdout.splitlines():
+        if line.isdecimal():
+            found.append(int(line))
+        elif line == "[N/A]":  # a GPU that shares the machine's memory
+            found.append(0)
+    return found
 
 
 def cores(
@@ -90,21 +94,20 @@ def cores(
         cpuinfo_path: Linux's description of the processor.
         quota: The quota of the control group: microseconds of processor time, and in how many.
     """
-    usable = (
-        os.sched_getaffinity(0)
-        if hasattr(os, "sched_getaffinity")
-        else set(range(os.cpu_count() or 1))
-    )
-    physical = set[tuple[str, ...]]()
+    usable = set(range(os.cpu_count() or 1))
+    if hasattr(os, "sched_getaffinity"):
+        usable = os.sched_getaffinity(0)
+    physical = set[tuple[str, str]]()
     for record in cpuinfo(cpuinfo_path).split("\n\n"):
         values: dict[str, str] = dict(CORE.findall(record))
-        if int(values.get("processor", -1)) in usable:
-            physical.add(
-                tuple(values.get(name, values["processor"]) for name in ("physical id", "core id"))
-            )
+        number = values.get("processor", "-1")
+        if int(number) in usable:
+            physical.add((values.get("physical id", number), values.get("core id", number)))
+    most = len(physical) or len(usable)
     granted, _, period = cpuinfo(quota).partition(" ")
-    most = int(granted) // int(period) if granted.isdigit() and int(period) else len(usable)
-    return max(1, min(len(physical) or len(usable), most))
+    if granted.isdigit() and int(period):
+        most = min(most, int(granted) // int(period))
+    return max(1, most)
 
 
 def memory_nodes(folder: Path = Path("/sys/devices/system/node")) -> int:
@@ -135,22 +138,15 @@ def can_compile() -> bool:
 
     It needs a C++ compiler (CXX, or g++) with OpenMP, and Python's headers. All are tried out.
     """
-    compiler = [
-        os.environ.get("CXX", "g++"),
-        "-x",
-        "c++",
-        "-fopenmp",
-        f"-I{sysconfig.get_path('include')}",
-    ]
+    compiler = [os.environ.get("CXX", "g++"), "-x", "c++", "-fopenmp"]
+    compiler += [f"-I{sysconfig.get_path('include')}", "-shared", "-fPIC", "-o"]
     try:
         with tempfile.TemporaryDirectory() as folder:
-            command = [*compiler, "-shared", "-fPIC", "-o", f"{folder}/probe.so", "-"]
-            return (
-                subprocess.run(command, input=PROBE, capture_output=True, timeout=60).returncode
-                == 0
-            )
+            command = [*compiler, f"{folder}/probe.so", "-"]
+            done = subprocess.run(command, input=PROBE, capture_output=True, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return False
+    return done.returncode == 0
 
 
 def engines() -> int:
@@ -171,11 +167,13 @@ def _memory_gib() -> int:
 
 
 PUBLISHED = Path(__file__).with_name("published.json")
-"""Of the models of the docs' table, largest last: the parameters of their published weights (from
-Qwen3.5 on, without what predicts further tokens), and what their `config.json` says of sizes."""
+"""The models of the docs' table, smallest first: parameters of the published weights (from Qwen3.5
+on without the layers that predict further tokens), and the sizes in their `config.json`."""
 CARDS_GB = (12, 24, 48, 80, 141)
-USED, OVERHEAD = 0.9, 3 * 2**30
-"""The share of a card that vLLM takes, and what of it goes to activations, encoder and graphs."""
+USED = 0.9
+"""The share of a card that vLLM takes."""
+OVERHEAD = 3 * 2**30
+"""Bytes of it that go to activations, encoder and graphs."""
 ENOUGH = 4
 """Conversations at once, such as those of four workers, for which weights stay in 16 bits."""
 WORDS = 8192
@@ -228,14 +226,15 @@ class Plan:
     @property
     def arguments(self) -> tuple[str, ...]:
         """The arguments of vLLM that serve it so."""
-        fp8 = ("--quantization", "fp8") if self.is_fp8 else ()
-        return ("--max-model-len", str(self.context), *fp8)
+        length = ("--max-model-len", str(self.context))
+        return (*length, "--quantization", "fp8") if self.is_fp8 else length
 
     def __str__(self) -> str:
-        gb, plural = 2**30, "s" if self.conversations > 1 else ""
+        gb = 2**30
+        form = " in FP8" if self.is_fp8 else ""
+        plural = "s" if self.conversations > 1 else ""
         return (
-            f"{self.model} on {self.gb:g} GB: weights {self.weights / gb:.1f} "
-            f"GB{' in FP8' if self.is_fp8 else ''}; "
+            f"{self.model} on {self.gb:g} GB: weights {self.weights / gb:.1f} GB{form}; "
             f"{self.conversations} conversation{plural} at once of {self.context:,} tokens ("
             f"{MOST_IMAGES} images at K = {self.k}, {self.cell} px a cell), "
             f"{self.per_conversation / gb:.1f} GB each.\n"
@@ -266,14 +265,15 @@ def plan(model: str, gb: float, sheets: Sheets) -> Plan:
         found = _planned(model, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
         if found.conversations:
             return found
-    instead = next(
-        (f"serve {each.model}, or " for each in best_of_cards(sheets) if each.gb <= gb), ""
-    )
-    advice = f"{instead}share it among cards with --tensor-parallel."
+    advice = "Share it among cards with --tensor-parallel."
+    for each in best_of_cards(sheets):
+        if each.gb <= gb:
+            advice = f"Serve {each.model}, or share it among cards with --tensor-parallel."
+            break
+    form = " in FP8" if found.is_fp8 else ""
     raise InputError(
         f"{model} does not fit a card of {gb:g} GB: its weights alone are "
-        f"{found.weights / 2**30:.1f} GB{' in FP8' if found.is_fp8 else ''}. "
-        f"{advice[0].upper()}{advice[1:]}"
+        f"{found.weights / 2**30:.1f} GB{form}. {advice}"
     )
 
 
@@ -281,38 +281,48 @@ def best_of_cards(sheets: Sheets) -> Iterator[Plan]:
     """Yield, for each of `CARDS_GB` from large to small, the largest grid, and model of it."""
     models = [(name, sizes_of(name)) for name in reversed(published())]
     for gb in reversed(CARDS_GB):
-        tried = (
-            _planned(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
-            for k, cell in GRIDS
-            for name, sizes in models
-        )
-        if (found := next((each for each in tried if each.conversations), None)) is not None:
-            yield found
+        best = _best_of(models, gb, sheets)
+        if best is not None:
+            yield best
+
+
+def _best_of(models: Sequence[tuple[str, Sizes]], gb: float, sheets: Sheets) -> Plan | None:
+    """Return the plan of the largest grid that one of some models has on a card, or None."""
+    for k, cell in GRIDS:
+        for name, sizes in models:
+            found = _planned(name, sizes, gb=gb, k=k, cell=cell, sheets=sheets)
+            if found.conversations:
+                return found
+    return None
 
 
 def _planned(model: str, sizes: Sizes, *, gb: float, k: int, cell: int, sheets: Sheets) -> Plan:
     """Return the plan of one grid; it fits if it has a conversation.
 
-    The weights are in 8 bits where that makes room for more conversations, and there are few.
+    The weights are in 8 bits if that makes room for more conversations, and there are few.
     """
     width, height = sheets(k, cell, sizes.patch)
     image = math.ceil(width / sizes.patch) * math.ceil(height / sizes.patch)
     context = min(sizes.longest, MOST_IMAGES * image + WORDS)
     each = context * sizes.cache_per_token + sizes.state
     room = USED * gb * 2**30 - OVERHEAD
-    conversations = max(0, int((room - sizes.weights) // each))
-    in_8_bits = max(0, int((room - sizes.weights // 2) // each))
+    weights = sizes.weights
+    conversations = max(0, int((room - weights) // each))
+    in_8_bits = max(0, int((room - weights // 2) // each))
     is_fp8 = not sizes.is_quantized and (not in_8_bits or conversations < min(ENOUGH, in_8_bits))
+    if is_fp8:
+        weights = weights // 2
+        conversations = in_8_bits
     return Plan(
         model=model,
         gb=gb,
         is_fp8=is_fp8,
-        weights=sizes.weights // 2 if is_fp8 else sizes.weights,
+        weights=weights,
         k=k,
         cell=cell,
         context=context,
         per_conversation=each,
-        conversations=in_8_bits if is_fp8 else conversations,
+        conversations=conversations,
     )
 
 
@@ -331,7 +341,9 @@ def sequences(model: str, cache: float, weights: float = 0.0) -> int | None:
         sizes = sizes_of(model)
     except InputError:
         return None
-    return max(1, int((cache - weights * sizes.weights) // sizes.state)) if sizes.state else None
+    if not sizes.state:
+        return None
+    return max(1, int((cache - weights * sizes.weights) // sizes.state))
 
 
 def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
@@ -342,9 +354,9 @@ def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
         build: vLLM's build.
         missing: Where vLLM will be installed, if it is missing.
     """
-    told = list[str]()
+    sentences = list[str]()
     if missing is not None:
-        told.append(
+        sentences.append(
             "vLLM is not here yet: it and PyTorch, some gigabytes, will be installed into "
             f"{missing}."
         )
@@ -353,12 +365,12 @@ def concerns(model: str, build: Build, missing: Path | None) -> list[str]:
             size = f"{sizes_of(model).weights / 2**30:.0f} GB of "
         except InputError:
             size = ""
-        told.append(
+        sentences.append(
             f"This machine has no NVIDIA GPU: {model} ({size}weights) will run on its processor, "
             "where each call is slow, and a search makes dozens. A small model is made for a "
             "processor."
         )
-    return told
+    return sentences
 
 
 def published() -> dict[str, Any]:
@@ -372,40 +384,22 @@ def sizes_of(model: str) -> Sizes:
     Raises:
         InputError: If it is none of these, or its configuration lacks a size.
     """
-    hub = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "hub"
-    for folder in (Path(model), *hub.glob(f"models--{model.replace('/', '--')}/snapshots/*")):
-        if (folder / "config.json").is_file():
-            config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-            weights = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
-            break
-    else:
-        config = published().get(model)
-        weights = 2 * config["parameters"] if config else 0
-    if config is None:
-        raise InputError(
-            f"The config.json of {model} is not on this machine: pass the folder of its weights."
-        )
-    if not weights:
-        raise InputError(
-            f"The folder of {model} has a config.json and no weights (*.safetensors): download "
-            "them."
-        )
+    config, weights = _config_of(model)
     text = config.get("text_config", config)
     try:
         layers = text["num_hidden_layers"]
         heads = text["num_attention_heads"]
         head = text.get("head_dim") or text["hidden_size"] // heads
-        interval = text.get("full_attention_interval", 4) if "linear_num_value_heads" in text else 1
+        interval = 1
+        if "linear_num_value_heads" in text:
+            interval = text.get("full_attention_interval", 4)
         kinds = text.get("layer_types") or ["linear_attention"] * (layers - layers // interval)
         linear = kinds.count("linear_attention")
         cache_per_token = 2 * 2 * text.get("num_key_value_heads", heads) * head * (layers - linear)
-        keys = text.get("linear_num_key_heads", 0) * text.get("linear_key_head_dim", 0)
+        key_head = text.get("linear_key_head_dim", 0)
+        keys = text.get("linear_num_key_heads", 0) * key_head
         values = text.get("linear_num_value_heads", 0) * text.get("linear_value_head_dim", 0)
-        state = (
-            2
-            * linear
-            * (4 * values * text.get("linear_key_head_dim", 0) + 2 * 3 * (2 * keys + values))
-        )
+        state = 2 * linear * (4 * values * key_head + 2 * 3 * (2 * keys + values))
     except (KeyError, TypeError, AttributeError, ZeroDivisionError) as error:
         raise InputError(
             f"The config.json of {model} lacks {error}, so that it cannot be planned."
@@ -418,3 +412,29 @@ def sizes_of(model: str) -> Sizes:
         longest=text.get("max_position_embeddings", 2**17),
         patch=family_of(model).patch,
     )
+
+
+def _config_of(model: str) -> tuple[dict[str, Any], int]:
+    """Return the configuration of a model, and the bytes of its weights.
+
+    Raises:
+        InputError: If one of them is not known.
+    """
+    hub = Path(os.environ.get("HF_HOME", "~/.cache/huggingface")).expanduser() / "hub"
+    folders = [Path(model), *hub.glob(f"models--{model.replace('/', '--')}/snapshots/*")]
+    for folder in folders:
+        path = folder / "config.json"
+        if path.is_file():
+            weights = sum(each.stat().st_size for each in folder.glob("*.safetensors"))
+            if not weights:
+                raise InputError(
+                    f"The folder of {model} has a config.json and no weights (*.safetensors): "
+                    "download them."
+                )
+            return json.loads(path.read_text(encoding="utf-8")), weights
+    config: dict[str, Any] | None = published().get(model)
+    if config is None:
+        raise InputError(
+            f"The config.json of {model} is not on this machine: pass the folder of its weights."
+        )
+    return config, 2 * config["parameters"]

@@ -63,7 +63,12 @@ class ServerProcess:
     """
 
     def __init__(
-        self, model: str, command: list[str], log: Path, environment: dict[str, str], told: str = ""
+        self,
+        model: str,
+        command: list[str],
+        log: Path,
+        environment: dict[str, str],
+        notice: str = "",
     ) -> None:
         """Start the server. It may take minutes until it answers: see `wait_until_ready`.
 
@@ -72,14 +77,15 @@ class ServerProcess:
             command: The command that starts vLLM.
             log: The file that its output goes to, in a folder of its own.
             environment: Environment variables of the server.
-            told: What others may know of the server once it is kept, see `told_of`.
+            notice: What others may know of the server once it is kept, see `notice_of`.
 
         Raises:
             OSError: If the process cannot be started.
         """
-        self._model, self._log = model, log
+        self._model = model
+        self._log = log
         self._is_ready = self._is_stopped = False
-        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), told]
+        script = [sys.executable, "-I", supervisor.__file__, str(os.getpid()), notice]
         with log.open("wb") as output:
             # In a session of its own: Ctrl-C reaches only this process, which stops the server.
             self.supervisor = subprocess.Popen(
@@ -88,7 +94,7 @@ class ServerProcess:
                 stdout=output,
                 stderr=output,
                 env=environment,
-                cwd=log.parent if told else None,  # a kept server must not hold the user's folder
+                cwd=log.parent if notice else None,  # a kept server must not hold the user's folder
                 start_new_session=True,
             )
 
@@ -121,16 +127,16 @@ class ServerProcess:
             if time.monotonic() > deadline_s:
                 raise self.failure(f"was not ready within {START_S:g} s")
             progress.update("starting", last_line(self._log).rpartition("] ")[2])
-            if not (names := served_models(f"{url}/v1")):
-                time.sleep(POLL_S)
-                continue
-            if name not in names:
-                raise ServerError(
-                    f"Another server (of {', '.join(names)}) has taken {url}: start again."
-                )
-            self._is_ready = True
-            progress.done(f"vLLM serves {name} at {url}/v1")
-            return
+            names = served_models(f"{url}/v1")
+            if names:
+                break
+            time.sleep(POLL_S)
+        if name not in names:
+            raise ServerError(
+                f"Another server (of {', '.join(names)}) has taken {url}: start again."
+            )
+        self._is_ready = True
+        progress.done(f"vLLM serves {name} at {url}/v1")
 
     def stop(self, *, keep_log: bool) -> None:
         """Stop all processes of the server and wait until they have ended.
@@ -148,11 +154,11 @@ class ServerProcess:
 
     def failure(self, what: str) -> ServerError:
         """Return the error that the server `what` ("did not start"), with the reason in its log."""
-        log = self._log
-        text = (
-            log.read_text(errors="replace") if log.is_file() else ""
-        )  # someone may have cleaned /tmp
-        why, status = failure_reason(text), self.supervisor.poll()
+        text = ""
+        if self._log.is_file():  # someone may have cleaned /tmp
+            text = self._log.read_text(errors="replace")
+        why = failure_reason(text)
+        status = self.supervisor.poll()
         if not why and status is None:
             why = "its log gives no reason"
         elif not why and status == 128 + signal.SIGKILL:
@@ -160,39 +166,45 @@ class ServerProcess:
         elif not why:
             why = f"it ended with status {status}"
         return ServerError(
-            f"The server of {self._model} {what}: {printable(why)}. Its log is {log}."
+            f"The server of {self._model} {what}: {printable(why)}. Its log is {self._log}."
         )
 
 
 def failure_reason(log: str) -> str:
     """Return why a server did not start, by the text of its log; "" if the log does not say."""
     lines = [PREFIX.sub("", line) for line in log.splitlines()]
-    reasons = []
+    reasons = list[str]()
     for number, line in enumerate(lines):
         found = FAULT.match(line)
         if not found:
             continue
         message = found[3] or found[2]
         if found[1] == "ValidationError":  # pydantic's: the reason is in the lines that follow
-            rest = "\n".join(lines[number + 1 : number + 12]).partition("For further information")[
-                0
-            ]
+            rest = "\n".join(lines[number + 1 : number + 12])
+            rest = rest.partition("For further information")[0]
             message = rest.partition("[type=")[0].replace("Value error, ", "")
         reasons.append(" ".join(message.split())[:400].rstrip(". "))
-    specific = [
-        reason for reason in reasons if reason and not any(phrase in reason for phrase in GENERIC)
-    ]
+    specific = [each for each in reasons if each and not any(part in each for part in GENERIC)]
     return (specific or reasons or [""])[-1]
 
 
 def served_models(url: str) -> list[str]:
     """Return the names of the models that an endpoint lists; [] if it does not answer."""
     try:
-        return [
-            name for name, _ in entries(parsed(Endpoint(url).exchange("models", timeout_s=2)[0]))
-        ]
+        listing = parsed(Endpoint(url).exchange("models", timeout_s=2)[0])
     except HttpFailure:
         return []
+    return [name for name, _ in entries(listing)]
+
+
+NOTICE = 4
+"""Place of the notice among a supervisor's arguments: `python -I supervisor.py OWNER NOTICE …`."""
+
+
+def notice_of(model: str, name: str, url: str, log: Path) -> str:
+    """Return the notice of a server that will be kept: an argument of its supervisor, as JSON."""
+    notice = {"model": model, "name": name, "url": url, "log": str(log)}
+    return json.dumps({**notice, "idle_s": IDLE_S, "home": _home()})
 
 
 def is_free(port: int) -> bool:
@@ -212,8 +224,6 @@ IDLE_S = 600.0
 """Seconds without a request after which a kept server is stopped."""
 HANGS_S = 30.0
 """Seconds after which a kept server that lists no model counts as one that hangs."""
-TOLD = 4
-"""Which argument of a supervisor tells of its server: `python -I supervisor.py OWNER TOLD …`."""
 
 
 class KeptServer(NamedTuple):
@@ -230,7 +240,7 @@ class KeptServer(NamedTuple):
     idle_s: float
     """Seconds without a request after which it is stopped."""
     home: str
-    """The folder of caches (XDG_CACHE_HOME) of who started it; one with another finds it not."""
+    """The folder of caches (XDG_CACHE_HOME) of its starter. Who has another does not find it."""
 
     @property
     def is_alive(self) -> bool:
@@ -252,31 +262,16 @@ class KeptServer(NamedTuple):
             time.sleep(POLL_S)
 
 
-def told_of(model: str, name: str, url: str, log: Path) -> str:
-    """Return what the supervisor of a server that will be kept has among its arguments."""
-    return json.dumps(
-        {
-            "model": model,
-            "name": name,
-            "url": url,
-            "log": str(log),
-            "idle_s": IDLE_S,
-            "home": _home(),
-        }
-    )
-
-
 @contextmanager
 def starting(name: str, cancel: threading.Event | None) -> Iterator[None]:
     """Hold the start of a server against other commands; wait for theirs until `cancel` is set."""
     digest = hashlib.sha256(f"{os.getuid()} {_home()} {name}".encode()).hexdigest()
+    address = f"\0atlaskit {digest}"  # without a file, and free when the socket is closed
     waits: list[Progress] = []
     with socket.socket(socket.AF_UNIX) as lock:
         while cancel is None or not cancel.is_set():
             try:
-                lock.bind(
-                    f"\0atlaskit {digest}"
-                )  # a name without a file, free when the socket is closed
+                lock.bind(address)
                 break
             except OSError:
                 waits = waits or [Progress(f"waiting for another command that starts {name}")]
@@ -288,7 +283,8 @@ def keep(supervisor: subprocess.Popen[bytes]) -> KeptServer | None:
     """Let others find a server that answers, and its supervisor keep it; None if it has died."""
     supervisor.send_signal(signal.SIGUSR1)
     while supervisor.poll() is None:
-        if (server := _server_of(Path(f"/proc/{supervisor.pid}"))) and server.is_listed:
+        server = _server_of(Path(f"/proc/{supervisor.pid}"))
+        if server and server.is_listed:
             return server
         time.sleep(POLL_S)
     return None
@@ -319,7 +315,8 @@ def find_kept(name: str) -> KeptServer | None:
 def all_kept() -> Iterator[KeptServer]:
     """Yield this user's kept servers on this host."""
     for process in Path("/proc").glob("[0-9]*"):
-        if (server := _server_of(process)) and server.is_listed and server.home == _home():
+        server = _server_of(process)
+        if server and server.is_listed and server.home == _home():
             yield server
 
 
@@ -333,12 +330,12 @@ def free_gpu() -> None:
 
 def stop_command(model: str) -> str:
     """Return the command that stops the kept server of a model, as this user can type it."""
-    script, own = shutil.which("atlaskit"), Path(sys.executable).parent.resolve()
-    is_own = script is not None and Path(script).resolve().parent == own
-    return (
-        f"{'atlaskit' if is_own else f'{shlex.quote(sys.executable)} -m atlaskit'} serve "
-        f"{shlex.quote(model)} --stop"
-    )
+    script = shutil.which("atlaskit")
+    own = Path(sys.executable).parent.resolve()
+    program = f"{shlex.quote(sys.executable)} -m atlaskit"
+    if script is not None and Path(script).resolve().parent == own:
+        program = "atlaskit"
+    return f"{program} serve {shlex.quote(model)} --stop"
 
 
 def _home() -> str:
@@ -349,6 +346,6 @@ def _server_of(process: Path) -> KeptServer | None:
     """Return the server that a process of this user was started to keep; None for any other."""
     with suppress(OSError, ValueError, IndexError, TypeError):
         if process.stat().st_uid == os.getuid():
-            told = json.loads((process / "cmdline").read_bytes().split(b"\0")[TOLD])
-            return KeptServer(int(process.name), **told)
+            arguments = (process / "cmdline").read_bytes().split(b"\0")
+            return KeptServer(int(process.name), **json.loads(arguments[NOTICE]))
     return None

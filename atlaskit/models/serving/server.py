@@ -45,9 +45,9 @@ from atlaskit.models.serving.process import (
     free_port,
     is_free,
     keep,
+    notice_of,
     served_models,
     starting,
-    told_of,
 )
 from atlaskit.models.spec import EXAMPLE, ModelSpec, as_spec
 
@@ -91,18 +91,18 @@ class Server:
             raise InputError(f"port must be an integer from 1 to 65535; got {port}.")
         self.spec = as_spec(model)
         self.model = self.spec.model if self.spec.is_address else resolve_model(self.spec.model)
-        self.flags, self.port = flags, port
+        self.flags = flags
+        self.port = port
         self.vlm: VLM | None = None
         self.log: Path | None = None
         self.keeps = False
         self.agree: Callable[[Sequence[str]], None] | None = None
         self.kept: KeptServer | None = None
-        self._python, self._in_flight = python, in_flight
+        self._python = python
+        self._in_flight = in_flight
         self._name = ""
         self._process: ServerProcess | None = None
-        self._starting = (
-            threading.Lock()
-        )  # one thread starts the server, or enters or leaves a block, at a time
+        self._starting = threading.Lock()
         self._blocks = 0  # `with` blocks that use the server now
         self._outlives_blocks = False
 
@@ -126,7 +126,9 @@ class Server:
     @cached_property
     def parameters(self) -> Mapping[str, Any]:
         """What the replies depend on beside the model."""
-        address = self.model if self.spec.is_address else f"http://127.0.0.1:{USUAL_PORT}/v1"
+        address = LOCAL_SERVER
+        if self.spec.is_address:
+            address = self.model
         return VLM(address, self.name, **self.spec.settings).parameters  # makes no request
 
     @property
@@ -168,7 +170,10 @@ class Server:
         Raises:
             ServerError: If it dies instead.
         """
-        while (process := self._process) is not None:
+        while True:
+            process = self._process
+            if process is None:
+                return
             if not process.is_alive:
                 raise process.failure("has died")
             time.sleep(POLL_S)
@@ -183,34 +188,45 @@ class Server:
             if self._process is not None and (not self.is_ours or self._has_closed_port()):
                 self._end(keep_log=True)
             if self._process is None:  # also if a server was found before: it may be gone by now
-                # The name is computed again: the folder may have been trained on since.
-                self._name, self.kept = "", None
-                with starting(self.name, cancel) if self.keeps else nullcontext():
-                    self.vlm = self._find() or self._launch(cancel)
-                    if self.keeps and self._process and (server := keep(self._process.supervisor)):
-                        self.kept, self._process = server, None
-            if (vlm := self.vlm) is None:
+                self._open(cancel)
+            vlm = self.vlm
+            if vlm is None:
                 raise ServerError(f"The server of {self.model} was stopped.")
             self._blocks += blocks
             return vlm
 
+    def _open(self, cancel: threading.Event | None) -> None:
+        """Find a running server of the model, or start one."""
+        self._name = ""  # it is computed again: the folder may have been trained on since
+        self.kept = None
+        with starting(self.name, cancel) if self.keeps else nullcontext():
+            self.vlm = self._find() or self._launch(cancel)
+            if self.keeps and self._process:
+                self.kept = keep(self._process.supervisor)
+            if self.kept:
+                self._process = None
+
     def _has_closed_port(self) -> bool:
         """Return whether nothing listens on the port any more. The supervisor may not know yet."""
-        port = None if self.vlm is None else urlsplit(self.vlm.base_url).port
+        if self.vlm is None:
+            return False
+        port = urlsplit(self.vlm.base_url).port
         return port is not None and is_free(port)
 
     def _find(self) -> VLM | None:
         """Return the client of a server of this model that runs already, or None."""
         if self.spec.is_address:
             return self._new_client(self.model, self.spec.name, **self.spec.access())
-        if (shared := next((twin.vlm for twin in _twins(self) if twin.vlm), None)) is not None:
-            return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
-        if self.keeps and (server := find_kept(self.name)):
+        for twin in _twins(self):
+            if twin.vlm:
+                shared = twin.vlm
+                return self._new_client(shared.base_url, shared.name, dialect=shared.dialect)
+        server = find_kept(self.name) if self.keeps else None
+        if server:
             self.kept = server
             Progress(f"using the server of {self.name} that was kept at {server.url}")
             return self._new_client(server.url, server.name, dialect=VLLM)
-        port = self.port or USUAL_PORT
-        url = f"http://127.0.0.1:{port}/v1"
+        url = f"http://127.0.0.1:{self.port or USUAL_PORT}/v1"
         names = served_models(url)
         if self.name in names:
             Progress(f"using the server of {self.name} that runs already at {url}")
@@ -224,7 +240,8 @@ class Server:
 
     def is_like(self, other: Server) -> bool:
         """Return whether one process may serve both. Replies do not depend on the copies."""
-        mine, others = (replace(server.flags, data_parallel=1) for server in (self, other))
+        mine = replace(self.flags, data_parallel=1)
+        others = replace(other.flags, data_parallel=1)
         return (self.model, mine, self.port) == (other.model, others, other.port)
 
     def _launch(self, cancel: threading.Event | None) -> VLM:
@@ -233,27 +250,37 @@ class Server:
             raise ServerError(f"The start of {self.model} was cancelled.")
         build = fitting_build()
         missing = None if self._python else install.missing_in(build)
-        if self.agree is not None and (sentences := concerns(self.model, build, missing)):
-            self.agree(sentences)
+        if self.agree is not None:
+            sentences = concerns(self.model, build, missing)
+            if sentences:
+                self.agree(sentences)
         if build == "serve-gpu":
             free_gpu()
         python = str(self._python or install.interpreter(build))
         port = self.port or free_port()
         url = f"http://127.0.0.1:{port}"
+        flags = self.flags.resolved(self.preset, build)
         try:
             log = self.log = Path(tempfile.mkdtemp(prefix="atlaskit-serve-"), "server.log")
-            flags = self.flags.resolved(self.preset, build)
-            in_flight = self._in_flight or DEFAULT_LIMIT
             command = flags.command(
-                python, self.model, self.name, port, build, preset=self.preset, in_flight=in_flight
+                python,
+                self.model,
+                self.name,
+                port,
+                build,
+                preset=self.preset,
+                in_flight=self._in_flight or DEFAULT_LIMIT,
             )
             variables = environment(build, python, self.preset, flags)
-            told = told_of(self.model, self.name, f"{url}/v1", log) if self.keeps else ""
-            process = self._process = ServerProcess(self.model, command, log, variables, told)
+            notice = ""
+            if self.keeps:
+                notice = notice_of(self.model, self.name, f"{url}/v1", log)
+            process = ServerProcess(self.model, command, log, variables, notice)
         except OSError as error:
             raise ServerError(
                 f"The server of {self.model} cannot be started: {reason(error)}."
             ) from error
+        self._process = process
         _servers[:] = [*(other for other in _servers if other.is_ours and other is not self), self]
         try:
             progress = Progress(f"starting vLLM with {self.name}")
@@ -273,7 +300,9 @@ class Server:
         )
 
     def _end(self, *, keep_log: bool) -> None:
-        process, self._process, self.vlm = self._process, None, None
+        process = self._process
+        self._process = None
+        self.vlm = None
         if process is not None:
             process.stop(keep_log=keep_log)
 
@@ -412,13 +441,16 @@ def as_model(
         server = serve(spec, data_parallel=data_parallel)
         server.keeps = keep and sys.platform == "linux"  # which has a list of processes, to find it
         return server
-    access = {} if is_replay else spec.access()
-    address, settings = spec.model, {**spec.settings, **spec.limits, **access}
+    address = spec.model
+    settings = {**spec.settings, **spec.limits}
+    if not is_replay:
+        settings |= spec.access()
     if spec.name is not None:
         return VLM(address, spec.name, **settings)
     entry = SERVED.key(address=address)
-    last = None if cache is None else cache.get_json(entry)
-    known = last if isinstance(last, str) and last else None
+    known = cache.get_json(entry) if cache is not None else None
+    if not isinstance(known, str) or not known:
+        known = None
     try:
         vlm = VLM(address, known if is_replay else None, **settings)
     except Unreachable:

@@ -1,14 +1,14 @@
 """The supervisor process: runs a command, and stops its whole process group when nobody needs it.
 
-    python -I supervisor.py OWNER_PID TOLD COMMAND…
+    python -I supervisor.py OWNER_PID NOTICE COMMAND…
 
 The command runs in a process group of its own. The whole group is stopped when the command ends,
 when this process receives SIGTERM, SIGINT or SIGHUP, or when the owner is gone for whatever reason:
 an exit, a crash, a killed kernel.
 
 After SIGUSR1 the owner may go: the command is a server that is kept for others, which find it by
-this process's name and by TOLD, the JSON of `process.told_of`. It is stopped when no request has
-reached it for a while. TOLD is "" for a command that is never kept.
+this process's name and by NOTICE, the JSON of `process.notice_of`. It is stopped when no request
+has reached it for a while. NOTICE is "" for a command that is never kept.
 
 This file is run as a script on its own, so it imports only the standard library.
 """
@@ -29,9 +29,12 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 POLL_S = 0.2
-PR_SET_PDEATHSIG, PR_SET_NAME = 1, 15
-KEPT, ENDING = "atlaskit-kept", "atlaskit-ending"
-"""Names of this process while others may use its server, and before it stops."""
+PR_SET_PDEATHSIG = 1
+PR_SET_NAME = 15
+KEPT = "atlaskit-kept"
+"""Name of this process while others may use its server."""
+ENDING = "atlaskit-ending"
+"""Name of this process before it stops."""
 GRACE_S = 15.0
 """Seconds the command has to stop after SIGTERM, before SIGKILL."""
 READ_S = 5.0
@@ -66,13 +69,13 @@ class Flag:
 class Watched:
     """A server that others may use, and for how long no request has reached it."""
 
-    def __init__(self, told: dict[str, object]) -> None:
-        self.url, self.log, self.idle_s = (
-            str(told["url"]),
-            Path(str(told["log"])),
-            float(str(told["idle_s"])),
-        )
-        self._finished, self._active_s, self._read_s = -1.0, time.monotonic(), 0.0
+    def __init__(self, notice: dict[str, object]) -> None:
+        self.url = str(notice["url"])
+        self.log = Path(str(notice["log"]))
+        self.idle_s = float(str(notice["idle_s"]))
+        self._finished = -1.0
+        self._active_s = time.monotonic()
+        self._read_s = 0.0
         _control(PR_SET_NAME, KEPT.encode())
 
     def is_idle(self) -> bool:
@@ -85,7 +88,8 @@ class Watched:
             self._read_s = now_s
             open_requests, finished = requests_of(self.url)
             if open_requests > 0 or finished not in (-1.0, self._finished):
-                self._active_s, self._finished = time.monotonic(), finished
+                self._active_s = time.monotonic()
+                self._finished = finished
         return now_s - self._active_s > self.idle_s
 
     def withdraw(self, stop: Flag) -> None:
@@ -108,31 +112,38 @@ def requests_of(url: str) -> tuple[float, float]:
     Args:
         url: Its address on this machine, which no proxy is asked for.
     """
-    host, counts = urlsplit(url), {"open": 0.0, "finished": 0.0}
+    host = urlsplit(url)
+    open_requests = 0.0
+    finished = 0.0
     connection = http.client.HTTPConnection(host.hostname or "", host.port, timeout=READ_S)
     try:
         connection.request("GET", "/metrics")
         for name, value in COUNTER.findall(connection.getresponse().read()):
-            counts["open" if name.startswith(b"num") else "finished"] += float(value)
+            if name.startswith(b"num"):
+                open_requests += float(value)
+            else:
+                finished += float(value)
     except (OSError, ValueError, http.client.HTTPException):
         return 0.0, -1.0
     finally:
         connection.close()
-    return counts["open"], counts["finished"]
+    return open_requests, finished
 
 
-def supervise(owner: int, told: str, command: list[str]) -> int:
+def supervise(owner: int, notice: str, command: list[str]) -> int:
     """Run a command until it ends or must stop, then clean up.
 
     Args:
         owner: Process id of the owner, which is this process's parent.
-        told: What others may know of the command once it is kept; "" if it never is.
+        notice: What others may know of the command once it is kept; "" if it never is.
         command: The program and its arguments.
 
     Returns:
         The command's exit status; negative for the signal that killed it.
     """
-    stop, keep, kept = Flag(), Flag(), None
+    stop = Flag()
+    keep = Flag()
+    kept: Watched | None = None
     for name in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(name, stop.set)
     signal.signal(signal.SIGUSR1, keep.set)
@@ -141,12 +152,13 @@ def supervise(owner: int, told: str, command: list[str]) -> int:
     )
     try:
         while child.poll() is None and not stop.wait(POLL_S):
-            is_orphan = (
-                os.getppid() != owner
-            )  # asked first: the owner sends its signal before it goes
+            # This is asked first: the owner sends its signal before it goes.
+            is_orphan = os.getppid() != owner
             if kept is None and keep.wait(0):
-                kept = Watched(json.loads(told))
-            if is_orphan if kept is None else kept.is_idle():
+                kept = Watched(json.loads(notice))
+            if kept is None and is_orphan:
+                break
+            if kept is not None and kept.is_idle():
                 break
     finally:
         has_died = child.poll() is not None

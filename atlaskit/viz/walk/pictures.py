@@ -83,7 +83,7 @@ class Marker:
         return []
 
     def _of_view(self, event: Event, view: ViewRecord) -> Iterator[Mark]:
-        k, grid = view.k or self._run.k, grid_of_view(view, self._run.within, self._run.k)
+        k, grid = view.k or self._run.k, grid_of_view(view, self._run)
         if k is None:
             return
         cells = range(min(k * k, MAX_CELLS))
@@ -277,7 +277,7 @@ def _images_named_by(
     """Yield each image that an event names: its field, its view, its key and a description."""
     shown, sheet = (getattr(event, name, None) for name in ("shown", "sheet"))
     for view in replay.views_of(event):
-        grid = grid_of_view(view, run.within, run.k)
+        grid = grid_of_view(view, run)
         about = f": {grid_description(grid, view.dead)}" if grid is not None else ""
         yield "view", view, view.key, f"A contact sheet{about}."
     if isinstance(shown, ShownRecord) and isinstance(event, Step):

@@ -106,10 +106,10 @@ Path = tuple[int, ...]
 is looked at between its frames, and by how many half cells it is moved."""
 
 
-def grid_of_view(view: ViewRecord, within: Span | None, k: int | None) -> Grid | None:
+def grid_of_view(view: ViewRecord, run: RunSource) -> Grid | None:
     """Return the grid of a view; None if there is none: see `grid_of`."""
     if view.stretch_s is None:
-        return grid_of(_path(view.path, view.shift), within, k)
+        return grid_of(_path(view.path, view.shift), run)
     try:
         return Grid(*view.stretch_s, view.k)
     except InputError:  # a trace may name any stretch
@@ -160,7 +160,7 @@ def _describe(path: Path, run: RunSource) -> dict[str, Any]:
     name = f"whole {run.scope}"
     if path:
         name = "between its frames" if path[-1] < 0 else f"cell {path[-1]:,}"
-    grid = grid_of(path, run.within, run.k)
+    grid = grid_of(path, run)
     if grid is None:
         return {"told": name, "holds": "", "span": None}
     count = len(run.evidence.within(grid.start_s, grid.end_s))
@@ -171,15 +171,14 @@ def _describe(path: Path, run: RunSource) -> dict[str, Any]:
     return {"told": f"{name} · {span_text(span)}", "holds": holds, "span": list(span)}
 
 
-def grid_of(path: Sequence[int] | None, within: Span | None, k: int | None) -> Grid | None:
+def grid_of(path: Sequence[int] | None, run: RunSource) -> Grid | None:
     """Return the grid of a path; None if there is none, as for a cell that does not exist.
 
     Args:
         path: The path, as `path_of` returns it.
-        within: The interval of the root grid; None where it is not known.
-        k: Cells per side; None for a run without grids.
+        run: The run, whose root grid it begins at.
     """
-    if path is None or within is None or k is None or len(path) > MAX_DEPTH:
+    if path is None or run.within is None or run.k is None or len(path) > MAX_DEPTH:
         return None
     moved = next((place for place, cell in enumerate(path) if cell < 0), None)
     shift: Shift = (
@@ -188,7 +187,8 @@ def grid_of(path: Sequence[int] | None, within: Span | None, k: int | None) -> G
         else (moved, path[moved] // 2 if path[moved] % 2 == 0 else -1 - path[moved] // 2)
     )
     try:
-        return Grid(*within, k, tuple(cell for cell in path if cell >= 0), shift)
+        cells = tuple(cell for cell in path if cell >= 0)
+        return Grid(*run.within, run.k, cells, shift, run.edges_s)
     except InputError:  # the path names a cell that does not exist
         return None
 
@@ -272,7 +272,7 @@ def _grids(run: RunSource) -> Iterator[Sight]:
     """Yield each grid that an agent was shown."""
     for step, event in enumerate(run.trace):
         for view in views_of(event):
-            grid = grid_of_view(view, run.within, run.k)
+            grid = grid_of_view(view, run)
             if grid is not None:
                 yield Sight(
                     grid,

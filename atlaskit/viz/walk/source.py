@@ -18,7 +18,7 @@ from atlaskit.environment.question import ABSENT, Answered, Question, Span
 from atlaskit.environment.scoring import merged
 from atlaskit.errors import InputError
 from atlaskit.runs import replay
-from atlaskit.runs.coverage import Coverage, coverage_of
+from atlaskit.runs.coverage import Coverage, coverage_of, recorded_edges
 from atlaskit.runs.events import Decision, Plan, Report, Start, Step, Stop
 from atlaskit.runs.result import Result, in_words, searched, trace_of, verdict
 from atlaskit.runs.trace import Trace
@@ -69,12 +69,20 @@ class RunSource:
     @property
     def answer(self) -> str | None:
         """The answer in words; None if there is none."""
-        return None if self.question is None else in_words(self.question, self.prediction) or None
+        return (
+            None
+            if self.question is None
+            else in_words(self.question, self.prediction, self.video) or None
+        )
 
     @property
     def truth(self) -> str:
         """The true answer in words; empty where it is not known."""
-        return "" if self.question is None else in_words(self.question, self.question.answer)
+        return (
+            ""
+            if self.question is None
+            else in_words(self.question, self.question.answer, self.video)
+        )
 
     @property
     def is_right(self) -> bool | None:
@@ -133,6 +141,11 @@ class RunSource:
             if self.within is None
             else coverage_of(self.trace, self.within, dict(self.settings))
         )
+
+    @property
+    def edges_s(self) -> tuple[float, ...]:
+        """The boundaries of the root grid's cells, if they are not of equal lengths."""
+        return recorded_edges(self.settings)
 
     @property
     def scope(self) -> str:

@@ -159,7 +159,7 @@ def test_another_process_that_looks_so_is_no_server(
     name = server.start().name
     found = server.kept
     assert found is not None and process.find_kept(name) == found
-    told = process.told_of("m", "m", "http://127.0.0.1:9/v1", Path("log"))
+    told = process.notice_of("m", "m", "http://127.0.0.1:9/v1", Path("log"))
     for words in ("7", "[]", "{}", "{", told.replace("idle_s", "idle"), told):
         command = [sys.executable, "-I", "-c", "input()", words]
         with subprocess.Popen(command, stdin=subprocess.PIPE) as bystander:

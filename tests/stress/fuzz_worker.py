@@ -12,9 +12,10 @@ import sys
 import warnings
 from pathlib import Path
 
+from support.media import frame_number, frame_shown_at, played_frames
+
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.opening import open_video
-from support.media import frame_number, frame_shown_at, played_frames
 
 MEMORY_BYTES = 4 << 30
 

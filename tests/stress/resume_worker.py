@@ -16,6 +16,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
+from support.asking import ask, evaluate
+from support.model_doubles import Babbler
+
 import atlasworld as aw
 from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.case import Benchmark
@@ -25,8 +28,6 @@ from atlaskit.evaluation.tables import SHARD, shard
 from atlaskit.models.cached import reply_key
 from atlaskit.models.protocol import CallControl, Model, Reply, Request
 from atlasworld import Oracle, World
-from support.asking import ask, evaluate
-from support.model_doubles import Babbler
 
 WORKERS = 4
 SLOWEST_S = 0.008

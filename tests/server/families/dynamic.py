@@ -5,17 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from families.common import (
-    LINEAR,
-    TEXT,
-    chat_template,
-    squares,
-    text_settings,
-    write_json,
-    write_processors,
-    write_tokenizer,
-    write_weights,
-)
 from transformers import (
     Glm4vConfig,
     Glm4vForConditionalGeneration,
@@ -28,6 +17,18 @@ from transformers import (
     Qwen3_5MoeForConditionalGeneration,
     Qwen3VLConfig,
     Qwen3VLForConditionalGeneration,
+)
+
+from families.common import (
+    LINEAR,
+    TEXT,
+    chat_template,
+    squares,
+    text_settings,
+    write_json,
+    write_processors,
+    write_tokenizer,
+    write_weights,
 )
 
 SPECIAL = (

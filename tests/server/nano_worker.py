@@ -1,6 +1,6 @@
 """Checks nano's training code on random numbers, in vLLM's environment, which has PyTorch.
 
-    python tests/support/nano_worker.py LEARN SCRATCH
+    python tests/server/nano_worker.py LEARN SCRATCH
 
 Prints its measurements as one line of JSON.
 """

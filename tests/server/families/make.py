@@ -1,6 +1,6 @@
 """Creates the tiny models of families, each in a folder of its name.
 
-.venv-serve/serve-cpu/bin/python tests/support/families/make.py DIRECTORY FAMILY…
+.venv-serve/serve-cpu/bin/python tests/server/families/make.py DIRECTORY FAMILY…
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Creates a tiny untrained Idefics3 with its tokenizer, from a seed. Nothing is downloaded.
 
-    .venv-serve/bin/python tests/support/tiny_model.py FOLDER
+    .venv-serve/bin/python tests/server/tiny_model.py FOLDER
 
 It has 4 million parameters and encodes an image of 512×512 px in 64 tokens. Its answers are
 nonsense, in whatever form a grammar enforces.

@@ -9,9 +9,10 @@ import warnings
 from collections.abc import Callable
 from pathlib import Path
 
+from stress.hammer_worker import PATIENCE_S, is_usable
+
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import CacheError, CacheWarning
-from support.hammer_worker import PATIENCE_S, is_usable
 
 OK, FAILED, REFUSED = 0, 1, 3
 """Exit codes of a forked child: right values, wrong values, or a CacheError."""

@@ -5,15 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from families.common import (
-    GREY,
-    chat_template,
-    text_settings,
-    write_json,
-    write_processors,
-    write_tokenizer,
-    write_weights,
-)
 from transformers import (
     Gemma3Config,
     Gemma3ForConditionalGeneration,
@@ -23,6 +14,16 @@ from transformers import (
     LlavaOnevisionForConditionalGeneration,
     SmolVLMConfig,
     SmolVLMForConditionalGeneration,
+)
+
+from families.common import (
+    GREY,
+    chat_template,
+    text_settings,
+    write_json,
+    write_processors,
+    write_tokenizer,
+    write_weights,
 )
 
 CHATML = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")

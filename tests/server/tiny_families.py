@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from atlaskit.models.serving import install
-from support.paths import SUPPORT
 
 
 @dataclass(frozen=True)
@@ -74,6 +73,6 @@ def chosen() -> tuple[TinyFamily, ...]:
 
 def make_families(families: tuple[TinyFamily, ...], directory: Path) -> None:
     """Create the models in folders of a directory. Nothing is downloaded."""
-    script = SUPPORT / "families" / "make.py"
+    script = Path(__file__).parent / "families" / "make.py"
     names = [each.folder for each in families]
     subprocess.run([install.interpreter(), script, directory, *names], check=True, capture_output=True)

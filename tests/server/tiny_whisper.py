@@ -1,6 +1,6 @@
 """Creates a tiny untrained Whisper with its tokenizer, from a seed. Nothing is downloaded.
 
-    .venv-serve/serve-cpu/bin/python tests/support/tiny_whisper.py FOLDER
+    .venv-serve/serve-cpu/bin/python tests/server/tiny_whisper.py FOLDER
 
 It has half a million parameters and hears nonsense, with times as Whisper gives them.
 """

@@ -1,0 +1,57 @@
+"""What earlier runs learned of a video, as the words that a later question about it begins with.
+
+A follow-up then costs what is new: a place that an earlier look noted is named in the plan of the
+next search. Nothing counts as seen for that: another question wants another look.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from atlaskit.agents.prompts.looks import Note, kept_text, notes_text
+from atlaskit.errors import InputError, printable
+from atlaskit.runs.events import Look, Start
+from atlaskit.runs.replay import memory
+from atlaskit.runs.result import Result, Run, trace_of
+from atlaskit.runs.trace import Trace
+from atlaskit.video.video import Video
+
+MOST_RUNS = 8
+"""Runs whose findings are told, the last of those given."""
+LONGEST_QUESTION = 300
+
+
+def earlier_text(runs: Run | Sequence[Run], video: Video) -> str:
+    """Return what runs about a video learned: their questions, the evidence, the notes of looks.
+
+    Args:
+        runs: Results, traces or saved files, oldest first; or one of them. () gives "".
+        video: The video that is asked about next.
+
+    Raises:
+        InputError: A run is about another video, or a file is no run.
+    """
+    is_one = isinstance(runs, str | Result | Trace) or not isinstance(runs, Sequence)
+    given: Sequence[Any] = [runs] if is_one else list(runs)  # type: ignore[arg-type]
+    rows = list[str]()
+    for trace in [trace_of(run) for run in given][-MOST_RUNS:]:
+        start = next(iter(trace.of(Start)), None)
+        if start is None or start.settings.get("video") != video.fingerprint:
+            raise InputError(
+                f"after takes runs about the same video, {video.name}: one of them is about "
+                "another."
+            )
+        asked = printable(str(start.question.get("text", "")), LONGEST_QUESTION)
+        rows += [
+            f"Learned when this was asked before: {json.dumps(asked, ensure_ascii=False)}",
+            kept_text(memory(trace).scratchpad).replace("No evidence is kept yet.", ""),
+            notes_text(
+                tuple(
+                    Note(look.intervals_s, max(look.steps_s), look.note, bool(look.found))
+                    for look in trace.of(Look)
+                )
+            ).replace("There are no notes yet.", ""),
+        ]
+    return "\n".join(row for row in rows if row)

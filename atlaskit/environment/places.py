@@ -1,0 +1,82 @@
+"""Where a second of a video is, in words: a time, and in a collection the film that it is in.
+
+The seconds of a collection count through all its films; a person wants the film, the time in it,
+and the time of day if it is known.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import NamedTuple
+
+from atlaskit.environment.grid import clock, interval
+from atlaskit.environment.question import Answered, Question, Span, spans_of
+from atlaskit.errors import printable
+from atlaskit.video.collection import Collection
+from atlaskit.video.video import Video
+
+LONGEST_FILM = 80
+"""Characters of the name of a film where a time is told; the end of a longer one is cut off."""
+
+
+class Place(NamedTuple):
+    """A stretch of one film."""
+
+    film: str
+    start_s: float
+    """Seconds from the start of the film."""
+    end_s: float
+    at: datetime | None = None
+    """The date and time of day at which the stretch starts, if known."""
+
+    def __str__(self) -> str:
+        when = f" ({self.at:%Y-%m-%d %H:%M:%S})" if self.at else ""
+        span = clock(self.start_s)
+        if self.end_s > self.start_s:
+            span = interval(self.start_s, self.end_s)
+        return f"{printable(self.film, LONGEST_FILM)} {span}{when}"
+
+
+def places_of(video: Video, start_s: float, end_s: float) -> tuple[Place, ...]:
+    """Return the stretches of films that an interval of a collection is; () for another video.
+
+    Args:
+        video: The video.
+        start_s: Start of the interval in seconds.
+        end_s: Its end, exclusive. If it is the start, the interval is that moment.
+    """
+    if not isinstance(video, Collection):
+        return ()
+    return tuple(
+        Place(
+            film.name,
+            max(start_s, film.start_s) - film.start_s,
+            min(end_s, film.end_s) - film.start_s,
+            film.clock(max(start_s, film.start_s)),
+        )
+        for film in video.films_in(start_s, end_s)
+    )
+
+
+def moment_in_words(video: Video, time_s: float) -> str:
+    """Return a second of a video in words: a clock time, or a film and a time in it."""
+    places = places_of(video, time_s, time_s)
+    return str(places[0]) if places else clock(time_s)
+
+
+def interval_in_words(video: Video, start_s: float, end_s: float) -> str:
+    """Return an interval of a video in words: clock times, or a film and times in it."""
+    places = places_of(video, start_s, end_s)
+    if not places:
+        return interval(start_s, end_s)
+    if len(places) > 1:
+        return f"{places[0]} to {places[-1]}"
+    return str(places[0])
+
+
+def answer_in_words(video: Video, question: Question, answered: Answered) -> str:
+    """Return intervals that answer a question as a person reads them; other answers as they are."""
+    spans: tuple[Span, ...] = spans_of(answered)
+    if not spans:
+        return question.in_words(answered)
+    return ", ".join(interval_in_words(video, *span) for span in spans)

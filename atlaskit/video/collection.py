@@ -1,0 +1,202 @@
+"""`Collection`: several films as one place to search, each under its own name.
+
+A collection is a map of maps. Its seconds count through all films, one after another, and
+`film_at` says which film a second is in. No cell of its first grid has parts of two films, unless
+there are more films than cells: then a cell is a run of films, and one in its middle stands for
+them. So a film is read when one of its cells is.
+"""
+
+from __future__ import annotations
+
+import heapq
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from itertools import pairwise
+from typing import NamedTuple
+
+from atlaskit.caching.cache import Cache
+from atlaskit.errors import FrameError, InputError
+from atlaskit.video.names import collection_fingerprint
+from atlaskit.video.playlist import Playlist
+from atlaskit.video.readers import TIME_STEP_S
+from atlaskit.video.shots import Shots, shots_of
+from atlaskit.video.subtitles import Subtitles
+from atlaskit.video.video import Sampling, Video
+
+
+class Film(NamedTuple):
+    """One film of a collection."""
+
+    name: str
+    """Its name for people: for a file, its path below the folder."""
+    start_s: float
+    """The second of the collection at which it starts."""
+    end_s: float
+    began: datetime | None = None
+    """When its recording began, if that is known."""
+
+    def clock(self, time_s: float) -> datetime | None:
+        """Return the time of day and date of a second of the collection, if they are known."""
+        if self.began is None:
+            return None
+        return self.began + timedelta(seconds=max(0.0, time_s - self.start_s))
+
+
+class Collection(Playlist):
+    """Films that are searched together. See `open_videos`.
+
+    Args:
+        parts: The films, in order.
+        names: A name for each.
+        began: When the recording of each began; None where that is not known.
+        left_out: A sentence for each file that could not be opened.
+        subtitles: The lines of the whole; None to join those of the films.
+
+    Raises:
+        InputError: There are no films, or not as many names as films.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[Video],
+        names: Sequence[str],
+        began: Sequence[datetime | None] = (),
+        left_out: Sequence[str] = (),
+        subtitles: Subtitles | None = None,
+    ) -> None:
+        super().__init__(parts, subtitles)
+        if len(names) != len(parts):
+            raise InputError(f"{len(parts)} films have as many names; got {len(names)}.")
+        self.left_out = tuple(left_out)
+        self.name = f"collection of {len(parts)} ({names[0]} … {names[-1]})"
+        edges_s = [float(start) for start in self._part_starts] + [self.duration_s]
+        self.films = tuple(
+            Film(name, start_s, end_s, when)
+            for name, start_s, end_s, when in zip(
+                names, edges_s[:-1], edges_s[1:], began or [None] * len(parts), strict=True
+            )
+        )
+        self._edges_s = edges_s
+        self.fingerprint = collection_fingerprint([part.fingerprint for part in parts], names)
+
+    def film_at(self, time_s: float) -> Film:
+        """Return the film that a second of the collection is in; the last one at its very end."""
+        return self.films[self._index_at(time_s)]
+
+    def films_in(self, start_s: float, end_s: float) -> tuple[Film, ...]:
+        """Return the films of which the interval `[start_s, end_s)` has a part."""
+        first, last = self._indices(start_s, end_s)
+        return self.films[first : last + 1]
+
+    def cell_edges(self, start_s: float, end_s: float, k: int) -> tuple[float, ...]:
+        """Return the boundaries of the K² cells of the grid over an interval, in seconds.
+
+        Each film has at least one cell, and longer ones have more. If there are more films than
+        cells, each cell has as many films as the others, but for one.
+        """
+        first, last = self._indices(start_s, end_s)
+        inner_s = [edge_s for edge_s in self._edges_s[first + 1 : last + 1] if edge_s > start_s]
+        bounds_s = [start_s, *inner_s, end_s]
+        films = len(bounds_s) - 1
+        cells = k * k
+        if films >= cells:
+            return tuple(bounds_s[round(cell * films / cells)] for cell in range(cells + 1))
+        # The film with the longest cells gets one more, until there are no more cells.
+        spans_s = [b - a for a, b in pairwise(bounds_s)]
+        counts = [1] * films
+        longest = [(-span_s, film) for film, span_s in enumerate(spans_s)]
+        heapq.heapify(longest)
+        for _ in range(cells - films):
+            _, film = longest[0]
+            counts[film] += 1
+            heapq.heapreplace(longest, (-spans_s[film] / counts[film], film))
+        edges_s = [
+            bounds_s[film] + spans_s[film] * part / count
+            for film, count in enumerate(counts)
+            for part in range(count)
+        ]
+        return (*edges_s, end_s)
+
+    def moments(
+        self,
+        intervals: Sequence[tuple[float, float]],
+        sampling: Sampling = "midpoint",
+        cache: Cache | None = None,
+    ) -> list[float]:
+        """Return the second whose frame represents each interval. See `Video.moments`.
+
+        It is the frame that represents the part of one film: of several in an interval, the one
+        with the largest part, or, of some that lie in it whole, the one in the middle.
+        """
+        found_s = [(start_s + end_s) / 2 for start_s, end_s in intervals]
+        places_of: dict[int, list[int]] = {}
+        for place, interval in enumerate(intervals):
+            places_of.setdefault(self._standing(*interval), []).append(place)
+        for film, places in places_of.items():
+            from_s, to_s = self._edges_s[film], self._edges_s[film + 1]
+            part = self.parts[film]
+            inside = [
+                (
+                    max(0.0, intervals[place][0] - from_s),
+                    min(part.duration_s, intervals[place][1] - from_s),
+                )
+                for place in places
+            ]
+            try:
+                of_film_s = part.moments(inside, sampling, cache)
+            except FrameError as error:
+                if not error.is_lasting:
+                    raise
+                of_film_s = part.moments(inside, "midpoint")
+            for place, at_s in zip(places, of_film_s, strict=True):
+                start_s, end_s = intervals[place]
+                latest_s = math.nextafter(min(end_s, to_s), 0)
+                found_s[place] = min(max(start_s, from_s + at_s), latest_s)
+        return found_s
+
+    def shots_in(self, intervals: Sequence[tuple[float, float]], cache: Cache) -> Shots:
+        """Return the shots of the films that represent intervals. See `Video.shots_in`.
+
+        Where a film ends and the next begins is a cut, also of films that are not read for this.
+        """
+        cuts_s = set(self._edges_s[1:-1])
+        ranks: dict[float, float] = {}
+        for film in sorted({self._standing(*interval) for interval in intervals}):
+            from_s = self._edges_s[film]
+            shots = shots_of(self.parts[film], cache)
+            cuts_s.update(from_s + cut_s for cut_s in shots.cuts_s)
+            for place_s, rank in zip(shots.places_s, shots.ranks, strict=True):
+                ranks[from_s + place_s] = rank
+        places_s = tuple(sorted(ranks))
+        return Shots(tuple(sorted(cuts_s)), places_s, tuple(ranks[place_s] for place_s in places_s))
+
+    def _index_at(self, time_s: float) -> int:
+        last = len(self.films) - 1
+        found = bisect_right(self._edges_s, time_s + TIME_STEP_S) - 1
+        return min(max(found, 0), last)
+
+    def _indices(self, start_s: float, end_s: float) -> tuple[int, int]:
+        """Return the first and the last film of which an interval has a part."""
+        first = self._index_at(start_s)
+        last = bisect_left(self._edges_s, end_s - TIME_STEP_S) - 1
+        return first, min(max(first, last), len(self.films) - 1)
+
+    def _standing(self, start_s: float, end_s: float) -> int:
+        """Return the film that represents an interval."""
+        first, last = self._indices(start_s, end_s)
+        films = range(first, last + 1)
+        whole = [
+            film
+            for film in films
+            if start_s <= self._edges_s[film] and self._edges_s[film + 1] <= end_s
+        ]
+        if whole:
+            return whole[len(whole) // 2]
+        return max(
+            films,
+            key=lambda film: (
+                min(end_s, self._edges_s[film + 1]) - max(start_s, self._edges_s[film])
+            ),
+        )

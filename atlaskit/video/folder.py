@@ -1,0 +1,398 @@
+"""`open_videos`: what is in a folder, opened as a collection of films.
+
+* What there is: `found_in` a folder, a pattern, a list, or a table of files with their names and
+  dates (`read_listing`).
+* `open_videos` opens them in parallel, and leaves out what cannot be opened. What it learns of a
+  file is cached by the file's place, size and time of change, so a folder is opened in a moment
+  when it is opened again, and an interrupted pass goes on where it was.
+* When a film was recorded: as the table says, or its name, or its container (`began_at`).
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import io
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from atlaskit import limits
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.caching.files import read_whole
+from atlaskit.caching.keys import Kind
+from atlaskit.errors import DamagedVideo, InputError, SubtitleError, VideoError, printable, reason
+from atlaskit.progress import bar as progress_bar
+from atlaskit.video.collection import Collection
+from atlaskit.video.file import VideoFile
+from atlaskit.video.names import local_path
+from atlaskit.video.readers import CORES
+from atlaskit.video.records import cached_facts, facts_of, put_facts
+from atlaskit.video.subtitles.beside import subtitle_files, subtitles_beside
+from atlaskit.video.tracks import open_media
+
+Videos: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+"""What a person may give for several videos: a folder, a pattern, a table of files, or a list."""
+SUFFIXES = frozenset({
+    ".3gp", ".asf", ".avi", ".flv", ".gif", ".m2ts", ".m4v", ".mkv", ".mov", ".mp4", ".mpeg",
+    ".mpg", ".mts", ".mxf", ".ogv", ".ts", ".vob", ".webm", ".wmv",
+})  # fmt: skip
+"""What the names of video files end in."""
+TABLES = (".csv", ".tsv")
+FILE_COLUMNS = ("file", "video", "path", "filename")
+NAME_COLUMNS = ("name", "title")
+DATE_COLUMNS = ("began", "date", "datetime", "recorded", "start", "timestamp")
+DATED_NAME = re.compile(
+    r"(?<!\d)((?:19|20)\d\d)[-_.]?(0[1-9]|1[0-2])[-_.]?([0-2]\d|3[01])"
+    r"[-_ T.]{0,3}([01]\d|2[0-3])[-_.:h]?([0-5]\d)[-_.:m]?([0-5]\d)(?!\d{1,2}(?!\d))"
+)
+"""A date and a time of day in a name: 20261127_183000, 2026-11-27 18.30.00."""
+DATE_TAGS = ("com.apple.quicktime.creationdate", "creation_time", "date")
+"""What containers call the time at which a film was recorded; the first is in local time."""
+FIRST_YEAR = 1990
+"""Cameras whose clock was never set say 1904, 1970 or 1980."""
+MOST_TOLD = 5
+"""Files that are named in a sentence about some of them."""
+FILM = Kind("film", 1)
+"""What is known of a file by its place, size and time of change: its fingerprint, and when it was
+recorded. It tells of this machine, so no recording holds it."""
+
+
+class Source(NamedTuple):
+    """A file that is to be a film of a collection."""
+
+    path: Path
+    name: str
+    began: datetime | None = None
+    """When its recording began, as a table says."""
+    lines: Path | None = None
+    """The subtitle file beside it."""
+
+
+class _Opened(NamedTuple):
+    film: VideoFile
+    began: datetime | None
+
+
+def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = True) -> Collection:
+    """Open the films of a folder as one place to search, each under its own name.
+
+    Files that cannot be opened are left out, and copies of a file that is there already; a warning
+    names them, and `left_out` of the collection. A subtitle file beside a film, `x.srt` beside
+    `x.mp4`, is read with it.
+
+    Args:
+        source: A folder, with its subfolders; a pattern, such as `night/*.mp4`; a list of files,
+            folders and patterns; or a table, `.csv` or `.tsv`, with a column `file` and, if you
+            like, `name` and `began`.
+        cache: Where what is known of the files is stored; None for the default one.
+        progress: Whether a bar is shown if it takes more than two seconds.
+
+    Returns:
+        The collection, in the order of names in which numbers count as numbers; a list or a table
+        keeps its own order.
+
+    Raises:
+        InputError: There is no video file, or the table cannot be read.
+        VideoError: None of the files can be opened.
+
+    Examples:
+        >>> films = ak.open_videos("*.mp4")
+        >>> film = films.film_at(65.0)
+        >>> film.name, film.start_s
+        ('match.mp4', 0.0)
+    """
+    sources = found_in(source)
+    store = cache or default_cache()
+    folders = {each.path.parent for each in sources}
+    lines_in = {folder: subtitle_files(folder) for folder in folders}
+    sources = [
+        each._replace(lines=subtitles_beside(each.path, lines_in[each.path.parent]))
+        for each in sources
+    ]
+    opened = dict[int, _Opened]()
+    faults = dict[int, str]()
+    for number, outcome in enumerate(_open_all(sources, store, progress)):
+        if isinstance(outcome, str):
+            faults[number] = outcome
+        else:
+            opened[number] = outcome
+    first_of = dict[str, str]()
+    for number, (film, _) in list(opened.items()):
+        name = sources[number].name
+        same = first_of.setdefault(film.fingerprint, name)
+        if same != name:
+            faults[number] = f"{printable(name, 200)} is a copy of {printable(same, 200)}."
+            del opened[number]
+    left_out = [faults[number] for number in sorted(faults)]
+    if not opened:
+        raise VideoError(f"None of {len(sources)} files can be opened. {_told(left_out)}")
+    if left_out:
+        warnings.warn(
+            f"{len(left_out)} of {len(sources)} files are left out. {_told(left_out)}",
+            DamagedVideo,
+            stacklevel=2,
+        )
+    return Collection(
+        [each.film for each in opened.values()],
+        [sources[number].name for number in opened],
+        [each.began for each in opened.values()],
+        left_out,
+    )
+
+
+def _told(sentences: Sequence[str]) -> str:
+    rest = len(sentences) - MOST_TOLD
+    more = [f"And {rest} more."] if rest > 0 else []
+    return " ".join([*sentences[:MOST_TOLD], *more])
+
+
+def _open_all(sources: Sequence[Source], cache: Cache, progress: bool) -> Iterator[_Opened | str]:
+    """Yield each file opened, or a sentence that says why it cannot be; with a bar."""
+    with (
+        ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-films") as pool,
+        progress_bar(
+            total=len(sources),
+            desc="Opens videos",
+            unit="file",
+            delay=2,
+            leave=False,
+            disable=not progress,
+        ) as bar,
+    ):
+        try:
+            for outcome in pool.map(lambda source: _opened(source, cache), sources):
+                bar.update()
+                yield outcome
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _opened(source: Source, cache: Cache) -> _Opened | str:
+    """Return a file as a film, or a sentence that says why it cannot be opened."""
+    try:
+        status = source.path.stat()
+        key = FILM.key(
+            path=os.fsencode(source.path.absolute()).hex(),
+            size=status.st_size,
+            changed_ns=status.st_mtime_ns,
+        )
+        known = _Known.of(cache.get_json(key))
+        facts = None if known is None else cached_facts(known.fingerprint, cache)
+        if known is None or facts is None:
+            read = VideoFile(source.path, cache=cache)
+            began = began_at(source.path)
+            known = _Known(read.fingerprint, None if began is None else began.isoformat())
+            facts = facts_of(read)
+            put_facts(read, cache)
+            cache.put_json(key, list(known))
+        # A film that only its facts are known of: open containers of a thousand files take 2 GB.
+        film = VideoFile(source.path, source.lines, "pyav", known.fingerprint, cache, facts=facts)
+        return _Opened(film, source.began or known.moment)
+    except (VideoError, SubtitleError, InputError) as error:
+        return printable(str(error), 400)
+    except OSError as error:
+        return f"{printable(source.name, 200)} cannot be read: {reason(error)}."
+
+
+class _Known(NamedTuple):
+    """What the cache knows of a file."""
+
+    fingerprint: str
+    began: str | None
+
+    @classmethod
+    def of(cls, entry: Any) -> _Known | None:
+        """Return what an entry holds; None if it is none."""
+        match entry:
+            case [str(fingerprint), (str() | None) as began]:
+                return cls(fingerprint, began)
+        return None
+
+    @property
+    def moment(self) -> datetime | None:
+        """When the recording began."""
+        return None if self.began is None else _moment(self.began)
+
+
+# --- what there is
+
+
+def found_in(source: Videos) -> list[Source]:
+    """Return the video files that a person means by a folder, a pattern, a table or a list.
+
+    Raises:
+        InputError: There is none; the message says what there is.
+    """
+    given = [source] if isinstance(source, str | os.PathLike) else list(source)
+    is_list = not isinstance(source, str | os.PathLike)
+    if not given:
+        raise InputError("Give at least one video: the list is empty.")
+    found = dict[Path, Source]()
+    for each in given:
+        if not isinstance(each, str | os.PathLike):
+            raise InputError(
+                f"Videos are a folder, a pattern, a table, or a list of these; got {each!r:.80}."
+            )
+        for one in _found(each):
+            found.setdefault(one.path, one)
+    sources = list(found.values())
+    if is_list and any(one.name != one.path.name for one in sources):
+        return sources
+    names = Counter(one.name for one in sources)
+    if is_list and max(names.values()) > 1:
+        home = os.path.commonpath([one.path.parent.absolute() for one in sources])
+        sources = [one._replace(name=str(one.path.absolute().relative_to(home))) for one in sources]
+    return sources
+
+
+def _found(source: str | os.PathLike[str]) -> list[Source]:
+    path = local_path(source)
+    if path.is_dir():
+        paths = sorted(_walk(path), key=lambda each: _natural(str(each.relative_to(path))))
+        if not paths:
+            raise InputError(f"There is no video file in {printable(str(path))}. {_holds(path)}")
+        return [Source(each, str(each.relative_to(path))) for each in paths]
+    if path.suffix.lower() in TABLES and path.is_file():
+        return read_listing(path)
+    if not path.exists() and glob.has_magic(str(path)):
+        # Not Path.glob, which takes no absolute pattern.
+        named = glob.iglob(str(path), recursive=True)  # noqa: PTH207
+        paths = sorted(map(Path, named), key=lambda each: _natural(str(each)))
+        paths = [each for each in paths if each.is_file() and _is_video(each)]
+        if not paths:
+            raise InputError(f"No video file is named {printable(str(path))}.")
+        return [Source(each, each.name) for each in paths]
+    return [Source(path, path.name)]
+
+
+def is_several(source: str | os.PathLike[str]) -> bool:
+    """Return whether a name is that of a folder, a pattern or a table, and so of several videos."""
+    path = local_path(source)
+    if path.exists():
+        return path.is_dir() or path.suffix.lower() in TABLES
+    return glob.has_magic(str(path))
+
+
+def _walk(folder: Path) -> Iterator[Path]:
+    """Yield the video files in a folder and in those below it, without hidden ones."""
+    for home, folders, names in os.walk(folder):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            path = Path(home, name)
+            if _is_video(path):
+                yield path
+
+
+def _is_video(path: Path) -> bool:
+    return path.suffix.lower() in SUFFIXES and not path.name.startswith(".")
+
+
+def _holds(folder: Path) -> str:
+    """Return what a folder without videos holds."""
+    endings = Counter(
+        Path(name).suffix.lower() or "no ending"
+        for _, _, names in os.walk(folder)
+        for name in names
+    )
+    if not endings:
+        return "It is empty."
+    told = ", ".join(f"{count} with {ending}" for ending, count in endings.most_common(MOST_TOLD))
+    return f"Its files: {printable(told, 200)}."
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key by which names are sorted as people do: 2 before 10."""
+    parts = re.split(r"(\d{1,18})", name.casefold())
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def read_listing(path: Path) -> list[Source]:
+    """Return the films that a table lists: the column `file`, and perhaps `name` and `began`.
+
+    A path in it counts from the table's folder.
+
+    Raises:
+        InputError: The table cannot be read, has no such column, or a cell is wrong.
+    """
+    try:
+        text = read_whole(path, limits.TEXT_FILE).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise InputError(f"{printable(str(path))} cannot be read: {reason(error)}.") from error
+    first = text.partition("\n")[0]
+    delimiter = max("\t;,", key=first.count)
+    rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    columns = {str(name).strip().casefold(): name for name in rows.fieldnames or ()}
+    where = {
+        kind: next((columns[name] for name in names if name in columns), None)
+        for kind, names in (
+            ("file", FILE_COLUMNS),
+            ("name", NAME_COLUMNS),
+            ("began", DATE_COLUMNS),
+        )
+    }
+    if where["file"] is None:
+        raise InputError(
+            f"{printable(str(path))} has no column {FILE_COLUMNS[0]!r}; its columns are "
+            f"{printable(', '.join(columns), 200)}."
+        )
+    listed = []
+    for number, row in enumerate(rows, start=2):
+        cells = {
+            kind: (row.get(column) or "").strip() if column is not None else ""
+            for kind, column in where.items()
+        }
+        if not cells["file"]:
+            continue
+        began = _moment(cells["began"]) if cells["began"] else None
+        if cells["began"] and began is None:
+            raise InputError(
+                f"{printable(str(path))}, row {number}, column {where['began']}: a date is as in "
+                f"2026-11-27 18:30:00; got {printable(cells['began'], 80)!r}."
+            )
+        file = path.parent / local_path(cells["file"])
+        listed.append(Source(file, cells["name"] or cells["file"], began))
+    if not listed:
+        raise InputError(f"{printable(str(path))} lists no file.")
+    return listed
+
+
+# --- when it was recorded
+
+
+def began_at(path: Path) -> datetime | None:
+    """Return when the recording of a file began, as its name or its container says; or None.
+
+    A name is in the local time of whoever gave it. Most containers are in UTC.
+    """
+    if found := DATED_NAME.search(path.name):
+        with_zeros = [int(part) for part in found.groups()]
+        try:
+            return datetime(*with_zeros)  # type: ignore[arg-type]
+        except ValueError:  # the 31st of February
+            pass
+    try:
+        with open_media(path, {}) as container:
+            tags = {str(name).lower(): str(value) for name, value in container.metadata.items()}
+    except (OSError, ValueError):
+        return None
+    for name in DATE_TAGS:
+        moment = _moment(tags.get(name, ""))
+        if moment is not None and moment.year >= FIRST_YEAR:
+            return moment
+    return None
+
+
+def _moment(text: str) -> datetime | None:
+    """Return the moment that a text names, in one of the forms of ISO 8601; None for none."""
+    try:
+        return datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
