@@ -36,6 +36,7 @@ PLACES = {
     "evaluate": "evaluation.runner:evaluate",
     "scaling": "evaluation.scaling",
     "statistics": "evaluation.statistics",
+    "read_rows": "evaluation.tables:load",
     "VLM": "models.client:VLM",
     "Dialect": "models.dialect:Dialect",
     "Embedder": "models.embedding:Embedder",

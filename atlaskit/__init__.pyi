@@ -23,6 +23,7 @@ from atlaskit.environment.render import view
 from atlaskit.errors import AtlasError
 from atlaskit.evaluation import baselines, diagnosis, metrics, scaling, statistics
 from atlaskit.evaluation.runner import evaluate
+from atlaskit.evaluation.tables import load as read_rows
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.embedding import Embedder
@@ -76,6 +77,7 @@ __all__ = [
     "plots",
     "question_of",
     "read_passages",
+    "read_rows",
     "replay",
     "scaling",
     "scouts",

@@ -21,9 +21,13 @@ COMMANDS = {
         "ask:add_ask_command",
         "ask a question about a video",
     ),
+    "demo": (
+        "demo:add_demo_command",
+        "make a film, ask a question about it, and show how the answer was found; needs no model",
+    ),
     "evaluate": (
         "evaluate:add_evaluate_command",
-        "run a method on a benchmark and write the table of results",
+        "run a method on your own questions, or on a benchmark, and write the table of results",
     ),
     "merge": (
         "tables:add_tables_commands",

@@ -7,9 +7,10 @@ also nano, the small model that was trained on these videos.
 from atlasworld.benchmark import cases
 from atlasworld.oracle.oracle import Oracle
 from atlasworld.ranges import seeds
+from atlasworld.stretches import films_of
 from atlasworld.worlds import World, world
 
-__all__ = ["Oracle", "World", "cases", "seeds", "world"]
+__all__ = ["Oracle", "World", "cases", "films_of", "seeds", "world"]
 
 
 def __dir__() -> list[str]:

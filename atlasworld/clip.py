@@ -43,6 +43,12 @@ class Clip:
         lines = files.subtitles if self.script.lines else None
         return VideoFile(files.video, lines, fingerprint=film_fingerprint(self.script))
 
+    def is_file(self, path: Path) -> bool:
+        """Return whether a file is the encoded clip, as the manifest beside it says."""
+        from atlasworld.encoder import is_encoded
+
+        return is_encoded(self.script, path)
+
     def drawn(self) -> Video:
         """Return the clip as a video whose frames the renderer draws on demand."""
         return DrawnVideo(self.script)

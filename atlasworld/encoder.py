@@ -19,8 +19,8 @@ from tempfile import TemporaryDirectory
 import av
 import numpy as np
 from av.video.reformatter import Colorspace, VideoReformatter
-from tqdm import tqdm
 
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.names import media_url
 from atlasworld.renderer import SceneRenderer
 from atlasworld.timeline import Script
@@ -64,7 +64,7 @@ def encode_script(
     """
     home = Path(directory)
     files = _paths(script, home)
-    manifest = json.dumps(script.to_json(), indent=1) + "\n"
+    manifest = _manifest(script)
     if _are_complete(files, manifest):
         return files
     home.mkdir(parents=True, exist_ok=True)
@@ -108,13 +108,25 @@ def film_fingerprint(script: Script) -> str:
     return f"film-{script.name}-{ENCODING_VERSION}"
 
 
+def is_encoded(script: Script, film: Path) -> bool:
+    """Return whether a file is a script's encoded video, as the manifest beside it tells."""
+    files = _paths(script, film.parent)
+    return files.video == film and _are_complete(files, _manifest(script))
+
+
+def _manifest(script: Script) -> str:
+    return json.dumps(script.to_json(), indent=1) + "\n"
+
+
 def _paths(script: Script, directory: Path) -> EncodedFiles:
     video = directory / film_name(script)
     return EncodedFiles(video, video.with_suffix(".srt"), video.with_suffix(".json"))
 
 
 def _are_complete(files: EncodedFiles, manifest: str) -> bool:
-    if not (files.video.is_file() and files.subtitles.is_file() and files.manifest.is_file()):
+    if not all(file.is_file() for file in (files.video, files.subtitles, files.manifest)):
+        return False
+    if files.manifest.stat().st_size > 4 * len(manifest):  # of whoever made the folder
         return False
     return files.manifest.read_text(encoding="utf-8", errors="replace") == manifest
 
@@ -131,12 +143,11 @@ def _encode(
             script.size[0] >= 1280 or script.size[1] > 576
         ):  # players take a large video without a tag for BT.709
             stream.codec_context.colorspace = Colorspace.ITU601
-        bar = tqdm(
+        bar = progress_bar(
             _draw_ahead(script),
             total=script.frame_count,
             desc=path.name,
             unit="frame",
-            mininterval=1,
             disable=not progress,
         )
         for index, frame in enumerate(bar):

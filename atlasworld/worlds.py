@@ -4,6 +4,7 @@ it.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
@@ -14,7 +15,9 @@ from typing import Any
 from atlaskit.benchmarks.case import Case
 from atlaskit.environment.question import Question, Span
 from atlaskit.errors import InputError
+from atlaskit.video.file import VideoFile
 from atlaskit.video.opening import open_video
+from atlaskit.video.playlist import Playlist
 from atlaskit.video.video import Video
 from atlasworld.anomaly import draw_rule, write_odd
 from atlasworld.clip import Clip
@@ -22,6 +25,11 @@ from atlasworld.generator import LONGEST_S, write_script
 from atlasworld.long_timeline import CLIP_S, OWN_CLIPS, join, write_long_timeline
 from atlasworld.questions import may_be_absent, write_absent, write_questions, write_recurring
 from atlasworld.timeline import Script, WorldEvent, check_picture
+
+FOLDER = re.compile(
+    r"seed(?P<seed>\d+)-(clips-(?P<clip_s>\d+)s|[\d.]+s)-(?P<width>\d+)x(?P<height>\d+)-(?P<fps>\d+)fps"
+)
+"""The folder of a world's own films."""
 
 
 @dataclass(frozen=True)
@@ -284,3 +292,34 @@ def world(
         timeline.order,
         progress,
     )
+
+
+def world_of(video: Video) -> World | None:
+    """Return the world whose film a video is, or a part of whose films; None if it is none.
+
+    The folders and the names of a world's files hold all that makes it, and the manifest beside
+    each file tells that it is that one.
+    """
+    parts = video.parts if isinstance(video, Playlist) else (video,)
+    files = [part.path for part in parts if isinstance(part, VideoFile) and part.path is not None]
+    folders = [FOLDER.fullmatch(file.absolute().parent.name) for file in files]
+    own = next(filter(None, folders), None)
+    if own is None or len(files) < len(parts):
+        return None
+    clip_s = int(own["clip_s"]) if own["clip_s"] else None
+    size = int(own["width"]), int(own["height"])
+    home = files[0].absolute().parents[1]
+    try:
+        made = world(
+            int(own["seed"]),
+            video.duration_s,
+            size=size,
+            fps=int(own["fps"]),
+            clip_s=clip_s,
+            directory=home,
+        )
+    except InputError:
+        return None
+    wanted = [made.clips[index] for index in made.order]
+    is_world = len(wanted) == len(files) and all(map(Clip.is_file, wanted, files))
+    return made if is_world else None

@@ -14,8 +14,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import accumulate
 from pathlib import Path
-
-from tqdm import tqdm
+from typing import Any
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import (
@@ -28,6 +27,7 @@ from atlaskit.errors import (
 )
 from atlaskit.models.protocol import ModelError, Usage
 from atlaskit.models.speech import ASR, Segment, hear
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.opening import as_video
 from atlaskit.video.playlist import AnyVideo, Playlist
 from atlaskit.video.sound import Chunk, Sound
@@ -110,7 +110,7 @@ def transcribe(
     sounds = _sounds(opened, audio_track, asr.parameters["language"])
     total_s = sum(sound.duration_s for sound in sounds.values())
     desc = f"{printable(asr.name, 60)} hears {printable(opened.name, 60)}"
-    with tqdm(total=total_s, desc=desc, bar_format=BAR, disable=not progress) as bar:
+    with progress_bar(total=total_s, desc=desc, bar_format=BAR, disable=not progress) as bar:
         listener = _Listener(asr, cache or default_cache(), parallel, replay, bar)
         tracks = {key: listener.track(sound) for key, sound in sounds.items()}
         bar.update(bar.total - bar.n)  # chunks of a damaged file need not add up to its duration
@@ -186,9 +186,7 @@ class _Progress:
 class _Listener:
     """Transcribes files one after the other, with many chunks of a file in flight."""
 
-    def __init__(
-        self, asr: ASR, cache: Cache, parallel: int, replay: bool, bar: tqdm[None]
-    ) -> None:
+    def __init__(self, asr: ASR, cache: Cache, parallel: int, replay: bool, bar: Any) -> None:
         self._asr, self._cache, self._parallel, self._replay, self._bar = (
             asr,
             cache,

@@ -11,6 +11,7 @@ from atlaskit.benchmarks.datasets.grounding import (
 )
 from atlaskit.benchmarks.datasets.longvideobench import longvideobench
 from atlaskit.benchmarks.datasets.rows import skip_bad
+from atlaskit.benchmarks.datasets.table import table
 from atlaskit.benchmarks.datasets.videomme import videomme, videomme_v2
 from atlaskit.benchmarks.published import published
 from atlaskit.benchmarks.tenhour import standard_and_long, ten_hour
@@ -29,6 +30,7 @@ __all__ = [
     "qvhighlights",
     "skip_bad",
     "standard_and_long",
+    "table",
     "ten_hour",
     "videomme",
     "videomme_v2",

@@ -19,12 +19,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from tqdm import tqdm
-
 from atlaskit.benchmarks.case import Benchmark, Case
 from atlaskit.benchmarks.datasets.registry import dataset_in
 from atlaskit.environment.question import Question, Span, spans_of
 from atlaskit.errors import InputError, printable
+from atlaskit.progress import bar
 from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 
@@ -128,8 +127,8 @@ def ten_hour(
 def _open_all(openers: Mapping[str, Callable[[], Video]], progress: bool) -> dict[str, Video]:
     with ThreadPoolExecutor(OPENING_THREADS) as pool:
         videos = pool.map(lambda open_case: open_case(), openers.values())
-        bar = tqdm(videos, total=len(openers), unit="video", disable=not progress)
-        return dict(zip(openers, bar, strict=True))
+        opening = bar(videos, total=len(openers), unit="video", disable=not progress)
+        return dict(zip(openers, opening, strict=True))
 
 
 def _fill(

@@ -24,16 +24,15 @@ from atlaskit.cli.model import (
 )
 from atlaskit.cli.outputs import IMAGES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
-from atlaskit.cli.view import VIDEO_HELP, write_image
+from atlaskit.cli.view import SUBTITLES_HELP, VIDEO_HELP, open_beside, write_image
 from atlaskit.environment.places import moment_in_words
-from atlaskit.environment.question import Kind, Question
+from atlaskit.environment.question import Kind, Question, check_distinct
 from atlaskit.errors import InputError, printable
 from atlaskit.models.prices import read_prices
 from atlaskit.models.serving.server import LOCAL_SERVER, as_model
 from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.result import Result
 from atlaskit.video.collection import Collection
-from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz import walk
 
@@ -146,7 +145,7 @@ def _add_subtitle_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--subtitles",
         metavar="FILE",
-        help="a subtitle file, or embedded for the fullest track inside the video",
+        help=SUBTITLES_HELP,
     )
     add_transcribe_option(parser)
     parser.add_argument(
@@ -165,9 +164,13 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
         raise InputError(
             "--subtitles and --transcribe both give the subtitles: leave one of them out."
         )
-    video = open_video(
+    given = options.subtitles
+    chosen = options.transcribe or options.language or options.subtitles_track
+    if given is None and (chosen or options.video is None or options.fingerprint is not None):
+        given = "none"
+    video = open_beside(
         options.video,
-        options.subtitles,
+        given,
         fingerprint=options.fingerprint,
         cache=cache,
         subtitles_track=options.subtitles_track,
@@ -179,6 +182,7 @@ def _opened(options: argparse.Namespace, cache: Cache) -> Video:
 def _ask(options: argparse.Namespace) -> int:
     check_export(options, options.export)
     kind: Kind = options.kind or ("choice" if options.choice else "open")
+    check_distinct(options.choice)
     question = Question(options.question, tuple(options.choice), kind, several=options.several)
     prices = None if options.prices is None else read_prices(options.prices)
     budget = Budget(**{name: vars(options)[name] for name in LIMITS}, prices=prices)

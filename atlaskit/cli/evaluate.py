@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import difflib
 import inspect
 import json
 import sys
@@ -15,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 from atlaskit import guests
 from atlaskit.benchmarks.case import Benchmark, MakesModel
+from atlaskit.benchmarks.datasets import table as own
+from atlaskit.benchmarks.datasets.layout import find_inside
 from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.tenhour import ten_hour
@@ -32,8 +35,8 @@ from atlaskit.cli.model import (
     named_model,
     search_of,
 )
-from atlaskit.cli.outputs import TABLES, add_output, count, part_of, positive
-from atlaskit.cli.tables import Like, command_of, of_card, rows_of
+from atlaskit.cli.outputs import TABLES, add_output, check_outputs, count, part_of, positive
+from atlaskit.cli.tables import Like, benchmark_names, command_of, of_card, rows_of
 from atlaskit.environment.question import ABSENT
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
@@ -46,6 +49,7 @@ from atlaskit.models.prices import read_prices
 from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import as_model, copies_for
 from atlaskit.models.spec import ModelSpec
+from atlaskit.video.names import no_such_file
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -55,6 +59,7 @@ VIDEO_RLM, ALL = "video-rlm", "all"
 SEARCHING = (VIDEO_RLM, "composite")
 """The methods with a `Search`."""
 EXAMPLES = """examples:
+  atlaskit evaluate questions.csv --model Qwen/Qwen3-VL-8B-Instruct
   atlaskit evaluate lvbench --root data/lvbench --model Qwen/Qwen3-VL-8B-Instruct --out rows.csv
   atlaskit evaluate mlvu --root data/mlvu --model MODEL --method video-rlm uniform \\
     --out rows.parquet
@@ -73,8 +78,8 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
         epilog=EXAMPLES,
     )
     parser.set_defaults(run=_evaluate)
-    known = (*DATASETS, *guests.registered(guests.BENCHMARKS))
-    parser.add_argument("benchmark", nargs="?", choices=known, help="the dataset")
+    told = f"{', '.join(benchmark_names())}; or a table of your own questions: questions.csv"
+    parser.add_argument("benchmark", nargs="?", metavar="QUESTIONS", help=told)
     parser.add_argument(
         "--like",
         action=Like,
@@ -85,14 +90,35 @@ def add_evaluate_command(commands: argparse._SubParsersAction[argparse.ArgumentP
             "options win"
         ),
     )
-    told = "folder of the dataset; of one that makes its videos, where they are stored"
+    told = (
+        "folder of the dataset, or of the videos of a table (default: the table's own); of one "
+        "that makes its videos, where they are stored"
+    )
     parser.add_argument("--root", type=Path, help=told)
-    told = "table to write, .csv or .parquet; settings are written beside it"
-    add_output(parser, "--out", TABLES, makes_folder=True, required=True, metavar="FILE", help=told)
+    told = (
+        "table to write, .csv or .parquet; settings are written beside it (default: "
+        "QUESTIONS.rows.csv in this folder)"
+    )
+    add_output(parser, "--out", TABLES, makes_folder=True, metavar="FILE", help=told)
 
     _add_questions(parser)
     _add_method_and_model(parser)
     _add_run(parser)
+
+
+def _check_named(name: str) -> None:
+    """Raise InputError unless a benchmark, or a file, has this name."""
+    if name in benchmark_names() or Path(name).is_file():
+        return
+    shown = printable(name, 120)
+    if Path(name).suffix.lower() in own.FILES:
+        raise InputError(no_such_file(Path(name)))
+    near = difflib.get_close_matches(name, benchmark_names(), 1)
+    hint = f" (did you mean {near[0]}?)" if near else ""
+    raise InputError(
+        f"{shown} is no benchmark{hint} and no table: name one of "
+        f"{', '.join(benchmark_names())}, or a file such as questions.csv."
+    )
 
 
 def _add_questions(parser: argparse.ArgumentParser) -> None:
@@ -179,12 +205,17 @@ def _add_run(parser: argparse.ArgumentParser) -> None:
 
 
 def _evaluate(options: argparse.Namespace) -> int:
-    tables.check_path(options.out)
-    options.benchmark = options.benchmark or (options.like or {}).get("benchmark")
+    if options.benchmark is None and options.like is not None:
+        options.benchmark = _of_card(options.like)
     if options.benchmark is None or (options.model is None and options.oracle is None):
         raise InputError(
-            "Name a dataset and a model: atlaskit evaluate DATASET --model MODEL, or --like CARD."
+            "Name questions and a model: atlaskit evaluate QUESTIONS --model MODEL, or --like CARD."
         )
+    _check_named(options.benchmark)
+    if options.out is None:
+        options.out = Path(f"{Path(options.benchmark).stem}.rows.csv")
+        check_outputs(options)
+    tables.check_path(options.out)
     methods = list(METHODS) if ALL in options.method else list(dict.fromkeys(options.method))
     prices = None if options.prices is None else read_prices(options.prices)
     spec, cache = (
@@ -244,10 +275,21 @@ def _evaluate(options: argparse.Namespace) -> int:
     except EvaluationStopped as stopped:
         print(f"atlaskit: {stopped}", file=sys.stderr)
         return 1
+    options.benchmark = _portable(options)
     card = {"command": command_of(options, spec), **({SHARD: part} if part else {})}
     if methods == [VIDEO_RLM]:  # in full, since what "best" names may change
         card["command"] |= {"search": "paper", **search_of(options, vlm, changes).changed()}
     return _write(options.out, found, cases, earlier, card)
+
+
+def _portable(options: argparse.Namespace) -> str:
+    """Return the questions as a card names them: a table beside the results by its name."""
+    name: str = options.benchmark
+    folder = options.out.resolve().parent
+    if name in benchmark_names():
+        return name
+    path = Path(name).resolve()
+    return path.relative_to(folder).as_posix() if path.is_relative_to(folder) else str(path)
 
 
 def _write(
@@ -348,8 +390,9 @@ def _official(table: pd.DataFrame, cases: Benchmark) -> str:
 
 def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dict[str, Any]:
     """Return what a loader is called with; raise InputError for an option that it does not have."""
-    name, takes = options.benchmark, inspect.signature(load).parameters
-    had = [each for each in takes if each not in ("root", "rows", "subtitles")]
+    name = options.benchmark
+    takes = inspect.signature(load).parameters
+    had = [each for each in takes if each not in ("root", "rows", "subtitles", "source")]
     unknown = next((each for each, _ in options.load if each not in had), None)
     if unknown is not None:
         offered = f"it has {', '.join(had)}" if had else "it has none"
@@ -361,14 +404,37 @@ def _loading(load: Callable[..., Benchmark], options: argparse.Namespace) -> dic
         raise InputError(f"{name} always has its subtitles: leave out --no-subtitles.")
     if options.root is None and takes["root"].default is inspect.Parameter.empty:
         raise InputError(f"{name} needs its folder: --root FOLDER.")
-    return {"root": options.root or options.cache / name, **loading}
+    usual = options.cache / name if name in benchmark_names() else None
+    return {"root": options.root or usual, **loading}
+
+
+def _of_card(like: Mapping[str, Any]) -> str | None:
+    """Return the questions that a card names.
+
+    Raises:
+        InputError: It names a table outside its own folder: a card may be somebody else's.
+    """
+    name = like.get("benchmark")
+    if name is None or name in benchmark_names():
+        return name
+    found = find_inside(like["folder"], name)
+    if found is None:
+        raise InputError(
+            f"The table {printable(name, 200)}, which the card names, is not in the card's folder: "
+            "name it on this line, atlaskit evaluate TABLE --like CARD."
+        )
+    return str(found)
 
 
 def _cases(options: argparse.Namespace) -> Benchmark:
     name = options.benchmark
-    load: Callable[..., Benchmark] = (
-        DATASETS[name].load if name in DATASETS else guests.load(guests.BENCHMARKS, name)
-    )
+    load: Callable[..., Benchmark]
+    if name in DATASETS:
+        load = DATASETS[name].load
+    elif name in benchmark_names():
+        load = guests.load(guests.BENCHMARKS, name)
+    else:
+        load = partial(own.table, name)
     loading = _loading(load, options)
     with ExitStack() as stack:
         bad = stack.enter_context(skip_bad()) if options.skip_bad else []

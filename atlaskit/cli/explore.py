@@ -15,14 +15,13 @@ from typing import Any
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import default_place
 from atlaskit.cli.cache import add_cache_option
-from atlaskit.cli.model import add_model_options, add_yes_option, asking, named_model, told_of_kept
-from atlaskit.cli.view import add_grid_options
+from atlaskit.cli.model import add_model_options, add_yes_option, named_model, told_of_kept
+from atlaskit.cli.view import SUBTITLES_HELP, add_grid_options, open_beside
 from atlaskit.errors import InputError, missing
 from atlaskit.models.protocol import Model
-from atlaskit.models.serving.server import as_model
+from atlaskit.models.serving.server import Server, as_model
 from atlaskit.runs.replay import atlas_of
 from atlaskit.runs.result import trace_of
-from atlaskit.video.opening import open_video
 from atlaskit.video.video import Video
 from atlaskit.viz.walk.source import open_run
 from atlaskit.viz.widgets import GridExplorer, RunTable
@@ -60,7 +59,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     parser.add_argument(
         "--subtitles",
         metavar="FILE",
-        help="a subtitle file, or embedded for the fullest track inside the video",
+        help=SUBTITLES_HELP,
     )
     parser.add_argument(
         "--result",
@@ -77,7 +76,7 @@ def add_explore_command(commands: argparse._SubParsersAction[argparse.ArgumentPa
     )
     parser.add_argument("--notes", type=Path, metavar="FILE", help=told)
     add_grid_options(parser, TOLD)
-    add_model_options(parser, "none: the page asks nothing, and writes the line that does")
+    add_model_options(parser, "none, until the page names one")
     add_yes_option(parser)
     browse = commands.add_parser("browse", epilog="examples:\n  atlaskit browse rows.csv")
     browse.set_defaults(run=_browse)
@@ -135,8 +134,10 @@ def _explore(options: argparse.Namespace) -> int:
     cache = Cache(options.cache)
     source = options.video if len(options.video) > 1 else options.video[0]
     spec = named_model(options)
-    video = open_video(source, options.subtitles, cache=cache)
-    vlm = None if spec is None else asking(as_model(spec, cache, keep=True), options)
+    video = open_beside(source, options.subtitles, cache=cache)
+    vlm = None if spec is None else as_model(spec, cache, keep=True)
+    if isinstance(vlm, Server) and options.yes:
+        vlm.agree = lambda _: None  # else the page asks
     if options.notes is not None:
         GridExplorer(video, cache=cache).open_notes(options.notes)
     with told_of_kept(vlm):
@@ -159,14 +160,12 @@ def _explorer(
     explorer = GridExplorer(video, vlm=vlm, cache=cache, **({} if options.result else given))
     if len(options.video) == 1:  # `ask` takes one file
         own = None if options.cache == default_place().directory else options.cache
-        asked = {"--subtitles": options.subtitles, "--cache": own, "--model": named_model(options)}
-        words = [
-            word
-            for option, value in asked.items()
-            if value is not None
-            for word in (option, str(value))
-        ]
-        explorer.command = options.video[0], words
+        words = list[str]()
+        for option, value in {"--subtitles": options.subtitles, "--cache": own}.items():
+            if value is not None:
+                words += [option, str(value)]
+        spec = named_model(options)
+        explorer.command = options.video[0], words, "" if spec is None else str(spec)
     if options.result is not None:
         trace = trace_of(options.result)
         explorer.atlas = replace(atlas_of(trace, video, cache), labels="time", **given)

@@ -20,9 +20,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from atlaskit import limits
+from atlaskit import guests, limits
 from atlaskit.agents.settings import Search
 from atlaskit.benchmarks.case import Benchmark
+from atlaskit.benchmarks.datasets.registry import DATASETS
+from atlaskit.benchmarks.datasets.table import FILES
 from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import read_json
 from atlaskit.cli.model import named_model
@@ -187,6 +189,9 @@ def _certainty(found: statistics.Comparison) -> str:
 
 def _print_apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> None:
     """Print in which settings two tables differ from each other, then what only one has."""
+    if not one or not other:
+        print("A table without a card does not tell its settings, so they are not compared.")
+        return
     apart = [
         each
         for each in differences(one, other)
@@ -249,6 +254,11 @@ _OF_SEARCH: TypeAdapter[dict[str, Setting]] = TypeAdapter(
 _OF_LISTS: TypeAdapter[dict[str, list[Word] | Word]] = TypeAdapter(dict[str, list[Word] | Word])
 
 
+def benchmark_names() -> tuple[str, ...]:
+    """Return the names of the benchmarks that can be asked."""
+    return (*DATASETS, *guests.registered(guests.BENCHMARKS))
+
+
 def command_of(options: argparse.Namespace, spec: ModelSpec | None) -> dict[str, Any]:
     """Return the options of a command that a card keeps, as JSON values.
 
@@ -287,6 +297,7 @@ class Like(argparse.Action):
             parser.error(
                 f"--like {name} is no card of `evaluate` ({reason(error)}): name a rows.csv.json"
             )
+        kept["folder"] = Path(str(values)).parent
         namespace.like = kept  # argparse sets the dataset, where it is left out, to None after this
         for name, value in kept.items():
             if not hasattr(namespace, name) or getattr(namespace, name) == parser.get_default(name):
@@ -321,6 +332,11 @@ def _kept(card: Any, parser: argparse.ArgumentParser) -> dict[str, Any]:
                     f"{action.dest} is {printable(str(value), 80)!r}, which this command does not "
                     "take"
                 )
+    questions = kept.get("benchmark", "")
+    if questions and questions not in benchmark_names() and Path(questions).suffix not in FILES:
+        raise ValueError(
+            f"benchmark is {printable(questions, 80)!r}, which this command does not take"
+        )
     for name in LISTS:
         if isinstance(kept.get(name), list):
             kept[name] = tuple(kept[name])

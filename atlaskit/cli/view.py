@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,9 +21,12 @@ from atlaskit.environment.render import Still
 from atlaskit.environment.tiles import Fit
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.video.collection import Collection
+from atlaskit.video.folder import is_several
+from atlaskit.video.names import local_path
 from atlaskit.video.opening import open_video
+from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.subtitles.text import checked_time
-from atlaskit.video.video import SAMPLINGS
+from atlaskit.video.video import SAMPLINGS, Video
 
 VIDEO_HELP = (
     "a video file: its path, or a file:// URL; or a folder of them, a pattern in quotation marks "
@@ -92,6 +96,40 @@ def add_grid_options(
     if told is GRID_DEFAULTS:
         parser.set_defaults(k=8, cell=320, fit="native", sampling="shots")
     add_cache_option(parser)
+
+
+SUBTITLES_HELP = (
+    "a subtitle file, embedded for the fullest track inside the video, or none (default: the file "
+    "beside the video that has its name, such as match.srt)"
+)
+
+
+def open_beside(video: str | Sequence[str], given: str | None, **more: Any) -> Video:
+    """Open a video, or several as one, with the subtitles that are given.
+
+    Without any, the file beside a video is taken, as players do, and the user is told.
+
+    Args:
+        video: What to open.
+        given: A subtitle file, "embedded", "none", or None for the one beside the video.
+        **more: Arguments of `open_video`.
+    """
+    if given is not None:
+        return open_video(video, None if given == "none" else given, **more)
+    if isinstance(video, str) and is_several(video):  # which have those beside them
+        return open_video(video, **more)
+    names = [video] if isinstance(video, str) else list(video)
+    found = [subtitles_beside(local_path(name)) for name in names]
+    opened = open_video(video, found[0] if isinstance(video, str) else found, **more)
+    told = [printable(path.name, 80) for path in found if path is not None]
+    if told:
+        others = f" and {len(told) - 1} more" if len(told) > 1 else ""
+        print(
+            f"atlaskit: {told[0]}{others}, beside the video, is read as its subtitles; "
+            "--subtitles none reads none.",
+            file=sys.stderr,
+        )
+    return opened
 
 
 def _view(options: argparse.Namespace) -> int:

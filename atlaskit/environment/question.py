@@ -282,9 +282,10 @@ def as_question(
         kind: Kind for a text; None means "choice" with choices, "open" without.
 
     Raises:
-        InputError: A `Question` comes together with choices or a kind.
+        InputError: A `Question` comes together with choices or a kind, or a choice is there twice.
     """
     if not isinstance(question, Question):
+        check_distinct(choices or ())
         kind = kind or ("choice" if choices else "open")
         return Question(question, () if choices is None else choices, kind)  # type: ignore[arg-type]
     if choices is not None or kind is not None:
@@ -292,6 +293,19 @@ def as_question(
             "A Question carries its own choices and kind: leave `choices` and `kind` out."
         )
     return question
+
+
+def check_distinct(choices: Sequence[str]) -> None:
+    """Raise InputError if a person gives the same choice twice.
+
+    Published benchmarks have such questions, and `Question` takes them: their answer is an index.
+    """
+    for number, choice in enumerate(choices):
+        if choice in choices[:number]:
+            raise InputError(
+                f"The choice {choice!r:.80} is there twice, and nobody could tell which is meant: "
+                "leave one out."
+            )
 
 
 def spans_of(answered: Any) -> Spans:

@@ -7,6 +7,7 @@ Runs on a thread of this process or on a Ray node, so everything a row needs com
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import threading
 from collections.abc import Callable, Mapping
@@ -18,6 +19,7 @@ from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import AtlasError, InputError
 from atlaskit.evaluation.costs import Spending, TotalReached
+from atlaskit.evaluation.tables import RIGHT_FROM
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import (
     CallControl,
@@ -47,12 +49,23 @@ COUNTS = (
 OF_VIDEO = ("calls", "tokens", "image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
 """What is counted apart where it is paid once a video: columns `video_calls`, and so on. Tokens of
 text are those of the prompt that encode no image."""
+OF_RESULTS = frozenset(
+    {
+        *("id", "video", "question", "choices", "truth", "method", "kind", "category"),
+        *("misleading_subtitle", "prediction", "answer", "score", "right", "trace"),
+        *("estimated", "rounds", "checks", "evidence", "coverage", "depth", "k", "fingerprint"),
+        *("model_seconds", "queue_seconds", "frames_decoded", "calls_paid", "stop", "failure"),
+        *("seconds", "question_tokens", "text_tokens", "usd", "video_usd"),
+        *COUNTS,
+        *(f"video_{name}" for name in OF_VIDEO),
+    }
+)
+"""Columns that every row has of its own, whatever the columns of its dataset; but `positions`,
+which LongVideoBench has too."""
 ASIDE = "aside"
 """What a row brings beside its columns: `Aside`."""
 REFUSED = frozenset({401, 403, 404})
 """Statuses with which an endpoint refuses all calls alike: wrong key, or no such model or path."""
-RIGHT_FROM = 0.5
-"""The lowest score that counts as right."""
 
 
 class Aside(NamedTuple):
@@ -137,7 +150,7 @@ def case_row(
         "evidence": len(result.evidence),
         "coverage": result.explored,
         "depth": max((step.depth for step in result.trace.of("step")), default=0),
-        "k": result.settings.get("k"),
+        "k": result.settings.get("k") or math.nan,
         "model_seconds": sum(call.wall_s - call.queue_s for call in result.calls),
         "queue_seconds": sum(call.queue_s for call in result.calls),
         "frames_decoded": result.spent.frames_decoded,
@@ -172,6 +185,7 @@ def failure_row(
         "score": 0.0,
         "right": False,
         **costs,
+        "estimated": usage.estimated,
         "stop": "failed",
     }
     return {**_question_columns(case, name), **no_answer, "failure": reason, "seconds": seconds}

@@ -15,27 +15,29 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tqdm import tqdm
-
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
+from atlaskit.benchmarks.datasets.table import Rows, cases_of
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.evaluation.card import OF_THE_RUN, common_settings, questions_card, run_card
 from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES, Engine, Row, on_ray, on_threads
-from atlaskit.evaluation.rows import ASIDE, Aside, case_row, failure_row
+from atlaskit.evaluation.rows import ASIDE, OF_RESULTS, Aside, case_row, failure_row
 from atlaskit.evaluation.tables import prediction_column
 from atlaskit.models.client import VLM
 from atlaskit.models.prices import Prices
 from atlaskit.models.protocol import Model, computes, now_s
 from atlaskit.models.serving.server import as_model, copies_for
+from atlaskit.progress import bar as progress_bar
 from atlaskit.runs.result import Result
+from atlaskit.video.video import Video
 
 if TYPE_CHECKING:
     import pandas as pd
+    from tqdm import tqdm
 
 MOST_REFUSED = 3
 """Questions in a row that the model refuses alike, after which the evaluation stops."""
@@ -62,10 +64,11 @@ class EvaluationStopped(AtlasError):
 
 
 def evaluate(
-    cases: Iterable[Case],
+    cases: Iterable[Case] | Rows,
     method: str | Callable[..., Result] = "video-rlm",
     *,
     vlm: Model | str | MakesModel,
+    video: str | Path | Video | None = None,
     parallel: int = 4,
     cache: Cache | None = None,
     progress: bool = True,
@@ -86,10 +89,13 @@ def evaluate(
     intervals; `right` is a score of at least 0.5.
 
     Args:
-        cases: The questions with their videos; the true answers must be known.
+        cases: The questions with their videos; the true answers must be known. Cases of a
+            benchmark; or a table of your own, as a file, a DataFrame or dictionaries (see
+            `ak.benchmarks.table`); or `ak.Question`s about the video `video`.
         method: One of `baselines.METHODS` by name, or a function with the signature of `ask`.
         vlm: A model, an address or a name as for `ask`; or, for worlds, a function that makes one
             for each world, such as a class of oracles.
+        video: The video of questions that name none.
         parallel: How many questions run at once; in a replay, or of oracles, at most 2 threads run.
             Only the seconds in the rows depend on it.
         cache: The cache for frames and replies.
@@ -111,7 +117,8 @@ def evaluate(
         **settings: Keyword arguments of the method, such as `search` of Video-RLM.
 
     Returns:
-        The table. Its `attrs` are the settings card: all that moves a score.
+        The table. Its `attrs` are the settings card: all that moves a score. `rows.save("x.csv")`
+        writes both, and `ak.read_rows`, `atlaskit compare` and `atlaskit browse` read them.
 
     Raises:
         InputError: If there are no questions, or a true answer is unknown; if the method, a setting
@@ -126,7 +133,7 @@ def evaluate(
     """
     import pandas  # noqa: F401  # before the first call: a missing pandas then costs nothing
 
-    in_order = list(cases)
+    in_order = cases_of(cases, video)
     check_whole("parallel", parallel)
     check_cases(in_order)
     if engine not in ENGINES:
@@ -176,7 +183,7 @@ def evaluate(
         **_attributes(name, models, settings),
         **({} if prices is None else {"prices": prices.recorded()}),
         "settings in full": common_settings(found.settings),
-        "asked": questions_card(cases if isinstance(cases, Sequence) else in_order),
+        "asked": questions_card(in_order),
         OF_THE_RUN: run_card(failures, servers),
     }
     if len(table) < len(in_order):
@@ -229,7 +236,7 @@ def _bar(count: int, name: str, models: list[Model], progress: bool) -> tqdm[Non
     """Return the progress bar of an evaluation, which names the method, and a single model."""
     names = {model.name for model in models}
     desc = f"{name}, {printable(min(names), 40)}" if len(names) == 1 else name
-    return tqdm(total=count, desc=desc, unit="question", disable=not progress)
+    return progress_bar(total=count, desc=desc, unit="question", disable=not progress)
 
 
 @dataclass
@@ -266,7 +273,8 @@ class _Collected:
                 else []
             )
             right, tokens = right + row["right"], tokens + row["tokens"]
-            bar.set_postfix_str(f"{right / len(self.rows):.0%} right, {tokens:,} tokens")
+            told = f"{right / len(self.rows):.0%} right, {tokens:,} tokens"
+            bar.set_postfix_str(told, refresh=False)
             bar.update()
             if on_rows is not None and now_s() >= next_s:
                 on_rows(self.table())
@@ -283,10 +291,10 @@ class _Collected:
 
     def table(self) -> pd.DataFrame:
         """Return the rows in the order of their cases."""
-        import pandas as pd
+        from atlaskit.evaluation.frame import EvaluationRows
 
         rows = [self.rows[index] for index in sorted(self.rows)]
-        table = pd.DataFrame(rows)
+        table = EvaluationRows(rows)
         if rows:
             table["prediction"] = prediction_column([row["prediction"] for row in rows])
         if rows and self.has_traces:
@@ -316,6 +324,13 @@ def check_cases(cases: Sequence[Case]) -> None:
         raise InputError(
             f"The true answer to {unknown!r} is not known, so it cannot be scored; leave it out."
         )
+    for case in cases:
+        taken = next((name for name in case.facts if name in OF_RESULTS), None)
+        if taken is not None:
+            raise InputError(
+                f"The questions have a column {taken!r}, and so has the table of results: "
+                "rename it."
+            )
 
 
 def check_settings(

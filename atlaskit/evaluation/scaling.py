@@ -25,7 +25,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from pydantic import BaseModel, ConfigDict, NonNegativeFloat, NonNegativeInt, ValidationError
-from tqdm import tqdm
 
 from atlaskit.agents.search import ask
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
@@ -34,13 +33,14 @@ from atlaskit.caching.keys import Kind, is_json
 from atlaskit.environment.memory import DeadZones
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, check_whole
-from atlaskit.evaluation.rows import RIGHT_FROM
 from atlaskit.evaluation.runner import check_cases, check_settings, json_settings
 from atlaskit.evaluation.statistics import accuracy
+from atlaskit.evaluation.tables import RIGHT_FROM
 from atlaskit.models.cached import Call
 from atlaskit.models.protocol import CallControl, Model, ModelWrapper, Reply, Request, now_s
 from atlaskit.models.serving.plan import cpuinfo
 from atlaskit.models.serving.server import as_model
+from atlaskit.progress import bar as progress_bar
 from atlaskit.runs.trace import save_timings_manifest
 from atlaskit.video.video import Video
 
@@ -160,7 +160,7 @@ def by_workers(
     import pandas as pd
 
     rows = list[dict[str, Any]]()
-    with tqdm(total=len(in_order) * len(counts), unit="run", disable=not progress) as bar:
+    with progress_bar(total=len(in_order) * len(counts), unit="run", disable=not progress) as bar:
         for case, model in zip(in_order, models, strict=True):
             run = _TimedQuestion(case.question, case.opened(), model, settings)
             for count in counts:

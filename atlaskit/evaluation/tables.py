@@ -11,92 +11,46 @@ a table stays with the settings that produced it.
 
 from __future__ import annotations
 
-import json
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from io import BytesIO
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import limits
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.rows import read_parquet
-from atlaskit.caching.files import read_whole, write_whole
-from atlaskit.caching.keys import canonical_json, read_json
+from atlaskit.benchmarks.datasets.spreadsheet import read_text, separator_of
+from atlaskit.caching.files import read_whole
+from atlaskit.caching.keys import read_json
 from atlaskit.environment.question import as_answered
 from atlaskit.errors import InputError, printable, reason
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.evaluation.card import (
     OF_THE_RUN,
     TEXT,
-    card_text,
     checked_card,
     common_settings,
     differences,
     questions_card,
 )
+from atlaskit.evaluation.saving import check_path as check_path
+from atlaskit.evaluation.saving import save as save
+from atlaskit.evaluation.saving import so_far as so_far
 
 if TYPE_CHECKING:
     import pandas as pd
 
+RIGHT_FROM = 0.5
+"""The lowest score that counts as right."""
+TEXTS = (
+    *("id", "video", "question", "choices", "truth", "answer", "method", "kind", "category"),
+    *("stop", "failure", "fingerprint", "trace", "model"),
+)
+"""Columns that hold texts, in a table without a card."""
 METHOD_ORDER = tuple(METHODS)
 """The methods in the order in which tables and figures show them."""
-
-
-def save(rows: pd.DataFrame, path: str | Path) -> None:
-    """Write a table of `evaluate` to a `.csv` or `.parquet` file, and its settings card beside it.
-
-    The card is `rows.csv.json`, and in words `rows.csv.txt`. Rows so far of this table are removed.
-
-    Raises:
-        InputError: If the file has another suffix or cannot be written.
-    """
-    target = check_path(path)
-    plain = rows.assign(
-        prediction=rows["prediction"].map(canonical_json)
-    )  # an index, a pair, pairs or text
-    texts = [name for name in plain if plain[name].map(lambda value: isinstance(value, str)).any()]
-    try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(
-            target,
-            plain.to_csv(index=False) if target.suffix == ".csv" else plain.to_parquet(index=False),
-        )
-        settings = with_servers(rows.attrs, target)
-        card = json.dumps({**settings, TEXT: texts}, indent=1, ensure_ascii=False)
-        write_whole(target.with_name(f"{target.name}.json"), card + "\n")
-        write_whole(target.with_name(f"{target.name}.txt"), card_text(settings) + "\n")
-        partial = so_far(target)
-        for suffix in ("", ".json", ".txt"):
-            partial.with_name(f"{partial.name}{suffix}").unlink(missing_ok=True)
-    except OSError as error:
-        raise InputError(f"{target} cannot be written: {reason(error)}.") from error
-
-
-def with_servers(card: Mapping[str, Any], path: Path) -> dict[str, Any]:
-    """Return a card that still says what answered, where the cache has answered all now.
-
-    That is on the card of the table that is replaced, if it is of the same models and questions.
-    """
-    run = card.get(OF_THE_RUN)
-    if not isinstance(run, Mapping) or run.get("servers"):
-        return dict(card)
-    try:
-        before = checked_card(read_json(read_whole(path.with_name(f"{path.name}.json"))))
-    except (OSError, ValueError):
-        return dict(card)
-    same = all(before.get(name) == card.get(name) for name in ("models", "asked", "parameters"))
-    servers = (before.get(OF_THE_RUN) or {}).get("servers") if same else None
-    return {**card, OF_THE_RUN: {**run, "servers": servers}} if servers else dict(card)
-
-
-def so_far(path: str | Path) -> Path:
-    """Return where the rows so far are of an evaluation whose table will be `path`.
-
-    An earlier, whole table stays until all questions are finished.
-    """
-    target = Path(path)
-    return target.with_stem(f"{target.stem}.so-far")
 
 
 def newest(path: str | Path) -> tuple[Path, int]:
@@ -114,58 +68,118 @@ def newest(path: str | Path) -> tuple[Path, int]:
     return max(written.items(), key=lambda item: item[1])
 
 
-def check_path(path: str | Path) -> Path:
-    """Return the path of a table, checked; call it before the questions are asked.
-
-    Raises:
-        InputError: If the suffix is neither `.csv` nor `.parquet`.
-    """
-    target = Path(path)
-    if target.suffix not in (".csv", ".parquet"):
-        raise InputError(f"The file name of a table must end in .csv or .parquet; got {target}.")
-    return target
-
-
 def load(path: str | Path) -> pd.DataFrame:
-    """Read a table that `save` wrote, with its settings in `attrs`.
+    """Read a table of results, with its settings in `attrs` as far as it has a card.
+
+    Without a card, as `rows.to_csv("rows.csv")` or a spreadsheet leaves it, it needs the columns
+    `id`, `video` and `score` alone; a warning tells what is missing. It is a DataFrame, whose
+    `save` writes it again.
 
     Raises:
-        InputError: If `save` did not write the file, or it cannot be read.
+        InputError: It cannot be read, or is no table of results.
+
+    Examples:
+        >>> ak.read_rows("rows.csv")["score"].tolist() == rows["score"].tolist()
+        True
     """
-    import pandas as pd
+    from atlaskit.evaluation.frame import EvaluationRows
 
     source = Path(path)
     try:
-        card = checked_card(read_json(read_whole(source.with_name(f"{source.name}.json"))))
-        texts = dict.fromkeys(card.pop(TEXT), str)
-        if source.suffix == ".csv":
-            text = read_whole(source)
-            if any(line.count(b",") > limits.COMMAS for line in text.splitlines()):
-                raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
-            na = {
-                name: [""]
-                for name in pd.read_csv(BytesIO(text), nrows=0).columns
-                if name not in texts
-            }
-            rows = pd.read_csv(
-                BytesIO(text),
-                dtype=texts,
-                nrows=limits.TABLE_ROWS + 1,
-                keep_default_na=False,
-                na_values=na,
-            )
-        else:
+        card = _card_of(source)
+        if source.suffix != ".csv":
             rows = read_parquet(source).to_pandas()
+        elif card is None:
+            separator, text = separator_of(read_text(source))
+            rows = _read_csv(text, separator, TEXTS)
+        else:
+            rows = _read_csv(read_whole(source).decode(), ",", card[TEXT])
         if len(rows) > limits.TABLE_ROWS:
             raise ValueError(f"it has more than {limits.TABLE_ROWS:,} rows")
-        rows.attrs = card
+        if card is None:
+            rows = _completed(rows, source)
+        else:
+            rows.attrs = {name: value for name, value in card.items() if name != TEXT}
         _check_columns(rows)
-        predictions = read_json(f"[{','.join(rows['prediction'].astype(str))}]")
+        predictions = _predictions(rows, is_ours=card is not None)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        told = reason(error).rstrip(".")
+        raise InputError(f"{source} is not a saved evaluation: {told}.") from error
+    answered = prediction_column([as_answered(value) for value in predictions])
+    return EvaluationRows(rows.assign(prediction=answered)).with_card(rows.attrs)
+
+
+def _card_of(table: Path) -> dict[str, Any] | None:
+    """Return the card beside a table; None where there is a table and no card."""
+    path = table.with_name(f"{table.name}.json")
+    if table.is_file() and not path.exists():
+        return None
+    return checked_card(read_json(read_whole(path)))
+
+
+def _read_csv(text: str, separator: str, texts: Sequence[str]) -> pd.DataFrame:
+    """Return the rows of a CSV; `texts` are the columns that hold texts."""
+    import pandas as pd
+
+    if any(line.count(separator) > limits.COMMAS for line in text.splitlines()):
+        raise ValueError(f"a line has more than {limits.COMMAS:,} commas")
+    columns = pd.read_csv(StringIO(text), sep=separator, nrows=0).columns
+    return pd.read_csv(
+        StringIO(text),
+        sep=separator,
+        dtype=dict.fromkeys(texts, str),
+        nrows=limits.TABLE_ROWS + 1,
+        keep_default_na=False,
+        na_values={name: [""] for name in columns if name not in texts},
+    )
+
+
+def _completed(rows: pd.DataFrame, source: Path) -> pd.DataFrame:
+    """Return a table without a card with the columns that are read, and say what is missing."""
+    lacking = [name for name in ("id", "video", "score") if name not in rows]
+    if lacking:
+        listed = ", ".join(printable(str(name), 40) for name in rows.columns[:8])
+        raise ValueError(f"it has no column {lacking[0]!r}, but {listed}")
+    usual = {
+        "method": source.stem,
+        "failure": "",
+        "stop": "",
+        "prediction": None,
+    }
+    absent = [name for name in usual if name not in rows]
+    rows = rows.assign(**{name: usual[name] for name in absent})
+    if "right" not in rows:
+        rows = rows.assign(right=rows["score"] >= RIGHT_FROM)
+    rows.attrs = {}
+    columns = f", nor has it the columns {', '.join(absent)}" if absent else ""
+    warnings.warn(
+        f"{source} has no card ({source.name}.json), so its settings are not known{columns}: "
+        "`rows.save` and `atlaskit evaluate` write a card beside a table.",
+        stacklevel=4,
+    )
+    return rows
+
+
+def _predictions(rows: pd.DataFrame, *, is_ours: bool) -> list[Any]:
+    """Return the predictions of a table as values."""
+    if is_ours:
+        predictions: list[Any] = read_json(f"[{','.join(rows['prediction'].astype(str))}]")
         if len(predictions) != len(rows):
             raise ValueError("a prediction is more than one value")
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{source} is not a saved evaluation: {reason(error)}.") from error
-    return rows.assign(prediction=prediction_column([as_answered(value) for value in predictions]))
+        return predictions
+    return [_prediction_of(value) for value in rows["prediction"]]
+
+
+def _prediction_of(value: Any) -> Any:
+    """Return a prediction as pandas wrote it: a number, intervals, or text."""
+    if value is None or value != value:  # NaN is not itself
+        return None
+    if not isinstance(value, str):
+        return int(value) if isinstance(value, float) and value.is_integer() else value
+    try:
+        return read_json(value.replace("(", "[").replace(",)", "]").replace(")", "]"))
+    except ValueError:
+        return value
 
 
 def _check_columns(rows: pd.DataFrame) -> None:

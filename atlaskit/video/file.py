@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.folder import default_place
-from atlaskit.errors import DamagedVideo, FrameError, VideoError
+from atlaskit.errors import DamagedVideo, VideoError
 from atlaskit.video.names import file_fingerprint, why_unreadable
-from atlaskit.video.readers import Pixels
+from atlaskit.video.readers import FrameOrError, Size
 from atlaskit.video.records import VideoFacts
 from atlaskit.video.shots import Marks, marks_of
 from atlaskit.video.sound import Sound
@@ -75,23 +75,29 @@ class VideoFile(Video):
         subtitles_track: int | str | None = None,
         language: str | None = None,
     ) -> None:
-        self.path, self._library, self._cache, self._facts = path, reader, cache, facts
+        self.path = path
+        self._library = reader
+        self._cache = cache
+        self._facts = facts
         self._lock = threading.Lock()
         self._opened: PyAVReader | None = None
         if facts is None:
             assert path is not None
             # A name that is not text on this machine must not break a record or a page.
-            self.name, known = os.fsencode(path.name).decode(errors="replace"), self._reader
-            self.duration_s, self.fps, self.size = known.duration_s, known.fps, known.size
+            self.name = os.fsencode(path.name).decode(errors="replace")
+            known = self._reader
+            self.duration_s = known.duration_s
+            self.fps = known.fps
+            self.size = known.size
             self.lead_s = max(0.0, known.origin_s - known.start_s)
             self.fingerprint = fingerprint or file_fingerprint(path)
         else:
-            self.name, self.duration_s, self.fps = facts.name, facts.duration_s, facts.fps
-            self.size, self.lead_s, self.fingerprint = (
-                (facts.size[0], facts.size[1]),
-                facts.lead_s,
-                fingerprint or "",
-            )
+            self.name = facts.name
+            self.duration_s = facts.duration_s
+            self.fps = facts.fps
+            self.size = (facts.size[0], facts.size[1])
+            self.lead_s = facts.lead_s
+            self.fingerprint = fingerprint or ""
         if subtitles == "embedded" and path is not None:
             self.subtitles = read_embedded(
                 path,
@@ -162,9 +168,7 @@ class VideoFile(Video):
         """The subtitle tracks inside the video's file, with number, language and title."""
         return [] if self.path is None or self._is_missing else subtitle_tracks(self.path)
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int] | None = None
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
         return self._reader.try_frames(*self.check_request(times_s, size))
 
@@ -183,7 +187,8 @@ class VideoFile(Video):
 
     def open_sound(self, audio_track: int | None = None, language: str | None = None) -> Sound:
         """Return one of the sound tracks of the file. See `Video.open_sound`."""
-        start_s, joints = self._reader.start_s, self._reader.joints
+        start_s = self._reader.start_s
+        joints = self._reader.joints
         assert self.path is not None
         sound = Sound(
             self.path, start_s, self.lead_s, self.duration_s, joints, audio_track, language

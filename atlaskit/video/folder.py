@@ -28,11 +28,13 @@ from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.caching.files import read_whole
 from atlaskit.caching.keys import Kind
 from atlaskit.errors import DamagedVideo, InputError, SubtitleError, VideoError, printable, reason
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.collection import Collection
 from atlaskit.video.file import VideoFile
 from atlaskit.video.names import local_path
 from atlaskit.video.readers import CORES
-from atlaskit.video.records import cached_facts, put_facts
+from atlaskit.video.records import cached_facts, facts_of, put_facts
+from atlaskit.video.subtitles.beside import subtitle_files, subtitles_beside
 from atlaskit.video.tracks import open_media
 
 Videos: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
@@ -69,6 +71,8 @@ class Source(NamedTuple):
     name: str
     began: datetime | None = None
     """When its recording began, as a table says."""
+    lines: Path | None = None
+    """The subtitle file beside it."""
 
 
 class _Opened(NamedTuple):
@@ -106,6 +110,12 @@ def open_videos(source: Videos, *, cache: Cache | None = None, progress: bool = 
     """
     sources = found_in(source)
     store = cache or default_cache()
+    folders = {each.path.parent for each in sources}
+    lines_in = {folder: subtitle_files(folder) for folder in folders}
+    sources = [
+        each._replace(lines=subtitles_beside(each.path, lines_in[each.path.parent]))
+        for each in sources
+    ]
     opened = dict[int, _Opened]()
     faults = dict[int, str]()
     for number, outcome in enumerate(_open_all(sources, store, progress)):
@@ -145,11 +155,9 @@ def _told(sentences: Sequence[str]) -> str:
 
 def _open_all(sources: Sequence[Source], cache: Cache, progress: bool) -> Iterator[_Opened | str]:
     """Yield each file opened, or a sentence that says why it cannot be; with a bar."""
-    from tqdm.auto import tqdm
-
     with (
         ThreadPoolExecutor(CORES, thread_name_prefix="atlaskit-films") as pool,
-        tqdm(
+        progress_bar(
             total=len(sources),
             desc="Opens videos",
             unit="file",
@@ -178,14 +186,15 @@ def _opened(source: Source, cache: Cache) -> _Opened | str:
         )
         known = _Known.of(cache.get_json(key))
         facts = None if known is None else cached_facts(known.fingerprint, cache)
-        if known is not None and facts is not None:
-            film = VideoFile(source.path, None, "pyav", known.fingerprint, cache, facts=facts)
-        else:
-            film = VideoFile(source.path, cache=cache)
+        if known is None or facts is None:
+            read = VideoFile(source.path, cache=cache)
             began = began_at(source.path)
-            known = _Known(film.fingerprint, None if began is None else began.isoformat())
-            put_facts(film, cache)
+            known = _Known(read.fingerprint, None if began is None else began.isoformat())
+            facts = facts_of(read)
+            put_facts(read, cache)
             cache.put_json(key, list(known))
+        # A film that only its facts are known of: open containers of a thousand files take 2 GB.
+        film = VideoFile(source.path, source.lines, "pyav", known.fingerprint, cache, facts=facts)
         return _Opened(film, source.began or known.moment)
     except (VideoError, SubtitleError, InputError) as error:
         return printable(str(error), 400)

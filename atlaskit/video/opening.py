@@ -22,6 +22,7 @@ from atlaskit.video.names import local_path
 from atlaskit.video.playlist import AnyVideo, Playlist
 from atlaskit.video.records import VideoFacts, cached_facts, cached_lines
 from atlaskit.video.subtitles import Subtitles, SubtitleSource, load_subtitles
+from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.video import Video
 
 FINGERPRINT = re.compile(r"[\w.-]{1,200}", re.ASCII)
@@ -44,7 +45,8 @@ def open_video(
             video that `cache` knows. A folder, a pattern or a table of files is a collection: see
             `open_videos`.
         subtitles: A subtitle file (see `read_subtitles` for the formats), "embedded" for a track
-            inside the video file, a track that was read before, or None. For a list of
+            inside the video file, "beside" for a file that lies beside the video and has its name,
+            if there is one, a track that was read before, or None. For a list of
             videos: one for the whole, or a list with one (or None) for each; the lines of the parts
             are joined.
         reader: Which library decodes: "pyav" or "decord".
@@ -102,12 +104,13 @@ def open_video(
             )
         video = open_videos(source, cache=cache)
     else:
+        named = _named(source, subtitles)
+        lines = _beside(named) if subtitles == "beside" else subtitles
         options = {"subtitles_track": subtitles_track, "language": language}
-        video = _Opening(reader, cache, options).video(
-            _named(source, subtitles), subtitles, fingerprint
-        )
+        video = _Opening(reader, cache, options).video(named, lines, fingerprint)
     if fingerprint not in (None, video.fingerprint):
-        found, expected = video.fingerprint[:12], str(fingerprint)[:12]
+        found = video.fingerprint[:12]
+        expected = str(fingerprint)[:12]
         raise VideoError(
             f"{video.name} is another video (fingerprint {found!r}…) than the one that was asked "
             f"about ({expected!r}…)."
@@ -133,7 +136,9 @@ class _Opening:
     """Opens files. What the cache knows by a fingerprint is opened when a frame is needed."""
 
     def __init__(self, reader: ReaderName, cache: Cache | None, options: dict[str, Any]) -> None:
-        self._reader, self._cache, self._options = reader, cache, options
+        self._reader = reader
+        self._cache = cache
+        self._options = options
 
     def video(
         self, source: Path | list[Video | Path] | None, subtitles: Any, fingerprint: str | None
@@ -249,6 +254,13 @@ def _check_embedded(source: object, subtitles: object) -> None:
             "language and subtitles_track choose a track inside a video file: give "
             'subtitles="embedded" with them.'
         )
+
+
+def _beside(source: Path | list[Video | Path] | None) -> Any:
+    """Return the subtitle files that lie beside videos, None where there is none."""
+    if isinstance(source, list):
+        return [None if isinstance(part, Video) else subtitles_beside(part) for part in source]
+    return None if source is None else subtitles_beside(source)
 
 
 def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.names import playlist_fingerprint
-from atlaskit.video.readers import TIME_STEP_S, Pixels, letterboxed
+from atlaskit.video.readers import TIME_STEP_S, FrameOrError, Size, letterboxed
 from atlaskit.video.shots import Marks
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import Video, read_frames
@@ -46,7 +46,8 @@ class Playlist(Video):
         *self._part_starts, end = accumulate(
             (Fraction(part.duration_s) for part in parts), initial=Fraction(0)
         )
-        self.duration_s, self.fps = float(end), max(part.fps for part in parts)
+        self.duration_s = float(end)
+        self.fps = max(part.fps for part in parts)
         self.size = (max(part.size[0] for part in parts), max(part.size[1] for part in parts))
         names = (
             f"{self.parts[0].name} … {self.parts[-1].name}"
@@ -74,9 +75,7 @@ class Playlist(Video):
         index, within_s = self._locate(time_s)
         return self.parts[index].locate(within_s)
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int] | None = None
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, centred on `size` (w, h), or its error."""
         times, (width, height) = self.check_request(times_s, size)
         requests = []
@@ -99,7 +98,8 @@ class Playlist(Video):
         The first frame of each part is a keyframe.
         """
         index, within_s = self._locate(time_s)
-        start, part = self._part_starts[index], self.parts[index]
+        start = self._part_starts[index]
+        part = self.parts[index]
         before_s, after_s = part.keyframes_around(within_s, float(Fraction(until_s) - start))
         if after_s is not None:
             return float(start + Fraction(before_s)), float(start + Fraction(after_s))
@@ -117,7 +117,8 @@ class Playlist(Video):
         for part, start in zip(self.parts, self._part_starts, strict=True):
             if id(part) not in of_part:
                 of_part[id(part)] = part.marks()
-            marks, start_s = of_part[id(part)], float(start)
+            marks = of_part[id(part)]
+            start_s = float(start)
             cuts_s += [start_s, *(start_s + cut_s for cut_s in marks.cuts_s)]
             changes += [(start_s + change_s, strength) for change_s, strength in marks.changes]
             inner_s = (

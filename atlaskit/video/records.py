@@ -155,6 +155,12 @@ ORIGINAL = Kind("original", 1, _is_fingerprint)
 
 def put_facts(video: Video, cache: Cache) -> None:
     """Cache what is known of a video without its file."""
+    entry = canonical_json(facts_of(video).model_dump(exclude_defaults=True))
+    _put(VIDEO.key(video=video.fingerprint), entry.encode(), cache)
+
+
+def facts_of(video: Video) -> VideoFacts:
+    """Return what is known of a video without its file."""
     facts: dict[str, object] = {
         "name": video.name.encode("utf-8", "replace").decode(),
         "duration_s": video.duration_s,
@@ -169,7 +175,7 @@ def put_facts(video: Video, cache: Cache) -> None:
             {"name": film.name, "began": film.began and film.began.isoformat()}
             for film in video.films
         ]
-    _put(VIDEO.key(video=video.fingerprint), canonical_json(facts).encode(), cache)
+    return VideoFacts.model_validate(facts)
 
 
 def _put(key: str, value: bytes, cache: Cache) -> None:

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 from atlaskit.caching.cache import Cache, Transient
 from atlaskit.caching.keys import Kind, canonical_json
 from atlaskit.errors import FrameError
-from atlaskit.video.readers import Packets, Pixels
+from atlaskit.progress import bar as progress_bar
+from atlaskit.video.readers import FrameOrError, Packets, Pixels, Size
 
 MOST_LOOKS = 1280
 """The most frames of a video that are looked at: twenty for each cell of a root grid with K = 8."""
@@ -33,6 +34,14 @@ DENSEST_S = 0.5
 MOST_PLAYED = 128
 """The most of these that are no keyframes, so that the film from the keyframe before is played:
 that costs twice as much as a root grid of midpoints."""
+CHEAP_PX = 64 * 1920 * 1080
+"""Pixels that are looked at where the container tells: as many as a root grid of keyframes has at
+1080p, which so costs twice the time."""
+FEWEST_LOOKS = 96
+"""As many frames are looked at, however large they are: with fewer, an insert of a film of 90
+minutes is missed."""
+CHEAP_PLAYED = 1 / 32
+"""Where the container tells, this share of its frames may be no keyframes."""
 CERTAIN = 4.0
 """How strong a change is that is certain, beside the logarithms of `Marks.changes`."""
 LOOKS_AT_ONCE = 64
@@ -70,14 +79,9 @@ class Film(Protocol):
     """What is asked of a video here."""
 
     name: str
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the video's content."""
-
-    @property
-    def duration_s(self) -> float:
-        """Duration in seconds."""
+    size: Size
+    fingerprint: str
+    duration_s: float
 
     def marks(self) -> Marks:
         """Return what the container tells."""
@@ -85,9 +89,7 @@ class Film(Protocol):
     def locate(self, time_s: float) -> tuple[Any, float]:
         """Return the file that has the frame at a time, and the second in that file."""
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int]
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
         """Return the frame at each time, or why it cannot be read."""
 
 
@@ -138,7 +140,8 @@ class Shots:
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:
         """Return the cuts inside an interval but those around the shot that is shown."""
         edges_s = self.around(shown_s)
-        first, last = bisect_right(self.cuts_s, start_s), bisect_left(self.cuts_s, end_s)
+        first = bisect_right(self.cuts_s, start_s)
+        last = bisect_left(self.cuts_s, end_s)
         inside_s = self.cuts_s[first:last]
         return tuple(cut_s for cut_s in inside_s if cut_s not in edges_s)
 
@@ -147,7 +150,7 @@ def _are_shots(_: str, entry: bytes) -> bool:
     return parse_shots(entry) is not None
 
 
-SHOTS = Kind("shots", 2, _are_shots)
+SHOTS = Kind("shots", 3, _are_shots)
 """The cuts of a video, and the places in it that are unlike the rest. Left out: nothing."""
 
 
@@ -303,13 +306,18 @@ def find_shots(video: Film) -> Shots:
         FrameError: A frame could not be read this time.
     """
     marks = video.marks()
+    most = MOST_LOOKS
+    most_played = MOST_PLAYED
+    if marks.is_telling:
+        width, height = video.size
+        most = max(FEWEST_LOOKS, min(most, CHEAP_PX // (width * height)))
+        most_played = int(most * CHEAP_PLAYED)
     cuts_s = _apart(marks.cuts_s, video.duration_s)
-    strengths = dict.fromkeys(cuts_s, CERTAIN)
-    if not marks.is_telling:
-        changes = sorted(marks.changes, key=lambda change: -change[1])[: MOST_LOOKS // 2]
-        strengths = {**dict(changes), **strengths}
+    most_changes = min(most // 2, max(0, most - len(cuts_s)))
+    changes = sorted(marks.changes, key=lambda change: -change[1])[:most_changes]
+    strengths = dict(changes) | dict.fromkeys(cuts_s, CERTAIN)
     edges_s = [0.0, *_apart(sorted(strengths), video.duration_s), video.duration_s]
-    pieces = _pieces(marks, edges_s, strengths)
+    pieces = _pieces(marks, edges_s, strengths, most, most_played)
 
     seen = _look(video, [piece.look_s for piece in pieces])
     pieces = [piece for piece in pieces if piece.look_s in seen]
@@ -337,25 +345,29 @@ def _apart(times_s: Sequence[float], duration_s: float) -> list[float]:
     return kept_s[1:]
 
 
-def _pieces(marks: Marks, edges_s: list[float], strengths: Mapping[float, float]) -> list[_Piece]:
+def _pieces(
+    marks: Marks,
+    edges_s: list[float],
+    strengths: Mapping[float, float],
+    most: int,
+    most_played: int,
+) -> list[_Piece]:
     """Return the stretches of which one frame each is looked at, in order.
 
     Args:
         marks: What the container tells.
         edges_s: Where stretches begin and end.
         strengths: How strong a change each edge is but the start and the end of the video.
+        most: The most frames that are looked at.
+        most_played: The most of these that are no keyframes.
     """
     duration_s = edges_s[-1]
     stretches = list(pairwise(edges_s))
-    if len(stretches) > MOST_LOOKS:  # those at even places
-        wanted = {
-            bisect_right(edges_s, (n + 0.5) / MOST_LOOKS * duration_s) - 1
-            for n in range(MOST_LOOKS)
-        }
-        stretches = [stretches[index] for index in sorted(wanted)]
+    if len(stretches) > most:
+        stretches = _shortest(stretches, most, duration_s)
     longest_s = np.inf
-    if not marks.is_telling and len(stretches) < MOST_LOOKS:
-        longest_s = max(DENSEST_S, duration_s / (MOST_LOOKS - len(stretches)))
+    if not marks.is_telling and len(stretches) < most:
+        longest_s = max(DENSEST_S, duration_s / (most - len(stretches)))
     gops_s = np.diff([0.0, *(marks.keyframes_s or ()), duration_s])
     has_long_gops = gops_s[gops_s > LONG_GOP_SHARE * duration_s].sum() > duration_s / 2
 
@@ -386,7 +398,20 @@ def _pieces(marks: Marks, edges_s: list[float], strengths: Mapping[float, float]
                 weight = strengths.get(start_s, CERTAIN) + strengths.get(end_s, CERTAIN)
                 played.append((weight, _Piece(first_s, last_s, middle_s, middle_s)))
     played.sort(key=lambda piece: -piece[0])
-    return sorted([*pieces, *(piece for _, piece in played[:MOST_PLAYED])])
+    return sorted([*pieces, *(piece for _, piece in played[:most_played])])
+
+
+def _shortest(
+    stretches: list[tuple[float, float]], most: int, duration_s: float
+) -> list[tuple[float, float]]:
+    """Return the shortest stretch that begins in each of so many equal parts of a video."""
+    shortest = dict[int, tuple[float, float]]()
+    for start_s, end_s in stretches:
+        part = int(start_s / duration_s * most)
+        known_s = shortest.get(part, (0.0, np.inf))
+        if end_s - start_s < known_s[1] - known_s[0]:
+            shortest[part] = (start_s, end_s)
+    return list(shortest.values())
 
 
 def _nearest(
@@ -403,10 +428,8 @@ def _nearest(
 
 def _look(video: Film, times_s: list[float]) -> dict[float, Pixels]:
     """Return the thumbnail of each time that can be decoded; with a bar after two seconds."""
-    from tqdm.auto import tqdm
-
     seen: dict[float, Pixels] = {}
-    with tqdm(
+    with progress_bar(
         total=len(times_s), desc=f"Looks at {video.name}", unit="frame", delay=2, leave=False
     ) as bar:
         for first in range(0, len(times_s), LOOKS_AT_ONCE):
@@ -453,7 +476,8 @@ def _cuts(
     steps = np.abs(changed).mean(axis=(1, 2))
     # What only becomes lighter or darker as a whole is a fade, a flash or a flicker.
     patterns = np.abs(changed - changed.mean(axis=1, keepdims=True)).mean(axis=(1, 2))
-    starts_s, kept_s = [piece.start_s for piece in pieces], list[float]()
+    starts_s = [piece.start_s for piece in pieces]
+    kept_s = list[float]()
     for cut_s in cuts_s:
         after = bisect_left(starts_s, cut_s)
         is_between = (
@@ -465,7 +489,8 @@ def _cuts(
         return kept_s
     for number, step in enumerate(steps):
         usual = float(np.median(steps[max(0, number - 8) : number + 9]))
-        piece, following = pieces[number], pieces[number + 1]
+        piece = pieces[number]
+        following = pieces[number + 1]
         is_known = any(piece.look_s < cut_s <= following.look_s for cut_s in cuts_s)
         if step > max(OTHER_LEVELS, 3 * usual) and not is_known:
             kept_s.append(

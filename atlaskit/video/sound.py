@@ -100,7 +100,9 @@ def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iter
         longest_s: Longest chunk in seconds, at least one.
     """
     longest = int(longest_s * RATE)
-    first, parts, count = 0, list[Samples](), 0
+    first = 0
+    parts = list[Samples]()
+    count = 0
     for block in chain(blocks, [None]):
         is_end = count > 0 and (block is None or block.first != first + count)
         # Of what goes on, a sound just as long as a chunk is not cut.
@@ -108,7 +110,9 @@ def cut_at_pauses(blocks: Iterable[Block], longest_s: float = LONGEST_S) -> Iter
             samples = np.concatenate(parts)
             cut, is_silent = _cut(samples, longest)
             yield Chunk(first, samples[:cut], is_silent)
-            first, parts, count = first + cut, [samples[cut:]], count - cut
+            first = first + cut
+            parts = [samples[cut:]]
+            count = count - cut
         if block is not None:
             first, parts = (first, parts) if count else (block.first, [])
             parts.append(block.samples)
@@ -121,7 +125,8 @@ def _cut(samples: Samples, longest: int) -> tuple[int, bool]:
     is_silent = levels <= SILENT_DB
     if is_silent.all():
         return min(len(samples), longest), True
-    margin, long = round(MARGIN_S * RATE / FRAME), round(LONG_SILENCE_S * RATE / FRAME)
+    margin = round(MARGIN_S * RATE / FRAME)
+    long = round(LONG_SILENCE_S * RATE / FRAME)
     runs = [(start, end) for start, end in _runs(is_silent) if end - start >= long]
     if runs and runs[0][0] == 0:
         return (runs[0][1] - margin) * FRAME, True
@@ -134,7 +139,8 @@ def _cut(samples: Samples, longest: int) -> tuple[int, bool]:
 
 def _quietest(levels: NDArray[np.float64]) -> int:
     """Return the frame to cut at: the middle of the quietest place of the second half."""
-    width, begin = round(QUIET_S * RATE / FRAME), len(levels) // 2
+    width = round(QUIET_S * RATE / FRAME)
+    begin = len(levels) // 2
     power = np.convolve(10 ** (levels[begin:] / 10), np.ones(width), "valid")
     return begin + int(np.argmin(power)) + width // 2
 
@@ -179,7 +185,8 @@ class SoundTimer:
             limit_s: When the video ends. A clock that jumps past it has not really gone on.
         """
         self.end_s: float | None = None
-        self._joints, self._limit_s = list(joints), limit_s
+        self._joints = list(joints)
+        self._limit_s = limit_s
         self._shift_s = self._lag_s = 0.0
 
     def place(self, at_s: float | None, length_s: float, byte: int | None) -> float | None:
@@ -221,7 +228,9 @@ class SoundTimer:
             then_s = abs(at_s + self._joints[0][1] - expected_s)
             if now_s <= TOLERANCE_S or then_s >= now_s:
                 break
-            self._shift_s, self._lag_s, passed = self._joints.pop(0)[1], 0.0, True
+            self._shift_s = self._joints.pop(0)[1]
+            self._lag_s = 0.0
+            passed = True
         return passed
 
 

@@ -62,7 +62,8 @@ def same_language(wanted: str, tag: str) -> bool:
     Raises:
         InputError: `wanted` is no language.
     """
-    language, found = _code(wanted) if isinstance(wanted, str) else None, _code(tag)
+    language = _code(wanted) if isinstance(wanted, str) else None
+    found = _code(tag)
     if language is None:
         if isinstance(wanted, str) and wanted.strip().lower() == tag.strip().lower():
             return True

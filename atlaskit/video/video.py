@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from atlaskit.caching.cache import Cache, default_cache
 from atlaskit.errors import FrameError, InputError, VideoError
-from atlaskit.video.readers import CORES, Pixels
+from atlaskit.video.readers import CORES, FrameOrError, Pixels, Size
 from atlaskit.video.shots import Marks, Shots, shots_of
 from atlaskit.video.sound import Sound
 from atlaskit.video.subtitles import Subtitles
@@ -51,7 +51,7 @@ class Video(ABC):
     name: str
     duration_s: float
     fps: float
-    size: tuple[int, int]
+    size: Size
     fingerprint: str
     subtitles: Subtitles
     lead_s: float = 0.0
@@ -78,12 +78,10 @@ class Video(ABC):
         return []
 
     @abstractmethod
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int] | None = None
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
 
-    def frames(self, times_s: Sequence[float], size: tuple[int, int] | None = None) -> Pixels:
+    def frames(self, times_s: Sequence[float], size: Size | None = None) -> Pixels:
         """Return the frames shown at several times.
 
         Args:
@@ -236,8 +234,8 @@ class Video(ABC):
         return self, time_s
 
     def check_request(
-        self, times_s: Sequence[float], size: tuple[int, int] | None
-    ) -> tuple[list[float], tuple[int, int]]:
+        self, times_s: Sequence[float], size: Size | None
+    ) -> tuple[list[float], Size]:
         """Return the times and the size (w, h) of a request for frames, validated.
 
         Raises:
@@ -277,14 +275,14 @@ class Video(ABC):
 
 
 def read_frames(
-    requests: Sequence[tuple[Video, float, tuple[int, int]]],
-) -> list[Pixels | FrameError]:
+    requests: Sequence[tuple[Video, float, Size]],
+) -> list[FrameOrError]:
     """Return the frame of each (video, second, size), or its error; files are read in parallel."""
-    groups: dict[tuple[int, tuple[int, int]], list[int]] = {}
+    groups: dict[tuple[int, Size], list[int]] = {}
     for index, (video, _, size) in enumerate(requests):
         groups.setdefault((id(video), size), []).append(index)
 
-    def read(indices: list[int]) -> list[Pixels | FrameError]:
+    def read(indices: list[int]) -> list[FrameOrError]:
         video, _, size = requests[indices[0]]
         return video.try_frames([requests[index][1] for index in indices], size)
 

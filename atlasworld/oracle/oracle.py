@@ -14,6 +14,7 @@ from atlaskit.environment.mdp import State
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError
 from atlaskit.models.protocol import CallControl, Reply, Request
+from atlaskit.video.video import Video
 from atlasworld.oracle import baselines, choosing, controllers, inquiry, looks, mapreduce, worldmm
 from atlasworld.oracle.perception import (
     Chances,
@@ -28,7 +29,7 @@ from atlasworld.oracle.perception import (
     share,
 )
 from atlasworld.timeline import WorldEvent
-from atlasworld.worlds import World
+from atlasworld.worlds import World, world_of
 
 HINTED = 0.5
 """Score of a cell that it names only because of a hint of the highest score."""
@@ -281,6 +282,17 @@ class Oracle:
         self.world, self.miss, self.confuse, self.seed = world, miss, confuse, seed
         self.name = f"oracle:{world.name}"
         self.parameters: Mapping[str, Any] = {"miss": miss, "confuse": confuse, "seed": seed}
+
+    @classmethod
+    def of_video(cls, video: Video) -> Oracle | None:
+        """Return the oracle that knows a film of a world, by its file; None if it is none.
+
+        Examples:
+            >>> ak.ask(video, question, vlm=aw.Oracle.of_video(world.video)).is_right
+            True
+        """
+        world = world_of(video)
+        return None if world is None else cls(world)
 
     @property
     def questions(self) -> tuple[Question, ...]:

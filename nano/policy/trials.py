@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from atlaskit.evaluation.rows import RIGHT_FROM
+from atlaskit.evaluation.tables import RIGHT_FROM
 from atlaskit.gym import CELL_KINDS, KINDS, as_action
 from examples.policies import greedy_policy, random_policy
 from nano.policy.features import IS_SHOWN, is_said, quoted

@@ -101,7 +101,7 @@ INPUT_ERRORS: list[tuple[list[str], str]] = [
     (["ask", "FILM", "How many?", *CHOICES, "--count"], "leave them out"),
     (["ask", "FILM", "What?", *CHOICES, "--subtitles", "text.srt"], "no line of text"),
     (["ask", "FILM", "What?", *CHOICES, "--cache", "file/cache"], "cannot be opened"),
-    (["ask", "FILM", "What?", *CHOICES, "--max-depth", "77"], "D_max"),
+    (["ask", "FILM", "What?", *CHOICES, "--subtitles", "none", "--max-depth", "77"], "D_max"),
     (["ask", "FILM", "What?", *CHOICES, "--within", "1:75", "9"], "'1:75' is not a time: write 65, 65.5, 1:05"),
     (["ask", "FILM", "What?", *CHOICES, "--evidence", "run.avi"], "--evidence must end in .jpg or .png"),
     (["frame", "FILM", "-1", "f.png"], "is not a time: write 65"),

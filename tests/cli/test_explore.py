@@ -210,7 +210,7 @@ def test_each_tab_is_an_explorer_of_its_own(explorer: Explorer) -> None:
 
 
 def test_ctrl_c_ends_it_cleanly(film_file: Path, in_tmp: Path) -> None:
-    with exploring(film_file, cwd=in_tmp) as running:
+    with exploring(film_file, "--subtitles", "none", cwd=in_tmp) as running:
 
         async def look_and_end() -> None:
             tab = await running.connect()
@@ -247,7 +247,7 @@ def test_a_mistake_is_one_sentence(
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         known = {"FILM": str(film_file), "TAKEN": str(taken.getsockname()[1])}
-        words = ["explore", *(known.get(word, word) for word in arguments), "--no-browser"]
+        words = ["explore", *(known.get(word, word) for word in arguments), "--no-browser", "--subtitles", "none"]
         assert in_a_thread(lambda: main(words)) == 2
     told = capsys.readouterr().err
     assert sentence in told and told.count("\n") == 1

@@ -59,6 +59,7 @@ def test_nano_is_served_without_being_started(asking: list[str], monkeypatch: py
     double.preset = PRESET
     ask(asking[1], "What?", ["a", "b"], vlm=double, cell=32, budget=Budget(calls=4), cache=Cache("cache"))
     monkeypatch.setattr(Server, "_ensure_running", start)
+    asking += ["--subtitles", "none"]
     assert main([*asking, "--model", "nano"]) == 0
     assert main([*asking, "--model", "nano", "--replay"]) == 0
 

@@ -55,6 +55,8 @@ def names(film: World, film_file: Path, tmp_path_factory: pytest.TempPathFactory
         found["weak"] = aw.Oracle(film, miss=0.9, seed=1)
         found["result"] = ak.ask(film.video, film.questions[0], vlm=vlm)
         found["rows"] = ak.evaluate(film.cases(), vlm=vlm, traces="traces", progress=False)
+        found["rows"].save("rows.csv")
+        Path("questions.csv").write_text("video,question,A,B,answer\nmatch.mp4,Which?,red,blue,A\n")
         yield found
 
 

@@ -23,7 +23,7 @@ UNCOUNTED = {
     "py.typed",
     "__pycache__",
 }
-MAX_TOP_ENTRIES = 14
+MAX_TOP_ENTRIES = 15
 
 CONTRACTS = {
     contract["id"]: contract["name"]
@@ -131,6 +131,7 @@ NAMES = """
     ASR VLM AddToScratchpad Atlas AtlasError Backtrack Budget Cache Claim Dialect Embedder Expand
     Finished Investigate MarkPromising Passage Prices Question Result Search Trace Zoom ask baselines
     benchmarks cache diagnosis evaluate export metrics open_video open_videos plots question_of read_passages
+    read_rows
     replay scaling scouts serve
     statistics strategies transcribe view walk widgets
 """

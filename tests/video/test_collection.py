@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.media import make_video
 from support.stand_ins import Flat
-from support.stretches import Stretch, cut
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
@@ -26,6 +25,7 @@ from atlaskit.video.folder import began_at, found_in
 from atlaskit.video.opening import as_video, open_video
 from atlaskit.video.records import remember_video
 from atlasworld import World
+from atlasworld.stretches import Stretch, films_of
 
 LENGTHS = st.lists(st.floats(0.5, 4000.0), min_size=1, max_size=90)
 
@@ -135,6 +135,14 @@ def test_a_folder_opens_in_the_order_of_numbers_and_tells_what_is_left_out(foota
     told = " ".join(films.left_out)
     assert "empty.mkv is empty" in told and "broken.webm is not a video" in told
     assert "copy.mp4 is a copy of 10.mp4" in told and "._10" not in told
+
+
+@pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
+def test_subtitles_beside_a_film_are_its_lines(footage: Path, cache: Cache) -> None:
+    (footage / "10.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\nhello\n")
+    films = ak.open_videos(footage, cache=cache)
+    (line,) = films.subtitles.lines
+    assert line.text == "hello" and films.film_at(line.start_s).name == "10.mp4"
 
 
 @pytest.mark.filterwarnings("ignore::atlaskit.errors.DamagedVideo")
@@ -258,6 +266,6 @@ def test_the_cache_recalls_a_collection_without_its_files(footage: Path, cache: 
 
 
 def test_films_play_as_what_they_were_cut_from(world: World) -> None:
-    films = cut(world.drawn, [5.0, 20.0, 600.0])
+    films = films_of(world, [5.0, 20.0, 600.0])
     assert films.duration_s == 600.0 and isinstance(films.parts[1], Stretch)
     assert (films.frames([7.25]) == world.drawn.frames([7.25])).all()

@@ -22,7 +22,7 @@ from atlaskit.environment.render import with_look
 from atlaskit.errors import FrameError, InputError
 from atlaskit.video.opening import open_video
 from atlaskit.video.readers import Pixels
-from atlaskit.video.shots import MOST_LOOKS, Shots, find_shots
+from atlaskit.video.shots import FEWEST_LOOKS, MOST_LOOKS, Marks, Shots, find_shots
 from atlaskit.video.subtitles import Subtitles
 from atlaskit.video.video import SAMPLINGS, Sampling, Video
 from atlasworld import Oracle, World
@@ -206,6 +206,36 @@ def test_a_moment_lies_in_its_cell_whatever_else_is_asked(
         for (start_s, end_s), moment_s in zip(intervals, together, strict=True):
             assert start_s <= moment_s < end_s
             assert Painted(look).moments([(start_s, end_s)], "shots", Cache(None)) == [moment_s]
+
+
+class Marked(Painted):
+    """A painted video of some size whose container tells."""
+
+    def __init__(self, look: Look, marks: Marks, duration_s: float, size: tuple[int, int]) -> None:
+        super().__init__(look, duration_s)
+        self.size, self._marks = size, marks
+
+    def marks(self) -> Marks:
+        return self._marks
+
+
+def test_an_insert_of_which_only_the_end_is_marked_is_shown() -> None:
+    """An encoder places no two keyframes within a second: then packets alone tell of the start."""
+    keyframes_s = [0.0, 10.0, 19.5, 24.0, 34.0, 44.0, 54.0, 64.0, 74.0, 84.0, 94.0]
+    marks = Marks([19.5, 24.0], keyframes_s, True, [(20.0, 1.2)])
+    shots = find_shots(Marked(numbered((20.0, 24.0, 60)), marks, 100.0, (640, 360)))
+    assert 20.0 <= shots.moment(12.5, 25.0) < 24.0  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(("size", "most"), [((1920, 1080), FEWEST_LOOKS), ((640, 360), 576)])
+def test_where_a_container_tells_few_large_frames_are_looked_at(size: tuple[int, int], most: int) -> None:
+    """Of so many cuts, the shortest shot of each part of the film is looked at."""
+    cuts_s = [float(at) for at in range(4, 8000, 4)]
+    cuts_s = sorted({*cuts_s, 4001.0})
+    video = Marked(numbered((4000.0, 4001.0, 60)), Marks(cuts_s, cuts_s, True), 8000.0, size)
+    shots = find_shots(video)
+    assert most / 2 < len(video.asked) <= most
+    assert shots.moment(3990.0, 4010.0) == pytest.approx(4000.5, abs=0.5)
 
 
 def test_no_more_frames_are_looked_at_than_the_limit() -> None:

@@ -149,12 +149,16 @@ def skip_bad() -> Iterator[list[str]]:
         _bad_rows.reset(token)
 
 
-def leave_out(error: InputError) -> None:
-    """Note an invalid row, to go on without it; raise the error outside of `skip_bad`."""
+def leave_out(error: InputError, *others: InputError) -> None:
+    """Note invalid rows, to go on without them; outside of `skip_bad`, raise the first error."""
     bad = _bad_rows.get()
-    if bad is None:
+    if bad is not None:
+        bad.extend(map(str, (error, *others)))
+    elif others:
+        more = "one more row is" if len(others) == 1 else f"{len(others)} more rows are"
+        raise InputError(f"{error} ({more} wrong.)")
+    else:
         raise error
-    bad.append(str(error))
 
 
 class Row(BaseModel):
@@ -338,6 +342,22 @@ def row_files(home: Path, *folders: str) -> list[Path]:
         *sorted(home.rglob("*.parquet")),
         *(path for path in texts if path.suffix in (".json", ".jsonl")),
     ]
+
+
+def read_placed(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the rows of a JSON, JSON Lines or Parquet file after their places, unvalidated.
+
+    Raises:
+        InputError: It cannot be read, or a row is no object.
+    """
+    found = []
+    for place, row in _read_file(path, is_certain=True):
+        if not isinstance(row, Mapping):
+            raise InputError(
+                f"{path}, {place} must be an object with fields; got {type(row).__name__}."
+            )
+        found.append((f"{path}, {place}", row))
+    return found
 
 
 def _read_file(

@@ -24,6 +24,8 @@ from atlaskit.video.video import SAMPLINGS
 
 CELL_PX = 192
 """Longer side of a cell: eight of them are about as wide as assistants show an image."""
+SKILL = Path(__file__).with_name("SKILL.md")
+"""What an assistant with a shell is told of the commands."""
 OF_VIEWS = ("k", "cell", "sampling")
 """Options of what the assistant sees; `ask` shows its model what suits that."""
 EXAMPLES = """examples:
@@ -55,6 +57,11 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
             "directory)"
         ),
     )
+    parser.add_argument(
+        "--skill",
+        action="store_true",
+        help="print a SKILL.md for assistants that have a shell, and serve nothing",
+    )
     add_model_options(parser, "none, and no tool ask")
     parser.add_argument(
         "--calls", type=int, default=200, help="model calls of one ask at most (default 200)"
@@ -80,10 +87,13 @@ def add_mcp_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
 
 
 def _mcp(options: argparse.Namespace) -> int:
+    if options.skill:
+        print(SKILL.read_text(encoding="utf-8"), end="")
+        return 0
     try:
         from atlaskit.cli.mcp.server import Settings, build_server
     except ImportError as error:  # the SDK is missing, or is an older one that lacks a name
-        if (error.name or "").split(".")[0] not in ("mcp", "mcp_types"):
+        if (error.name or "").split(".")[0] not in ("anyio", "mcp", "mcp_types"):
             raise
         raise InputError(missing("atlaskit mcp", "mcp>=2,<3")) from error
     changes = {name: value for name, value in changes_of(options).items() if name not in OF_VIEWS}

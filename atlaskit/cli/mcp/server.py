@@ -12,6 +12,7 @@ import base64
 import threading
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Annotated, Any
 
 import anyio
@@ -37,6 +38,7 @@ from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.events import Event
 from atlaskit.runs.result import Result
 from atlaskit.video.opening import open_video
+from atlaskit.video.subtitles.beside import subtitles_beside
 from atlaskit.video.video import Sampling, Video
 from atlaskit.viz.live import counts_text, max_calls, run_so_far, usage_of
 from atlaskit.viz.widgets.explorer.asking import MAX_CHOICES, QUESTION_CHARS
@@ -109,7 +111,8 @@ class Tools:
         subtitles: Annotated[
             str | None,
             Field(
-                description='path of a subtitle file, or "embedded" for those inside the video',
+                description='path of a subtitle file, "embedded" for those inside the video, or '
+                '"none"; without it, a file beside the video that has its name is read',
                 max_length=QUESTION_CHARS,
             ),
         ] = None,
@@ -178,8 +181,16 @@ class Tools:
 
     def _open(self, file: str, subtitles: str | None) -> Session:
         settings, folders = self.settings, self.settings.folders
-        lines = subtitles if subtitles in (None, "", "embedded") else folders.resolve(subtitles)
-        video = open_video(folders.resolve(file), lines or None, cache=settings.cache)
+        path = folders.resolve(file)
+        lines: str | Path | None
+        if not subtitles:
+            found = subtitles_beside(path)
+            lines = found if found is not None and folders.holds(found) else None
+        elif subtitles in ("embedded", "none"):
+            lines = "embedded" if subtitles == "embedded" else None
+        else:
+            lines = folders.resolve(subtitles)
+        video = open_video(path, lines, cache=settings.cache)
         atlas = Atlas(
             video,
             settings.k,

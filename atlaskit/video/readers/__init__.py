@@ -7,13 +7,19 @@ playlists, subtitles, grids or caches.
 from __future__ import annotations
 
 import os
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from atlaskit.errors import FrameError
+
 Pixels = NDArray[np.uint8]
 """One frame, (height, width, 3), RGB."""
+FrameOrError: TypeAlias = Pixels | FrameError
+"""A frame, or why it cannot be read."""
+Size: TypeAlias = tuple[int, int]
+"""(width, height) in pixels."""
 
 
 class Packets(NamedTuple):
@@ -35,12 +41,13 @@ CORES = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os
 """Number of cores that this process may use."""
 
 
-def letterboxed(pixels: Pixels, size: tuple[int, int]) -> Pixels:
+def letterboxed(pixels: Pixels, size: Size) -> Pixels:
     """Return a frame in the middle of an image of `size` (w, h), with bars of LETTERBOX."""
     height, width = pixels.shape[:2]
     if (width, height) == size:
         return pixels
     image = np.full((size[1], size[0], 3), LETTERBOX, np.uint8)
-    top, left = (size[1] - height) // 2, (size[0] - width) // 2
+    top = (size[1] - height) // 2
+    left = (size[0] - width) // 2
     image[top : top + height, left : left + width] = pixels
     return image

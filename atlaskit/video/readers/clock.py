@@ -165,10 +165,8 @@ def _starts(
 
 def _is_still(index: int, times: Ticks, part: int, runs: Sequence[Run], tick: Fraction) -> bool:
     """Tell whether a picture stands on purpose: sound goes on, or pictures are always that rare."""
-    from_s, until_s = (
-        int(times[index - 1]) * tick + LONGEST_STEP_S,
-        int(times[index]) * tick - LONGEST_STEP_S,
-    )
+    from_s = int(times[index - 1]) * tick + LONGEST_STEP_S
+    until_s = int(times[index]) * tick - LONGEST_STEP_S
     near = [run for run in runs if run.first - INTERLEAVING <= index <= run.last + INTERLEAVING]
     if any(run.start_s <= from_s and run.end_s >= until_s for run in near):
         return True

@@ -10,6 +10,8 @@ from av.packet import Packet, PacketSideData
 from av.video.codeccontext import VideoCodecContext
 from av.video.stream import VideoStream
 
+from atlaskit.video.readers import Size
+
 VideoPacket: TypeAlias = "Packet[VideoStream]"
 
 LARGEST_FRAME_PX = 1 << 26
@@ -41,7 +43,7 @@ class Codec(NamedTuple):
     others, a decoder begins anew."""
 
     @property
-    def coded_size(self) -> tuple[int, int]:
+    def coded_size(self) -> Size:
         """(width, height) of the encoded frames in pixels."""
         return int(self.settings["width"]), int(self.settings["height"])
 
@@ -78,7 +80,8 @@ def new_context(codec: Codec, threads: int, *, is_strict: bool = False) -> Video
     for name, value in codec.settings.items():
         if name in CODEC_SETTINGS:
             setattr(context, name, value)
-    context.thread_type, context.thread_count = "AUTO", threads
+    context.thread_type = "AUTO"
+    context.thread_count = threads
     # A decoder with several threads may return a frame before it marks it as damaged. So it stops
     # at the slightest fault; then each frame is decoded by a single thread, whose verdict is
     # reliable. FFmpeg guesses from the frames before whether an MPEG-4 frame may end with a few

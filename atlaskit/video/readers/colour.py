@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 
 from atlaskit.video.readers import Pixels
 
-BT709, BT470BG, BT2020 = 1, 5, 9
+BT709 = 1
+BT470BG = 5
+BT2020 = 9
 """Numbers of matrices, as in FFmpeg and ITU-T H.273."""
 KNOWN_MATRICES = {1: BT709, 4: 4, 5: BT470BG, 6: BT470BG, 7: 7, 9: BT2020, 10: BT2020, 14: BT2020}
 """Numbers of swscale's matrices, by those of frames; of BT.2020 with constant luminance (10) and
@@ -32,14 +34,19 @@ YCGCO = 8
 """Number of the matrix of YCgCo, which swscale does not have."""
 UNTOLD = 2
 """Number of the matrix, the primaries or the transfer that a stream does not tell."""
-LIMITED, FULL = 1, 2
+LIMITED = 1
+FULL = 2
 """Numbers of the ranges of values: 16 to 235 of 255, or all."""
-PQ, HLG = 16, 18
+PQ = 16
+HLG = 18
 """Numbers of the transfer functions of HDR."""
-SD_WIDTH, SD_HEIGHT = 1280, 576
+SD_WIDTH = 1280
+SD_HEIGHT = 576
 """A frame without a tag is in BT.601 if it is narrower than this, and at most this high."""
 
-REFERENCE_WHITE, HLG_PEAK, PQ_PEAK = 203.0, 1000.0, 10_000.0
+REFERENCE_WHITE = 203.0
+HLG_PEAK = 1000.0
+PQ_PEAK = 10_000.0
 """Light in cd/m²: that of a white page in HDR (BT.2408), and that of the brightest values."""
 LINEAR_UP_TO = 0.3
 """Light, in units of reference white, up to which the tone curve changes nothing."""
@@ -128,7 +135,9 @@ class ToSDR(NamedTuple):
         if self.transfer == HLG:
             luminance = 0.2627 * red + 0.6780 * green + 0.0593 * blue
             gain = np.float32(HLG_PEAK / REFERENCE_WHITE) * luminance ** np.float32(0.2)
-            red, green, blue = red * gain, green * gain, blue * gain
+            red = red * gain
+            green = green * gain
+            blue = blue * gain
         if self.mixing:
             red, green, blue = _mixed(red, green, blue, self.mixing)
         light = np.stack((red, green, blue), axis=1)
@@ -142,7 +151,8 @@ class ToSDR(NamedTuple):
 
 def to_sdr(frame: VideoFrame) -> ToSDR | None:
     """Return how a frame's values become those of SDR; None if they are."""
-    transfer, primaries = frame.color_trc, frame.color_primaries
+    transfer = frame.color_trc
+    primaries = frame.color_primaries
     if transfer in (PQ, HLG):
         return ToSDR(
             transfer, PRIMARIES.get(primaries, FROM_BT2020 if primaries in (0, 2) else None)
@@ -180,13 +190,19 @@ def _light_of(transfer: int) -> Light:
     """
     value = np.linspace(0, 1, 1 << 16)
     if transfer == PQ:
-        m1, m2, c1, c2, c3 = 2610 / 16384, 2523 / 32, 3424 / 4096, 2413 / 128, 2392 / 128
+        m1 = 2610 / 16384
+        m2 = 2523 / 32
+        c1 = 3424 / 4096
+        c2 = 2413 / 128
+        c3 = 2392 / 128
         power = value ** (1 / m2)
         light = (
             PQ_PEAK / REFERENCE_WHITE * (np.maximum(power - c1, 0) / (c2 - c3 * power)) ** (1 / m1)
         )
     elif transfer == HLG:
-        a, b, c = 0.17883277, 0.28466892, 0.55991073
+        a = 0.17883277
+        b = 0.28466892
+        c = 0.55991073
         light = np.where(value <= 0.5, value**2 / 3, (np.exp((value - c) / a) + b) / 12)
     else:
         light = value**GAMMA

@@ -11,7 +11,7 @@ from fractions import Fraction
 from av.video.frame import VideoFrame
 
 from atlaskit.errors import reason
-from atlaskit.video.readers import Pixels
+from atlaskit.video.readers import Pixels, Size
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, same_decoder
 from atlaskit.video.readers.colour import note_colours
 from atlaskit.video.readers.container import aspect_of, is_transient
@@ -77,9 +77,11 @@ class Decoder:
         self.position: PacketId | None = None
         self.last_tick = 0
 
-    def start(self, plan: StepPlan, size: tuple[int, int]) -> None:
+    def start(self, plan: StepPlan, size: Size) -> None:
         """Begin a request for frames scaled to `size` (w, h)."""
-        self._plan, self._size, self._found = plan, size, {}
+        self._plan = plan
+        self._size = size
+        self._found = {}
         self._progress_s = time.monotonic()
 
     def finish(self, steps: Sequence[Step], *, may_pause: bool) -> dict[float, Pixels]:
@@ -91,7 +93,9 @@ class Decoder:
         Returns:
             The requested frames by presentation time; none of them is kept.
         """
-        plan, self._keeps_recent, self.last_tick = self._plan, may_pause, self._plan.wanted[-1]
+        plan = self._plan
+        self._keeps_recent = may_pause
+        self.last_tick = self._plan.wanted[-1]
         for frame in self._recent:
             self._keep_target(frame)
         last = max((index for index, step in enumerate(steps) if step.is_target), default=-1)
@@ -101,16 +105,19 @@ class Decoder:
             self.feed(step)
         else:
             self._decode(None)
-            self.position, self._recent = None, []
+            self.position = None
+            self._recent = []
         self._recent = [
             frame for frame in self._recent if frame.pts is not None and frame.pts >= plan.best[-1]
         ]
-        found, self._found = self._found, {}
+        found = self._found
+        self._found = {}
         return found
 
     def take_frame_count(self) -> int:
         """Return the number of frames decoded since the last call."""
-        count, self._new_frames = self._new_frames, 0
+        count = self._new_frames
+        self._new_frames = 0
         return count
 
     def feed(self, step: Step) -> None:
@@ -129,11 +136,9 @@ class Decoder:
         packet = step.packet
         if self._is_opaque:
             packet = packet_of(bytes(packet), step.codec)
-            packet.pts, packet.dts, packet.time_base = (
-                step.packet.pts,
-                step.packet.dts,
-                step.packet.time_base,
-            )
+            packet.pts = step.packet.pts
+            packet.dts = step.packet.dts
+            packet.time_base = step.packet.time_base
         self._decode(packet)
         self.position = packet_id(step.packet)
 
@@ -141,7 +146,8 @@ class Decoder:
         """Begin a new decoder where the stream goes on with another codec."""
         if codec is not self._codec and not same_decoder(codec, self._codec):
             self._decode(None)
-            self._codec, self._context = codec, new_context(codec, self._threads, is_strict=True)
+            self._codec = codec
+            self._context = new_context(codec, self._threads, is_strict=True)
 
     def _decode(self, packet: VideoPacket | None) -> None:
         """Decode a packet, or flush the decoder if it is None, and keep the requested frames."""
@@ -166,6 +172,7 @@ class Decoder:
 
     def _aspect(self, frame: VideoFrame) -> Fraction | None:
         """Return the shape of a frame's pixels; None if it is as usual, or unknown."""
-        size, context = (frame.width, frame.height), self._context
+        size = (frame.width, frame.height)
+        context = self._context
         is_other = self._codec is not self._first or size != self._coded
         return aspect_of(context) if is_other and (context.width, context.height) == size else None

@@ -18,7 +18,7 @@ from av import VideoFrame
 
 from atlaskit.errors import FrameError, InputError, VideoError, missing
 from atlaskit.video.names import media_url
-from atlaskit.video.readers import TIME_STEP_S, Pixels
+from atlaskit.video.readers import TIME_STEP_S, FrameOrError, Size
 from atlaskit.video.readers.picture import PictureScaler
 from atlaskit.video.readers.pyav import PyAVReader
 
@@ -43,7 +43,8 @@ class DecordReader(PyAVReader):
 
     def __init__(self, path: Path, copies: Path) -> None:
         super().__init__(path, copies)
-        self._scaler, self._decord_lock = PictureScaler(self.size), threading.Lock()
+        self._scaler = PictureScaler(self.size)
+        self._decord_lock = threading.Lock()
         if self.readable_s < self.duration_s:
             raise self._refusal("the file is truncated")
         try:
@@ -56,7 +57,8 @@ class DecordReader(PyAVReader):
             timestamps = np.asarray(self._decord.get_frame_timestamp(np.arange(len(self._decord))))
         except Exception as error:
             raise self._refusal(f"it fails: {_reason(error)}") from error
-        starts_s, self._frame_starts_s = self.frame_times(), timestamps[:, 0] - timestamps[0, 0]
+        starts_s = self.frame_times()
+        self._frame_starts_s = timestamps[:, 0] - timestamps[0, 0]
         if len(starts_s) != len(self._frame_starts_s):
             raise self._refusal(
                 f"it finds {len(self._frame_starts_s)} frames, and there are {len(starts_s)}"
@@ -66,21 +68,19 @@ class DecordReader(PyAVReader):
         self._check_frames(starts_s)
         self.frames_decoded = 0
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int]
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
         indices = (
             np.searchsorted(self._frame_starts_s, np.asarray(times_s) + TIME_STEP_S, side="right")
             - 1
         )
-        found: dict[int, Pixels | FrameError] = {}
+        found: dict[int, FrameOrError] = {}
         with self._decord_lock:
             for index in np.unique(indices):
                 found[int(index)] = self._frame(int(index), size)
         return [found[int(index)] for index in indices]
 
-    def _frame(self, index: int, size: tuple[int, int]) -> Pixels | FrameError:
+    def _frame(self, index: int, size: Size) -> FrameOrError:
         try:
             pixels = self._decord[index].asnumpy()
         except Exception as error:

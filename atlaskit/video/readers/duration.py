@@ -144,18 +144,19 @@ def measured_end(
             container.seek(
                 stream.start_time or 0, stream=stream
             )  # FFmpeg reads the cues at the first seek
-        entries, frame = stream.index_entries, max(1, int(frame_length(stream) / tick))
+        entries = stream.index_entries
+        frame = max(1, int(frame_length(stream) / tick))
         try:
             last = last_end(path, entries[len(entries) - 1].pos, stream.index, frame)
         except (struct.error, *DECODE_ERRORS) as error:
             raise Distrust("is damaged at its end") from error
         return max(Fraction(container.duration or 0, 1_000_000), last * tick), last
-    promise, start = (
-        promised(container, stream, origin),
-        Fraction(container.start_time or 0, 1_000_000),
-    )
+    promise = promised(container, stream, origin)
+    start = Fraction(container.start_time or 0, 1_000_000)
     # Frames are shown in another order than they are stored in.
-    near, begin, count = 2, origin + 1, 0
+    near = 2
+    begin = origin + 1
+    count = 0
     while count < LONGEST_REORDER and begin > origin:
         begin = promise.longest + max(start, Fraction(0)) - near
         if begin > origin:
@@ -178,7 +179,8 @@ def _last_ends(
     And how many of these hold pictures.
     """
     count = 0
-    ends, begins = dict[Stream, Fraction](), dict[Stream, Fraction]()
+    ends = dict[Stream, Fraction]()
+    begins = dict[Stream, Fraction]()
     with suppress(*DECODE_ERRORS):
         for packet in container.demux():
             if (

@@ -19,7 +19,8 @@ from av.packet import Packet
 from numpy.typing import NDArray
 
 CONTAINER_BOXES = {b"moov", b"trak", b"mdia", b"minf", b"stbl"}
-DEEPEST_NESTING, MOST_BOXES = 6, 4096
+DEEPEST_NESTING = 6
+MOST_BOXES = 4096
 MOST_SAMPLES = 1 << 25
 """A table of more pictures is not read: they would last two weeks."""
 SAMPLE_ENTRY = 8 + 8 + 78
@@ -47,7 +48,8 @@ def boxes(file: BinaryIO, start: int, end: int, depth: int = 0) -> Iterator[Box]
         size, kind = struct.unpack(">I4s", file.read(8))
         header = 8
         if size == 1:
-            (size,), header = struct.unpack(">Q", file.read(8)), 16
+            (size,) = struct.unpack(">Q", file.read(8))
+            header = 16
         size = end - start if size == 0 else size
         if size < header:
             return
@@ -142,20 +144,30 @@ def _four(file: BinaryIO, at: int) -> bytes:
     return bytes(found)
 
 
-HEADER, SEGMENT, SEEK_HEAD, CUES, CLUSTER = (
-    0x1A45DFA3,
-    0x18538067,
-    0x114D9B74,
-    0x1C53BB6B,
-    0x1F43B675,
-)
-TRACKS, TRACK_ENTRY, TRACK_NUMBER, VIDEO = 0x1654AE6B, 0xAE, 0xD7, 0xE0
-CLUSTER_TIME, GROUP, BLOCK, SIMPLE_BLOCK, BLOCK_LENGTH = 0xE7, 0xA0, 0xA1, 0xA3, 0x9B
-TRACK_TYPE, TRACK_CODEC, ADDITIONS, ADDED_TYPE, ADDED_DATA = 0x83, 0x86, 0x41E4, 0x41E7, 0x41ED
+HEADER = 0x1A45DFA3
+SEGMENT = 0x18538067
+SEEK_HEAD = 0x114D9B74
+CUES = 0x1C53BB6B
+CLUSTER = 0x1F43B675
+TRACKS = 0x1654AE6B
+TRACK_ENTRY = 0xAE
+TRACK_NUMBER = 0xD7
+VIDEO = 0xE0
+CLUSTER_TIME = 0xE7
+GROUP = 0xA0
+BLOCK = 0xA1
+SIMPLE_BLOCK = 0xA3
+BLOCK_LENGTH = 0x9B
+TRACK_TYPE = 0x83
+TRACK_CODEC = 0x86
+ADDITIONS = 0x41E4
+ADDED_TYPE = 0x41E7
+ADDED_DATA = 0x41ED
 READ_TYPES = {1, 2, 0x11, 0x21}
 """Types of tracks that FFmpeg numbers: pictures, sound, subtitles and metadata, but no buttons."""
 CROPS = 0x54CC, 0x54BB, 0x54DD, 0x54AA
-MOST_ELEMENTS, SEEK_HEAD_BYTES = 1 << 16, 1 << 12
+MOST_ELEMENTS = 1 << 16
+SEEK_HEAD_BYTES = 1 << 12
 BETWEEN_BLOCKS_BYTES = 96
 """Bytes that a file may have between two packets; its own headers take about 20. If there are more,
 they must be whole elements."""
@@ -198,9 +210,12 @@ def last_end(path: Path, start: int, index: int, frame_ticks: int) -> int:
     Raises:
         OSError, struct.error, ValueError: The file cannot be read, or is damaged.
     """
-    base, ends, is_own = 0, list[int](), False
+    base = 0
+    ends = list[int]()
+    is_own = False
     with path.open("rb") as file:
-        size, wanted = file.seek(0, 2), _value(file, _fields(file, index), TRACK_NUMBER)
+        size = file.seek(0, 2)
+        wanted = _value(file, _fields(file, index), TRACK_NUMBER)
         while start < size:
             (element,) = islice(_within(file, start, size), 1)
             start = element.start if element.kind in (CLUSTER, GROUP) else element.end
@@ -256,12 +271,11 @@ class Holes:
         """Tell whether packets are lost between the packet of the last call and the next one."""
         if packet.pos is None or not packet.size:
             return False
-        end, block = self._end, self._block
+        end = self._end
+        block = self._block
         # The frames of one block ("lacing") all have the block's position.
-        self._end, self._block = (
-            (end if packet.pos == block else packet.pos) + packet.size,
-            packet.pos,
-        )
+        self._end = (end if packet.pos == block else packet.pos) + packet.size
+        self._block = packet.pos
         if end < 0 or packet.pos - end <= BETWEEN_BLOCKS_BYTES:
             return False
         with self._path.open("rb") as file:

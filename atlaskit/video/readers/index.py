@@ -27,7 +27,8 @@ from atlaskit.video.readers.codecs import Codec, packet_of
 from atlaskit.video.readers.picture import Orientation
 from atlaskit.video.readers.sources import PacketSource, Step
 
-DESCRIPTION, TABLE = "description.json", "table"
+DESCRIPTION = "description.json"
+TABLE = "table"
 PACKET = np.dtype(
     [
         ("pts", "<i8"),
@@ -39,7 +40,12 @@ PACKET = np.dtype(
     ]
 )
 """A row of the table. Times are in ticks; `flags` holds KEYFRAME, …, above them the codec."""
-KEYFRAME, HIDDEN, DAMAGED, BEHIND_HOLE, BEFORE_LOST, CODEC_SHIFT = 1, 2, 4, 8, 16, 8
+KEYFRAME = 1
+HIDDEN = 2
+DAMAGED = 4
+BEHIND_HOLE = 8
+BEFORE_LOST = 16
+CODEC_SHIFT = 8
 LARGEST_DESCRIPTION = 16 << 20
 
 Table = NDArray[np.void]
@@ -133,7 +139,8 @@ def read_index(path: Path) -> MadeIndex | None:
 
 
 def _is_sound(table: Table, description: Description, packets_end: int) -> bool:
-    offset, size = table["offset"], table["size"]
+    offset = table["offset"]
+    size = table["size"]
     return bool(
         len(table)
         and (offset >= 0).all()
@@ -148,7 +155,7 @@ def _is_sound(table: Table, description: Description, packets_end: int) -> bool:
 
 def indexes_of(folder: Path) -> list[tuple[Path, int]]:
     """Return the files of a folder of indexes with their bytes."""
-    suffixes = (".packets", ".orderly", ".played")
+    suffixes = (".packets", ".orderly")
     try:
         return [(path, path.stat().st_size) for path in folder.iterdir() if path.suffix in suffixes]
     except OSError:
@@ -177,18 +184,15 @@ class MadeSource(PacketSource):
     def __init__(self, path: Path, index: MadeIndex) -> None:
         super().__init__(path)
         self._index = index
-        known, table = index.description, index.table
-        self.kind, self.size, self.fps, self.orientation = (
-            known.kind,
-            known.size,
-            known.fps,
-            known.orientation,
-        )
-        self.tick, self.frame_ticks, self.start = (
-            Fraction(*known.tick),
-            known.frame_ticks,
-            Fraction(*known.start),
-        )
+        known = index.description
+        table = index.table
+        self.kind = known.kind
+        self.size = known.size
+        self.fps = known.fps
+        self.orientation = known.orientation
+        self.tick = Fraction(*known.tick)
+        self.frame_ticks = known.frame_ticks
+        self.start = Fraction(*known.start)
         self.codec = known.codecs[0]
         keyframes = np.flatnonzero(table["flags"] & KEYFRAME)
         self._keyframes = keyframes if len(keyframes) else np.zeros(1, np.int64)
@@ -244,7 +248,9 @@ class MadeSource(PacketSource):
         data = self._file.read(size)
         codec = self._index.description.codecs[flags >> CODEC_SHIFT]
         packet = packet_of(data, codec)
-        packet.time_base, packet.duration, packet.dts = self.tick, duration, dts
+        packet.time_base = self.tick
+        packet.duration = duration
+        packet.dts = dts
         packet.pts = None if flags & HIDDEN else pts
         packet.is_keyframe = bool(flags & KEYFRAME)
         return Step(packet, codec, not flags & HIDDEN, bool(flags & DAMAGED))

@@ -7,7 +7,6 @@ what a player shows; the times that the container gives to these packets, in ord
 
 from __future__ import annotations
 
-import time
 from array import array
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -15,7 +14,6 @@ from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, NamedTuple, cast
-from zipfile import BadZipFile
 
 import av
 import numpy as np
@@ -27,6 +25,7 @@ from av.video.stream import VideoStream
 from numpy.typing import NDArray
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.readers.clock import (
     LONGEST_REORDER,
     NO_TIME,
@@ -75,8 +74,6 @@ from atlaskit.video.readers.trusted import INTRA, PROVED
 if TYPE_CHECKING:
     from tqdm import tqdm
 
-SAVED_EVERY_S = 20.0
-"""So often what was decoded is saved, for a process that goes on where this one ends."""
 MARKED_BEFORE = 4
 REORDERED = 32  # packets, at most, between one and its picture
 NO_TYPE = 0
@@ -93,20 +90,20 @@ def make_index(
         stream: Its video stream.
         path: The file, for messages.
         why: What its container does; continues a sentence that begins with the file's name.
-        target: The file to write. Beside it lies, while this runs, what was decoded so far.
+        target: The file to write.
 
     Raises:
         VideoError: The file holds no picture or cannot be read, or `target` cannot be written.
     """
-    from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
     told = f"{path.name} {why}: it is decoded once, in order, and what is shown when is cached"
     try:
         with IndexWriter(target) as writer, path.open("rb") as file:
             packets = _Packets(container, stream, file, writer)
-            with tqdm(total=2 * path.stat().st_size, unit="B", unit_scale=True, desc=told) as bar:
+            with progress_bar(
+                total=2 * path.stat().st_size, unit="B", unit_scale=True, desc=told
+            ) as bar:
                 packets.read(bar)
-                pictures = _played(packets, target.with_suffix(".played"), bar)
+                pictures = _played(packets, bar)
                 bar.update(bar.total - bar.n)
             if not pictures.order:
                 raise VideoError(
@@ -114,7 +111,6 @@ def make_index(
                     "(DRM)?"
                 )
             writer.finish(*packets.result(pictures))
-            target.with_suffix(".played").unlink(missing_ok=True)
     except DECODE_ERRORS as error:
         if not isinstance(error, OSError) or isinstance(error, av.FFmpegError):
             raise VideoError(
@@ -154,29 +150,29 @@ class _Packets:
     def __init__(
         self, container: InputContainer, stream: VideoStream, file: BinaryIO, writer: IndexWriter
     ) -> None:
-        self._container, self._stream, self._path, self._writer = (
-            container,
-            stream,
-            Path(file.name),
-            writer,
-        )
-        self.kind, self.tick = container_kind(container), tick_length(stream)
+        self._container = container
+        self._stream = stream
+        self._path = Path(file.name)
+        self._writer = writer
+        self.kind = container_kind(container)
+        self.tick = tick_length(stream)
         self._is_raw = bool(container.format.flags & NO_TIMESTAMPS)
         self._frame_ticks = max(1, round(frame_length(stream, is_raw=self._is_raw) / self.tick))
         self._is_in_place = self.kind == "mov"
         self._source = file if self._is_in_place else writer.file
         self._start = earliest_start(container)
         self.codecs: list[Codec] = [codec_of(stream)]
-        self._codec, self._is_behind_hole = 0, False
+        self._codec = 0
+        self._is_behind_hole = False
         # FFmpeg takes the shape of pixels from the track's size and the last of several codecs.
         self._aspects = aspect_of(stream), aspect_of(stream.codec_context)
-        self._times, self._durations, self._sounds = array("q"), array("q"), dict[int, SoundClock]()
-        self._offsets, self.sizes, self.flags, self._positions = (
-            array("q"),
-            array("i"),
-            array("i"),
-            array("q"),
-        )
+        self._times = array("q")
+        self._durations = array("q")
+        self._sounds = dict[int, SoundClock]()
+        self._offsets = array("q")
+        self.sizes = array("i")
+        self.flags = array("i")
+        self._positions = array("q")
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -273,7 +269,8 @@ class _Packets:
         """Return a packet that has its number for its time."""
         self._source.seek(self._offsets[number])
         packet = packet_of(self._source.read(self.sizes[number]), self.codec(number))
-        packet.time_base, packet.pts = self.tick, number
+        packet.time_base = self.tick
+        packet.pts = number
         return packet
 
     def codec(self, number: int) -> Codec:
@@ -282,14 +279,15 @@ class _Packets:
 
     def result(self, pictures: _Pictures) -> tuple[Table, Description]:
         """Return the table and the description of the index."""
-        table, order = np.zeros(len(self), PACKET), np.array(pictures.order, np.int64)
+        table = np.zeros(len(self), PACKET)
+        order = np.array(pictures.order, np.int64)
         duration = np.array(self._durations, np.int64)
         table["duration"] = np.where(duration > 0, duration, self._frame_ticks)
-        table["offset"], table["size"], table["flags"] = self._offsets, self.sizes, self.flags
-        decoded, marked = (
-            np.isin(np.arange(len(self)), pictures.keys),
-            (table["flags"] & KEYFRAME) != 0,
-        )
+        table["offset"] = self._offsets
+        table["size"] = self.sizes
+        table["flags"] = self.flags
+        decoded = np.isin(np.arange(len(self)), pictures.keys)
+        marked = (table["flags"] & KEYFRAME) != 0
         # A decoder that calls none or each picture a keyframe tells nothing; but in H.264, none
         # means that each needs pictures before it.
         is_recovering = self.codecs[0].name == "h264" and not pictures.keys
@@ -347,7 +345,8 @@ class _Packets:
         table: Table, pictures: _Pictures, is_key: NDArray[np.bool_], starts: list[int]
     ) -> None:
         """Flag which packets have a picture, which of these begin decoding, and which are lost."""
-        flags, count = table["flags"], len(table)
+        flags = table["flags"]
+        count = len(table)
         has_picture, fails, is_end = (np.zeros(count, bool) for _ in range(3))
         has_picture[pictures.order] = True
         fails[
@@ -408,7 +407,8 @@ class _Packets:
         rate = (len(shown) - 1) / length if length > 0 else 1 / (self._frame_ticks * self.tick)
         head = [*map(self.packet, range(min(PROVED, len(self)))), None]
         orientation = orientation_of(self._path, self.kind, self._stream, head)
-        first, ends = int(shown["pts"].min()) * self.tick, shown["pts"] + shown["duration"]
+        first = int(shown["pts"].min()) * self.tick
+        ends = shown["pts"] + shown["duration"]
         last = max(end, int(ends.max()) * self.tick)
         declared = declared_end(self._container, self._stream)
         begins = int(shown["pts"].max()) * self.tick
@@ -418,7 +418,8 @@ class _Packets:
             and begins < declared < last - self.tick * self._frame_ticks * 3 / 2
         ):
             last = declared
-        readable, promise = last, promised(self._container, self._stream, first)
+        readable = last
+        promise = promised(self._container, self._stream, first)
         is_guess = (
             bool(joints) or self._is_raw or self.kind in ("mpeg", "mpegts")
         )  # FFmpeg guesses the length
@@ -449,23 +450,16 @@ class _Packets:
         )
 
 
-def _played(packets: _Packets, saved: Path, bar: tqdm) -> _Pictures:
-    """Decode all packets, from where an earlier process ended."""
-    found, begin, until = _resumed(saved, len(packets))
-    is_new, last_save_s = begin == 0, time.monotonic()
-    bar.update(sum(packets.sizes[:begin]))
-    for frame in _frames(packets, begin, found.errors, bar):
+def _played(packets: _Packets, bar: tqdm) -> _Pictures:
+    """Decode all packets."""
+    found = _Pictures([], [], [])
+    for frame in _frames(packets, found.errors, bar):
         at = frame.pts
         if at is None or not 0 <= at < len(packets):
             continue
-        if is_new:
-            found.order.append(at)
-            if _is_key(packets, at, frame):
-                found.keys.append(at)
-        is_new = is_new or at == until
-        if is_new and time.monotonic() - last_save_s > SAVED_EVERY_S:
-            last_save_s = time.monotonic()
-            _save(found, len(packets), saved)
+        found.order.append(at)
+        if _is_key(packets, at, frame):
+            found.keys.append(at)
     return found
 
 
@@ -486,11 +480,11 @@ def _is_key(packets: _Packets, number: int, frame: VideoFrame) -> bool:
     return False
 
 
-def _frames(packets: _Packets, begin: int, errors: list[int], bar: tqdm) -> Iterator[VideoFrame]:
-    """Yield the pictures of all packets from one on, with its number for the time of each."""
-    codec = packets.codec(begin)
+def _frames(packets: _Packets, errors: list[int], bar: tqdm) -> Iterator[VideoFrame]:
+    """Yield the pictures of all packets, each with the number of its packet for its time."""
+    codec = packets.codec(0)
     context = new_context(codec, 0)
-    for number in range(begin, len(packets)):
+    for number in range(len(packets)):
         if packets.codec(number) is not codec and not same_decoder(packets.codec(number), codec):
             yield from _decoded(context, None, number, errors)
             codec = packets.codec(number)
@@ -510,29 +504,3 @@ def _decoded(
         if is_transient(error):
             raise
         errors.append(number)
-
-
-def _save(found: _Pictures, count: int, path: Path) -> None:
-    """Save what was decoded up to the last keyframe; decoding can begin again at the one before."""
-    if len(found.keys) < 3:
-        return
-    order = found.order[: found.order.index(found.keys[-1], max(0, len(found.order) - 100_000)) + 1]
-    part = path.with_name(f".{path.name}")
-    with part.open("wb") as file:
-        np.savez(
-            file, order=order, keys=found.keys, errors=np.array(found.errors, np.int64), count=count
-        )
-    part.replace(path)
-
-
-def _resumed(path: Path, count: int) -> tuple[_Pictures, int, int]:
-    """Return what was saved, the packet to begin at, and the picture up to which all are known."""
-    with (
-        suppress(OSError, ValueError, IndexError, EOFError, KeyError, BadZipFile),
-        np.load(path) as saved,
-    ):
-        order, keys, errors = (saved[name].tolist() for name in _Pictures._fields)
-        is_of_file = int(saved["count"]) == count and 0 <= min(order) <= max(order) < count
-        if is_of_file and len(keys) > 2 and order[-1] == keys[-1]:
-            return _Pictures(order, keys, errors), keys[-2], keys[-1]
-    return _Pictures([], [], []), 0, -1

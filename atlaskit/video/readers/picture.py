@@ -22,9 +22,8 @@ from av.video.format import VideoFormat
 from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 from av.video.stream import VideoStream
-from PIL import Image
 
-from atlaskit.video.readers import LETTERBOX, Pixels, letterboxed
+from atlaskit.video.readers import LETTERBOX, Pixels, Size, letterboxed
 from atlaskit.video.readers.codecs import LARGEST_FRAME_PX, VideoPacket
 from atlaskit.video.readers.colour import (
     BT709,
@@ -59,7 +58,7 @@ class Orientation(NamedTuple):
         """Whether the width of the encoded frames is the height of the shown ones."""
         return self.quarter_turns % 2 == 1
 
-    def cropped(self, size: tuple[int, int]) -> tuple[int, int]:
+    def cropped(self, size: Size) -> Size:
         """Return the (width, height) of encoded frames without what is not shown."""
         left, top, right, bottom = self.crop
         return size[0] - left - right, size[1] - top - bottom
@@ -101,8 +100,11 @@ def orientation_of(
         packets: Its first packets, and None.
     """
     context = stream.codec_context
-    coded, found, crop = (context.width, context.height), UPRIGHT, (0, 0, 0, 0)
-    context.thread_count, context.options = 1, {"max_pixels": str(LARGEST_FRAME_PX)}
+    coded = (context.width, context.height)
+    found = UPRIGHT
+    crop = (0, 0, 0, 0)
+    context.thread_count = 1
+    context.options = {"max_pixels": str(LARGEST_FRAME_PX)}
     with suppress(OSError, struct.error, OverflowError, ZeroDivisionError), path.open("rb") as file:
         for packet in packets:
             with suppress(*DECODE_ERRORS):
@@ -137,7 +139,7 @@ def _turn_of(frame: VideoFrame, file: BinaryIO | None, number: int) -> Orientati
     return turned_by(matrix[0], matrix[1], matrix[3], matrix[4]) if matrix else UPRIGHT
 
 
-def _aperture(file: BinaryIO, number: int, coded: tuple[int, int]) -> tuple[int, int, int, int]:
+def _aperture(file: BinaryIO, number: int, coded: Size) -> tuple[int, int, int, int]:
     """Return the crop of a track's clean aperture (ISO 14496-12, 12.1.4)."""
     for box in boxes_of_track(file, number):
         if box.kind == b"clap":
@@ -145,14 +147,13 @@ def _aperture(file: BinaryIO, number: int, coded: tuple[int, int]) -> tuple[int,
             values = struct.unpack(">IIIIiIiI", file.read(32))
             sides = [Fraction(*values[at : at + 2]) for at in range(0, 8, 2)]
             first = [(coded[axis] - sides[axis]) / 2 + sides[axis + 2] for axis in (0, 1)]
-            left, top = math.floor(first[0]), math.floor(first[1])
+            left = math.floor(first[0])
+            top = math.floor(first[1])
             return left, top, coded[0] - left - int(sides[0]), coded[1] - top - int(sides[1])
     return 0, 0, 0, 0
 
 
-def shown_size(
-    coded: tuple[int, int], aspect: Fraction | None, orientation: Orientation
-) -> tuple[int, int]:
+def shown_size(coded: Size, aspect: Fraction | None, orientation: Orientation) -> Size:
     """Return the size (w, h) at which a video is shown: upright and with square pixels.
 
     No side is shorter than in the encoded frames.
@@ -187,16 +188,16 @@ class PictureScaler:
 
     def __init__(
         self,
-        shown: tuple[int, int],
-        coded: tuple[int, int] | None = None,
+        shown: Size,
+        coded: Size | None = None,
         orientation: Orientation = UPRIGHT,
     ) -> None:
-        self._shown, self._coded, self._orientation = shown, coded, orientation
+        self._shown = shown
+        self._coded = coded
+        self._orientation = orientation
         self._scaler = VideoReformatter()
 
-    def pixels(
-        self, frame: VideoFrame, size: tuple[int, int], aspect: Fraction | None = None
-    ) -> Pixels:
+    def pixels(self, frame: VideoFrame, size: Size, aspect: Fraction | None = None) -> Pixels:
         """Return a frame as RGB pixels, (height, width, 3), uint8.
 
         Args:
@@ -219,9 +220,7 @@ class PictureScaler:
         )
         return letterboxed(pixels, size)
 
-    def _fitted(
-        self, frame: VideoFrame, size: tuple[int, int], aspect: Fraction | None
-    ) -> tuple[int, int]:
+    def _fitted(self, frame: VideoFrame, size: Size, aspect: Fraction | None) -> Size:
         """Return the size (w, h) at which a frame is shown within `size`."""
         coded = (frame.width, frame.height)
         if self._coded is None or (coded == self._coded and aspect is None):
@@ -237,13 +236,13 @@ class PictureScaler:
             size[1] if size[1] - fitted[1] < 1.5 else max(1, round(fitted[1])),
         )
 
-    def _rgb(self, frame: VideoFrame, size: tuple[int, int]) -> Pixels:
+    def _rgb(self, frame: VideoFrame, size: Size) -> Pixels:
         mapping = to_sdr(frame)
         if mapping is not None:
             return mapping.apply(self._scaled(frame, size, "rgb48le"))
         return self._scaled(self._opaque(frame), size, "rgb24")
 
-    def _scaled(self, frame: VideoFrame, size: tuple[int, int], pixel_format: str) -> np.ndarray:
+    def _scaled(self, frame: VideoFrame, size: Size, pixel_format: str) -> np.ndarray:
         if frame.colorspace == YCGCO and pixel_format == "rgb24" and not frame.format.is_rgb:
             planes = self._scaler.reformat(
                 frame,
@@ -271,9 +270,12 @@ class PictureScaler:
         pixels = self._scaled(frame, (frame.width, frame.height), "rgba")
         if int(pixels[..., 3].min()) == OPAQUE:
             return frame
-        solid = Image.new("RGBA", (frame.width, frame.height), LETTERBOX)
-        solid.alpha_composite(Image.fromarray(pixels))
-        return VideoFrame.from_ndarray(np.asarray(solid.convert("RGB")), format="rgb24")
+        solid = np.empty((frame.height, frame.width, 3), np.uint8)
+        for row, line in enumerate(pixels):  # one by one: a picture may have 67 million pixels
+            alpha = line[:, 3:].astype(np.uint16)
+            behind = np.array(LETTERBOX, np.uint16) * (OPAQUE - alpha)
+            solid[row] = (line[:, :3] * alpha + behind + OPAQUE // 2) // OPAQUE
+        return VideoFrame.from_ndarray(solid, format="rgb24")
 
 
 @lru_cache

@@ -20,7 +20,7 @@ import numpy as np
 
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.names import file_fingerprint
-from atlaskit.video.readers import CORES, Packets, Pixels
+from atlaskit.video.readers import CORES, FrameOrError, Packets, Pixels, Size
 from atlaskit.video.readers.container import DECODE_ERRORS, Distrust, open_container
 from atlaskit.video.readers.decoder import TRANSPARENT, DecodeError, Decoder
 from atlaskit.video.readers.index import MadeSource, folder_of_indexes, read_index
@@ -119,18 +119,19 @@ class PyAVReader:
         self._path = path
         self._lock = threading.Lock()
         self._source = open_source(path, copies)
-        self.duration_s, self.readable_s = float(self._source.end), float(self._source.readable_end)
-        self.fps, self.size = self._source.fps, self._source.size
+        self.duration_s = float(self._source.end)
+        self.readable_s = float(self._source.readable_end)
+        self.fps = self._source.fps
+        self.size = self._source.size
         self.origin_s = float(self._source.origin * self._source.tick)
         self.start_s = min(self.origin_s, float(self._source.start))
-        self.joints, self.frames_decoded = self._source.joints, 0
+        self.joints = self._source.joints
+        self.frames_decoded = 0
         self._last_tick: int | None = None
         self._paused: Decoder | None = None
         self._open()
 
-    def try_frames(
-        self, times_s: Sequence[float], size: tuple[int, int]
-    ) -> list[Pixels | FrameError]:
+    def try_frames(self, times_s: Sequence[float], size: Size) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error.
 
         Every time lies in `[0, duration_s)`. The frame is the one that playing the file from its
@@ -198,10 +199,8 @@ class PyAVReader:
                 raise self._frame_error(DecodeError.of(error), 0.0) from error
         rows = [row for row in rows if source.origin <= row[0] and not source.is_missing(row[0])]
         times_s = np.array([source.seconds(pts) for pts, _, _ in rows], np.float64)
-        sizes, keyframes = (
-            [size for _, size, _ in rows],
-            [is_keyframe for _, _, is_keyframe in rows],
-        )
+        sizes = [size for _, size, _ in rows]
+        keyframes = [is_keyframe for _, _, is_keyframe in rows]
         return Packets(times_s, np.array(sizes, np.int64), np.array(keyframes, np.bool_))
 
     # --- the file ---------------------------------------------------------------------------------
@@ -248,7 +247,8 @@ class PyAVReader:
         return groups
 
     def _are_near(self, tick: int, later: int) -> bool:
-        gop, other = self._source.gop_of(tick), self._source.gop_of(later)
+        gop = self._source.gop_of(tick)
+        other = self._source.gop_of(later)
         if gop is None or other is None:
             return 0 <= (later - tick) * self._source.tick <= ASSUMED_GOP_S
         return gop == other and tick <= later
@@ -256,14 +256,15 @@ class PyAVReader:
     # --- jobs -------------------------------------------------------------------------------------
 
     def _decode_groups(
-        self, groups: list[list[int]], size: tuple[int, int], is_sequence: bool
+        self, groups: list[list[int]], size: Size, is_sequence: bool
     ) -> dict[int, Pixels | DecodeError]:
         """Decode one group with many threads, or several in parallel with one thread each.
 
         If anything goes wrong on the way, each frame is decoded by itself, so that a frame does not
         depend on what else was requested.
         """
-        is_single, found = len(groups) == 1, dict[int, Pixels | DecodeError]()
+        is_single = len(groups) == 1
+        found = dict[int, Pixels | DecodeError]()
 
         def decoded(wanted: list[int]) -> dict[int, Pixels | DecodeError]:
             with suppress(DecodeError):
@@ -279,7 +280,7 @@ class PyAVReader:
                 found |= part
         return found
 
-    def _decode_alone(self, tick: int, size: tuple[int, int]) -> Pixels | DecodeError:
+    def _decode_alone(self, tick: int, size: Size) -> Pixels | DecodeError:
         """Decode one frame; if that fails, from one keyframe earlier, then without transparency.
 
         After some keyframes, the first frames are not whole yet.
@@ -299,7 +300,7 @@ class PyAVReader:
     def _decode(
         self,
         wanted: list[int],
-        size: tuple[int, int],
+        size: Size,
         *,
         threads: int,
         is_sequence: bool = False,
@@ -345,7 +346,8 @@ class PyAVReader:
 
     def _paused_near(self, tick: int) -> Decoder | None:
         """Take the decoder that is paused shortly before a tick; None if there is none."""
-        paused, self._paused = self._paused, None
+        paused = self._paused
+        self._paused = None
         return paused if paused and self._are_near(paused.last_tick, tick) else None
 
     def _frame_error(self, failure: DecodeError | None, time_s: float) -> FrameError:

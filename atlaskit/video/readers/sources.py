@@ -23,7 +23,7 @@ from av.container import InputContainer
 from av.packet import Packet
 
 from atlaskit.errors import VideoError
-from atlaskit.video.readers import TIME_STEP_S
+from atlaskit.video.readers import TIME_STEP_S, Size
 from atlaskit.video.readers.codecs import Codec, VideoPacket
 from atlaskit.video.readers.container import DECODE_ERRORS
 from atlaskit.video.readers.picture import Orientation
@@ -76,7 +76,8 @@ class StepPlan:
     """
 
     def __init__(self, wanted: Sequence[int], after: PacketId | None = None) -> None:
-        self.wanted, self._after = wanted, after
+        self.wanted = wanted
+        self._after = after
         self.best: list[float] = [-math.inf] * len(wanted)
         self.targets = set[float]()
         self._settled = 0
@@ -117,7 +118,8 @@ class StepPlan:
     def settle(self) -> bool:
         """Move settled packets into the chunk; return True once it has received all targets."""
         while self._held:
-            step, pts = self._held[0], self._held[0].packet.pts
+            step = self._held[0]
+            pts = self._held[0].packet.pts
             index = (
                 bisect_left(self.best, pts) if step.is_shown and pts is not None else len(self.best)
             )
@@ -150,7 +152,9 @@ class StepPlan:
 
     def take_chunk(self) -> list[Step]:
         """Return the chunk and begin a new one."""
-        chunk, self._chunk, self._chunk_bytes = self._chunk, [], 0
+        chunk = self._chunk
+        self._chunk = []
+        self._chunk_bytes = 0
         return chunk
 
     def take_tail(self, following: Iterable[Step], count: int) -> list[Step]:
@@ -203,7 +207,7 @@ class PacketSource(ABC):
 
     kind: str
     codec: Codec
-    size: tuple[int, int]
+    size: Size
     orientation: Orientation
     fps: float
     tick: Fraction
@@ -218,7 +222,9 @@ class PacketSource(ABC):
 
     def __init__(self, path: Path, handle: Handle | None = None) -> None:
         """Begin with a file, and with what holds it open, if it is."""
-        self.path, self._identity, self._handle = path, _identity(path), handle
+        self.path = path
+        self._identity = _identity(path)
+        self._handle = handle
         self._lost_after: dict[int, bool] = {}
 
     # --- the file ---------------------------------------------------------------------------------
@@ -304,7 +310,8 @@ class PacketSource(ABC):
             tail: Number of packets to add after the last target.
             is_earlier: Begin one keyframe before the one that should suffice.
         """
-        first, end = plan.wanted[0], self.origin
+        first = plan.wanted[0]
+        end = self.origin
         for step in chain(self._until_damage(first, is_earlier), [None]):
             if step is None:
                 plan.close(end if end < self.last_end else math.inf)
@@ -332,7 +339,8 @@ class PacketSource(ABC):
 
     def keyframes_around(self, ticks: int, until: int) -> tuple[int, int | None]:
         """Return the ticks of the last keyframe up to `ticks` and of the next before `until`."""
-        before, until = self.origin, min(until, ticks + int(KEYFRAME_REACH_S / self.tick))
+        before = self.origin
+        until = min(until, ticks + int(KEYFRAME_REACH_S / self.tick))
         for step in self.packets_from(ticks):
             packet = step.packet
             if packet.pts is None or (packet.dts or packet.pts) >= until:

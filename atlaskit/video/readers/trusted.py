@@ -19,6 +19,7 @@ from av.container import InputContainer
 from av.video.stream import VideoStream
 
 from atlaskit.errors import VideoError, reason
+from atlaskit.progress import bar as progress_bar
 from atlaskit.video.readers.clock import LONGEST_STEP_S, NEVER
 from atlaskit.video.readers.codecs import Codec, VideoPacket, new_context, packet_of, parameters_of
 from atlaskit.video.readers.container import (
@@ -45,7 +46,8 @@ from atlaskit.video.readers.sources import PacketSource, Step
 
 LIVE = {"mpegts", "flv"}
 """Kinds that are recorded live: their clock may restart. So may that of a fragmented MP4."""
-HEAD, PROVED = 48, 24
+HEAD = 48
+PROVED = 24
 """Packets at the start of a file that are looked at, and that are decoded if these are odd."""
 SHORT_S = 2
 """A pass that takes less shows no bar."""
@@ -87,7 +89,8 @@ def is_live(container: InputContainer, path: Path) -> bool:
 
 def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
     """Check the first packets of a file; what is odd about them, by decoding them."""
-    codec, context = codec_of(stream), stream.codec_context
+    codec = codec_of(stream)
+    context = stream.codec_context
     shown = [packet for packet in head if not packet.is_discard]
     times = [packet.pts for packet in shown if packet.pts is not None]
     if head and not head[0].is_keyframe:
@@ -107,7 +110,8 @@ def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
 
 def _check_decoded(head: Sequence[VideoPacket], codec: Codec) -> None:
     """Decode packets in order and compare with their times and marks."""
-    context, pictures = new_context(codec, 1), []
+    context = new_context(codec, 1)
+    pictures = []
     for number, packet in enumerate([*head, None]):
         copy = None if packet is None else packet_of(bytes(packet), codec)
         if copy is not None:
@@ -131,7 +135,8 @@ def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -
     An H.264 stream may have no keyframes but its first, and be refreshed bit by bit instead: then
     it marks where a decoder may begin to recover.
     """
-    codec, given = codec_of(stream), list[VideoPacket]()
+    codec = codec_of(stream)
+    given = list[VideoPacket]()
     if codec.name != "h264":
         return
     with suppress(*DECODE_ERRORS):  # whether the file is damaged there is another question
@@ -139,7 +144,8 @@ def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -
         packets = dropwhile(lambda packet: not packet.is_keyframe, container.demux(stream))
         for several in (islice(packets, 1), islice(packets, PROVED)):  # mostly the first is enough
             given.extend(packet_of(bytes(packet), codec) for packet in several if packet.size)
-            context, pictures = new_context(codec, 1), dict[int | None, int]()
+            context = new_context(codec, 1)
+            pictures = dict[int | None, int]()
             for number, packet in enumerate([*given, None]):
                 if packet is not None:
                     packet.pts = number
@@ -152,17 +158,18 @@ def check_keyframe(container: InputContainer, stream: VideoStream, ticks: int) -
 
 def check_clock(container: InputContainer, stream: VideoStream) -> None:
     """Raise Distrust at the first packet of a file just opened that is damaged or out of order."""
-    from tqdm import tqdm  # here, so that `import atlaskit` stays light
-
     discard_others(container, stream)
     longest = LONGEST_STEP_S / tick_length(stream) if container.format.flags & MAY_JUMP else NEVER
     wraps = container_kind(container) == "mpegts"
     packets = (packet for packet in container.demux(stream) if packet.size)
     last: int | None = None
-    codec, parameters = codec_of(stream), set[bytes]()
+    codec = codec_of(stream)
+    parameters = set[bytes]()
     told = f"{Path(container.name).name}: its clock is read, once"
     try:
-        with tqdm(total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S) as bar:
+        with progress_bar(
+            total=container.size, unit="B", unit_scale=True, desc=told, delay=SHORT_S
+        ) as bar:
             head = list(islice(packets, HEAD))
             _check_head(head, stream)
             for packet in chain(head, packets):
@@ -206,7 +213,9 @@ class TrustedSource(PacketSource):
     ) -> None:
         """Begin with a file that is open, of whose video only the packets `head` were read."""
         super().__init__(path, container)
-        self._container, self._stream, codec = container, stream, stream.codec_context
+        self._container = container
+        self._stream = stream
+        codec = stream.codec_context
         if min(codec.width, codec.height) < 1:
             raise VideoError(f"{path} does not give the size of its frames: is the file whole?")
         self.kind = container_kind(self._container)
@@ -217,7 +226,8 @@ class TrustedSource(PacketSource):
         )
         self.tick = tick_length(stream)
         rate = checked_rate(self.kind, stream, head)
-        self.fps, self.frame_ticks = float(rate), max(1, int(1 / rate / self.tick))
+        self.fps = float(rate)
+        self.frame_ticks = max(1, int(1 / rate / self.tick))
         try:
             self.start = earliest_start(container)
             self.origin, delay = first_frame(chain(head, container.demux(stream)), path)
@@ -237,7 +247,8 @@ class TrustedSource(PacketSource):
 
     def gop_of(self, ticks: int) -> int | None:
         """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown."""
-        entries, at = self._stream.index_entries, ticks - self._index_delay
+        entries = self._stream.index_entries
+        at = ticks - self._index_delay
         nearest = (
             entries.search_timestamp(at, any_frame=True)
             if len(entries) and self.kind != "mpegts"
@@ -276,7 +287,8 @@ class TrustedSource(PacketSource):
             if pts is not None and pts <= ticks:
                 start = ticks = pts - 1
                 is_earlier = False
-            start, step = start - step, step * 2
+            start = start - step
+            step = step * 2
 
     def packet_rows(self) -> list[tuple[int, int, bool]]:
         """Return (tick, bytes, whether it is a keyframe) of every packet that is shown.
@@ -320,10 +332,12 @@ class TrustedSource(PacketSource):
         if self.kind != "matroska":
             return False
         self._seek(pts)
-        holes, frame_end = Holes(self.path), None
+        holes = Holes(self.path)
+        frame_end = None
         with suppress(*DECODE_ERRORS):
             for packet in self._container.demux():
-                is_hole, is_video = holes.is_before(packet), packet.stream is self._stream
+                is_hole = holes.is_before(packet)
+                is_video = packet.stream is self._stream
                 if is_hole and frame_end is not None:
                     return True
                 if is_video and packet.pts == pts:

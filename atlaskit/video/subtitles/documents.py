@@ -97,7 +97,8 @@ def _segments(segments: Iterable[Any]) -> list[SourceLine]:
         per_second = 1
         match segment:
             case {"tStartMs": start, "segs": [*parts]}:
-                per_second, length = 1000, segment.get("dDurationMs")
+                per_second = 1000
+                length = segment.get("dDurationMs")
                 texts = (part.get("utf8") for part in parts if isinstance(part, dict))
                 text = "".join(part for part in texts if isinstance(part, str))
             case {"offsets": {"from": start, "to": end}, "text": text}:
@@ -105,11 +106,9 @@ def _segments(segments: Iterable[Any]) -> list[SourceLine]:
             case {"timestamp": [start, end], "text": text}:
                 pass
             case dict():
-                start, end, text = (
-                    segment.get("start"),
-                    segment.get("end"),
-                    segment.get("text", segment.get("line")),
-                )
+                start = segment.get("start")
+                end = segment.get("end")
+                text = segment.get("text", segment.get("line"))
                 length = segment.get("duration", segment.get("dur"))
             case _:
                 continue
@@ -287,7 +286,8 @@ def _paragraphs(
     """
     begin = element.get("begin")
     start_s = rates.seconds(begin) if begin else 0.0
-    end_s, duration_s = rates.seconds(element.get("end")), rates.seconds(element.get("dur"))
+    end_s = rates.seconds(element.get("end"))
+    duration_s = rates.seconds(element.get("dur"))
     is_timed = start_s is not None
     starts = from_s + (start_s or 0.0)
     ends = min(
@@ -308,7 +308,8 @@ def _paragraphs(
             raise SubtitleError(
                 f"its elements are nested more than {DEEPEST} deep; is it the right file?"
             )
-        is_sequence, last_s = element.get("timeContainer") == "seq", starts
+        is_sequence = element.get("timeContainer") == "seq"
+        last_s = starts
         for child in element:
             child_end_s = _paragraphs(
                 child, rates, last_s if is_sequence else starts, ends, depth + 1, lines

@@ -177,7 +177,8 @@ def _lines_of(container: InputContainer, tracks: Sequence[Track]) -> dict[int, l
             continue
         start = packet.pts * packet.time_base
         duration = (packet.duration or 0) * packet.time_base
-        end_s, data = float(start + duration) if duration > 0 else None, bytes(packet)
+        end_s = float(start + duration) if duration > 0 else None
+        data = bytes(packet)
         if of_index[packet.stream.index].codec == "mov_text":
             data = data[
                 2 : 2 + int.from_bytes(data[:2], "big")

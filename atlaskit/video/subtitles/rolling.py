@@ -17,7 +17,8 @@ ECHO_S = 0.05
 """A line that lasts no longer, and says nothing new, is a copy between two others."""
 APART_S = 0.5
 """A line that begins later after the one before it does not continue it."""
-LEAST_ECHOES, LEAST_ROLLED = 0.3, 0.6
+LEAST_ECHOES = 0.3
+LEAST_ROLLED = 0.6
 """Shares of a track's lines that are copies, or that continue others, from which it is rolling."""
 FEWEST_ROLLED = 3
 MOST_WORDS = 100
@@ -86,7 +87,8 @@ def _steps(lines: Sequence[Line]) -> list[_Step]:
         is_rolled = is_continued and not {*new} <= {*said}  # what repeats itself is a chant
         steps.append(_Step(line, new, is_echo, is_rolled, is_continued and overlap == len(shown)))
         said += new
-        shown, end_s = words, line.end_s
+        shown = words
+        end_s = line.end_s
         fresh = new or fresh
     return steps
 
@@ -100,7 +102,8 @@ def _overlap(shown: list[str], words: list[str]) -> int:
 
 
 def _is_rolling(steps: Sequence[_Step]) -> bool:
-    echoes, rolled = sum(step.is_echo for step in steps), sum(step.is_rolled for step in steps)
+    echoes = sum(step.is_echo for step in steps)
+    rolled = sum(step.is_rolled for step in steps)
     return len(steps) > 1 and (
         echoes >= LEAST_ECHOES * len(steps)
         or (rolled >= FEWEST_ROLLED and rolled >= LEAST_ROLLED * (len(steps) - 1))

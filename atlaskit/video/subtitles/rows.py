@@ -36,7 +36,8 @@ _BLOCK = re.compile(r"(?:NOTE|WEBVTT)(?:[ \t].*)?|(?:STYLE|REGION)[ \t]*", re.AS
 """The first row of a block of a WebVTT file that is no text."""
 WRAP_S = (1 << 33) / 90_000
 """Seconds after which the clock of a transport stream starts anew."""
-_FEWEST_DIGITS, _MOST_LETTERS = 4, 3
+_FEWEST_DIGITS = 4
+_MOST_LETTERS = 3
 """How a row of damaged times differs from a sentence with an arrow."""
 
 
@@ -73,10 +74,8 @@ def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> 
         header = headers[bisect_right(headers, cue.row) - 1]
         # The clock that the segments count on starts anew every 26.5 hours.
         shift_s = math.remainder(_shift_s(rows[header : header + 4]) - _shift_s(rows[:4]), WRAP_S)
-        start_s, end_s = (
-            line.start_s + shift_s,
-            None if line.end_s is None else line.end_s + shift_s,
-        )
+        start_s = line.start_s + shift_s
+        end_s = None if line.end_s is None else line.end_s + shift_s
         for number in range(len(placed) - 1, max(-1, len(placed) - 9), -1):
             before = placed[number]
             if (
@@ -94,7 +93,8 @@ def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> 
 def _shift_s(header: list[str]) -> float:
     """Return the seconds to add to the times of a WebVTT segment of HLS (RFC 8216, 3.5)."""
     text = "\n".join(header)
-    ticks, local = re.search(r"MPEGTS:(\d{1,12})", text), re.search(r"LOCAL:([\d:.]+)", text)
+    ticks = re.search(r"MPEGTS:(\d{1,12})", text)
+    local = re.search(r"LOCAL:([\d:.]+)", text)
     return int(ticks[1]) / 90_000 - (parse_clock(local[1]) or 0.0) if ticks and local else 0.0
 
 
@@ -128,7 +128,8 @@ def _is_damaged_timing(row: str) -> bool:
     """Tell whether a row holds times that cannot be read. It ends one text and begins another."""
     if not _LIKE_TIMING.fullmatch(row):
         return False
-    digits, letters = sum(map(str.isdigit, row)), sum(map(str.isalpha, row))
+    digits = sum(map(str.isdigit, row))
+    letters = sum(map(str.isalpha, row))
     return (
         digits >= _FEWEST_DIGITS and letters <= _MOST_LETTERS and any(mark in row for mark in ":;")
     )
@@ -195,7 +196,8 @@ def parse_ass(text: str) -> list[SourceLine]:
     cannot be read gets NaN for its start.
     """
     lines: list[SourceLine] = []
-    fields, is_events = USUAL_FIELDS, True
+    fields = USUAL_FIELDS
+    is_events = True
     for row in text.split("\n"):
         name, _, content = row.strip().partition(":")
         if row.lstrip().startswith("["):
@@ -210,7 +212,8 @@ def parse_ass(text: str) -> list[SourceLine]:
 def _event(content: str, fields: list[str]) -> SourceLine:
     """Return the line of one event. The last field may hold commas."""
     values = dict(zip(fields, content.split(",", len(fields) - 1), strict=False))
-    start_s, end_s = parse_clock(values.get("start", "")), parse_clock(values.get("end", ""))
+    start_s = parse_clock(values.get("start", ""))
+    end_s = parse_clock(values.get("end", ""))
     text = plain_ass_text(values.get("text", ""))
     return SourceLine(float("nan") if start_s is None else start_s, end_s, text)
 
@@ -250,7 +253,8 @@ def parse_lrc(text: str) -> list[SourceLine]:
     earlier_s = int(offset[1]) / 1000 if offset else 0.0
     said: list[tuple[list[float], str]] = []
     for row in text.split("\n"):
-        at, starts = len(row) - len(row.lstrip()), []
+        at = len(row) - len(row.lstrip())
+        starts = []
         while tag := _LRC_TAG.match(row, at):
             hours, minutes, seconds, decimals = tag.groups()
             starts.append(clock_seconds("", hours, minutes, seconds, decimals) - earlier_s)
@@ -286,9 +290,11 @@ def parse_tsv(text: str) -> list[SourceLine]:
         if not words or start.strip().lower() == "start":
             continue
         try:
-            start_s, end_s = float(start) / per_second, float(end) / per_second
+            start_s = float(start) / per_second
+            end_s = float(end) / per_second
         except ValueError:
-            start_s, end_s = math.nan, math.nan
+            start_s = math.nan
+            end_s = math.nan
         lines.append(
             SourceLine(start_s if math.isfinite(start_s) else math.nan, end_s, plain_text(words))
         )

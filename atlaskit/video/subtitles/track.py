@@ -147,7 +147,8 @@ class Subtitles:
             return ()
         starts, latest_ends = self._index
         # All lines before `first` have ended by start_s; no line from `last` on has begun by end_s.
-        first, last = bisect_right(latest_ends, start_s), bisect_left(starts, end_s)
+        first = bisect_right(latest_ends, start_s)
+        last = bisect_left(starts, end_s)
         return tuple(line for line in self.lines[first:last] if start_s < line.end_s)
 
     def save(self, path: str | Path, *, starts_at_s: float = 0.0) -> None:
@@ -238,9 +239,12 @@ def place_lines(
     placed: list[Line] = []
     last_end_s = origin_s
     for start_s, end_s, text in lines:
-        is_untimed, is_backward, told_end_s = math.isnan(start_s), False, end_s
+        is_untimed = math.isnan(start_s)
+        is_backward = False
+        told_end_s = end_s
         if is_untimed:
-            start_s, end_s = last_end_s, None
+            start_s = last_end_s
+            end_s = None
         if (
             end_s is None
             or math.isnan(end_s)

@@ -88,14 +88,9 @@ class PageOwner(ABC):
         self._send_to = send
         return self._receive
 
-    @property
-    def is_asking(self) -> bool:
-        """Whether something goes on that another page can take up."""
+    def leave(self) -> bool:
+        """Take note that the page is gone; return whether it leaves what another can take up."""
         return False
-
-    def leave(self) -> None:
-        """Take note that the page is gone."""
-        return
 
     @property
     def has_page(self) -> bool:

@@ -42,6 +42,8 @@ MAX_PORT = 65_535
 COOKIE = "atlaskit"
 IDLE_S = 30.0
 """Seconds after which a connection that asks for nothing is closed."""
+PING_S = 30.0
+"""Seconds between two looks whether a page is still there, also beyond a tunnel."""
 FORBIDDEN = "This page needs the whole address that atlaskit printed, with its token.\n"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src blob: data:; media-src "
@@ -136,6 +138,7 @@ def _application(make: Make, name: str, title: str, token: str, root: str) -> Ap
         "left": [],
         "files": files,
         "websocket_max_message_size": limits.MESSAGE,
+        "websocket_ping_interval": PING_S,
     }
     routes = [(f"{root}socket", _Socket), ("/.*", _Files)]
     return Application(routes, log_function=lambda _: None, **settings)  # type: ignore[arg-type]
@@ -203,16 +206,12 @@ class _Socket(_Guarded, WebSocketHandler):
 
     def open(self, *_: str, **__: str) -> None:
         left: list[bridge.PageOwner] = self.settings["left"]
-        asking = next(
-            (each for each in left if each.is_asking), None
-        )  # of a page that was loaded again
-        left[:] = [each for each in left if each.is_asking and each is not asking]
-        self._widget = asking or self.settings["make"]()
+        # A page takes up what one before it left: a question that goes on, or how it ended.
+        self._widget = left.pop() if left else self.settings["make"]()
         self._receive = self._widget.attach(self._send)
 
     def on_close(self) -> None:
-        if self._widget is not None and self._widget.is_asking:
-            self._widget.leave()
+        if self._widget is not None and self._widget.leave():
             self.settings["left"].append(self._widget)
 
     def on_message(self, message: str | bytes) -> None:

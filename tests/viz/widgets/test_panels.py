@@ -16,10 +16,13 @@ from support.widget_pages import FakePage
 import atlaskit as ak
 from atlaskit.caching.cache import Cache
 from atlaskit.models.protocol import CallControl, ModelError, Reply, Request, Usage
+from atlaskit.models.serving.flags import ServerFlags
+from atlaskit.models.serving.server import Server
 from atlaskit.video.subtitles import Line, Subtitles
 from atlaskit.video.video import Video
 from atlaskit.viz import live
 from atlaskit.viz.widgets import GridExplorer
+from atlaskit.viz.widgets.explorer import asking
 from atlaskit.viz.widgets.explorer.asking import AskPanel
 from atlasworld import Oracle, World
 
@@ -40,6 +43,10 @@ class PanelPage(FakePage):
         """Send a message to the panel that asks; return its last reply."""
         self.receive({"panel": "ask", "want": want, **message})
         return self.of("ask")[-1]
+
+    def model(self) -> dict[str, Any]:
+        """Return what the page was told last of the model that answers."""
+        return [message for message in self.of("ask") if message["is"] == "model"][-1]
 
     def put(self, question: str, choices: Sequence[str] = (), within: Any = None) -> dict[str, Any]:
         """Ask a question; return the state at the end of the run."""
@@ -159,7 +166,7 @@ def test_a_wrong_question_gets_a_sentence_and_starts_no_run(cache: Cache, messag
 def test_the_questions_of_a_world_are_offered_where_no_others_can_be_answered(world: World, cache: Cache) -> None:
     page = PanelPage(GridExplorer(world.drawn, vlm=Oracle(world), cache=cache))
     page.tell("here")
-    (offered,) = [message["questions"] for message in page.of("ask") if message["is"] == "questions"]
+    offered = page.model()["questions"]
     askable = [question for question in world.questions if question.kind in ("choice", "open")]
     assert [(each["question"], tuple(each["choices"])) for each in offered] == [(q.text, q.choices) for q in askable]
     assert 0 < len(offered) < len(world.questions), "the page cannot ask for an interval"
@@ -167,7 +174,60 @@ def test_the_questions_of_a_world_are_offered_where_no_others_can_be_answered(wo
     for vlm in (None, "nano", Spiteful()):
         page.widget.vlm = vlm
         page.tell("here")
-        assert [message for message in page.of("ask") if message["is"] == "questions"][-1]["questions"] == []
+        assert page.model()["questions"] == []
+
+
+def test_a_model_is_named_in_the_page(film: World, cache: Cache) -> None:
+    """The oracle answers on the films that it knows; the given model returns by its words."""
+    page = PanelPage(GridExplorer(ak.open_video(str(film.video.path)), cache=cache))  # type: ignore[attr-defined]
+    assert "Name a model" in page.put("Who?")["words"]
+    page.tell("here")
+    assert (page.model()["model"], page.model()["models"]) == ("", ["oracle", "nano"])
+    page.tell("model", model=" oracle ")
+    asked = page.model()["questions"][0]
+    assert page.put(asked["question"], asked["choices"])["phase"] == "answered"
+    assert page.widget.result is not None and page.widget.result.settings["model"] == f"oracle:{film.name}"
+    page.tell("model", model="")
+    assert page.widget.vlm is None and page.model()["questions"] == []
+
+
+@pytest.mark.parametrize("words", ["oracle", "gpt-4o --key-env sk-secret", "http://127.0.0.1:9/v1 a b c"])
+def test_words_that_name_no_model_are_told_and_change_nothing(cache: Cache, words: str) -> None:
+    vlm = Spiteful()
+    page = page_of(Flat(), cache, vlm=vlm)
+    told = page.tell("model", model=words)
+    assert told["is"] == "problem" and "sk-secret" not in told["words"]
+    assert page.widget.vlm is vlm
+    page.tell("here")
+    assert page.model()["model"] == vlm.name
+
+
+def test_a_server_that_takes_long_is_started_only_once_a_person_goes_on(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it takes is told in the page, and nothing is downloaded before "go on" is pressed."""
+    begun = list[str]()
+
+    class Heavy(Server):
+        def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+            assert self.agree is not None
+            self.agree(["vLLM is installed first: 9 GB."])
+            begun.append(self.model)
+            return Spiteful().complete(request, **control)
+
+    monkeypatch.setattr(asking, "as_model", lambda words, cache: Heavy(words, ServerFlags()))
+    page = page_of(Flat(), cache)
+    page.tell("model", model="an/own-model")
+    state = page.put("Who?")
+    assert (state["phase"], begun) == ("failed", [])
+    assert state["words"] == 'vLLM is installed first: 9 GB. Press "go on" to start it.'
+    page.put("Who?")
+    assert begun == [], "to ask again is no answer to that"
+    page.tell("again")
+    page.wait()
+    assert page.of("ask")[-1]["phase"] == "answered" and begun
+    page.tell("model", model="an/other-model")
+    assert "9 GB" in page.put("Who?")["words"], "it is told for each model"
 
 
 # --- a run
@@ -229,19 +289,23 @@ def test_a_question_belongs_to_its_page(cache: Cache, monkeypatch: pytest.Monkey
     model = Waiting()
     page = page_of(Flat(), cache, vlm=model)
     page.tell("ask", question="Who?", choices=["a", "b"], within=None)
-    assert model.begun.wait(60) and page.widget.is_asking
+    assert model.begun.wait(60)
     if decided == "go on":
         page.tell("go on", goes_on=True)
         assert page.tell("here")["goes_on"] is True
-    page.widget.leave()
+    assert page.widget.leave() and page.widget.leave(), "another page can take it up"
     if decided == "here":
         assert page.tell("here")["phase"] == "running", "a page that is loaded again shows it"
     panel = next(panel for panel in page.widget._panels if isinstance(panel, AskPanel))
     panel.wait(1.0)
-    assert page.widget.is_asking is bool(decided)
+    assert panel.is_asking is bool(decided)
     page.tell("stop")
     page.wait()
-    assert page.of("ask")[-1]["phase"] == "stopped"
+    state = page.of("ask")[-1]
+    assert state["phase"] == "stopped" and ("The page was closed" in state["words"]) is not bool(decided)
+    assert page.tell("again")["phase"] == "running", "it is taken up again by decision"
+    page.tell("stop")
+    page.wait()
 
 
 def test_a_stop_that_comes_after_a_failure_does_not_hide_it(cache: Cache) -> None:

@@ -16,13 +16,28 @@ class AskPanel {
       if (document.activeElement !== this.question) this.open();
       this.writeLine();
     });
-    this.draw({ phase: "idle", hint: "" });
-    explorer.send({ panel: "ask", want: "here" });
+    this.draw({ phase: "idle" });
+    this.send("here");
+    this.onHide = () => this.send("left");
+    this.onReturn = ({ persisted }) => { if (persisted) this.send("here"); };
+    addEventListener("pagehide", this.onHide);
+    addEventListener("pageshow", this.onReturn);
+  }
+
+  send(want, message) {
+    this.explorer.send({ panel: "ask", want, ...message });
   }
 
   buildDraft() {
+    this.names = element("datalist", { id: `${PANELS}-models` });
+    this.model = element("input", { type: "text", list: this.names.id, autocomplete: "off", spellcheck: "false",
+      placeholder: "a name, or an address and a name" });
+    this.model.addEventListener("change", () => {
+      this.problem.textContent = "";
+      this.send("model", { model: this.model.value });
+    });
     this.known = []; // the only questions that the model can answer, if it is such a model
-    this.offered = chooser("This model can answer only these:", [["", "choose…"]], (at) => this.fill(at));
+    this.offered = chooser("This model can answer only these:", [], (at) => this.fill(at));
     this.offered.box.className = "long";
     this.offered.box.hidden = true;
     this.question = element("textarea", { rows: 2 });
@@ -34,7 +49,7 @@ class AskPanel {
     this.note = element("p", { class: "note" });
     const copy = button("copy the line", {}, () => copyText(this.line.value, this.copied));
     this.draftParts = [
-      this.offered.box,
+      element("label", { class: "long" }, "Model", this.model), this.names, this.offered.box,
       element("label", { class: "long" }, "Question", this.question),
       element("label", { class: "long" }, "Choices, one a line (optional)", this.choices),
       element("label", {}, this.within, " only this region ", this.region),
@@ -51,11 +66,11 @@ class AskPanel {
 
   buildRun() {
     this.ask = button("Ask", { class: "go" }, () => this.start());
-    this.stop = button("stop", {}, () => this.explorer.send({ panel: "ask", want: "stop" }));
+    this.stop = button("stop", {}, () => this.send("stop"));
+    this.again = button("go on", {}, () => this.send("again"));
     this.goesOn = element("input", { type: "checkbox" });
-    this.goesOn.addEventListener("change", () => this.explorer.send({ panel: "ask", want: "go on", goes_on: this.goesOn.checked }));
+    this.goesOn.addEventListener("change", () => this.send("go on", { goes_on: this.goesOn.checked }));
     this.problem = element("p", { class: "problem", role: "alert" });
-    this.hint = element("p", { class: "note" });
     this.asked = element("p", { class: "asked" });
     this.outcome = element("p", { class: "outcome", role: "status" });
     this.elapsed = element("p", { class: "note", "aria-hidden": "true" });
@@ -64,17 +79,20 @@ class AskPanel {
     this.latest = element("ul", { class: "latest", "aria-label": "latest steps" });
     this.evidence = element("ul", { class: "evidence", "aria-label": "evidence" });
     this.toSteps = button("steps", { "aria-expanded": "false" }, () => this.toggleSteps());
-    this.run = element("div", {}, element("div", { class: "fields" }, this.ask, this.stop),
-      element("label", {}, this.goesOn, " go on when this page is closed; else it stops, and replies are kept"), this.hint, this.problem,
+    this.run = element("div", {}, element("div", { class: "fields" }, this.ask, this.stop, this.again),
+      element("label", {}, this.goesOn, " go on when this page is closed; else it stops, and replies are kept"), this.problem,
       element("div", { class: "run" }, this.asked, this.outcome, this.elapsed, this.reasoning, this.evidence, this.counts,
         this.latest, this.toSteps));
   }
 
-  // Offers the only questions that the model can answer.
-  offerQuestions(known) {
-    this.known = known;
-    this.offered.box.hidden = !known.length;
-    known.forEach(({ question }, at) => offer(this.offered.select, String(at), question));
+  // Shows which model answers, offers others, and the only questions that it can answer, if it is such a model.
+  offerModel({ model, models, questions }) {
+    if (document.activeElement !== this.model) this.model.value = model;
+    this.names.replaceChildren(...models.map((value) => element("option", { value })));
+    this.known = questions;
+    this.offered.box.hidden = !questions.length;
+    const options = questions.map(({ question }, at) => element("option", { value: at }, question));
+    this.offered.select.replaceChildren(element("option", { value: "" }, "choose…"), ...options);
   }
 
   fill(at) {
@@ -105,13 +123,13 @@ class AskPanel {
   writeLine() {
     clearTimeout(this.lineTimer);
     this.problem.textContent = this.copied.textContent = "";
-    if (this.explorer.shown) this.explorer.send({ panel: "ask", want: "line", ...this.draft() });
+    if (this.explorer.shown) this.send("line", this.draft());
   }
 
   start() {
     this.problem.textContent = "";
     this.toReveal = true;
-    this.explorer.send({ panel: "ask", want: "ask", ...this.draft() });
+    this.send("ask", this.draft());
   }
 
   onShown(message) {
@@ -126,7 +144,7 @@ class AskPanel {
   receive(message) {
     if (message.panel !== "ask") return message.panel === "steps"; // which the walker receives
     if (message.is === "line") [this.line.value, this.note.textContent] = [message.line, message.note];
-    else if (message.is === "questions") this.offerQuestions(message.questions);
+    else if (message.is === "model") this.offerModel(message);
     else if (message.is === "problem") {
       this.problem.textContent = message.words;
       this.reveal(this.problem);
@@ -142,13 +160,11 @@ class AskPanel {
 
   draw(state) {
     const isRunning = state.phase === "running" || state.phase === "stopping";
-    this.ask.hidden = Boolean(state.hint); // without a model
-    this.hint.textContent = state.hint;
     this.ask.disabled = isRunning;
     this.ask.textContent = isRunning ? "Asking… one run at a time" : "Ask";
     this.stop.hidden = !isRunning;
     this.goesOn.checked = state.goes_on ?? false;
-    this.goesOn.parentElement.hidden = Boolean(state.hint);
+    this.again.hidden = state.phase !== "stopped" && state.phase !== "failed";
     this.stop.disabled = state.phase === "stopping";
     this.asked.textContent = state.question ?? "";
     this.reasoning.textContent = state.reasoning ?? "";
@@ -203,6 +219,8 @@ class AskPanel {
   close() {
     clearTimeout(this.lineTimer);
     this.closeSteps();
-    if (!this.explorer.hasStopped) this.explorer.send({ panel: "ask", want: "left" });
+    removeEventListener("pagehide", this.onHide);
+    removeEventListener("pageshow", this.onReturn);
+    this.send("left");
   }
 }

@@ -17,7 +17,8 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeGuard, runtime_checkable
+from functools import cached_property
+from typing import Any, Protocol, TypeGuard
 
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.atlas import Atlas
@@ -27,7 +28,7 @@ from atlaskit.environment.question import Question, Span, as_question
 from atlaskit.errors import InputError, reason
 from atlaskit.evaluation.baselines import METHODS
 from atlaskit.models.protocol import Model, StoppableModel, Stopped, now_s
-from atlaskit.models.serving.server import as_model
+from atlaskit.models.serving.server import Server, as_model
 from atlaskit.runs.events import Event
 from atlaskit.runs.narrate import agent, summary
 from atlaskit.runs.result import Result
@@ -35,6 +36,7 @@ from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.live import DrawingThread, counts_text, run_so_far
 from atlaskit.viz.walk.source import RunSource, open_run
+from atlaskit.viz.widgets.explorer.choosing import ORACLE, ModelChoice, known_questions
 from atlaskit.viz.widgets.explorer.describe import Marks
 from atlaskit.viz.widgets.viewer import Channel
 
@@ -97,13 +99,15 @@ class Draft:
         ]
         return f"result = ak.ask({', '.join(arguments)})"
 
-    def command(self, video: str, options: list[str]) -> str:
+    def command(self, video: str, options: list[str], model: str) -> str:
         """Return the shell's line that asks this.
 
         Args:
             video: The video's file.
-            options: The command's options for it, the one that names the model last.
+            options: The command's options for it.
+            model: The words that name the model; "" for the one that is served on this machine.
         """
+        options = [*options, "--model", model] if model else options
         choices = [word for choice in self.choices for word in ("--choice", choice)]
         within = [] if self.within is None else ["--within", *map(str, self.within)]
         words = ["atlaskit", "ask", video, self.text, *choices, *within, *options]
@@ -143,6 +147,7 @@ class AskedRun:
         error: Why it has no result; None while it goes on, or if it has one.
         started_s: When it began, as `now_s` counts.
         is_stopping: Whether it has been told to stop.
+        is_left: Whether it has been told so because its page was closed.
     """
 
     def __init__(
@@ -153,6 +158,7 @@ class AskedRun:
         video: Video,
         cache: Cache,
         on_change: Callable[[AskedRun], None],
+        agree: Callable[[Sequence[str]], None] | None = None,
     ) -> None:
         """Start a run.
 
@@ -163,18 +169,18 @@ class AskedRun:
             video: The video.
             cache: Where replies and images are stored.
             on_change: Called with the run when `so_far` has changed, and once after the end.
+            agree: Called before a server is started that takes long or much; see `Server.agree`.
         """
         self.draft, self.so_far = draft, run_so_far((), video, cache)
         self.result: Result | None = None
         self.error: BaseException | None = None
-        self.is_stopping, self.is_over = False, False
-        self._ask, self._vlm, self._video, self._cache, self._on_change = (
-            ask,
-            vlm,
-            video,
-            cache,
-            on_change,
-        )
+        self.is_stopping = self.is_left = self.is_over = False
+        self._ask = ask
+        self._vlm = vlm
+        self._video = video
+        self._cache = cache
+        self._on_change = on_change
+        self._agree = agree
         self._model: StoppableModel | None = None
         self.started_s = now_s()
         self._display = DrawingThread(self, video, cache)
@@ -194,7 +200,10 @@ class AskedRun:
     def _run(self) -> None:
         result, error = None, None
         try:
-            self._model = StoppableModel(as_model(self._vlm, self._cache))
+            model = as_model(self._vlm, self._cache)
+            if isinstance(model, Server) and model.agree is None:
+                model.agree = self._agree
+            self._model = StoppableModel(model)
             within = {} if self.draft.within is None else {"within": self.draft.within}
             self._check()
             result = self._ask(
@@ -241,22 +250,13 @@ MAX_EVIDENCE, MAX_STEPS = 60, 12
 """Most evidence frames that are listed, and most steps: the latest."""
 MAX_CHARS = 1_000
 """Characters of one text of a run."""
-MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
-"""Most questions that are offered, and the kinds that the page can ask."""
 LEFT_S = 10.0
 """Seconds for which a run goes on after its page is gone, as a page that is loaded again."""
 STANDS_FOR = "In this line, `video` stands for your video, and `vlm` for your model."
-NO_MODEL = "To ask from here, give the explorer a model: ak.widgets.GridExplorer(video, vlm=vlm)."
-NO_MODEL_IN_SHELL = "To ask from here, start it with a model: atlaskit explore VIDEO --model MODEL."
-
-
-@runtime_checkable
-class KnowsQuestions(Protocol):
-    """A model that can answer certain questions and no others, as an oracle."""
-
-    @property
-    def questions(self) -> Sequence[Question]:
-        """The questions that it can answer."""
+NO_ORACLE = "The shell's `atlaskit ask` has no oracle: this page asks it, and `atlaskit evaluate`."
+NO_MODEL = (
+    "Name a model: what is served here, as a hub id, or an address and the name of its model."
+)
 
 
 class Explorer(Protocol):
@@ -264,7 +264,7 @@ class Explorer(Protocol):
 
     atlas: Atlas
     vlm: Model | str | None
-    command: tuple[str, list[str]] | None
+    command: tuple[str, list[str], str] | None
     marks: Marks
     results: list[Result]
 
@@ -276,7 +276,7 @@ class Explorer(Protocol):
 
 
 class AskPanel:
-    """Writes the line that asks a question, and asks it if there is a model; one run at a time."""
+    """Writes the line that asks a question, and asks it of a model; one run at a time."""
 
     def __init__(self, explorer: Explorer) -> None:
         """Prepare a panel.
@@ -288,7 +288,7 @@ class AskPanel:
         self._explorer = explorer
         self._run: AskedRun | None = None
         self._lock, self._marked = threading.Lock(), object()
-        self._goes_on, self._is_left = False, False
+        self._goes_on = self._is_left = False
         self._channel = Channel(self._open_run, self._send_steps)
 
     def receive(self, message: dict[str, Any]) -> bool:
@@ -298,92 +298,118 @@ class AskPanel:
             return True
         if message.get("panel") != "ask":
             return False
-        match message.get("want"):
-            case "left":
-                self.leave()
-            case "go on":
-                self._goes_on = message.get("goes_on") is True
-            case "here":
+        try:
+            self._handle(message)
+        except InputError as error:
+            self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
+        return True
+
+    def _handle(self, message: dict[str, Any]) -> None:
+        """Handle a message for this panel; raise InputError if it breaks a rule."""
+        video = self._explorer.atlas.video
+        match message:
+            case {"want": "here"}:
                 self._is_left = False
-                self._send_questions()
+                self._send_model()
                 self._send_state()
-            case "line":
-                self._send_line(message)
-            case "ask":
-                self._start(message)
-            case "stop" if self._run is not None:
+            case {"want": "left"}:
+                self.leave()
+            case {"want": "go on", "goes_on": bool(goes_on)}:
+                self._goes_on = goes_on
+            case {"want": "model", "model": str(words)}:
+                self._explorer.vlm = self._choice.choose(words, video)
+                self._send_model()
+            case {"want": "line"}:
+                self._send_line(Draft.from_json(message, video.duration_s))
+            case {"want": "ask"}:
+                self._start(Draft.from_json(message, video.duration_s))
+            case {"want": "again"} if self._run is not None:
+                self._choice.agree()
+                self._start(self._run.draft)
+            case {"want": "stop"} if self._run is not None:
                 self._run.stop()
                 self._send_state()
-        return True
+
+    @cached_property
+    def _choice(self) -> ModelChoice:
+        command = self._explorer.command
+        return ModelChoice(self._explorer.vlm, "" if command is None else command[2])
 
     @property
     def is_asking(self) -> bool:
         """Whether a run is going on."""
         return self._run is not None and not self._run.is_over
 
-    def leave(self) -> None:
-        """Stop the run soon, as its page is gone, unless a page takes it up or it is to go on."""
+    def leave(self) -> bool:
+        """Stop the run soon, as its page is gone, unless a page takes it up or it is to go on.
+
+        Returns:
+            Whether a run goes on now, which a page can take up.
+        """
         run = self._run
-        if run is None or run.is_over or self._goes_on:
-            return
+        if run is None or run.is_over:
+            return False
+        if self._goes_on or self._is_left:
+            return True
         self._is_left = True
 
         def stop() -> None:
-            if self._is_left:
+            if self._is_left and not run.is_over:
+                run.is_left = True
                 run.stop()
 
         timer = threading.Timer(LEFT_S, stop)
         timer.daemon = True
         timer.start()
+        return True
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until no run is going on."""
         if self._run is not None:
             self._run.wait(timeout_s)
 
-    def _send_line(self, message: dict[str, Any]) -> None:
-        try:
-            draft = Draft.from_json(message, self._explorer.atlas.video.duration_s)
-        except InputError as error:
-            return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
-        explorer = self._explorer
-        if explorer.command is not None:
-            return self._send({"is": "line", "line": draft.command(*explorer.command), "note": ""})
-        line = draft.line("video", repr(explorer.vlm) if isinstance(explorer.vlm, str) else "vlm")
-        return self._send({"is": "line", "line": line, "note": STANDS_FOR})
+    def _send_line(self, draft: Draft) -> None:
+        """Send the line that asks a question, in Python or for the shell."""
+        explorer, words = self._explorer, self._choice.words
+        if explorer.command is None:
+            vlm = repr(explorer.vlm) if isinstance(explorer.vlm, str) else "vlm"
+            return self._send({"is": "line", "line": draft.line("video", vlm), "note": STANDS_FOR})
+        if words == ORACLE:
+            return self._send({"is": "line", "line": "", "note": NO_ORACLE})
+        file, options, _ = explorer.command
+        line = draft.command(file, options, words)
+        return self._send({"is": "line", "line": line, "note": ""})
 
-    @property
-    def _no_model(self) -> str:
-        return NO_MODEL if self._explorer.command is None else NO_MODEL_IN_SHELL
+    def _send_model(self) -> None:
+        """Send which model answers, which others are offered, and the only questions it knows."""
+        choice = self._choice
+        models = choice.offered(self._explorer.atlas.video)
+        questions = known_questions(self._explorer.vlm)
+        told = {
+            "model": plain_text(choice.words, MAX_CHARS),
+            "models": models,
+            "questions": questions,
+        }
+        self._send({"is": "model", **told})
 
-    def _send_questions(self) -> None:
-        """Offer the questions that the model can answer if it can answer no others."""
-        vlm = self._explorer.vlm
-        known: Sequence[Question] = vlm.questions if isinstance(vlm, KnowsQuestions) else ()
-        # The page asks with choices or for a text; for a question of another kind, it has no field.
-        listed = [
-            {"question": each.text, "choices": [*each.choices]}
-            for each in known
-            if each.kind in ASKED_KINDS
-        ]
-        self._send({"is": "questions", "questions": listed[:MAX_QUESTIONS]})
-
-    def _start(self, message: dict[str, Any]) -> None:
-        """Start a run, unless one is going on, or the question breaks a rule."""
-        atlas = self._explorer.atlas
-        try:
-            draft = Draft.from_json(message, atlas.video.duration_s)
-            draft.check()
-            if self._explorer.vlm is None:
-                raise InputError(self._no_model)
-            with self._lock:
-                if self._run is not None and not self._run.is_over:
-                    return self._send_state()
-                ask, vlm = METHODS["video-rlm"], self._explorer.vlm
-                self._run = AskedRun(ask, draft, vlm, atlas.video, atlas.cache, self._follow)
-        except InputError as error:
-            return self._send({"is": "problem", "words": plain_text(reason(error), MAX_CHARS)})
-        return self._send_state()
+    def _start(self, draft: Draft) -> None:
+        """Start a run, unless one is going on; raise InputError if the question breaks a rule."""
+        atlas, vlm = self._explorer.atlas, self._explorer.vlm
+        draft.check()
+        if vlm is None:
+            raise InputError(NO_MODEL)
+        with self._lock:
+            if not self.is_asking:
+                self._run = AskedRun(
+                    METHODS["video-rlm"],
+                    draft,
+                    vlm,
+                    atlas.video,
+                    atlas.cache,
+                    self._follow,
+                    self._choice.check_agreed,
+                )
+        self._send_state()
 
     def _follow(self, run: AskedRun) -> None:
         """Mark what a run has found, and tell the page; called when the run has changed."""
@@ -408,43 +434,13 @@ class AskPanel:
 
     def _send_state(self) -> None:
         """Send what the panel shows: the run that goes on, or what became of the last one."""
-        run, last = self._run, self._explorer.results[-1] if self._explorer.results else None
-        hint = "" if self._explorer.vlm is not None else self._no_model
-        state: dict[str, Any] = {
-            "is": "state",
-            "phase": "idle",
-            "hint": hint,
-            "goes_on": self._goes_on,
-        }
-        if run is not None and not run.is_over:
-            state |= {
-                "phase": "stopping" if run.is_stopping else "running",
-                "seconds": round(now_s() - run.started_s),
-            }
-            state |= {"question": run.draft.text, **_progress(run.so_far)}
-        elif run is not None and run.result is None:
-            is_stopped = isinstance(run.error, Stopped)
-            failure = f"The run failed: {reason(run.error)}" if run.error is not None else ""
-            words = (
-                "You stopped the run; what it had found stays marked." if is_stopped else failure
-            )
-            state |= {
-                "phase": "stopped" if is_stopped else "failed",
-                "words": plain_text(words, MAX_CHARS),
-            }
-            state |= {"question": run.draft.text, **_progress(run.so_far)}
-        elif last is not None:
-            rests_on = f"Evidence: {last.without_evidence}." if last.without_evidence else ""
-            reasoning = plain_text(" ".join(filter(None, (last.reasoning, rests_on))), MAX_CHARS)
-            told = self._open_run(len(self._explorer.results) - 1)
-            words = " ".join(filter(None, (told.answer_line, last.failure)))
-            state |= {
-                "phase": "answered",
-                "words": plain_text(words, MAX_CHARS),
-                "reasoning": reasoning,
-            }
-            state |= _progress(told)
-            state |= {"run": len(self._explorer.results) - 1, "question": last.question.text}
+        run, results = self._run, self._explorer.results
+        state: dict[str, Any] = {"is": "state", "phase": "idle", "goes_on": self._goes_on}
+        if run is not None and (not run.is_over or run.result is None):
+            state |= _told_of(run)
+        elif results:
+            state |= _told_of_result(results[-1], self._open_run(len(results) - 1))
+            state |= {"run": len(results) - 1}
         self._send({**state, "question": plain_text(state.get("question", ""), MAX_CHARS)})
 
     def _open_run(self, number: int) -> RunSource:
@@ -460,6 +456,34 @@ class AskPanel:
 
     def _send_steps(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
         self._explorer.send({"panel": "steps", **message}, buffers)
+
+
+def _told_of(run: AskedRun) -> dict[str, Any]:
+    """Return what the page shows of a run that goes on, or that ended without a result."""
+    told = {"question": run.draft.text, **_progress(run.so_far)}
+    if not run.is_over:
+        phase = "stopping" if run.is_stopping else "running"
+        return told | {"phase": phase, "seconds": round(now_s() - run.started_s)}
+    if isinstance(run.error, Stopped):
+        who = (
+            "The page was closed, so the run was stopped" if run.is_left else "You stopped the run"
+        )
+        words = f"{who}; what it had found stays marked, and its replies are kept."
+        return told | {"phase": "stopped", "words": words}
+    words = "" if run.error is None else reason(run.error)
+    if not isinstance(run.error, InputError):  # which is a whole sentence to the user
+        words = f"The run failed: {words}"
+    return told | {"phase": "failed", "words": plain_text(words, MAX_CHARS)}
+
+
+def _told_of_result(result: Result, run: RunSource) -> dict[str, Any]:
+    """Return what the page shows of a run that has a result."""
+    rests_on = f"Evidence: {result.without_evidence}." if result.without_evidence else ""
+    words = " ".join(filter(None, (run.answer_line, result.failure)))
+    reasoning = " ".join(filter(None, (result.reasoning, rests_on)))
+    told = {"phase": "answered", "question": result.question.text, **_progress(run)}
+    told["words"] = plain_text(words, MAX_CHARS)
+    return told | {"reasoning": plain_text(reasoning, MAX_CHARS)}
 
 
 def _progress(run: RunSource) -> dict[str, Any]:

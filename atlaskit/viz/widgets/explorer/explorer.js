@@ -8,6 +8,7 @@ const DRAW_AHEAD_MS = 120; // on a cell, until its grid is drawn in advance
 const PEEK_MS = 80; // on a cell, until its frame is shown in the side panel
 const SHARPER = 1.1; // how many times wider the page must be than when its picture was requested, to request it again
 const RESIZED_MS = 250; // after the last change of the width, until a sharper picture is requested
+const PINCH = 1.3; // how many times farther, or nearer, two fingers are when they open a cell, or lead back
 const WHEEL_MS = 350; // between two turns of the wheel that open a cell or lead back
 const NARROW_PX = 560; // a page of less has grids of four columns
 const OFFERED_K = [4, 6, 8, 12, 16];
@@ -39,8 +40,8 @@ class Explorer {
     this.actions = this.makeActions(...this.panels);
     this.help = keysPanel(this.actions);
     const buttons = (...keys) => element("div", { class: "controls" }, ...keys.map((key) => this.buttonOf(key)));
-    const side = element("div", { class: "side" }, this.trouble, this.peek, this.status,
-      buttons("f", "b", "a", "p", "d", "c", "s", "w", "i", "o"), this.notice, this.caption,
+    const side = element("div", { class: "side" }, buttons("w", "i", "o", "p", "d", "f", "b", "a", "c", "s"),
+      this.trouble, this.notice, this.status, this.peek, this.caption,
       ...this.panels.map((panel) => panel.box), this.help);
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
       "data-lm-suppress-shortcuts": "true", hidden: true },
@@ -96,6 +97,8 @@ class Explorer {
     this.cells.addEventListener("focusin", (event) => this.onFocus(event));
     this.cells.addEventListener("pointerleave", () => this.describe(this.focus));
     this.root.addEventListener("wheel", (event) => this.onWheel(event), { passive: false });
+    this.stage.addEventListener("touchmove", (event) => this.onPinch(event), { passive: false });
+    this.stage.addEventListener("touchend", () => { this.pinched = null; });
     this.onPop = () => this.request(this.addressed() ?? { want: "show", place: { path: [], look: "grid", cell: null } });
     if (this.isApp) addEventListener("popstate", this.onPop);
   }
@@ -213,7 +216,8 @@ class Explorer {
   }
 
   orderClip(form, words) {
-    const what = this.selection ? { span_s: this.selection } : oneFrame(this.shown, this.focus);
+    const { shown, focus, selection } = this;
+    const what = selection ? { span_s: selection } : this.isPicked ? oneFrame(shown, focus) : { place: shown.place };
     this.order({ want: "clip", form, ...what }, words);
   }
 
@@ -224,9 +228,10 @@ class Explorer {
     else if (path.length) this.go({ path: path.slice(0, -1), look: "grid", cell: null });
   }
 
+  // What is before or after what was opened lies beside its first or last cell.
   look(what) {
-    const { path, look, cell } = this.shown.place;
-    this.go({ path, look: what, cell: look === "grid" ? this.focus : cell });
+    const { place: { path, look, cell }, cells } = this.shown, isAfter = what === "after" && !this.isPicked;
+    this.go({ path, look: what, cell: look !== "grid" ? cell : isAfter ? cells.length - 1 : this.focus });
   }
 
   open(index) {
@@ -295,7 +300,7 @@ class Explorer {
 
   draw(message) {
     const hadFocus = this.isTyped || [this.stage, this.crumbs].some((part) => part.contains(document.activeElement));
-    const before = this.shown?.place ?? message.place, isNew = this.shown && JSON.stringify(before) !== JSON.stringify(message.place);
+    const before = this.shown?.place ?? message.place, isNew = JSON.stringify(before) !== JSON.stringify(message.place);
     this.isTyped = false;
     this.requested = null;
     this.clip.close();
@@ -309,12 +314,14 @@ class Explorer {
     }
     this.wanted = undefined;
     this.shown = message;
+    if (isNew) this.isPicked = message.place.look !== "grid";
     this.caption.textContent = message.words;
     this.facts.textContent = `${message.depth} · ${message.resolution}`;
     this.crumbs.replaceChildren(...message.crumbs.map((crumb) => this.crumb(crumb)));
     this.drawLooks(message);
     this.remember(isNew);
     this.drawPlace(hadFocus);
+    this.isPointed = false;
     this.describe(this.focus);
   }
 
@@ -341,7 +348,9 @@ class Explorer {
     this.buttonOf("Backspace").disabled = look === "grid" && !path.length;
     this.buttonOf("f").disabled = look === "frame";
     this.updateMarks();
-    if (hadFocus) this.focusStage();
+    if (hadFocus && this.isPointed) this.stage.focus(); // what was opened is meant, and no cell of it
+    else if (hadFocus) this.focusStage();
+    this.markPicked();
     for (const panel of this.panels) panel.onShown(this.shown);
   }
 
@@ -360,17 +369,22 @@ class Explorer {
   crumb({ path, words }) {
     const { path: here, look } = this.shown.place;
     const isCurrent = path.length === here.length && look === "grid";
-    const open = () => this.go({ path, look: "grid", cell: null });
+    const open = ({ detail }) => {
+      this.isPointed = detail > 0;
+      this.go({ path, look: "grid", cell: null });
+    };
     return element("li", {}, button(words, { "aria-current": isCurrent ? "page" : null }, open));
   }
 
-  // Describes a shown cell and shows its frame, or describes the one that is shown in more detail.
+  // Describes a shown cell and shows its frame; or describes what was opened, or is shown in more detail.
   describe(index) {
-    const { cells, about, place } = this.shown;
-    this.status.textContent = cells.length ? cellText(cells[index], index) : cellText(about, place.cell);
+    const { cells, about, place } = this.shown, isOpened = !this.isPicked && index === this.focus;
+    this.status.textContent = !cells.length ? cellText(about, place.cell)
+      : isOpened ? `${this.span.map(clockText).join("–")}: ${cells.length} cells` : cellText(cells[index], index);
     clearTimeout(this.peekTimer);
-    if (!cells.length) this.peek.hidden = true;
-    else if (cells[index].time_s !== this.peekedAt || this.peek.hidden) this.peekTimer = setTimeout(() => {
+    this.peek.classList.toggle("unseen", !cells.length);
+    if (!cells.length) return;
+    if (cells[index].time_s !== this.peekedAt || this.peek.hidden) this.peekTimer = setTimeout(() => {
       this.peekedAt = cells[index].time_s;
       this.send({ want: "peek", time_s: this.peekedAt, side: Math.round(devicePixelRatio * this.peek.parentElement.clientWidth) });
     }, PEEK_MS);
@@ -385,6 +399,7 @@ class Explorer {
 
   fail(words) {
     this.requested = null;
+    this.isPointed = false;
     clearTimeout(this.replyTimer);
     this.stage.removeAttribute("aria-busy");
     this.trouble.textContent = words;
@@ -405,8 +420,21 @@ class Explorer {
   onClick(event) {
     const index = this.indexOf(event);
     if (index === null) return;
+    this.isPointed = true;
     this.move(index);
     this.open(index);
+  }
+
+  // Two fingers that part open the cell between them; that come together, they lead back.
+  onPinch(event) {
+    if (event.touches.length !== 2 || !this.shown) return;
+    event.preventDefault();
+    const [one, other] = event.touches, apart = Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
+    this.pinched ??= { apart, target: document.elementFromPoint((one.clientX + other.clientX) / 2, (one.clientY + other.clientY) / 2) };
+    const ratio = apart / this.pinched.apart;
+    if (this.pinched.isDone || (ratio < PINCH && ratio > 1 / PINCH)) return;
+    this.pinched.isDone = true;
+    this.point(ratio > 1, this.pinched);
   }
 
   // Opens the cell below the pointer, or leads back; on the ruler, makes it longer. In a notebook, with two fingers only.
@@ -417,8 +445,14 @@ class Explorer {
     if (isRuler) return this.ruler.stretch(event.deltaY < 0 ? 1.25 : 0.8, this.ruler.timeAt(event) / this.ruler.duration);
     if (event.timeStamp - (this.wheeledAt ?? -WHEEL_MS) < WHEEL_MS) return;
     this.wheeledAt = event.timeStamp;
-    if (event.deltaY > 0) this.goBack();
-    else this.onClick(event);
+    this.point(event.deltaY < 0, event);
+  }
+
+  // The pointer opens the cell below it, or leads back.
+  point(isInto, event) {
+    this.isPointed = true;
+    if (isInto) this.onClick(event);
+    else this.goBack();
   }
 
   // Describes the cell that the pointer or the focus rests on, and draws its grid in advance.
@@ -441,19 +475,32 @@ class Explorer {
     this.cell(this.focus).tabIndex = -1;
     this.focus = this.indexOf(event);
     this.cell(this.focus).tabIndex = 0;
+    this.isPicked = true;
+    this.markPicked();
     this.onRest(event);
     this.remember(false);
   }
 
-  // Saves the shown picture, or the frame of the cell that has the focus.
+  // Marks the cell that is meant by what is noted, copied or saved, wherever the focus goes.
+  markPicked() {
+    this.cells.querySelector("[aria-selected]")?.removeAttribute("aria-selected");
+    if (this.isPicked) this.cell(this.focus)?.setAttribute("aria-selected", "true");
+  }
+
+  // What is meant, in seconds: from the in to the out point, the cell that was picked, or what was opened.
+  get span() {
+    return this.selection ?? (this.isPicked ? cellSpan(this.shown, this.focus) : this.shown.span_s);
+  }
+
+  // Saves the shown picture, or the frame of the cell that was picked.
   save(isFrame) {
     const what = isFrame ? oneFrame(this.shown, this.focus) : { place: this.shown.place };
     this.order({ want: "png", ...what }, "Making a PNG…");
   }
 
   copyTime() {
-    const { cells, about } = this.shown;
-    copyText(cells[this.focus]?.at ?? about.at, this.notice);
+    const { cells, about, time_s: time } = this.shown;
+    copyText(this.isPicked ? cells[this.focus]?.at ?? about.at : exactText(time ?? this.span[0]), this.notice);
   }
 
   // From the in to the out point, in seconds, if both are set.
@@ -465,7 +512,7 @@ class Explorer {
   setCut(end) {
     const { time_s: time } = this.shown;
     if (end === null) this.cut = [null, null];
-    else this.cut[end] = typeof time === "number" ? time : cellSpan(this.shown, this.focus)[end];
+    else this.cut[end] = time ?? (this.isPicked ? cellSpan(this.shown, this.focus) : this.shown.span_s)[end];
     if (this.selection && this.cut[0] >= this.cut[1]) this.cut[1 - end] = null;
     const [start, stop] = this.cut.map((each) => (each === null ? "not set" : clockText(each)));
     this.notice.textContent = end === null ? "" : `In point: ${start}. Out point: ${stop}.`;

@@ -97,9 +97,10 @@ class GridExplorer(PageOwner):
             redraws the page.
         place: What is shown: `path` (the cells that lead to the grid), `look` ("grid", "frame",
             "before" or "after"), `cell`, and `time_s` of a frame that was sought by its time.
-        vlm: The model that the page asks; None if it has none.
+        vlm: The model that the page asks; None if it has none. Another can be named in the page.
         command: The file and the options of the shell's `atlaskit ask`, to which the page adds the
-            question; None in a notebook, where the page writes a line of Python.
+            question, and the words of its model; None in a notebook, where the page writes a line
+            of Python.
         results: The result that the explorer was made with, if any, and those of the questions that
             were asked in the page, the newest last.
 
@@ -132,8 +133,8 @@ class GridExplorer(PageOwner):
             result: A run whose evidence (M+) and dead zones (M−) are marked on the cells. Its `k`,
                 `cell`, `fit`, `sampling` and `max_depth` are then the defaults, so that the cells
                 show the frames that the model saw.
-            vlm: The model that answers the questions asked in the page, as `ak.ask` takes it.
-                Without one, the page only writes the line of code that asks.
+            vlm: The model that answers the questions asked in the page, as `ak.ask` takes it. The
+                page can name another.
             embedder: Finds subtitle lines that are near in meaning to what is searched.
             k: Cells per side of a grid; 8 by default.
             cell: Longer side of a cell in pixels where no page shows it, as in the static picture;
@@ -158,19 +159,17 @@ class GridExplorer(PageOwner):
             else Marks(result.evidence, result.dead_zones, result.coverage)
         )
         self._upgrades = sampling is None and result is None
-        self.vlm, self.results = vlm, [] if result is None else [result]
-        self.command: tuple[str, list[str]] | None = None
+        self.vlm = vlm
+        self.results = [] if result is None else [result]
+        self.command: tuple[str, list[str], str] | None = None
         self.place = self._requested = Location()
         self._width_px = 0  # of the page that shows it
-        self._jobs, self._prefetch_jobs = Debouncer("explorer"), Debouncer("explorer-ahead")
-        self._order_jobs, self._mark_jobs = (
-            Debouncer("explorer-orders"),
-            Debouncer("explorer-marks"),
-        )
-        self._glance_jobs, self._peek_jobs = (
-            Debouncer("explorer-glances"),
-            Debouncer("explorer-peeks"),
-        )
+        self._jobs = Debouncer("explorer")
+        self._prefetch_jobs = Debouncer("explorer-ahead")
+        self._order_jobs = Debouncer("explorer-orders")
+        self._mark_jobs = Debouncer("explorer-marks")
+        self._glance_jobs = Debouncer("explorer-glances")
+        self._peek_jobs = Debouncer("explorer-peeks")
         self._shots_jobs = Debouncer("explorer-shots")
         self._notes = NotesPanel(self.atlas.video, self.atlas.cache, self.send)
         self._ask = AskPanel(self)
@@ -278,14 +277,9 @@ class GridExplorer(PageOwner):
         if self.has_page:
             self._jobs.submit(lambda is_latest: self._send_picture(location, is_latest))
 
-    @property
-    def is_asking(self) -> bool:
-        """Whether a question of the page is being asked."""
-        return self._ask.is_asking
-
-    def leave(self) -> None:
-        """Take note that the page is gone."""
-        self._ask.leave()
+    def leave(self) -> bool:
+        """Take note that the page is gone; return whether it leaves a question that goes on."""
+        return self._ask.leave()
 
     # --- from the page
 

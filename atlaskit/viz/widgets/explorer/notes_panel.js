@@ -46,11 +46,10 @@ class NotesPanel {
     this.explorer.send({ panel: "notes", ...message });
   }
 
-  // A note about the cell that has the focus, exactly, or from the in to the out point.
+  // A note about exactly what is meant: see the explorer's span.
   open() {
-    const { shown, focus, selection } = this.explorer;
-    if (!shown) return;
-    this.fill(selection ?? cellSpan(shown, focus));
+    if (!this.explorer.shown) return;
+    this.fill(this.explorer.span);
     this.box.open = true;
     this.fields.text.focus();
   }
@@ -72,8 +71,8 @@ class NotesPanel {
     this.file.value = "";
   }
 
-  onShown(message) {
-    if (this.box.open && !this.fields.tag.value && !this.fields.text.value) this.fill(this.explorer.selection ?? cellSpan(message, this.explorer.focus));
+  onShown() {
+    if (this.box.open && !this.fields.tag.value && !this.fields.text.value) this.fill(this.explorer.span);
   }
 
   receive(message) {

@@ -1,0 +1,134 @@
+"""CSV and TSV as spreadsheets save them.
+
+They differ in encoding, in what separates cells, and in what stands behind the last column. None of
+that is a mistake of the person who saved one. Knows nothing of what the columns mean.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from atlaskit import limits
+from atlaskit.caching.files import read_whole
+from atlaskit.errors import InputError, printable, reason
+from atlaskit.video.subtitles.text import decode_text
+
+SEPARATORS = (",", ";", "\t", "|")
+"""What may separate cells; of two that cut the header into as many, the first is taken."""
+DECLARED = "sep="
+"""How a first line begins that names the separator, for Excel."""
+
+
+def read_spreadsheet(path: Path) -> list[tuple[str, dict[str, str]]]:
+    """Return the rows of a CSV or TSV by the names in its first row, each after its place.
+
+    A row has the number that a spreadsheet shows beside it: the names of the columns are row 1.
+    Rows without any text are left out, and so are columns without a name and text.
+
+    Raises:
+        InputError: The file cannot be read, has no names of columns, or a row has more cells than
+            there are columns.
+    """
+    text = read_text(path)
+    separator, text = separator_of(text)
+    rows = _records(path, text, separator)
+    number, names = next(rows, (0, []))
+    if not any(names):
+        raise InputError(f"{path} is empty: its first row names the columns.")
+    _check_names(f"{path}, row {number}", names)
+    placed = list(islice(rows, limits.TABLE_ROWS + 1))
+    if len(placed) > limits.TABLE_ROWS:
+        raise InputError(f"{path} has more than {limits.TABLE_ROWS:,} rows.")
+    width = len(names)
+    if len(placed) > 1:
+        width = max(width, min(len(cells) for _, cells in placed))
+    found = []
+    for number, cells in placed:
+        place = f"{path}, row {number}"
+        _check_cells(place, names, cells, width)
+        named = {name: cell for name, cell in zip(names, cells, strict=False) if name}
+        found.append((place, named))
+    return found
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file in whatever encoding it was saved.
+
+    Raises:
+        InputError: It cannot be read, or is no text.
+    """
+    try:
+        data = read_whole(path)
+    except OSError as error:
+        raise InputError(f"Cannot read {path}: {reason(error)}.") from error
+    text = decode_text(data)
+    if text is None or "\0" in text:
+        raise InputError(f"{path} is no text: save the table as CSV in UTF-8.")
+    return text.removeprefix("\ufeff")
+
+
+def separator_of(text: str) -> tuple[str, str]:
+    """Return what separates the cells of a table, and the table without a line that says so."""
+    first, _, rest = text.partition("\n")
+    declared = first.rstrip("\r")
+    if declared.startswith(DECLARED) and len(declared) == len(DECLARED) + 1:
+        return declared[-1], rest
+    header = next((line for line in text.splitlines() if line.strip()), "")
+    cuts = {each: len(next(csv.reader([header], delimiter=each), [])) for each in SEPARATORS}
+    return max(SEPARATORS, key=cuts.__getitem__), text
+
+
+def _records(path: Path, text: str, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield each row that has some text, after its number."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
+    number = 0
+    while True:
+        number += 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            if "limit" in str(error):
+                raise InputError(
+                    f"{path}, row {number} has a cell of more than {csv.field_size_limit():,} "
+                    "characters."
+                ) from error
+            raise InputError(
+                f"{path}, row {number} is no row of a CSV ({error}): put a text with quotation "
+                'marks in quotation marks, and double each one inside, as in "a ""small"" dog".'
+            ) from error
+        if cells is None:
+            return
+        cells = [cell.strip() for cell in cells]
+        if any(cells):
+            yield number, cells
+
+
+def _check_names(place: str, names: Sequence[str]) -> None:
+    if len(names) > limits.COMMAS:
+        raise InputError(f"{place} has more than {limits.COMMAS:,} columns.")
+    for number, name in enumerate(names):
+        if name and name in names[:number]:
+            raise InputError(f"{place}: two columns are named {printable(name, 60)!r}; rename one.")
+
+
+def _check_cells(place: str, names: Sequence[str], cells: Sequence[str], width: int) -> None:
+    """Raise InputError for a row with more cells than columns, or text in one without a name.
+
+    Where all rows are wider than the first, each ends in separators.
+    """
+    if len(cells) > width:
+        raise InputError(
+            f"{place} has {len(cells)} cells, and the table {width} columns: put a text that holds "
+            "a separator in quotation marks."
+        )
+    for number, cell in enumerate(cells):
+        if cell and (number >= len(names) or not names[number]):
+            raise InputError(
+                f"{place}: {printable(cell, 60)!r} is in column {number + 1}, which has no name "
+                "in the first row. Name it, or put a text that holds a separator in quotation "
+                "marks."
+            )

@@ -1,0 +1,682 @@
+"""Questions of one's own: a table with one row a question.
+
+* `table`: questions from a CSV, TSV, JSON, JSON Lines or Parquet file, from dictionaries or a
+  DataFrame. A wrong cell is an error that names its row and its column.
+* `cases_of`: what `evaluate` is given, whichever of these it is, as cases.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import os
+import re
+import warnings
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeAlias, cast, get_args
+
+from atlaskit import limits
+from atlaskit.benchmarks.case import Benchmark, Case
+from atlaskit.benchmarks.datasets.layout import VIDEO_SUFFIXES, find_inside
+from atlaskit.benchmarks.datasets.options import Options, read_options, split_question
+from atlaskit.benchmarks.datasets.rows import leave_out, read_placed
+from atlaskit.benchmarks.datasets.spreadsheet import read_spreadsheet
+from atlaskit.environment.question import Answered, Kind, Question, Span
+from atlaskit.errors import InputError, VideoError, printable
+from atlaskit.video.names import local_path
+from atlaskit.video.opening import open_video
+from atlaskit.video.subtitles.beside import subtitles_beside
+from atlaskit.video.subtitles.text import checked_time
+from atlaskit.video.video import Video
+
+SPREADSHEETS, OTHERS = (".csv", ".tsv", ".txt"), (".json", ".jsonl", ".parquet")
+FILES = (*SPREADSHEETS, *OTHERS)
+"""Suffixes of tables."""
+WORKBOOKS = (".xlsx", ".xls", ".ods", ".numbers")
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "video": ("video", "video_path", "video_file", "film", "file", "filename", "path"),
+    "question": ("question", "text"),
+    "choices": ("choices", "options", "candidates"),
+    "answer": ("answer", "correct_answer", "right_answer", "truth"),
+    "start": ("start", "start_s", "start_time", "begin", "from"),
+    "end": ("end", "end_s", "end_time", "stop", "to"),
+    "subtitles": ("subtitles", "subtitle", "subtitle_path", "subtitle_file"),
+    "category": ("category", "type", "topic"),
+    "kind": ("kind",),
+    "id": ("id", "question_id"),
+}
+"""What a row says, and the names that a column of it may have, the usual one first."""
+CHOICE = re.compile(r"(?:(?:choice|option|candidate)[ _-]?)?([a-z]|\d{1,2})", re.IGNORECASE)
+"""The name of a column with one choice: "A", "Choice B", "option_1"."""
+SEPARATORS = ("|", "\n", ";", ",")
+"""What separates the choices in one cell; the first that stands there."""
+INTERVAL = re.compile(r"(.+?)\s*(?:[-–—]|\bto\b)\s*(.+)")
+_TIME = r"[\d:.,hms ]{1,20}"
+RANGE = re.compile(rf"{_TIME}(?:[-–—]|to){_TIME}(?:;{_TIME}(?:[-–—]|to){_TIME}){{0,1000}}")
+"""An answer that is a time and a later one, or several such pairs."""
+NONE_GIVEN = ("", "none", "no")
+"""What a cell of subtitles holds where there are none to be read."""
+MOST_NAMED = 12
+"""Most columns that a message names."""
+END_S = 1.0
+"""Seconds by which a time may lie behind the end of its video: people round."""
+Rows: TypeAlias = "str | os.PathLike[str] | Iterable[Any]"
+"""A file, a DataFrame, or rows as dictionaries; for `evaluate` also cases, or questions."""
+
+
+def table(
+    source: Rows,
+    *,
+    root: str | Path | None = None,
+    video: str | Path | Video | None = None,
+    subtitles: bool = True,
+) -> Benchmark:
+    """Load questions of your own from a table with one row a question.
+
+    | column | holds |
+    |---|---|
+    | `video` | a path, from the folder of the table or from `root` |
+    | `question` | its text |
+    | `choices`, or `A`, `B`, `C`, … | the choices: in one cell, between `|`, or each in its own |
+    | `answer` | the letter or the text of the right choice; a number, words, or an interval |
+    | `start`, `end` | when the video shows it; if there is no answer, they are the answer |
+    | `subtitles` | a subtitle file, `embedded` or `none`; without one, that beside the video |
+    | `category` | what questions are grouped by |
+    | `kind`, `id` | the kind of the question, and its name; both follow from the rest |
+
+    Only `video`, `question` and an answer are needed. Columns with other names become facts of the
+    case, and columns of the results. Times are seconds or clock times: 65.5, 1:05, 1:02:03. A CSV
+    may be in any encoding, with commas, semicolons or tabs. Its rows are counted as a spreadsheet
+    does.
+
+    Args:
+        source: A `.csv`, `.tsv`, `.json`, `.jsonl` or `.parquet` file, a DataFrame, or
+            dictionaries.
+        root: The folder of the videos. Those of a file lie in its own folder, or in this one, and
+            nowhere else; those of other rows are looked for in the current folder.
+        video: The video of all rows that name none.
+        subtitles: Whether the videos get their subtitles.
+
+    Raises:
+        InputError: A file cannot be read, a column is missing, or a cell is wrong; the message
+            names its row and column.
+
+    Examples:
+        >>> bench = ak.benchmarks.table("questions.csv")
+        >>> bench.cases[0].question.choices
+        ('red', 'blue')
+    """
+    reading = _Table(source, root, video, subtitles)
+    faults = []
+    for place, cells in reading.rows:
+        try:
+            reading.add(_Row(place, cells, reading.columns, reading.letters))
+        except InputError as error:
+            faults.append(error)
+    if faults:
+        leave_out(*faults)
+    return reading.benchmark()
+
+
+def cases_of(
+    questions: Rows | Iterable[Case], video: str | Path | Video | None = None
+) -> Sequence[Case]:
+    """Return cases from whatever holds questions.
+
+    Args:
+        questions: Cases, as a benchmark has them; questions about one video; or what `table` takes.
+        video: The video of questions that name none.
+
+    Raises:
+        InputError: They are none of these, or `table` refuses them.
+    """
+    if isinstance(questions, Case | Question | Mapping):
+        questions = [questions]
+    if _is_file(questions) or _is_frame(questions):
+        return table(questions, video=video)
+    if not isinstance(questions, Iterable):
+        raise InputError(
+            f"Questions are a list of cases, rows or questions, or a table; got {questions!r:.80}."
+        )
+    items: Sequence[Any] = questions if isinstance(questions, Sequence) else list(questions)
+    kinds = {_kind_of(item) for item in items}
+    if kinds <= {Case}:
+        return items
+    if kinds == {Mapping}:
+        return table(items, video=video)
+    if kinds == {Question}:
+        return _about_one(items, video)
+    odd = next((item for item in items if _kind_of(item) is None), None)
+    wrong = "a mixture of them" if odd is None else f"{type(odd).__name__} ({odd!r:.60})"
+    raise InputError(
+        "Each question must be a case of a benchmark, a row with a video and a question, or an "
+        f"ak.Question (with video=…), and all alike; got {wrong}."
+    )
+
+
+def _kind_of(item: Any) -> Any:
+    return next((kind for kind in (Case, Question, Mapping) if isinstance(item, kind)), None)
+
+
+def _is_file(source: Any) -> bool:
+    return isinstance(source, str | os.PathLike)
+
+
+def _is_frame(source: Any) -> bool:
+    """Return whether rows are a DataFrame of pandas, which need not be installed."""
+    return hasattr(source, "to_dict") and hasattr(source, "columns")
+
+
+def _about_one(questions: Sequence[Question], video: str | Path | Video | None) -> list[Case]:
+    """Return the cases of questions about one video; those without an id get a number."""
+    if video is None:
+        raise InputError(
+            "A Question names no video: say which one with video=, or give rows with a video."
+        )
+    opened = video if isinstance(video, Video) else open_video(video, subtitles="beside")
+    cases = []
+    for number, question in enumerate(questions):
+        named = question if question.id else replace(question, id=f"{opened.name}-{number}")
+        cases.append(Case(named, opened.name, Opened(opened)))
+    return cases
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A video of one's own, opened on call."""
+
+    source: Path | Video
+    subtitles: str | None = None
+    """As `open_video` takes them."""
+
+    def __call__(self) -> Video:
+        """Open the video; one that is open already stays as it is."""
+        if isinstance(self.source, Video):
+            return self.source
+        return open_video(self.source, self.subtitles)
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One row: its cells by the names of the columns, and which column says what."""
+
+    place: str
+    cells: Mapping[str, Any]
+    columns: Mapping[str, str]
+    letters: Sequence[str]
+
+    def fault(self, what: str, told: str) -> InputError:
+        """Return the error of a wrong cell, by what it says or by the name of its column."""
+        return InputError(
+            f"{self.place}, column {printable(self.columns.get(what, what), 60)!r}: {told}"
+        )
+
+    def value(self, what: str) -> Any:
+        """Return what a cell holds; "" if there is no such column."""
+        value = self.cells.get(self.columns.get(what, what), "")
+        return "" if value is None or value != value else value  # NaN is not itself
+
+    def text(self, what: str) -> str:
+        """Return a cell as a text."""
+        text = text_of(self.value(what))
+        if len(text) > limits.ROW_TEXT:
+            raise self.fault(what, f"it has more than {limits.ROW_TEXT:,} characters.")
+        return text
+
+    def time_s(self, what: str) -> float:
+        """Return the time in a cell in seconds."""
+        return self.seconds(what, self.text(what))
+
+    def seconds(self, what: str, text: str) -> float:
+        """Return the time that a part of a cell is, in seconds."""
+        try:
+            return checked_time(text.replace(",", "."))  # 65,5 in half of Europe
+        except InputError as error:
+            raise self.fault(what, str(error)) from error
+
+    def options(self) -> Options:
+        """Return the choices, none if there are none."""
+        texts = [self.text(name) for name in self.letters]
+        while texts and not texts[-1]:
+            texts.pop()
+        in_one = choices_in(self.value("choices"))
+        where = "choices" if in_one or not self.letters else self.letters[0]
+        if texts and in_one:
+            raise self.fault(
+                "choices", f"column {self.letters[0]!r} holds choices too; keep one of them."
+            )
+        options = read_options(texts or in_one)
+        if len(options.texts) == 1:
+            raise self.fault(
+                where, f"{options.texts[0]!r:.60} is the only choice; write two, or none."
+            )
+        for number, choice in enumerate(options.texts):
+            column = self.letters[number] if texts else where
+            if not choice:
+                raise self.fault(column, "a choice is empty, and one after it is not.")
+            if choice.casefold() in map(str.casefold, options.texts[:number]):
+                raise self.fault(
+                    column,
+                    f"the choice {choice!r:.60} is there twice; nobody could tell which is meant.",
+                )
+        return options
+
+    def span(self) -> Span | None:
+        """Return the interval from `start` to `end`; None without one."""
+        if not self.text("start") and not self.text("end"):
+            return None
+        for given, wanted in (("start", "end"), ("end", "start")):
+            if not self.text(wanted):
+                raise self.fault(wanted, f"it is empty, and {given} is not: write both or none.")
+        start_s, end_s = self.time_s("start"), self.time_s("end")
+        if end_s <= start_s:
+            raise self.fault(
+                "end", f"{self.text('end')} is not after the start, {self.text('start')}."
+            )
+        return start_s, end_s
+
+    def kind(self, options: Options, span: Span | None) -> Kind:
+        """Return the kind of the question: as the row says, or as follows from the rest."""
+        given = self.text("kind").lower()
+        if given:
+            if given not in get_args(Kind):
+                raise self.fault("kind", f"{given!r:.60} is none of {', '.join(get_args(Kind))}.")
+            return given  # type: ignore[return-value]
+        if options.texts:
+            return "choice"
+        answer = self.value("answer")
+        text = self.text("answer")
+        if isinstance(answer, list | tuple) or RANGE.fullmatch(text) or (span and not text):
+            return "when"
+        return "count" if text.isdecimal() else "open"
+
+    def answer(self, kind: Kind, options: Options, span: Span | None) -> Answered:
+        """Return the true answer."""
+        text = self.text("answer")
+        if not text and not (kind == "when" and span):
+            raise self.fault(
+                "answer", "it is empty, and a question without an answer cannot be scored."
+            )
+        match kind:
+            case "choice":
+                return self._choice(text, options)
+            case "count":
+                if not text.isdecimal():
+                    raise self.fault("answer", f"{text!r:.60} is no whole number.")
+                return int(text)
+            case "when":
+                return self._spans(text, span)
+        return text
+
+    def _choice(self, text: str, options: Options) -> int:
+        by_letter = options.by_letter(text)
+        by_text = options.by_text(text)
+        if by_text is None:
+            folded = [choice.casefold() for choice in options.texts]
+            by_text = folded.index(text.casefold()) if text.casefold() in folded else None
+        if by_letter is not None and by_text is not None and by_letter != by_text:
+            raise self.fault(
+                "answer",
+                f"{text!r} is the letter of one choice and the text of another: write the text of "
+                "both in more words.",
+            )
+        index = by_letter if by_text is None else by_text
+        if index is None:
+            letters = f"{options.letters[0]} to {options.letters[-1]}" if options.letters else "A"
+            number = " A number could count from 0 or from 1." if text.isdecimal() else ""
+            raise self.fault(
+                "answer",
+                f"{text!r:.60} is none of its choices: write the letter of one, {letters}, or its "
+                f"text.{number}",
+            )
+        return index
+
+    def _spans(self, text: str, span: Span | None) -> Answered:
+        """Return the interval, or the intervals, of an answer."""
+        value = self.value("answer")
+        if isinstance(value, list | tuple):
+            return cast(Answered, value)  # `Question` says what is wrong with it
+        if not text:
+            assert span is not None, "an answer without a text is the interval"
+            return span
+        found = []
+        for part in text.split(";"):
+            match = INTERVAL.fullmatch(part.strip())
+            if match is None:
+                raise self.fault("answer", f"{part.strip()!r:.60} is no interval: write 1:05-1:20.")
+            start_s, end_s = self.seconds("answer", match[1]), self.seconds("answer", match[2])
+            if end_s <= start_s:
+                raise self.fault("answer", f"{part.strip()!r:.60} ends before it begins.")
+            found.append((start_s, end_s))
+        return tuple(found) if len(found) > 1 else found[0]
+
+
+def text_of(value: Any) -> str:
+    """Return what a cell holds as a person would write it."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if hasattr(value, "total_seconds"):  # a duration of pandas
+        return f"{value.total_seconds():g}"
+    return str(value).strip()
+
+
+def choices_in(cell: Any) -> list[str]:
+    """Return the choices that one cell holds."""
+    if isinstance(cell, list | tuple):
+        return [text_of(each) for each in cell]
+    text = text_of(cell)
+    if text.startswith("["):
+        try:
+            return [text_of(each) for each in json.loads(text)]
+        except (ValueError, RecursionError):
+            pass
+    stem, labelled = split_question(text)
+    if labelled and not stem:
+        return labelled
+    separator = next((each for each in SEPARATORS if each in text), None)
+    parts = [text] if separator is None else text.split(separator)
+    return [part.strip() for part in parts if part.strip()]
+
+
+class _Table:
+    """A table while it is loaded."""
+
+    def __init__(
+        self,
+        source: Rows,
+        root: str | Path | None,
+        video: str | Path | Video | None,
+        subtitles: bool,
+    ) -> None:
+        self.name, self.rows = _read(source)
+        if not self.rows:
+            raise InputError(
+                f"{self.name} has no questions: its first row names the columns, and none follows."
+            )
+        self._is_file = _is_file(source)
+        own = Path(os.fspath(source)).parent if self._is_file else Path()  # type: ignore[arg-type]
+        self._root = own if root is None else Path(root)
+        if not self._root.is_dir():
+            raise InputError(f"There is no folder {printable(str(root), 200)} with the videos.")
+        self._folder = printable(str(self._root.absolute()), 200)
+        self._video = video
+        self._has_subtitles = subtitles
+        headers = list(dict.fromkeys(str(name) for _, cells in self.rows for name in cells if name))
+        self.columns = _columns_of(headers)
+        rest = [name for name in headers if name not in self.columns.values()]
+        self.letters = _letters_of(rest)
+        self._facts = [name for name in rest if name not in self.letters]
+        self._check(headers)
+        self._cases: list[Case] = []
+        self._places: dict[str, tuple[str, Any]] = {}
+        self._ids: dict[str, str] = {}
+        self._twice: list[str] = []
+        self._lengths: dict[str, float] = {}
+        self._beside: set[str] = set()
+
+    def _check(self, headers: Sequence[str]) -> None:
+        """Raise InputError if the table lacks a column, or is one of results."""
+        listed = ", ".join(printable(name, 40) for name in headers[:MOST_NAMED])
+        if {"prediction", "score"} <= set(headers):
+            raise InputError(
+                f"{self.name} is a table of results, not of questions: `atlaskit browse` shows it."
+            )
+        wanted = [name for name in ("video", "question") if name not in self.columns]
+        if self._video is not None and "video" in wanted:
+            wanted.remove("video")
+        if not wanted and not {"answer", "start"} & self.columns.keys():
+            wanted = ["answer"]
+        if wanted:
+            raise InputError(
+                f"{self.name} has no column {wanted[0]!r}; it has {listed}. The first row of a "
+                "table names its columns: video, question, choices (or A, B, C, …) and answer."
+            )
+
+    def add(self, row: _Row) -> None:
+        """Add the question of a row; raise InputError if a cell of it is wrong."""
+        name, source = self._film(row)
+        options, span = row.options(), row.span()
+        kind = row.kind(options, span)
+        if kind == "choice" and not options.texts:
+            raise row.fault("choices", "it is empty, and a question of kind 'choice' has choices.")
+        answer = row.answer(kind, options, span)
+        text = row.text("question")
+        if not text:
+            raise row.fault("question", "it is empty.")
+        own_id = self._id(row, name)
+        try:
+            question = Question(
+                text,
+                options.texts if kind == "choice" else (),
+                kind,
+                answer,
+                id=own_id,
+                category=row.text("category"),
+                positions_s=() if span is None or span == answer else (span,),
+            )
+        except InputError as error:
+            raise InputError(f"{row.place}: {error}") from error
+        self._check_times(row, name, source, question)
+        identity = repr((name, text, options.texts))
+        first, its_answer = self._places.setdefault(identity, (row.place, question.answer))
+        if first != row.place:
+            if its_answer != question.answer:
+                raise row.fault("answer", f"{first} asks the same, with another answer.")
+            self._twice.append(row.place)
+            return
+        lines = self._lines(row, name, source)
+        facts = {each: row.value(each) for each in self._facts}
+        opened = Opened(source, lines)
+        self._cases.append(Case(question, name, opened, {**facts, "subtitles": lines is not None}))
+
+    def _id(self, row: _Row, video: str) -> str:
+        number = row.place.rpartition(" ")[2]
+        own = row.text("id") or f"{PurePosixPath(video).stem}-{number}"
+        if own in self._ids:
+            raise row.fault("id", f"{own!r:.60} is the id of {self._ids[own]} too.")
+        self._ids[own] = row.place
+        return own
+
+    def _film(self, row: _Row) -> tuple[str, Path | Video]:
+        """Return the name of a row's video, and its file."""
+        name = row.text("video")
+        if not name and self._video is not None:
+            given = self._video
+            return (
+                (given.name, given) if isinstance(given, Video) else (str(given), local_path(given))
+            )
+        if not name:
+            raise row.fault("video", "it is empty: write the path of the video.")
+        path = self._file(row, "video", name, VIDEO_SUFFIXES)
+        root = self._root.resolve()
+        own = path.resolve()
+        return own.relative_to(root).as_posix() if own.is_relative_to(root) else str(own), path
+
+    def _file(self, row: _Row, column: str, name: str, suffixes: Sequence[str]) -> Path:
+        """Return the file that a cell names, with or without its suffix."""
+        try:
+            is_whole = "://" in name or name.startswith("~")
+            named = local_path(name) if is_whole else Path(name)
+            local_path(self._root / named)
+        except (InputError, VideoError) as error:
+            raise row.fault(column, str(error)) from error
+        forms = [str(named), *(f"{named}{suffix}" for suffix in suffixes)]
+        forms += [
+            form.replace("\\", "/") for form in forms if "\\" in form
+        ]  # as Windows writes paths
+        for form in forms:
+            path = local_path(self._root / form)
+            found = find_inside(self._root, str(path.absolute()))
+            if found is not None:
+                return found
+            if _exists(path) and not self._is_file:
+                return path
+            if _exists(path):
+                raise row.fault(
+                    column,
+                    f"{printable(name, 120)!r} is outside the folder {self._folder}, and a table "
+                    "reads no file elsewhere: if you trust it, name the folder of its videos "
+                    "(--root FOLDER, root=).",
+                )
+        folder = (self._root / forms[-1]).parent
+        near = difflib.get_close_matches(Path(forms[-1]).name, _names_in(folder), 1)
+        hint = f"; did you mean {printable(near[0], 80)!r}?" if near else ""
+        raise row.fault(
+            column, f"there is no file {printable(name, 120)!r} in {self._folder}{hint or '.'}"
+        )
+
+    def _lines(self, row: _Row, name: str, source: Path | Video) -> str | None:
+        """Return the subtitles of a row's video, as `open_video` takes them."""
+        given = row.text("subtitles")
+        if not self._has_subtitles or isinstance(source, Video) or given.lower() in NONE_GIVEN[1:]:
+            return None
+        if given == "embedded":
+            return given
+        if given:
+            return str(self._file(row, "subtitles", given, ()))
+        found = subtitles_beside(source)
+        if found is not None:
+            self._beside.add(name)
+        return None if found is None else str(found)
+
+    def _check_times(self, row: _Row, name: str, source: Path | Video, question: Question) -> None:
+        """Raise InputError if a time of a row lies behind the end of its video."""
+        if not question.evidence_s:
+            return
+        last_s = max(end_s for _, end_s in question.evidence_s)
+        if name not in self._lengths:
+            try:
+                opened = source if isinstance(source, Video) else open_video(source)
+            except VideoError as error:
+                raise row.fault("video", str(error)) from error
+            self._lengths[name] = opened.duration_s
+        if last_s > self._lengths[name] + END_S:
+            column = "end" if row.text("end") else "answer"
+            raise row.fault(
+                column,
+                f"{last_s:g} s is after the end of {printable(name, 80)}, which lasts "
+                f"{self._lengths[name]:.1f} s.",
+            )
+
+    def benchmark(self) -> Benchmark:
+        """Return the benchmark; warn of what is asked once and of subtitles that were found."""
+        if self._twice:
+            told = (
+                f"{len(self._twice)} questions are listed twice and asked once, as {self._twice[0]}"
+            )
+            warnings.warn(f"{self.name}: {told}.", stacklevel=3)
+        if self._beside:
+            files = f"subtitle files beside {len(self._beside)} of the videos are read"
+            warnings.warn(
+                f"{self.name}: {files}; 'none' in a column subtitles reads none.", stacklevel=3
+            )
+        for name in self._facts:
+            typed = typed_column([case.facts[name] for case in self._cases])
+            for case, value in zip(self._cases, typed, strict=True):
+                cast(dict[str, Any], case.facts)[name] = value
+        return Benchmark(self.name, tuple(self._cases))
+
+
+def _read(source: Rows) -> tuple[str, Sequence[tuple[str, Mapping[str, Any]]]]:
+    """Return the name of a table, and its rows after their places."""
+    if _is_frame(source):
+        rows = cast(Any, source).to_dict("records")
+        labels = list(cast(Any, source).index)
+        return "The table", [(f"Row {label}", row) for label, row in zip(labels, rows, strict=True)]
+    if not _is_file(source):
+        placed = [(f"Row {number}", row) for number, row in enumerate(cast(Iterable[Any], source))]
+        for place, row in placed:
+            if not isinstance(row, Mapping):
+                raise InputError(
+                    f"{place} must be a dictionary with a video and a question; got {row!r:.60}."
+                )
+        return "The table", placed
+    path = Path(os.fspath(cast(str, source)))
+    suffix = path.suffix.lower()
+    if suffix in WORKBOOKS:
+        raise InputError(
+            f"{path} is a workbook: save it as CSV in your spreadsheet program, and give that file."
+        )
+    if suffix not in FILES:
+        raise InputError(f"A table of questions ends in {', '.join(FILES)}; got {path}.")
+    if not path.is_file():
+        raise InputError(f"There is no file {path}.")
+    found: Sequence[tuple[str, Mapping[str, Any]]]
+    found = read_spreadsheet(path) if suffix in SPREADSHEETS else read_placed(path)
+    return str(path), found
+
+
+def _columns_of(headers: Sequence[str]) -> dict[str, str]:
+    """Return which column says what, by what it says."""
+    plain = {
+        re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_"): name for name in reversed(headers)
+    }
+    found = dict[str, str]()
+    for what, names in COLUMNS.items():
+        name = next((each for each in names if each in plain), None)
+        if name is not None:
+            found[what] = plain[name]
+    return found
+
+
+def _letters_of(headers: Sequence[str]) -> list[str]:
+    """Return the columns that hold one choice each, in their order; none unless there are two."""
+    named = dict[str, str]()
+    for name in headers:
+        match = CHOICE.fullmatch(name.strip())
+        if match is not None:
+            named.setdefault(match[1].lower(), name)
+    for first in ("a", "0", "1"):
+        run = list[str]()
+        while (mark := _mark(first, len(run))) in named:
+            run.append(named[mark])
+        if len(run) > 1:
+            return run
+    return []
+
+
+def _mark(first: str, steps: int) -> str:
+    """Return the letter or the number that comes so many steps after another."""
+    return str(int(first) + steps) if first.isdecimal() else chr(ord(first) + steps)
+
+
+def typed_column(values: Sequence[Any]) -> list[Any]:
+    """Return a column of one's own facts with one type: whole numbers, numbers, truths or texts.
+
+    An empty cell is "" among texts, and missing among numbers.
+    """
+    texts = [
+        ", ".join(map(text_of, each)) if isinstance(each, list | tuple) else text_of(each)
+        for each in values
+    ]
+    given = [text for text in texts if text]
+    if given and all(re.fullmatch(r"-?(?:0|[1-9]\d{0,14})", text) for text in given):
+        return [int(text) for text in texts] if len(given) == len(texts) else _numbers(texts)
+    if given and all(
+        re.fullmatch(r"-?\d{1,15}[.]\d{1,15}|-?(?:0|[1-9]\d{0,14})", text) for text in given
+    ):
+        return _numbers(texts)
+    if len(given) == len(texts) and {text.lower() for text in given} <= {"true", "false"}:
+        return [text.lower() == "true" for text in texts]
+    return texts
+
+
+def _numbers(texts: Sequence[str]) -> list[float]:
+    return [float(text) if text else math.nan for text in texts]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(path.name for path in folder.iterdir())[: limits.FILE_NAMES]
+    except (OSError, ValueError):
+        return []

@@ -1,0 +1,131 @@
+"""`ModelChoice`: the model that the explorer's page asks, as a person names it in the page.
+
+    oracle                    the program that knows the film, if it is one of a synthetic world
+    OWNER/NAME, a folder      what vLLM serves on this machine
+    https://…/v1 NAME         a model of an endpoint, with the options of a `ModelSpec`
+
+What starts a server on this machine that takes long or installs much is told first, and begins once
+the person has pressed "go on".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+from atlaskit.environment.question import Question
+from atlaskit.errors import InputError, printable
+from atlaskit.guests import MODELS, ORACLES, load, registered
+from atlaskit.models.client import VLM
+from atlaskit.models.protocol import Model
+from atlaskit.models.serving.server import Server
+from atlaskit.models.spec import ModelSpec
+from atlaskit.video.video import Video
+
+ORACLE = "oracle"
+WORDS_CHARS = 2_000
+"""Characters of the words that name a model."""
+MAX_QUESTIONS, ASKED_KINDS = 200, ("choice", "open")
+"""Most questions that are offered, and the kinds that the page can ask."""
+
+
+@runtime_checkable
+class KnowsQuestions(Protocol):
+    """A model that can answer certain questions and no others, as an oracle."""
+
+    @property
+    def questions(self) -> Sequence[Question]:
+        """The questions that it can answer."""
+
+
+def known_questions(vlm: Model | str | None) -> list[dict[str, Any]]:
+    """Return the questions that a model can answer if it can answer no others, for the page.
+
+    The page asks with choices or for a text; it has no field for a question of another kind.
+    """
+    known: Sequence[Question] = vlm.questions if isinstance(vlm, KnowsQuestions) else ()
+    listed = [each for each in known if each.kind in ASKED_KINDS]
+    return [{"question": each.text, "choices": [*each.choices]} for each in listed[:MAX_QUESTIONS]]
+
+
+def oracle_of(video: Video) -> Model | None:
+    """Return the oracle that knows a video, of those that packages bring; None if none does."""
+    for name in registered(ORACLES):
+        of_video = getattr(load(ORACLES, name), "of_video", None)
+        oracle: Model | None = None if of_video is None else of_video(video)
+        if oracle is not None:
+            return oracle
+    return None
+
+
+class ModelChoice:
+    """Which model is asked, in the words that name it.
+
+    Attributes:
+        words: The words; "" if there is no model.
+    """
+
+    def __init__(self, vlm: Model | str | None, named: str = "") -> None:
+        """Begin with the model that the explorer was made with.
+
+        Args:
+            vlm: The model, the words that name it, or None.
+            named: The words for a model that does not tell them itself.
+        """
+        self._given = vlm
+        self._given_words = named or _words_of(vlm)
+        self.words = self._given_words
+        self._agreed = set[str]()
+        self._told = ""
+
+    def choose(self, words: str, video: Video) -> Model | str | None:
+        """Return the model that words of the page name; None for no words.
+
+        Raises:
+            InputError: They name none, or there is no oracle for the video.
+        """
+        words = words[:WORDS_CHARS].strip()
+        chosen: Model | str | None = words or None
+        if words == self._given_words:
+            chosen = self._given
+        elif words == ORACLE:
+            chosen = oracle_of(video)
+            if chosen is None:
+                raise InputError(
+                    f"No oracle knows {video.name}: it knows the films of synthetic worlds alone."
+                )
+        elif words:
+            ModelSpec.parse(words)
+        self.words = words
+        return chosen
+
+    def offered(self, video: Video) -> list[str]:
+        """Return the words of the models that the page offers."""
+        oracle = [] if oracle_of(video) is None else [ORACLE]
+        words = [self._given_words, *oracle, *registered(MODELS)]
+        return [printable(each, WORDS_CHARS) for each in dict.fromkeys(words) if each]
+
+    def check_agreed(self, sentences: Sequence[str]) -> None:
+        """Raise InputError with what starting a server takes, unless the person has agreed."""
+        if self.words not in self._agreed:
+            self._told = self.words
+            raise InputError(f'{" ".join(sentences)} Press "go on" to start it.')
+
+    def agree(self) -> None:
+        """Take note that the person goes on after what was told."""
+        if self._told:
+            self._agreed.add(self._told)
+        self._told = ""
+
+
+def _words_of(vlm: Model | str | None) -> str:
+    match vlm:
+        case None:
+            return ""
+        case str():
+            return vlm
+        case Server():
+            return str(vlm.spec)
+        case VLM():
+            return f"{vlm.base_url} {vlm.name}"
+    return vlm.name
