@@ -1,4 +1,4 @@
-"""`find_answer`: the answer is found wherever a model of any family puts it, and never guessed."""
+"""The answer is found wherever a model of any family puts it, and is never guessed."""
 
 from __future__ import annotations
 

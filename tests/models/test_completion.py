@@ -1,4 +1,4 @@
-"""A completion is read wherever a server puts it: content, thoughts, streams, errors, tokens."""
+"""A completion is read from every place in which servers put it, in one piece or as a stream."""
 
 from __future__ import annotations
 
