@@ -148,12 +148,12 @@ def no_such_file(path: Path) -> str:
     if path.is_symlink():
         target = printable(str(path.readlink()), 200)
         return (
-            f"{printable(str(path))} is a link to {target}, which does not exist: fetch the "
+            f"{path} is a link to {target}, which does not exist: fetch the "
             "content, or name the file."
         )
     close = _close_name(path)
-    hint = f" Did you mean {printable(str(path.parent / close))}?" if close else ""
-    return f"There is no file {printable(str(path))}.{hint}"
+    hint = f" Did you mean {path.parent / close}?" if close else ""
+    return f"There is no file {path}.{hint}"
 
 
 def _close_name(path: Path) -> str | None:

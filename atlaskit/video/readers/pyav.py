@@ -181,12 +181,14 @@ class PyAVReader:
         with self._lock:
             try:
                 self._open()
-                shown = [
-                    step.packet.pts for step in source.packets_from(source.origin) if step.is_shown
-                ]
+                steps = source.packets_from(source.origin)
+                shown = [step.packet.pts for step in steps if step.is_shown]
             except (*DECODE_ERRORS, VideoError) as error:
                 raise self._frame_error(DecodeError.of(error), 0.0) from error
-        return sorted(source.seconds(pts) for pts in shown if pts is not None)
+        # What is shown before the first frame needs others that are not there.
+        return sorted(
+            source.seconds(pts) for pts in shown if pts is not None and pts >= source.origin
+        )
 
     def packets(self) -> Packets:
         """Return the time, size and kind of every packet, in order of time. Decodes nothing."""
