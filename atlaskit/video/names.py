@@ -106,7 +106,9 @@ def _respelled(path: Path) -> Path:
         for name in _names_beside(path)
         if normalize("NFC", name) == normalize("NFC", path.name)
     ]
-    return path.parent / same[0] if len(same) == 1 else path
+    if len(same) == 1:
+        return path.parent / same[0]
+    return path
 
 
 def _path_of_url(rest: str) -> Path:
@@ -120,7 +122,9 @@ def _path_of_url(rest: str) -> Path:
         )
     literal = Path(slash + path)
     decoded = _checked(slash + unquote(path, errors="surrogateescape"))
-    return literal if _exists(literal) and not _exists(decoded) else decoded
+    if _exists(literal) and not _exists(decoded):
+        return literal
+    return decoded
 
 
 def media_url(path: str | os.PathLike[str]) -> str:
@@ -163,7 +167,9 @@ def _close_name(path: Path) -> str | None:
     close = difflib.get_close_matches(wanted, spelled, n=1, cutoff=0.8)
     stem = Path(wanted).stem
     close = close or sorted(name for name in spelled if name != wanted and Path(name).stem == stem)
-    return spelled[close[0]] if close else None
+    if close:
+        return spelled[close[0]]
+    return None
 
 
 def _names_beside(path: Path) -> list[str]:
