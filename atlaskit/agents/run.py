@@ -102,6 +102,7 @@ class Run:
             budget or Budget()
         )  # its clock starts here: opening the video is no part of the run
         self.frames_before = self.video.frames_decoded
+        self.decoding_before_s = self.video.decoding_s
 
     def begin(self, method: str, settings: dict[str, Any]) -> None:
         """Record the start of the run.
@@ -239,6 +240,7 @@ class Run:
                 calls=live.calls,
                 tokens=live.tokens,
                 frames_decoded=self.video.frames_decoded - self.frames_before,
+                decoding_s=self.video.decoding_s - self.decoding_before_s,
                 seconds=self.meter.seconds,
             ),
         )

@@ -56,6 +56,10 @@ MOST_FILMS = 16
 """Films of a collection that are named for a sheet over a stretch of it."""
 MOST_NAME = 60
 """Characters of the name of a film in a prompt."""
+HIDDEN = (
+    "In seconds, after the number of a cell, the shots between two such changes that it does not "
+    "show, and changes that stand alone:"
+)
 MOST_SHORT = 32
 """Short shots that a prompt lists, the shortest."""
 SHORT = (
@@ -303,9 +307,13 @@ def cuts_text(view: View) -> str:
     if hidden:
         most, rows = max(1, MOST_CUTS // len(hidden)), list[str]()
         for cell, cuts_s in sorted(hidden.items()):
-            times = ", ".join(seconds(cut_s) for cut_s in cuts_s[:most])
-            rows.append(f"{cell}: {times}{', …' if len(cuts_s) > most else ''}")
-        texts.append(f"{CUTS} In seconds, after the number of the cell: {'; '.join(rows)}.")
+            spans_s = view.hidden_shots.get(cell, ())
+            joined = {edge_s for span_s in spans_s for edge_s in span_s}
+            alone = [(cut_s, seconds(cut_s)) for cut_s in cuts_s if cut_s not in joined]
+            between = [(a, f"{seconds(a)}–{seconds(b)}") for a, b in spans_s]
+            told = [words for _, words in sorted([*alone, *between])]
+            rows.append(f"{cell}: {', '.join(told[:most])}{', …' if len(told) > most else ''}")
+        texts.append(f"{CUTS} {HIDDEN} {'; '.join(rows)}.")
     if short:
         shortest = sorted(short, key=lambda cell: short[cell][1] - short[cell][0])[:MOST_SHORT]
         rows = [

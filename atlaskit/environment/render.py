@@ -188,6 +188,23 @@ class View(LazyImage):
         return hidden
 
     @cached_property
+    def hidden_shots(self) -> dict[int, tuple[tuple[float, float], ...]]:
+        """The shots, (start_s, end_s), between two cuts in a cell that it does not show.
+
+        Cells without any are left out, and dead ones. With another sampling than "shots" it is
+        empty.
+        """
+        shots = self._shots
+        if shots is None:
+            return {}
+        hidden = dict[int, tuple[tuple[float, float], ...]]()
+        for cell, moment_s in zip(self.cells, self.moments, strict=True):
+            spans_s = shots.unshown(cell.start_s, cell.end_s, moment_s)
+            if spans_s and cell.index not in self.dead:
+                hidden[cell.index] = spans_s
+        return hidden
+
+    @cached_property
     def short_shots(self) -> dict[int, tuple[float, float]]:
         """The shots that cells show and that are shorter than their cell: (start_s, end_s).
 

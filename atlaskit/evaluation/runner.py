@@ -20,6 +20,7 @@ from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.benchmarks.datasets.table import Rows, cases_of
 from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.evaluation.card import OF_THE_RUN, common_settings, questions_card, run_card
@@ -142,7 +143,6 @@ def evaluate(
         raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
     if total is not None and not isinstance(total, Budget | Spending):
         raise InputError(f"total must be ak.Budget(tokens=…), or another limit; got {total!r:.80}.")
-    spending = Spending(total) if isinstance(total, Budget) else total
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
     if answer is METHODS["video-rlm"]:
@@ -155,6 +155,14 @@ def evaluate(
     )
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
+    attributes = _attributes(name, models, settings)
+    asked = questions_card(in_order)
+    if isinstance(total, Spending):
+        spending = total
+    elif engine == "local":
+        spending = Spending(total or Budget(), cache, canonical_json([attributes, asked]))
+    else:  # each node pays, and this process does not see it
+        spending = Spending(total or Budget())
     job = partial(
         case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices
     )
@@ -180,11 +188,11 @@ def evaluate(
     }
     servers = [client.server() for client in clients.values()] if is_live else []
     table.attrs = {
-        **_attributes(name, models, settings),
+        **attributes,
         **({} if prices is None else {"prices": prices.recorded()}),
         "settings in full": common_settings(found.settings),
-        "asked": questions_card(in_order),
-        OF_THE_RUN: run_card(failures, servers),
+        "asked": asked,
+        OF_THE_RUN: run_card(failures, servers, {} if spending is None else spending.paid),
     }
     if len(table) < len(in_order):
         why = (
@@ -263,6 +271,8 @@ class _Collected:
         right, tokens, refused, next_s = 0, 0, list[str](), 0.0
         for index, row in finished:
             aside: Aside = row.pop(ASIDE, Aside())
+            if aside.is_stopped and self.spending is not None and self.spending.was_reached:
+                continue  # of the others, those that the cache answers are finished
             if aside.is_stopped:
                 return
             self.rows[index] = row
@@ -286,7 +296,7 @@ class _Collected:
                 self.spending.settle(
                     id(self.cases[index]), aside.total, aside.per_video, aside.video
                 )
-                if self.spending.reached:
+                if self.spending.reached_now:
                     return
 
     def table(self) -> pd.DataFrame:

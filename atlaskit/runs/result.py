@@ -106,6 +106,8 @@ class Spent:
     tokens: int = 0
     frames_decoded: int = 0
     seconds: float = 0.0
+    decoding_s: float = 0.0
+    """Seconds of decoding; of several threads at once, those of each."""
 
 
 @dataclass(frozen=True)

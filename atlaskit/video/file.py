@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import re
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
@@ -81,6 +83,7 @@ class VideoFile(Video):
         self._facts = facts
         self._lock = threading.Lock()
         self._opened: PyAVReader | None = None
+        self._decoding_s = list[float]()
         if facts is None:
             assert path is not None
             # A name that is not text on this machine must not break a record or a page.
@@ -165,6 +168,11 @@ class VideoFile(Video):
         return 0
 
     @property
+    def decoding_s(self) -> float:
+        """Seconds that were spent on decoding so far; of several threads at once, those of each."""
+        return math.fsum(self._decoding_s)
+
+    @property
     def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
         if self.path is None or self._is_missing:
@@ -173,7 +181,12 @@ class VideoFile(Video):
 
     def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
-        return self._reader.try_frames(*self.check_request(times_s, size))
+        reader, request = self._reader, self.check_request(times_s, size)
+        began_s = time.monotonic()
+        try:
+            return reader.try_frames(*request)
+        finally:
+            self._decoding_s.append(time.monotonic() - began_s)
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""

@@ -69,6 +69,11 @@ class Playlist(Video):
         """Number of frames decoded of all parts, also for other playlists that share them."""
         return sum(part.frames_decoded for part in {id(part): part for part in self.parts}.values())
 
+    @property
+    def decoding_s(self) -> float:
+        """Seconds that decoding of all parts took, also for other playlists that share them."""
+        return sum(part.decoding_s for part in {id(part): part for part in self.parts}.values())
+
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the part that has the frame at a time, and the second in that part."""
         index, within_s = self._locate(time_s)

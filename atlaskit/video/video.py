@@ -73,6 +73,11 @@ class Video(ABC):
         return 0
 
     @property
+    def decoding_s(self) -> float:
+        """Seconds that were spent on decoding so far; of several threads at once, those of each."""
+        return 0.0
+
+    @property
     def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
         return []

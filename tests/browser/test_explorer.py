@@ -120,7 +120,12 @@ def test_a_region_is_noted_and_its_clip_saved_by_mouse(notebooks: Notebooks, set
     notes = explorer.locator(".notes")
     notes.get_by_text("Notes (W)").click()
     expect(notes.get_by_label("from", exact=True)).to_have_value("3:07.500")
-    expect(notes.get_by_label("to", exact=True)).to_have_value("3:07.646")
+    expect(notes.get_by_label("to", exact=True)).to_have_value("3:16.875")  # the cell that was opened
+    explorer.get_by_role("gridcell").nth(1).focus()
+    book.page.keyboard.press("w")
+    expect(notes.get_by_label("from", exact=True)).to_have_value("3:07.646")
+    expect(notes.get_by_label("to", exact=True)).to_have_value("3:07.793")  # the cell that was picked in it
+    expect(explorer.get_by_role("gridcell", selected=True)).to_have_count(1)
     notes.get_by_label("tag").fill("goal")
     notes.get_by_role("button", name="save note").click()
     with book.page.expect_download() as film:

@@ -102,8 +102,11 @@ def view_description(view: View) -> str:
 def grid_description(grid: Grid, dead: Iterable[int], *, has_depth: bool = True) -> str:
     """Return a grid's cells, interval, depth and dead cells."""
     dead = sorted(dead)
+    each = duration_text(grid.resolution_s)
+    if grid.edges and not grid.path:
+        each = f"at most {each}"
     parts = [
-        f"{grid.k}×{grid.k} cells of {duration_text(grid.span_s / grid.size)}",
+        f"{grid.k}×{grid.k} cells of {each}",
         span_text((grid.start_s, grid.end_s)),
         *([f"depth {grid.depth}"] if has_depth else []),
         *([f"dead cells (black): {listed(dead)}"] if dead else []),

@@ -66,17 +66,20 @@ class PageOwner(ABC):
             InputError: anywidget is not installed.
         """
         widget = _widget_class(self.page)()
-        # JupyterLab sends what a page says to a subshell of the kernel, which is free while a
-        # cell runs. ipykernel 7.4 would send it on to the shell that the kernel's own last message
-        # belongs to, so that a cell can wait for a reply. Ours come from threads and belong to
-        # whichever cell ran last, which may be busy for minutes.
+        # JupyterLab sends what a page says to a subshell of the kernel, a thread that is free while
+        # a cell runs. ipykernel 7.4 would send it on to the shell that the kernel's own last
+        # message belongs to, so that a cell can wait for a reply. Ours come from threads and belong
+        # to whichever cell ran last, which may be busy for minutes. And it would call the hooks of
+        # the end of a cell, which show and close the figures that a running cell still draws.
         if widget.comm is not None:
             widget.comm._reply_subshell_for = None
-        widget.on_msg(
-            lambda _, message, _buffers: (
-                self._receive(message) if isinstance(message, dict) else None
-            )
-        )
+            widget.comm.handle_msg = widget._handle_msg
+
+        def receive(_: Any, message: object, _buffers: object) -> None:
+            if isinstance(message, dict):
+                self._receive(message)
+
+        widget.on_msg(receive)
         return widget
 
     def attach(self, send: Send) -> Receive:

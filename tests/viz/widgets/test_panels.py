@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Sequence
 from typing import Any, Unpack
 
@@ -178,7 +179,7 @@ def test_the_questions_of_a_world_are_offered_where_no_others_can_be_answered(wo
 
 
 def test_a_model_is_named_in_the_page(film: World, cache: Cache) -> None:
-    """The oracle answers on the films that it knows; the given model returns by its words."""
+    """The oracle answers on the films that it knows."""
     page = PanelPage(GridExplorer(ak.open_video(str(film.video.path)), cache=cache))  # type: ignore[attr-defined]
     assert "Name a model" in page.put("Who?")["words"]
     page.tell("here")
@@ -304,6 +305,26 @@ def test_a_question_belongs_to_its_page(cache: Cache, monkeypatch: pytest.Monkey
     state = page.of("ask")[-1]
     assert state["phase"] == "stopped" and ("The page was closed" in state["words"]) is not bool(decided)
     assert page.tell("again")["phase"] == "running", "it is taken up again by decision"
+    page.tell("stop")
+    page.wait()
+
+
+@pytest.mark.parametrize("is_heard", [True, False])
+def test_a_page_that_is_silent_is_gone(cache: Cache, monkeypatch: pytest.MonkeyPatch, is_heard: bool) -> None:
+    """Only a subshell hears what a page says: a cell that runs would make it silent."""
+    monkeypatch.setattr("atlaskit.viz.widgets.explorer.asking.LEFT_S", 0.1)
+    monkeypatch.setattr("atlaskit.viz.widgets.explorer.asking.SILENT_S", 0.3)
+    page = page_of(Flat(), cache, vlm=Waiting())
+    page.tell("ask", question="Who?", choices=["a", "b"], within=None)
+    for _ in range(4):
+        beat = threading.Thread(target=page.receive, args=({"panel": "ask", "want": "alive"},))
+        beat.start() if is_heard else page.receive({"panel": "ask", "want": "alive"})
+        time.sleep(0.2)
+        assert page.tell("line", question="", choices=[], within=None)["is"] == "line"
+    panel = next(panel for panel in page.widget._panels if isinstance(panel, AskPanel))
+    assert panel.is_asking, "a page that is there keeps it"
+    panel.wait(2.0)
+    assert panel.is_asking is not is_heard
     page.tell("stop")
     page.wait()
 

@@ -1,6 +1,7 @@
 // The question about the shown region: the line of code, or of the shell, that asks it, and, with a model, the run:
 // its progress, its answer, its evidence and its steps.
 const LINE_MS = 150; // after the last key, until the line is written
+const BEAT_MS = 15_000; // between two messages that the page is there, while a question goes on
 
 class AskPanel {
   constructor(explorer) {
@@ -22,6 +23,7 @@ class AskPanel {
     this.onReturn = ({ persisted }) => { if (persisted) this.send("here"); };
     addEventListener("pagehide", this.onHide);
     addEventListener("pageshow", this.onReturn);
+    this.beat = setInterval(() => { if (!this.stop.hidden) this.send("alive"); }, BEAT_MS);
   }
 
   send(want, message) {
@@ -221,6 +223,7 @@ class AskPanel {
     this.closeSteps();
     removeEventListener("pagehide", this.onHide);
     removeEventListener("pageshow", this.onReturn);
+    clearInterval(this.beat);
     this.send("left");
   }
 }

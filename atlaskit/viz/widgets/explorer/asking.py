@@ -252,6 +252,8 @@ MAX_CHARS = 1_000
 """Characters of one text of a run."""
 LEFT_S = 10.0
 """Seconds for which a run goes on after its page is gone, as a page that is loaded again."""
+SILENT_S = 90.0
+"""Seconds without a word of the page after which it is gone; a hidden one says one each minute."""
 STANDS_FOR = "In this line, `video` stands for your video, and `vlm` for your model."
 NO_ORACLE = "The shell's `atlaskit ask` has no oracle: this page asks it, and `atlaskit evaluate`."
 NO_MODEL = (
@@ -289,6 +291,7 @@ class AskPanel:
         self._run: AskedRun | None = None
         self._lock, self._marked = threading.Lock(), object()
         self._goes_on = self._is_left = False
+        self._silence = threading.Timer(SILENT_S, self.leave)
         self._channel = Channel(self._open_run, self._send_steps)
 
     def receive(self, message: dict[str, Any]) -> bool:
@@ -314,6 +317,8 @@ class AskPanel:
                 self._send_state()
             case {"want": "left"}:
                 self.leave()
+            case {"want": "alive"}:
+                self._hear()
             case {"want": "go on", "goes_on": bool(goes_on)}:
                 self._goes_on = goes_on
             case {"want": "model", "model": str(words)}:
@@ -358,10 +363,19 @@ class AskPanel:
                 run.is_left = True
                 run.stop()
 
-        timer = threading.Timer(LEFT_S, stop)
-        timer.daemon = True
-        timer.start()
+        _after(LEFT_S, stop)
         return True
+
+    def _hear(self) -> None:
+        """Take note that the page is there; once it is silent, its run stops.
+
+        JupyterLab tells nobody that a notebook was closed. Where it sends what a page says to the
+        main thread, a cell that runs would make every page silent, so only a subshell listens.
+        """
+        if threading.current_thread() is not threading.main_thread():
+            self._is_left = False
+            self._silence.cancel()
+            self._silence = _after(SILENT_S, self.leave)
 
     def wait(self, timeout_s: float | None = None) -> None:
         """Wait until no run is going on."""
@@ -456,6 +470,14 @@ class AskPanel:
 
     def _send_steps(self, message: dict[str, Any], buffers: Sequence[bytes] = ()) -> None:
         self._explorer.send({"panel": "steps", **message}, buffers)
+
+
+def _after(wait_s: float, act: Callable[[], object]) -> threading.Timer:
+    """Do something after some seconds, in a thread that keeps no process from ending."""
+    timer = threading.Timer(wait_s, act)
+    timer.daemon = True
+    timer.start()
+    return timer
 
 
 def _told_of(run: AskedRun) -> dict[str, Any]:

@@ -63,6 +63,11 @@ function cellSpan({ span_s: [start, end], cells }, focus) {
   return cells.length ? [start + side * focus, start + side * (focus + 1)] : [start, end];
 }
 
+// The interval of the cell that was opened, exactly: a grid of single frames may hold more.
+function openedSpan({ place, crumbs, span_s: span }) {
+  return place.look === "grid" ? crumbs.at(-1).span_s : span;
+}
+
 // The interval that is shown, or of the smallest grid above it that is at least a second long.
 function regionOf({ span_s: shown, crumbs }) {
   const spans = [...crumbs.map((crumb) => crumb.span_s), shown];

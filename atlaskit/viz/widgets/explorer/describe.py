@@ -18,12 +18,14 @@ import numpy as np
 from PIL import Image
 
 from atlaskit.environment.atlas import Atlas
-from atlaskit.environment.grid import Cell, Grid, clock, listed, stamp
+from atlaskit.environment.grid import Cell, clock, listed, stamp
 from atlaskit.environment.image import note_in
 from atlaskit.environment.memory import DeadZones, Scratchpad
+from atlaskit.environment.places import interval_in_words
 from atlaskit.environment.render import View, with_look
 from atlaskit.runs.coverage import Coverage
 from atlaskit.runs.narrate import span_text
+from atlaskit.video.collection import Collection
 from atlaskit.video.video import Video
 from atlaskit.viz.html.markup import plain_text
 from atlaskit.viz.html.reprs import view_caption
@@ -68,7 +70,7 @@ def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
         about = {**about, "at": stamp(shown.time_s), "time_s": shown.time_s}
     return {
         "place": location.to_json(),
-        "crumbs": _crumbs(atlas.root, location),
+        "crumbs": _crumbs(atlas, location),
         "words": _caption(atlas.video, shown),
         "depth": f"depth {len(location.path)} of at most {atlas.rules.max_depth}",
         "resolution": f"Δt {grid.resolution_s:,.3g} s",
@@ -83,17 +85,31 @@ def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
     }
 
 
-def _crumbs(root: Grid, location: Location) -> list[dict[str, Any]]:
+def _crumbs(atlas: Atlas, location: Location) -> list[dict[str, Any]]:
     """Return the grids that lead to a location, the root first."""
-    span_s = [root.start_s, root.end_s]
-    crumbs, grid = [{"path": list[int](), "words": "whole video", "span_s": span_s}], root
+    grid = atlas.root
+    whole = "whole video"
+    if isinstance(atlas.video, Collection):
+        whole = f"{len(atlas.video.films)} films"
+    crumbs = [{"path": list[int](), "words": whole, "span_s": [grid.start_s, grid.end_s]}]
     for depth, cell in enumerate(location.path, start=1):
         grid = grid.expand(cell)
-        span_s = [grid.start_s, grid.end_s]
+        span_s = grid.start_s, grid.end_s
         crumbs.append(
-            {"path": list(location.path[:depth]), "words": span_text(span_s), "span_s": span_s}
+            {
+                "path": list(location.path[:depth]),
+                "words": _span_words(atlas.video, *span_s),
+                "span_s": list(span_s),
+            }
         )
     return crumbs
+
+
+def _span_words(video: Video, start_s: float, end_s: float) -> str:
+    """Return an interval as a person reads it; in a collection, with the film that it is in."""
+    if not isinstance(video, Collection):
+        return span_text((start_s, end_s))
+    return plain_text(interval_in_words(video, start_s, end_s), MAX_SUBTITLE_CHARS)
 
 
 def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
@@ -112,7 +128,8 @@ def _cells(atlas: Atlas, shown: Shown, marks: Marks) -> list[dict[str, Any]]:
 def _cell(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
     """Return the interval, subtitles and marks of a cell."""
     span = cell.start_s, cell.end_s
-    return {"span": span_text(span), "said": _subtitles(atlas, *span), **marks.of_cell(cell)}
+    words = _span_words(atlas.video, *span)
+    return {"span": words, "said": _subtitles(atlas, *span), **marks.of_cell(cell)}
 
 
 def _caption(video: Video, shown: Shown) -> str:

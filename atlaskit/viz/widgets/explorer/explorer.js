@@ -40,8 +40,8 @@ class Explorer {
     this.actions = this.makeActions(...this.panels);
     this.help = keysPanel(this.actions);
     const buttons = (...keys) => element("div", { class: "controls" }, ...keys.map((key) => this.buttonOf(key)));
-    const side = element("div", { class: "side" }, buttons("w", "i", "o", "p", "d", "f", "b", "a", "c", "s"),
-      this.trouble, this.notice, this.status, this.peek, this.caption,
+    const head = element("div", { class: "head" }, buttons("w", "i", "o", "p", "d", "f", "b", "a", "c", "s"), this.trouble, this.notice);
+    const side = element("div", { class: "side" }, head, this.status, this.peek, this.caption,
       ...this.panels.map((panel) => panel.box), this.help);
     this.root = element("section", { class: "atlaskit explorer", "aria-label": "video explorer",
       "data-lm-suppress-shortcuts": "true", hidden: true },
@@ -216,9 +216,8 @@ class Explorer {
   }
 
   orderClip(form, words) {
-    const { shown, focus, selection } = this;
-    const what = selection ? { span_s: selection } : this.isPicked ? oneFrame(shown, focus) : { place: shown.place };
-    this.order({ want: "clip", form, ...what }, words);
+    const isCell = this.isPicked && !this.selection;
+    this.order({ want: "clip", form, ...(isCell ? oneFrame(this.shown, this.focus) : { span_s: this.span }) }, words);
   }
 
   // Back from what was requested last, so that two presses in a row go back twice.
@@ -489,7 +488,11 @@ class Explorer {
 
   // What is meant, in seconds: from the in to the out point, the cell that was picked, or what was opened.
   get span() {
-    return this.selection ?? (this.isPicked ? cellSpan(this.shown, this.focus) : this.shown.span_s);
+    return this.selection ?? this.picked;
+  }
+
+  get picked() {
+    return this.isPicked ? cellSpan(this.shown, this.focus) : openedSpan(this.shown);
   }
 
   // Saves the shown picture, or the frame of the cell that was picked.
@@ -500,7 +503,7 @@ class Explorer {
 
   copyTime() {
     const { cells, about, time_s: time } = this.shown;
-    copyText(this.isPicked ? cells[this.focus]?.at ?? about.at : exactText(time ?? this.span[0]), this.notice);
+    copyText(this.isPicked ? cells[this.focus]?.at ?? about.at : exactText(time ?? this.picked[0]), this.notice);
   }
 
   // From the in to the out point, in seconds, if both are set.
@@ -512,7 +515,7 @@ class Explorer {
   setCut(end) {
     const { time_s: time } = this.shown;
     if (end === null) this.cut = [null, null];
-    else this.cut[end] = time ?? (this.isPicked ? cellSpan(this.shown, this.focus) : this.shown.span_s)[end];
+    else this.cut[end] = time ?? this.picked[end];
     if (this.selection && this.cut[0] >= this.cut[1]) this.cut[1 - end] = null;
     const [start, stop] = this.cut.map((each) => (each === null ? "not set" : clockText(each)));
     this.notice.textContent = end === null ? "" : `In point: ${start}. Out point: ${stop}.`;

@@ -22,13 +22,14 @@ class NotesPanel {
     this.problem = element("p", { class: "problem", role: "alert" });
     this.count = element("p", { class: "note", role: "status" });
     this.list = element("ul", { "aria-label": "notes" });
-    this.exports = element("div", { class: "fields" }, "export for ", ...Object.entries(EXPORTS).map(([label, ending]) =>
-      button(label, { title: `notes${ending}` }, () => this.send({ want: "export", form: ending }))));
+    const exporter = chooser("export for", Object.entries(EXPORTS).map(([label, ending]) => [ending, label]), () => {});
+    this.exports = element("div", { class: "fields" }, exporter.box,
+      button("export", {}, () => this.send({ want: "export", form: exporter.select.value })));
     this.file = element("input", { type: "file", accept: Object.values(EXPORTS).concat(".tsv").join() });
     this.file.addEventListener("change", () => this.openFile(this.file.files[0]));
     const opening = element("div", { class: "fields" }, element("label", {}, "open notes from a file ", this.file));
     this.box = element("details", { class: "panel notes", name: PANELS }, element("summary", {}, "Notes (W)"),
-      form, this.problem, this.count, this.list, this.exports, opening);
+      form, this.problem, this.count, this.exports, this.list, opening);
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.isAdding = true;
@@ -111,12 +112,12 @@ class NotesPanel {
 
   row(note) {
     const [start, end, tag, text] = note, times = [start, end].map(clockText).join("–");
-    const act = (label, onClick) => button(label, { "aria-label": `${label} ${times} ${tag}` }, onClick);
+    const act = (label, words, onClick) => button(label, { "aria-label": `${words} ${times} ${tag}`, title: words }, onClick);
     const clip = (form, words) => this.explorer.order({ want: "clip", form, span_s: [start, end] }, words);
     return element("li", { "data-from": start }, button(times, {}, (event) => this.explorer.showTime(start, event)), " ",
-      element("b", {}, tag), " ", element("bdi", {}, text), " ", act("play", () => clip("webm", "Making a clip…")),
-      " ", act("save clip", () => clip("mp4", "Making a film…")), " ",
-      act("remove", () => this.send({ want: "remove", note })));
+      element("b", {}, tag), " ", element("bdi", {}, text), " ", act("▶", "play", () => clip("webm", "Making a clip…")),
+      " ", act("clip", "save clip", () => clip("mp4", "Making a film…")), " ",
+      act("×", "remove", () => this.send({ want: "remove", note })));
   }
 
   close() {}
