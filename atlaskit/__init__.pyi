@@ -24,6 +24,7 @@ from atlaskit.errors import AtlasError
 from atlaskit.evaluation import baselines, diagnosis, metrics, scaling, statistics
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.tables import load as read_rows
+from atlaskit.experiments import parameters
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.embedding import Embedder
@@ -74,6 +75,7 @@ __all__ = [
     "metrics",
     "open_video",
     "open_videos",
+    "parameters",
     "plots",
     "question_of",
     "read_passages",
