@@ -38,6 +38,7 @@ PLACES = {
     "scaling": "evaluation.scaling",
     "statistics": "evaluation.statistics",
     "read_rows": "evaluation.tables:load",
+    "parameters": "experiments.parameters",
     "VLM": "models.client:VLM",
     "Dialect": "models.dialect:Dialect",
     "Embedder": "models.embedding:Embedder",

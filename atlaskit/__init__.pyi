@@ -25,6 +25,7 @@ from atlaskit.evaluation import baselines, diagnosis, metrics, scaling, statisti
 from atlaskit.evaluation.each import ask_each
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.tables import load as read_rows
+from atlaskit.experiments import parameters
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.embedding import Embedder
@@ -76,6 +77,7 @@ __all__ = [
     "metrics",
     "open_video",
     "open_videos",
+    "parameters",
     "plots",
     "question_of",
     "read_passages",
