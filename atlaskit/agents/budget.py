@@ -101,7 +101,7 @@ class Budget:
         return f"Budget({', '.join(f'{name}={value!r}' for name, value in own.items())})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the limits as they are recorded in a run's settings: prices only if any are set."""
+        """Return the limits as a run's settings record them: prices only if any are set."""
         limits = {
             name: limit for name, limit in vars(self).items() if name not in ("usd", "prices")
         }
