@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     import bm25s
 
 K1 = 1.5
-"""Saturation of term frequency in BM25: how quickly repetitions of a word stop adding to a score.
-"""
+"""Saturation of term frequency in BM25: how soon repetitions of a word stop adding to a score."""
 RANK_OFFSET = 60
 """Added to ranks before they are fused, so that the first rank of one query does not outweigh good
 ranks of several (Cormack et al. 2009, reciprocal rank fusion)."""

@@ -49,8 +49,7 @@ LOOK_CALLS = 2
 LASTS_S = 4.0
 """Assumed duration, in seconds, of the event that is searched for, if the plan gives none."""
 MOST_CLOSER = 2
-"""The most times that the whole is searched again at half the step, if a review wants more looks.
-"""
+"""The most times that the whole is searched again at half the step, if a review wants it."""
 MOST_FAILURES = 2
 """Failed looks after which a stretch is left out."""
 
@@ -133,8 +132,7 @@ class Looking:
     lost: DeadZones = DeadZones()
     """Stretches that are left out because looks at them failed too often."""
     room: int = SHEETS
-    """Sheets that one look shows at most; fewer after the server refused a look with this number.
-    """
+    """Sheets that one look shows at most; fewer after the server refused a look with so many."""
 
     def __post_init__(self) -> None:
         self.run = self.master.run

@@ -40,8 +40,7 @@ __all__ = ["SCOUTS", "Hint", "Hints", "Scout", "Sight", "words"]
 T = TypeVar("T")
 
 LEAST = 0.5
-"""Least score of a hint that goes into prompts and ranks a region; weaker ones are only recorded.
-"""
+"""Least score of a hint that goes into prompts and ranks a region; others are only recorded."""
 MOST_TOLD = 8
 """The most hints in one prompt; the best ones are taken."""
 LONGEST_REASON, LONGEST_QUOTE = 300, 120

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Exported: TypeAlias = "Result | Passage | pd.DataFrame | Iterable[Result | Passage | pd.DataFrame]"
-"""The values that can be exported: results, passages, tables of `evaluate`, or several of these.
-"""
+"""The values that can be exported: results, passages, tables of `evaluate`, or several of these."""
 
 
 def export(

@@ -38,8 +38,7 @@ RATES = tuple(
 )
 """The frame rates of film and television, which editors support."""
 NEAR = 2e-4
-"""Relative difference up to which a rate counts as one of RATES, since files state rounded rates.
-"""
+"""Relative difference up to which a rate counts as one of RATES: files state rounded rates."""
 DROPPING = {Fraction(30_000, 1001): 2, Fraction(60_000, 1001): 4}
 """Numbers that drop-frame timecode leaves out in each minute but every tenth, by its rate."""
 JITTER = 0.98
