@@ -1,4 +1,4 @@
-"""`Passage`: a stretch of a video and what is said of it: the row of every export.
+"""`Passage`: a stretch of a video with its text: the row of every export.
 
 A result, the rows of an evaluation and the explorer's notes become passages, each format writes
 passages, and each reader returns them. This module knows nothing of runs and of formats.
@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeGuard, get_args
 
 from atlaskit import limits
 from atlaskit.environment.grid import interval
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, printable
+from atlaskit.video.collection import Collection
+from atlaskit.video.video import Video
 
 PassageKind = Literal["answer", "evidence", "truth", "note"]
 """A run's answer, a frame that supports it, what is known to be true, or a person's note."""
@@ -23,12 +25,56 @@ KINDS: tuple[PassageKind, ...] = get_args(PassageKind)
 LAST_S = 1e7
 """The last second of all: 115 days."""
 MOST = 100_000
-"""Most passages of a file."""
+"""The most passages in a file."""
 LABEL_CHARS = 200
-"""Most characters of a label, and of a video's name."""
+"""The most characters of a label, and of a video's name."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2028\u2029]")
-"""What no XML holds, or what ends a line in some programs and not in others."""
+"""Characters that XML cannot hold, or that end a line in some programs and not in others."""
 _LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
+
+
+def of_films(
+    passages: Sequence[Passage], videos: Mapping[str, Video]
+) -> tuple[list[Passage], dict[str, Video]]:
+    """Return the passages of collections as passages of their films, in the seconds of each.
+
+    Other programs know files, not collections. A passage over two films becomes two; one about all
+    that was searched stays one, about the collection.
+
+    Args:
+        passages: The passages.
+        videos: The videos that they name, by their names.
+
+    Returns:
+        The passages, and the videos with the films of collections by their names.
+    """
+    known = dict(videos)
+    found = list[Passage]()
+    for passage in passages:
+        video = videos.get(passage.video)
+        if not isinstance(video, Collection) or passage.is_whole:
+            found.append(passage)
+            continue
+        parts = dict(zip(video.films, video.parts, strict=True))
+        for film in video.films_in(passage.start_s, passage.end_s):
+            name = one_line(film.name)
+            known[name] = parts[film]
+            start_s = max(passage.start_s, film.start_s) - film.start_s
+            end_s = min(passage.end_s, film.end_s) - film.start_s
+            at_s = None if passage.at_s is None else passage.at_s - film.start_s
+            if at_s is not None and not start_s <= at_s <= end_s:
+                at_s = None
+            found.append(
+                replace(
+                    passage,
+                    start_s=start_s,
+                    end_s=max(start_s, end_s),
+                    at_s=at_s,
+                    video=name,
+                    fps=parts[film].fps,
+                )
+            )
+    return found, known
 
 
 def clean(text: str) -> str:
@@ -43,7 +89,7 @@ def one_line(text: str, most: int = LABEL_CHARS) -> str:
 
 @dataclass(frozen=True)
 class Passage:
-    """A stretch `[start_s, end_s)` of a video, and what is said of it.
+    """A stretch `[start_s, end_s)` of a video, with its text.
 
     A passage that ends where it starts is a moment. Line ends of the text become `\\n`, and control
     characters U+FFFD; a label and a name are one line.
@@ -64,7 +110,7 @@ class Passage:
     label: str = ""
     """A word or two: the letter of an evidence frame, the tag of a note, the code of a coder."""
     confidence: float | None = None
-    """How sure the model was, in [0, 1]; None if nobody said."""
+    """The model's confidence, in [0, 1]; None if unknown."""
     question: str = ""
     """The question that was asked; empty for a note."""
     video: str = ""
