@@ -136,7 +136,7 @@ def evaluate(
     """
     import pandas  # noqa: F401  # before the first call: a missing pandas then costs nothing
 
-    in_order = cases_of(cases, video)
+    in_order = cases_of(cases, video, scored=scored)
     check_whole("parallel", parallel)
     check_cases(in_order, scored=scored)
     _check_run(engine, prices, total)

@@ -75,6 +75,7 @@ def table(
     root: str | Path | None = None,
     video: str | Path | Video | None = None,
     subtitles: bool = True,
+    scored: bool = True,
 ) -> Benchmark:
     """Load questions of your own from a table with one row a question.
 
@@ -101,6 +102,7 @@ def table(
             nowhere else; those of other rows are looked for in the current folder.
         video: The video of all rows that name none.
         subtitles: Whether the videos get their subtitles.
+        scored: Whether each row must have an answer. If not, a question may have none.
 
     Raises:
         InputError: A file cannot be read, a column is missing, or a cell is wrong; the message
@@ -111,11 +113,11 @@ def table(
         >>> bench.cases[0].question.choices
         ('red', 'blue')
     """
-    reading = _Table(source, root, video, subtitles)
+    reading = _Table(source, root, video, subtitles, scored)
     faults = []
     for place, cells in reading.rows:
         try:
-            reading.add(_Row(place, cells, reading.columns, reading.letters))
+            reading.add(_Row(place, cells, reading.columns, reading.letters, scored))
         except InputError as error:
             faults.append(error)
     if faults:
@@ -124,13 +126,17 @@ def table(
 
 
 def cases_of(
-    questions: Rows | Iterable[Case], video: str | Path | Video | None = None
+    questions: Rows | Iterable[Case],
+    video: str | Path | Video | None = None,
+    *,
+    scored: bool = True,
 ) -> Sequence[Case]:
     """Return cases from whatever holds questions.
 
     Args:
         questions: Cases, as a benchmark has them; questions about one video; or what `table` takes.
         video: The video of questions that name none.
+        scored: Whether each row of a table must have an answer.
 
     Raises:
         InputError: They are none of these, or `table` refuses them.
@@ -138,7 +144,7 @@ def cases_of(
     if isinstance(questions, Case | Question | Mapping):
         questions = [questions]
     if _is_file(questions) or _is_frame(questions):
-        return table(questions, video=video)
+        return table(questions, video=video, scored=scored)
     if not isinstance(questions, Iterable):
         raise InputError(
             f"Questions are a list of cases, rows or questions, or a table; got {questions!r:.80}."
@@ -148,7 +154,7 @@ def cases_of(
     if kinds <= {Case}:
         return items
     if kinds == {Mapping}:
-        return table(items, video=video)
+        return table(items, video=video, scored=scored)
     if kinds == {Question}:
         return _about_one(items, video)
     wrong = "a mixture of them"
@@ -214,6 +220,7 @@ class _Row:
     cells: Mapping[str, Any]
     columns: Mapping[str, str]
     letters: Sequence[str]
+    scored: bool
 
     def fault(self, what: str, told: str) -> InputError:
         """Return the error of a wrong cell, by what it says or by the name of its column."""
@@ -309,10 +316,13 @@ class _Row:
             return "count"
         return "open"
 
-    def answer(self, kind: Kind, options: Options, span: Span | None) -> Answered:
-        """Return the true answer."""
+    def answer(self, kind: Kind, options: Options, span: Span | None) -> Answered | None:
+        """Return the true answer; None if it is not known and need not be."""
         text = self.text("answer")
-        if not text and not (kind == "when" and span):
+        is_known = bool(text) or (kind == "when" and span is not None)
+        if not is_known and not self.scored:
+            return None
+        if not is_known:
             raise self.fault(
                 "answer", "it is empty, and a question without an answer cannot be scored."
             )
@@ -411,6 +421,7 @@ class _Table:
         root: str | Path | None,
         video: str | Path | Video | None,
         subtitles: bool,
+        scored: bool,
     ) -> None:
         self.name, self.rows = _read(source)
         if not self.rows:
@@ -425,6 +436,7 @@ class _Table:
         self._folder = printable(str(self._root.absolute()), 200)
         self._video = video
         self._has_subtitles = subtitles
+        self._scored = scored
         headers = list(dict.fromkeys(str(name) for _, cells in self.rows for name in cells if name))
         self.columns = _columns_of(headers)
         rest = [name for name in headers if name not in self.columns.values()]
@@ -448,7 +460,7 @@ class _Table:
         wanted = [name for name in ("video", "question") if name not in self.columns]
         if self._video is not None and "video" in wanted:
             wanted.remove("video")
-        if not wanted and not {"answer", "start"} & self.columns.keys():
+        if self._scored and not wanted and not {"answer", "start"} & self.columns.keys():
             wanted = ["answer"]
         if wanted:
             raise InputError(
