@@ -74,6 +74,11 @@ class Playlist(Video):
         """Seconds that decoding of all parts took, also for other playlists that share them."""
         return sum(part.decoding_s for part in {id(part): part for part in self.parts}.values())
 
+    @property
+    def starts_s(self) -> tuple[float, ...]:
+        """The second at which each part starts."""
+        return tuple(map(float, self._part_starts))
+
     def locate(self, time_s: float) -> tuple[Video, float]:
         """Return the part that has the frame at a time, and the second in that part."""
         index, within_s = self._locate(time_s)
