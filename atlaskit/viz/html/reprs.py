@@ -25,7 +25,7 @@ from atlaskit.environment.image import LazyImage
 from atlaskit.environment.memory import Scratchpad, label_of
 from atlaskit.environment.render import Sheet, Still, View
 from atlaskit.environment.render import view as make_view
-from atlaskit.runs.events import Decision, Report, Review, Stop
+from atlaskit.runs.events import Decision, Report, Review, Start, Stop
 from atlaskit.runs.narrate import MAX_LISTED, TITLES, cited_frames, counted, percent, span_text
 from atlaskit.runs.result import WITHOUT_EVIDENCE, Result
 from atlaskit.runs.trace import Trace
@@ -387,35 +387,37 @@ def _cost_table(result: Result) -> Html:
 
 
 def trace(trace: Trace) -> Html:
-    """Show what a trace records: how many events of each kind, and how it ended."""
+    """Show what a trace records: the question, how many events of each kind, and how it ended."""
     counts = Counter(event.kind for event in trace)
-    stops = trace.of(Stop)
+    starts, stops = trace.of(Start), trace.of(Stop)
+    asked = str(starts[0].question.get("text", "")) if starts else ""
     rows: list[tuple[str, object]] = [
         ("events", len(trace)),
         ("rounds", max((event.round for event in trace), default=0)),
     ]
     rows += [(TITLES[kind], count) for kind, count in counts.items()]
-    rows += [("stopped by", untrusted(stops[-1].stop))] if stops else []
-    return card(title("Trace", ""), fact_table(rows))
+    if stops:
+        rows.append(("stopped by", untrusted(stops[-1].stop)))
+    return card(title("Trace of a run", asked), fact_table(rows))
 
 
 def cache(cache: Cache) -> Html:
     """Show what a cache holds by kind, and whether it is drawn again or paid for again."""
+    known = kinds()
     rows = []
     for name, row in cache.stats().items():
-        is_drawn = name in kinds() and kinds()[name].is_image
-        lost = "is drawn again from the video" if is_drawn else "is asked for, or found, again"
-        rows.append(
-            (
-                untrusted(name, 40),
-                row["entries"],
-                row["bytes"] / 1e6,
-                row["hits"],
-                row["misses"],
-                lost,
-            )
-        )
-    columns = ("kind", "entries", "MB", "hits", "misses", "without it")
-    return card(
-        title("Cache", str(cache.directory or "in memory")), table("Entries by kind", columns, rows)
-    )
+        lost = "is asked for, or found, again"
+        if name in known and known[name].is_image:
+            lost = "is drawn again from the video"
+        size = _size_text(row["bytes"])
+        rows.append((untrusted(name, 40), row["entries"], size, row["hits"], row["misses"], lost))
+    where = str(cache.directory or "in memory")
+    columns = ("kind", "entries", "size", "hits", "misses", "without it")
+    return card(title("Cache", where), table("Entries by kind", columns, rows))
+
+
+def _size_text(count: int) -> str:
+    """Return a number of bytes as a person reads it."""
+    if count >= 1e6:
+        return f"{count / 1e6:,.1f} MB"
+    return f"{count / 1e3:,.1f} kB"
