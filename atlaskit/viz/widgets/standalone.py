@@ -139,6 +139,7 @@ def _application(make: Make, name: str, title: str, token: str, root: str) -> Ap
         "files": files,
         "websocket_max_message_size": limits.MESSAGE,
         "websocket_ping_interval": PING_S,
+        "compress_response": True,
     }
     routes = [(f"{root}socket", _Socket), ("/.*", _Files)]
     return Application(routes, log_function=lambda _: None, **settings)  # type: ignore[arg-type]

@@ -364,6 +364,8 @@ class GridExplorer(PageOwner):
                 return frame_at(self.atlas, checked_time(text))
             case {"want": "time" | "clip" | "png", "time_s": int() | float() as time_s}:
                 return frame_at(self.atlas, float(time_s))
+            case {"want": "step"} if self._requested.look != "frame":
+                return self._requested  # a key that was pressed before the page had gone back
             case {"want": "step", "frames": int(frames)}:
                 return moved(self.atlas, self._requested, frames=frames)
             case {"want": "step", "seconds": int() | float() as seconds}:
