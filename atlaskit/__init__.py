@@ -33,6 +33,7 @@ PLACES = {
     "baselines": "evaluation.baselines",
     "diagnosis": "evaluation.diagnosis",
     "metrics": "evaluation.metrics",
+    "ask_each": "evaluation.each:ask_each",
     "evaluate": "evaluation.runner:evaluate",
     "scaling": "evaluation.scaling",
     "statistics": "evaluation.statistics",

@@ -22,6 +22,7 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.errors import AtlasError
 from atlaskit.evaluation import baselines, diagnosis, metrics, scaling, statistics
+from atlaskit.evaluation.each import ask_each
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.tables import load as read_rows
 from atlaskit.experiments import parameters
@@ -66,6 +67,7 @@ __all__ = [
     "Trace",
     "Zoom",
     "ask",
+    "ask_each",
     "baselines",
     "benchmarks",
     "cache",

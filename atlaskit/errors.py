@@ -36,7 +36,14 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
-class AtlasError(Exception):
+class _Message(Exception):
+    """A message that may hold names and words of strangers, of which a terminal only displays."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(printable, super().__str__().split("\n")))
+
+
+class AtlasError(_Message):
     """Base class of all errors that atlaskit raises on purpose.
 
     Examples:
@@ -93,23 +100,23 @@ class Interrupted(KeyboardInterrupt):
         return [str(self)]
 
 
-class DamagedVideo(UserWarning):
+class DamagedVideo(_Message, UserWarning):
     """A file opens as a video, but part of it is missing."""
 
 
-class SubtitleWarning(UserWarning):
+class SubtitleWarning(_Message, UserWarning):
     """Lines of a track are not shown, or not at the time that their source gives."""
 
 
-class SpeechWarning(UserWarning):
+class SpeechWarning(_Message, UserWarning):
     """Something that a speech model may have heard is not among the lines of a video."""
 
 
-class ModelWarning(UserWarning):
+class ModelWarning(_Message, UserWarning):
     """A model or its server is not what was asked for, or does not suit the video."""
 
 
-class CacheWarning(UserWarning):
+class CacheWarning(_Message, UserWarning):
     """The cache lost entries, or stores them elsewhere than the caller asked."""
 
 

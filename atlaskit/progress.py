@@ -6,6 +6,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+from atlaskit.errors import printable
+
 if TYPE_CHECKING:
     from tqdm import tqdm
 
@@ -15,7 +17,7 @@ INTERVAL = "TQDM_MININTERVAL"
 """The variable of tqdm's own for them, which counts where it is set."""
 
 
-def bar(*iterable: Any, **how: Any) -> tqdm[Any]:
+def bar(*iterable: Any, desc: str = "", **how: Any) -> tqdm[Any]:
     """Return a progress bar of tqdm.
 
     At a terminal it is one line that changes. In a notebook it is text as any other, since what
@@ -23,14 +25,15 @@ def bar(*iterable: Any, **how: Any) -> tqdm[Any]:
 
     Args:
         *iterable: What is gone through; nothing for a bar that is updated by hand.
-        **how: Arguments of `tqdm`.
+        desc: What it says. Of the name of a file, a terminal only displays the letters.
+        **how: Other arguments of `tqdm`.
     """
     from tqdm import tqdm
 
     file = sys.stdout if _in_a_notebook() else sys.stderr
     if file is sys.stderr and not file.isatty() and INTERVAL not in os.environ:
         how = {"mininterval": LOG_S, "maxinterval": LOG_S, **how}
-    return tqdm(*iterable, file=file, **how)
+    return tqdm(*iterable, desc=printable(desc), file=file, **how)
 
 
 def _in_a_notebook() -> bool:

@@ -23,8 +23,13 @@ ROOT = Path(__file__).parents[1]
 LOG = logging.getLogger("mkdocs.hooks.atlaskit")
 
 
-BOOSTS = {"decisions/": 0.02, "changelog": 0.02, "contributing": 0.1, "reference/": 0.3}
-"""How much a hit in some pages counts in the search: what users read comes first."""
+BOOSTS = {
+    **dict.fromkeys(("decisions/", "changelog"), 0.02),
+    **dict.fromkeys(("architecture", "contributing"), 0.1),
+    **dict.fromkeys(("adding", "reference/", "trace"), 0.3),
+    **dict.fromkeys(("assistants", "measurements", "reinforcement-learning"), 0.5),
+}
+"""How much a hit in some pages counts in the search, beside 1: what most users read comes first."""
 
 
 def on_page_markdown(markdown: str, page: Any, **context: Any) -> str:

@@ -26,8 +26,8 @@ from atlaskit.models.protocol import MAX_ATTEMPTS, Role, Usage, now_s
 Limit = Literal["calls", "tokens", "effective_tokens", "usd", "seconds"]
 Amount = Literal["tokens", "effective_tokens", "usd"]
 AMOUNTS: tuple[Amount, ...] = get_args(Amount)
-"""What tokens amount to: all of them, all but those in the server's prefix cache (paper §4.2), or
-what they cost in USD."""
+"""Ways to count tokens: all of them, all but those in the server's prefix cache (paper §4.2), or
+their cost in USD."""
 
 DECISION_CALLS = 2
 """Calls that only the decision may use: an answer that does not fit the schema is corrected once,
@@ -35,7 +35,7 @@ and a call that failed is repeated once."""
 RESERVED_CALLS = DECISION_CALLS + 1
 """Calls that workers may not use: those of the decision, and one for a review."""
 DEFAULT_CALL = Usage(prompt_tokens=4000)
-"""What a call is assumed to take before any call has been made."""
+"""The assumed size of a call before the first one."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Budget:
     effective_tokens: int | None = None
     """Tokens without those that were found in the server's prefix cache."""
     usd: float | None = None
-    """What the tokens cost by `prices`, in USD."""
+    """Cost of the tokens in USD, by `prices`."""
     prices: Prices | None = None
-    """The prices that `usd` is counted by."""
+    """The prices of tokens, from which `usd` is computed."""
 
     def __post_init__(self) -> None:
         for name, limit in vars(self).items():
@@ -92,7 +92,7 @@ class Budget:
             )
 
     def __repr__(self) -> str:
-        """Return the limits, and prices only where there are any: keys of timings hold this."""
+        """Return the limits, and prices only if any are set: keys of timings include this text."""
         own = {
             name: value
             for name, value in vars(self).items()
@@ -101,7 +101,7 @@ class Budget:
         return f"Budget({', '.join(f'{name}={value!r}' for name, value in own.items())})"
 
     def to_json(self) -> dict[str, Any]:
-        """Return the limits as the settings of a run hold them: prices only where there are any."""
+        """Return the limits as a run's settings record them: prices only if any are set."""
         limits = {
             name: limit for name, limit in vars(self).items() if name not in ("usd", "prices")
         }
@@ -112,12 +112,12 @@ class Budget:
         )
 
     def amounts(self, usage: Usage) -> dict[Amount, float]:
-        """Return what tokens amount to, in each way of counting; 0 USD without prices."""
+        """Return the amount of tokens, for each way of counting; 0 USD without prices."""
         usd = 0.0 if self.prices is None else self.prices.usd(usage)
         return {"tokens": usage.tokens, "effective_tokens": usage.effective_tokens, "usd": usd}
 
     def limits(self) -> dict[Amount, float]:
-        """Return the limits on what tokens amount to."""
+        """Return the limits on tokens, for each way of counting."""
         return {name: limit for name in AMOUNTS if (limit := getattr(self, name)) is not None}
 
 
@@ -130,7 +130,7 @@ def check_budget(budget: object) -> None:
 
 
 def larger(one: Mapping[Amount, float], other: Mapping[Amount, float]) -> dict[Amount, float]:
-    """Return the most of two calls, for each way of counting; it need not be the same call."""
+    """Return the larger amount of two calls, for each way of counting."""
     return {name: max(one[name], other[name]) for name in AMOUNTS}
 
 
@@ -142,11 +142,11 @@ class Allotment:
     is_full: bool = True
     """Whether `calls` is all the steps the strategy planned; False if the budget allows fewer."""
     tokens: Mapping[Amount, float] = field(default_factory=dict)
-    """What the worker's tokens may amount to, for each way of counting that has a limit."""
+    """The worker's share of tokens, for each way of counting that has a limit."""
     largest_call: Mapping[Amount, float] = field(
         default_factory=lambda: Budget().amounts(DEFAULT_CALL)
     )
-    """What one call is expected to cost: the largest worker call of the run so far."""
+    """The expected size of a call: that of the largest worker call of the run so far."""
 
 
 @dataclass
@@ -166,7 +166,7 @@ class Meter:
     cancel: threading.Event = field(default_factory=threading.Event)
     """Set when the run is interrupted."""
     largest: dict[Role, dict[Amount, float]] = field(init=False)
-    """The most that one call of each role amounts to."""
+    """The largest call of each role, for each way of counting."""
 
     def __post_init__(self) -> None:
         amounts = self.budget.amounts
@@ -174,7 +174,7 @@ class Meter:
         self._lock = threading.Lock()
 
     def charge(self, role: Role, usage: Usage, seconds: float) -> None:
-        """Add what one call of a role took, retries included."""
+        """Add the usage of one call of a role, retries included."""
         with self._lock:
             self.used[role] += usage
             self.largest[role] = larger(self.largest[role], self.budget.amounts(usage))
@@ -182,7 +182,7 @@ class Meter:
 
     @property
     def total(self) -> Usage:
-        """What the run has cost so far."""
+        """The usage of the run so far."""
         return self.used["master"] + self.used["worker"]
 
     @property
@@ -192,7 +192,7 @@ class Meter:
 
     @property
     def deadline_s(self) -> float | None:
-        """When the budget's time is over, by `now_s`; None if unlimited."""
+        """The time by `now_s` at which the budget's seconds are over; None if unlimited."""
         return None if self.budget.seconds is None else self.started_s + self.budget.seconds
 
     def calls_left(self) -> int | None:
@@ -200,7 +200,7 @@ class Meter:
         return None if self.budget.calls is None else max(0, self.budget.calls - self.total.calls)
 
     def attempts(self, is_decision: bool) -> int:
-        """Return how many attempts one call may take; all but a decision leave DECISION_CALLS."""
+        """Return how many attempts a call may take; only decisions take the last DECISION_CALLS."""
         left = self.calls_left()
         return (
             MAX_ATTEMPTS
@@ -209,7 +209,7 @@ class Meter:
         )
 
     def tokens_left(self) -> dict[Amount, float]:
-        """Return what workers' tokens may still amount to, for each way of counting with a limit.
+        """Return the tokens that workers may still use, for each way of counting that has a limit.
 
         Two calls of the master, as large as its largest so far, are reserved.
         """
@@ -233,10 +233,10 @@ class Meter:
         )
 
     def exhausted(self) -> Limit | None:
-        """Return the limit that leaves no room for more exploring, None if there is room.
+        """Return the limit that ends the exploration, None if there is room for more.
 
-        Calls come last: one of those that are kept may still be a review, unless another limit is
-        reached too.
+        Calls are checked last: one of the reserved calls may still be a review, unless another
+        limit is reached too.
         """
         for name, left in self.tokens_left().items():
             if left < self.largest["worker"][name]:
@@ -264,7 +264,7 @@ class Meter:
         return is_ample and not self.budget.limits() and not self.is_out_of_time()
 
     def allot(self, steps: Sequence[int], ahead: bool = False) -> list[Allotment]:
-        """Divide what is left of the budget among workers that are sent together.
+        """Divide the rest of the budget among workers that are sent together.
 
         Args:
             steps: The steps that the strategy planned for each worker.
@@ -272,8 +272,8 @@ class Meter:
 
         Returns:
             One allotment a worker. There are fewer than `steps` where some workers would get no
-            call. With a limit on tokens, the first worker of a run goes alone, to show what a call
-            costs.
+            call. With a limit on tokens, the first worker of a run is sent alone, to measure the
+            cost of a call.
         """
         calls, tokens, n_workers = self.calls_left(), self.tokens_left(), len(steps)
         largest = self.largest["worker"]

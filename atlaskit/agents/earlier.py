@@ -1,7 +1,8 @@
-"""What earlier runs learned of a video, as the words that a later question about it begins with.
+"""The findings of earlier runs about a video, as text for the prompts of a later question.
 
-A follow-up then costs what is new: a place that an earlier look noted is named in the plan of the
-next search. Nothing counts as seen for that: another question wants another look.
+A follow-up question then costs less: the plan of its search can name a place that an earlier look
+noted. No part of the video counts as seen because of that, since another question needs another
+look.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from atlaskit.runs.trace import Trace
 from atlaskit.video.video import Video
 
 MOST_RUNS = 8
-"""Runs whose findings are told, the last of those given."""
+"""The most runs whose findings are quoted: the last ones given."""
 LONGEST_QUESTION = 300
 
 
 def earlier_text(runs: Run | Sequence[Run], video: Video) -> str:
-    """Return what runs about a video learned: their questions, the evidence, the notes of looks.
+    """Return the findings of runs about a video: questions, answers, evidence and notes of looks.
 
     Args:
         runs: Results, traces or saved files, oldest first; or one of them. () gives "".

@@ -20,16 +20,17 @@ if TYPE_CHECKING:
     import bm25s
 
 K1 = 1.5
-"""How soon a word that comes again in a text adds no more to its score (BM25)."""
+"""Saturation of term frequency in BM25: how soon repetitions of a word stop adding to a score."""
 RANK_OFFSET = 60
 """Added to ranks before they are fused, so that the first rank of one query does not outweigh good
 ranks of several (Cormack et al. 2009, reciprocal rank fusion)."""
 DIGITS = 6
-"""Digits of a cosine that count: machines differ in later ones, and the order must not."""
+"""Decimals to which a cosine is rounded: further ones differ between machines, and the order must
+not."""
 
 
 class Searchable(Protocol):
-    """Something that is found by its words, such as a clip."""
+    """Anything that can be searched by its words, such as a clip."""
 
     @property
     def words(self) -> str:
@@ -58,8 +59,8 @@ class Index(Generic[Found]):
     def search_all(self, queries: Sequence[str], k: int = 16) -> list[Found]:
         """Return up to `k` clips that several queries find, best first, by reciprocal rank fusion.
 
-        Only the `k` best of each query count. A clip that all find, none of them well, would else
-        come before the one that is just what a query asks for.
+        Only the `k` best of each query count. Otherwise a clip that ranks low for every query
+        would come before the best clip of one query.
 
         Args:
             queries: Queries as for `search`. Equal ones count once.
@@ -144,5 +145,5 @@ def _word() -> re.Pattern[str]:
 
 
 def query_of(question: Question) -> str:
-    """Return what to search for if nothing but the question is known: its text and choices."""
+    """Return the query of a question: its text and choices."""
     return " ".join([question.text, *question.choices])

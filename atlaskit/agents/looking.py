@@ -1,9 +1,10 @@
 """The search by looks, from top to bottom: plan, look, merge, judge.
 
 A region is a stretch of the video and a step: one sheet over any interval, in as many cells as the
-step takes. The tree of cells stays the map of a person; a search by looks opens what it wants to
-see. One record tells what was seen how finely (`Seen`). It decides what a wish still needs, what
-the sweep shows next, and what is never shown again.
+step takes. The tree of cells remains the map that displays show; a search by looks can open any
+stretch. One record says which parts were seen and how finely (`Seen`). It decides which sheets a
+requested stretch still needs, which part the sweep shows next, and which parts are not shown
+again.
 
 `Looking.explore` is the search; each of its steps is a method below it, in this order. The promises
 are those of `loop`: the order of replies does not matter, a failed call costs a step and no
@@ -44,19 +45,19 @@ from atlaskit.runs.result import Result
 SHEETS = 4
 """Sheets that one look shows at most."""
 LOOK_CALLS = 2
-"""Attempts of one look: a reply that does not fit its form is corrected once."""
+"""Attempts of one look: a reply that does not match its schema is corrected once."""
 LASTS_S = 4.0
-"""Seconds for which what is looked for is thought to last where the plan does not say."""
+"""Assumed duration, in seconds, of the event that is searched for, if the plan gives none."""
 MOST_CLOSER = 2
-"""Times that all is gone through again at half the step, if a review wants to look on."""
+"""The most times that the whole is searched again at half the step, if a review wants it."""
 MOST_FAILURES = 2
-"""Looks at one stretch that may fail before it is left out."""
+"""Failed looks after which a stretch is left out."""
 
 Source = Literal["plan", "look", "review", "sweep"]
 
 
 class Wish(NamedTuple):
-    """A stretch that someone asked to see."""
+    """A stretch that a plan, a look or a review asked to see."""
 
     start_s: float
     end_s: float
@@ -65,7 +66,7 @@ class Wish(NamedTuple):
 
 @dataclass(frozen=True)
 class Look:
-    """What came of one look."""
+    """The outcome of one look."""
 
     grids: tuple[Grid, ...]
     """The stretches that it showed."""
@@ -101,7 +102,7 @@ class Looking:
     """The most looks of a round."""
     survey: Survey = Survey()
     earlier: str = ""
-    """What was learned when something else was asked about the video."""
+    """The findings of earlier runs about the video, as text."""
 
     scratchpad: Scratchpad = Scratchpad()
     """M+: the evidence."""
@@ -111,26 +112,27 @@ class Looking:
     """How finely each part was shown."""
     notes: tuple[Note, ...] = ()
     wishes: tuple[Wish, ...] = ()
-    """What is to be seen next, first things first."""
+    """The stretches to be shown next, in this order."""
     search_task: str = ""
     settled_by: Literal["one", "first", "last", "all"] = "all"
     grain_s: float = LASTS_S
-    """The step at which all is gone through."""
+    """The step at which the whole is searched."""
     closer: int = 0
     """How often that step was halved."""
     rounds: int = 0
     verdict: Reply | None = None
     """The reply that answers the question."""
     judged: tuple[tuple[str, ...], Seen] | None = None
-    """What the last review judged: with just this, another one would say the same."""
+    """The evidence and the seen parts at the last review. If they are unchanged, the next review
+    is skipped."""
     unfollowed: tuple[UnfollowedRecord, ...] = ()
-    """What was asked for and cannot be shown."""
+    """Requested stretches that cannot be shown."""
     failures: Counter[Span] = field(default_factory=Counter)
     """Failed looks by their stretch."""
     lost: DeadZones = DeadZones()
-    """What was left out because looks at it failed too often."""
+    """Stretches that are left out because looks at them failed too often."""
     room: int = SHEETS
-    """Sheets that one look shows at most: fewer once a look of so many was refused."""
+    """Sheets that one look shows at most; fewer after the server refused a look with so many."""
 
     def __post_init__(self) -> None:
         self.run = self.master.run
@@ -154,7 +156,7 @@ class Looking:
         )
 
     def explore(self) -> Stop:
-        """Look in rounds until something ends the search; return what did."""
+        """Look in rounds until the search ends; return the reason."""
         meter = self.run.meter
         if limit := meter.exhausted():
             return limit
@@ -183,9 +185,9 @@ class Looking:
                 return "sufficient" if self.rounds + 1 >= self.search.min_rounds else "explored"
 
     def plan(self) -> None:
-        """Look at the whole, and say what to look for, how long it lasts, and where to look first.
+        """Show a sheet of the whole, and ask for search task, duration and first stretches.
 
-        If the call fails, the question itself is the search task, and all is gone through.
+        If the call fails, the question itself is the search task, and the whole is searched.
         """
         root = self.root_sheet()
         question = self.run.question
@@ -223,7 +225,7 @@ class Looking:
         )
 
     def next_sheets(self) -> list[Grid]:
-        """Return the stretches to show in this round, and take them from what was asked for."""
+        """Remove the stretches of this round from the requested ones, and return them."""
         most = self.room * len(self.run.meter.allot([LOOK_CALLS] * self.workers))
         grids = list[Grid]()
         waiting = list[Wish]()
@@ -241,7 +243,7 @@ class Looking:
         return grids or self.sweep(most)
 
     def sheets_for(self, wish: Wish, planned: Iterable[Grid] = ()) -> list[Grid]:
-        """Return the sheets that a stretch still needs: those parts that nobody saw so finely.
+        """Return the sheets of those parts of a stretch that were not yet seen so finely.
 
         It is seen at the step of the search if a few sheets suffice for that, and as finely as one
         sheet shows it otherwise.
@@ -265,10 +267,10 @@ class Looking:
             yield self.atlas.over(a, b, step_s)
 
     def sweep(self, most: int) -> list[Grid]:
-        """Return the next sheets of what was not yet seen at the step of the search.
+        """Return the next sheets of the parts that were not yet seen at the step of the search.
 
         They go from the start, or from the end if the last such moment settles the answer. If the
-        budget cannot pay for all of them, the step is the one that it can pay for.
+        budget does not suffice for all of them, the step is the finest for which it does.
         """
         unseen_s = sum(b - a for a, b in self.unseen(self.grain_s))
         left = self.run.meter.calls_left()
@@ -280,7 +282,7 @@ class Looking:
         return grids[::-1][:most] if self.settled_by == "last" else grids[:most]
 
     def unseen(self, step_s: float) -> list[Span]:
-        """Return what was not seen at a step, but for what could not be looked at."""
+        """Return the parts not seen at a step, without those that could not be looked at."""
         return [
             span
             for part in self.seen.unseen(*self.root, step_s)
@@ -288,10 +290,10 @@ class Looking:
         ]
 
     def send(self, grids: Sequence[Grid]) -> list[Look]:
-        """Let workers look at the stretches, a few sheets each; return what came of it.
+        """Let workers look at the stretches, a few sheets each; return their looks.
 
-        What each may know and spend is fixed before any starts. An interrupt (Ctrl-C) cancels the
-        calls that are in flight.
+        The facts and the budget of each look are fixed before any starts. An interrupt (Ctrl-C)
+        cancels the calls that are in flight.
         """
         groups = [grids[at : at + self.room] for at in range(0, len(grids), self.room)]
         allotments = self.run.meter.allot([LOOK_CALLS] * len(groups))
@@ -380,7 +382,7 @@ class Looking:
     def kept(
         self, claims: Iterable[KeptCell], sheets: Sequence[Observation]
     ) -> tuple[tuple[Evidence, ...], ...]:
-        """Return the frames of each sheet that a reply keeps, without unreadable ones."""
+        """Return the frames that a reply keeps as evidence, by sheet, without unreadable ones."""
         by_number = {
             each.view.first + cell.index: (each, cell.index)
             for each in sheets
@@ -398,7 +400,7 @@ class Looking:
         return tuple(map(tuple, found.values()))
 
     def merge(self, looks: Sequence[Look]) -> None:
-        """Merge what looks found, in the order in which their stretches were handed out."""
+        """Merge the evidence of looks, in the order in which their stretches were assigned."""
         wanted = list[Span]()
         for worker, look in enumerate(looks):
             self.run.events.append(look.event)  # emitted when it happened
@@ -415,7 +417,7 @@ class Looking:
         self.wishes = (*self.wished(wanted, "look"), *self.wishes)
 
     def put_back(self, look: Look) -> None:
-        """Ask again for the stretches of a look that failed, unless they failed too often.
+        """Request the stretches of a failed look again, unless they failed too often.
 
         A look that the server refused may have shown too much: later ones show fewer sheets.
         """
@@ -435,7 +437,7 @@ class Looking:
         self.wishes = (*again, *self.wishes)
 
     def report(self, grid: Grid, worker: int, found: Sequence[Evidence]) -> None:
-        """Record what came of one stretch: its evidence, and what it rules out."""
+        """Record the result of one stretch: its evidence, and the dead zone if there is none."""
         start_s, end_s = grid.start_s, grid.end_s
         before = set(self.scratchpad)
         self.scratchpad = self.scratchpad.add(found)
@@ -465,13 +467,13 @@ class Looking:
 
     @property
     def matter(self) -> tuple[tuple[str, ...], Seen]:
-        """What a review judges: the evidence, and what was seen."""
+        """The input of a review: the evidence and the seen parts."""
         return self.scratchpad.labels, self.seen
 
     def is_due(self) -> bool:
-        """Return whether it is time to judge: new evidence, and nothing that was asked for waits.
+        """Return whether a review is due: there is new evidence, and no requested stretch waits.
 
-        Where the answer depends on all moments of a kind, all is gone through first.
+        If the answer depends on all moments of a kind, the whole is searched first.
         """
         labels = self.scratchpad.labels
         is_new = bool(labels) and (self.judged is None or labels != self.judged[0])
@@ -538,7 +540,7 @@ class Looking:
     def decided(
         self, review: Reply, call: VerdictCall, root: Observation, shown: dict[str, Any]
     ) -> Reply:
-        """Return the answer that a review gave as a decision; it costs nothing more.
+        """Return the answer of a review as the decision; this makes no call.
 
         An answer without evidence makes the cells of the root sheet that it cites evidence.
         """
@@ -568,7 +570,7 @@ class Looking:
         return decision
 
     def decide(self, stop: Stop) -> None:
-        """Ask for the answer in any case: the search is over, or several votes are wanted."""
+        """Ask for the answer: the search is over, or several votes are needed."""
         run = self.run
         votes = self.search.votes or 1
         if votes > 1:
@@ -586,21 +588,21 @@ class Looking:
             self.review(over=whys.get(stop, "its budget is used up."))
 
     def look_closer(self) -> None:
-        """Halve the step of the search, so that all is gone through again, more finely.
+        """Halve the step of the search, so that the whole is searched again, more finely.
 
-        That is what is left to do where all was seen, and the evidence still does not suffice:
-        what lasts shorter than was thought, or what was overlooked. It is done a few times at most.
+        This follows if all parts were seen and the evidence still does not suffice: the event may
+        be shorter than assumed, or was overlooked. It is done MOST_CLOSER times at most.
         """
         if self.closer < MOST_CLOSER:
             self.closer += 1
             self.grain_s = max(self.grain_s / 2, self.atlas.finest_s)
 
     def ask_for(self, stretches: Iterable[Interval], by: Source) -> None:
-        """Add stretches that a reply names to what is to be seen, in its order."""
+        """Add the stretches that a reply names to the requested ones, in its order."""
         self.wishes += self.wished([(each.start_s, each.end_s) for each in stretches], by)
 
     def wished(self, spans_s: Iterable[Span], by: Source) -> tuple[Wish, ...]:
-        """Return stretches as wishes, each once; those outside what is searched cannot be followed.
+        """Return stretches as wishes, each once, and those outside the searched interval.
 
         The ends of each are sorted, because no schema can force a model to give the start first.
         """
@@ -615,7 +617,7 @@ class Looking:
         return tuple(wishes)
 
     def known(self) -> Known:
-        """Return what every call is told now."""
+        """Return the facts that every call is given now."""
         duration_s = self.atlas.rules.duration_s
         return Known(
             search_task=self.search_task,
@@ -630,9 +632,9 @@ class Looking:
         )
 
     def root_sheet(self) -> Observation:
-        """Return the sheet of the whole. It is the same in every call, for what caches images.
+        """Return the sheet of the whole.
 
-        It is not hatched: that all was gone through is said in words, and what stands out in it
-        helps to judge what was found.
+        It is the same image in every call, so that servers can cache it. Dead zones are not
+        hatched: prompts name them in words, and the context helps to judge the evidence.
         """
         return self.atlas.observe(self.atlas.start())

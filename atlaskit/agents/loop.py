@@ -86,20 +86,20 @@ class Loop:
     scratchpad: Scratchpad = Scratchpad()
     """M+: the evidence."""
     dead_zones: DeadZones = DeadZones()
-    """M−: the time that was explored and holds nothing."""
+    """M−: the intervals that were explored without finding evidence."""
     visits: list[Visit] = field(default_factory=list)
-    """Those that were not cut short: what they left without evidence may become dead."""
+    """Completed visits: intervals that they explored without evidence may become dead."""
     search_task: str = ""
     rounds: int = 0
     """The number of the current round; 0 before the first."""
     has_scores: bool = False
     """Whether the next round needs no probe of its own."""
     is_sufficient: bool = False
-    """What the last review concluded."""
+    """Whether the last review judged the evidence sufficient."""
     judged: tuple[str, ...] = ()
-    """Labels that it left: with just this evidence, another review would judge the same."""
+    """Labels kept by the last review. If they are unchanged, the next review is skipped."""
     unfollowed: tuple[UnfollowedRecord, ...] = ()
-    """What the last review named and cannot be searched."""
+    """Intervals that the last review named and that cannot be searched."""
 
     def __post_init__(self) -> None:
         root = self.atlas.start()
@@ -125,7 +125,7 @@ class Loop:
         )
 
     def explore(self) -> Stop:
-        """Explore in rounds until something ends the search; return what did."""
+        """Explore in rounds until the search ends; return the reason."""
         meter, frontier, search = self.run.meter, self.frontier, self.search
         if not frontier.open:
             return "depth"
@@ -241,7 +241,7 @@ class Loop:
     def send(self, chosen: Sequence[Assignment]) -> tuple[list[Visit], Probe | None]:
         """Send a worker to each region; return their visits, and the probe that ran beside them.
 
-        What a worker may know and spend is fixed before any starts. An interrupt (Ctrl-C)
+        The facts and the budget of each worker are fixed before any starts. An interrupt (Ctrl-C)
         cancels the calls that are in flight.
         """
         search, meter, steps = (
@@ -306,7 +306,7 @@ class Loop:
         return Worker(self.run, self.atlas, task, self.survey).explore()
 
     def merge(self, visits: Sequence[Visit]) -> None:
-        """Merge visits, in the order in which their regions were handed out.
+        """Merge visits, in the order in which their regions were assigned.
 
         All evidence is merged first, so that a region in which another worker found some is not
         dead. A region that was cut short opens again, once. One that was explored to the end and
@@ -337,7 +337,7 @@ class Loop:
         self.frontier.drop(self.dead_zones)
 
     def rule_out(self, visit: Visit) -> tuple[Span, ...]:
-        """Make what a visit searched dead if all that it explored holds no evidence.
+        """Make the searched intervals of a visit dead if its region holds no evidence.
 
         Returns:
             The intervals that are newly dead.
@@ -350,7 +350,7 @@ class Loop:
         return new
 
     def review(self) -> None:
-        """Judge the evidence; erase what does not belong, and queue what to explore next (§3.2).
+        """Judge the evidence, erase irrelevant items, and queue the next regions (§3.2).
 
         If the call fails, the evidence does not suffice until the next one; nothing else changes.
         """

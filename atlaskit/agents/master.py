@@ -1,5 +1,4 @@
-"""`Master`: makes the master's calls, records them, decides by votes, notices silence; and what its
-answers say.
+"""`Master`: makes and records the master's calls, decides by votes, notices a silent server.
 
 A call is made by `ask`, which changes nothing, so that a probe can run beside the workers;
 `record` adds its event at a fixed point of the round.
@@ -46,7 +45,7 @@ SAME_IOU = 0.5
 
 
 class Sortie(Protocol):
-    """What came of one sending of a worker: a visit or a look."""
+    """The outcome of one worker's task: a visit or a look."""
 
     @property
     def region(self) -> Grid:
@@ -54,7 +53,7 @@ class Sortie(Protocol):
 
     @property
     def events(self) -> tuple[Event, ...]:
-        """What happened in it."""
+        """The events of its calls."""
 
     @property
     def is_silent(self) -> bool:
@@ -67,7 +66,7 @@ class Sortie(Protocol):
 
 @dataclass
 class Master:
-    """The agent with the global view, as the run hears it."""
+    """The agent with the global view: its calls and their records."""
 
     run: Run
     round: int = 0
@@ -112,7 +111,7 @@ class Master:
         )
 
     def silence(self, visits: Sequence[Sortie] = ()) -> Literal["seconds", "model"] | None:
-        """Return why no replies come: the "model", or the "seconds" are over; None if they come.
+        """Return why no replies come: "model", or "seconds" if the time is over; else None.
 
         Args:
             visits: Those of a round that just ended.
@@ -243,9 +242,10 @@ def follow(
 
 
 def can_change(question: Question, decisions: Sequence[Reply | ModelError], votes: int) -> bool:
-    """Return whether another of at most so many votes can change which decision wins.
+    """Return whether another vote, of at most `votes`, can change which decision wins.
 
-    What a summary says is not compared: no two are alike. No more are asked for after a failure.
+    Summaries are not compared, since no two are alike. After a failure no further vote is asked
+    for.
     """
     if (
         len(decisions) >= votes

@@ -1,9 +1,9 @@
-"""What agents read in a reply: one class for each kind of call, with every field that it may have.
+"""Typed replies: one class for each kind of call, with every field that its reply may have.
 
-A schema (`schemas`) is made for one call and lists what is legal in it: these cells, these labels,
-the fields that its question needs. What reads the reply does not want to ask which fields it has.
-`read` turns a validated answer into one of these classes, in which a field that the call did not
-offer is empty. A field of a schema that its class does not know is an error.
+A schema (`schemas`) is made for one call and lists the values that are legal in it: its cells, its
+labels, the fields that its question needs. Code that reads a reply should not have to ask which
+fields it has. `read` turns a validated answer into one of these classes, in which a field that the
+call did not offer is empty. A field of a schema that its class does not know is an error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Label = str | int
 
 
 class Read(BaseModel):
-    """Base of what is read in a reply."""
+    """Base class of typed replies."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -40,7 +40,7 @@ class Interval(Read):
 
 
 class TaskReply(Read):
-    """What to look for, and how."""
+    """The search task and the traversal."""
 
     search_task: str
     traversal: Traversal = "dfs"
@@ -86,17 +86,17 @@ class StepReply(Read):
 
 
 class WeighedChoice(Read):
-    """What speaks for and against one choice."""
+    """A judgement of one choice: the evidence for and against it."""
 
     choice: int
     supporting: tuple[Label, ...] = ()
     contradicting: tuple[Label, ...] = ()
     sufficient: bool = False
-    """Whether a review holds it proven."""
+    """Whether the review considers it proven."""
 
 
 class ReviewConclusion(Read):
-    """Whether a review holds the evidence sufficient, and what it asks for otherwise."""
+    """The conclusion of a review: the evidence suffices, or the regions to search next."""
 
     action: Literal["final_decision", "continue"]
     looked_for_to_contradict: str = ""
@@ -115,7 +115,7 @@ class ReviewReply(Read):
 
     @property
     def is_sufficient(self) -> bool:
-        """Whether it declares the evidence sufficient, and its judgement supports that.
+        """Whether the review declares the evidence sufficient and its judgement supports that.
 
         For a question with choices, exactly one choice must be judged proven, and the conclusion
         must name evidence that supports it.
@@ -137,7 +137,7 @@ class ReviewReply(Read):
 
 
 class AnswerFields(Read):
-    """The answer to a question of any kind, and what it rests on."""
+    """The answer to a question of any kind, and the frames that it cites."""
 
     supporting: tuple[Label, ...] = ()
     weighed: tuple[WeighedChoice, ...] = ()
@@ -163,7 +163,7 @@ class DecisionReply(AnswerFields):
 
     @property
     def cited(self) -> list[Label]:
-        """What the answer rests on, each once: labels, or cells of the root grid."""
+        """The cited frames, each once: labels, or cells of the root grid."""
         weighed = [each.supporting for each in self.weighed if each.choice == self.answer]
         return list(dict.fromkeys(chain(*weighed) if weighed else self.supporting))
 
@@ -180,7 +180,7 @@ class PlanReply(Read):
 
 
 class LookReply(Read):
-    """What a look says of its sheets."""
+    """The reply of a look at some sheets."""
 
     note: str
     keep: tuple[KeptCell, ...]
@@ -188,7 +188,7 @@ class LookReply(Read):
 
 
 class VerdictConclusion(AnswerFields):
-    """An answer, that it is not there, or what to look at next."""
+    """A verdict's conclusion: an answer, "not there", or the stretches to look at next."""
 
     action: Literal["answer", "not_there", "look"]
     sure: float = 0.0
@@ -209,7 +209,7 @@ class VerdictReply(Read):
 
 
 def _without(labels: Iterable[Label], needed: Iterable[Label]) -> list[str]:
-    """Return labels in their order, each once, but for those that are needed."""
+    """Return labels in their order, each once, without those that are needed."""
     kept = set(needed)
     return [str(label) for label in dict.fromkeys(labels) if label not in kept]
 
@@ -218,5 +218,5 @@ R = TypeVar("R", bound=Read)
 
 
 def read(kind: type[R], answer: BaseModel) -> R:
-    """Return what the validated answer of a reply says, as one of the classes of this module."""
+    """Return a validated answer as an instance of one of the classes of this module."""
     return kind.model_validate(answer.model_dump())

@@ -37,10 +37,10 @@ from atlaskit.video.video import Video
 
 
 class RunDisplay(Protocol):
-    """What draws one run."""
+    """A live display of one run."""
 
     def on_event(self, event: Event) -> None:
-        """Record one event; runs on the thread of the event, so the drawing belongs on another."""
+        """Record one event, on the thread of the event; drawing belongs on another thread."""
 
     def on_end(self, result: Result | None) -> None:
         """Draw the final state of the run; the result is None if the run ended with an error."""
@@ -102,13 +102,14 @@ class Run:
             budget or Budget()
         )  # its clock starts here: opening the video is no part of the run
         self.frames_before = self.video.frames_decoded
+        self.decoding_before_s = self.video.decoding_s
 
     def begin(self, method: str, settings: dict[str, Any]) -> None:
         """Record the start of the run.
 
         Args:
             method: Name of the method.
-            settings: The settings that this method has beside those of all.
+            settings: The settings of this method, beside those that all methods share.
         """
         self.settings = {
             "method": method,
@@ -128,8 +129,8 @@ class Run:
         Calls may be made in parallel: the meter only adds up, so their order does not matter.
 
         Args:
-            request: What the model is asked.
-            max_attempts: The most attempts; None for what the budget leaves.
+            request: The request to the model.
+            max_attempts: The most attempts; None for as many as the budget allows.
         """
         outcome: Reply | ModelError
         attempts, started_s = (
@@ -152,7 +153,7 @@ class Run:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether no call got a reply, and one failed in a way in which all must fail."""
+        """Whether no call got a reply, and one failed with an error that every call would meet."""
         return self.refusal is not None and not self.has_reply
 
     @property
@@ -239,6 +240,7 @@ class Run:
                 calls=live.calls,
                 tokens=live.tokens,
                 frames_decoded=self.video.frames_decoded - self.frames_before,
+                decoding_s=self.video.decoding_s - self.decoding_before_s,
                 seconds=self.meter.seconds,
             ),
         )
@@ -259,7 +261,7 @@ def open_display(video: Video, cache: Cache) -> RunDisplay:
 
 
 def prediction(question: Question, decision: DecisionReply) -> Answered:
-    """Return what a decision predicts: a choice's index, interval(s), a number or words.
+    """Return the prediction of a decision: a choice's index, interval(s), a number or words.
 
     The ends of an interval are sorted, because no schema can force a model to give the start first.
     Several intervals are in order of time, and one where they overlap or touch.
@@ -274,6 +276,6 @@ def prediction(question: Question, decision: DecisionReply) -> Answered:
 
 
 def request_for(model: Model, call: Call) -> Request:
-    """Return the request that asks a model a call: in the words that it was taught, if any."""
+    """Return the request for a call, in the prompts that the model was trained on, if any."""
     words = preset_of(model).words
     return call.request() if words is None else words(call)

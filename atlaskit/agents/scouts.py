@@ -40,27 +40,27 @@ __all__ = ["SCOUTS", "Hint", "Hints", "Scout", "Sight", "words"]
 T = TypeVar("T")
 
 LEAST = 0.5
-"""Score from which a hint counts: it is told, and ranks a region. Weaker ones are recorded too."""
+"""Least score of a hint that goes into prompts and ranks a region; others are only recorded."""
 MOST_TOLD = 8
-"""Hints in one prompt, the best ones."""
+"""The most hints in one prompt; the best ones are taken."""
 LONGEST_REASON, LONGEST_QUOTE = 300, 120
 """Characters of a reason, and of the text that it quotes."""
 SPREADS = 4.0
 """Typical distances from the median at which a line stands out fully."""
 ENOUGH_WORDS = 4
-"""A line that shares so many rare words has all the relevance that a line can have. So a line that
-repeats the whole question counts no more than one that answers it."""
+"""Number of shared rare words at which a line has full relevance. Therefore a line that repeats
+the whole question counts no more than one that answers it."""
 NEIGHBOUR = 0.5
-"""Share of the scores of the lines before and after that a line gets: sentences span lines."""
+"""Share of its neighbours' scores that a line receives, since sentences span lines."""
 NEAR_S = 2.0
-"""Seconds between two lines that may be of one sentence."""
+"""The longest gap, in seconds, between two lines of one sentence."""
 STANDS_OUT = 0.15
 """Relevance above the usual from which a line may stand out fully."""
 
 
 @dataclass(frozen=True)
 class Hint:
-    """What a scout says of one cell.
+    """A scout's score of one cell, and its reason.
 
     Raises:
         InputError: If the score is not a number in [0, 1], or the reason is not a text.
@@ -85,7 +85,7 @@ class Hint:
 
 @dataclass(frozen=True)
 class Hints:
-    """What one scout says of the cells of one grid.
+    """The hints of one scout about the cells of one grid.
 
     Examples:
         >>> ak.scouts.Hints({12: ak.scouts.Hint(0.8, 'said there: "Goal!"')}).by_cell[12].score
@@ -93,14 +93,14 @@ class Hints:
     """
 
     by_cell: Mapping[int, Hint] = field(default_factory=dict)
-    """Its hints, by the index of the cell; cells it has nothing to say of are left out."""
+    """Hints by the index of their cell; cells without a hint are left out."""
     note: str = ""
     """Why there are no hints, if the scout could not look."""
 
 
 @dataclass(frozen=True)
 class Sight:
-    """What a scout may look at in a run. All scouts of the run, and all grids, share it.
+    """The inputs of a scout in a run. All scouts of the run, and all grids, share them.
 
     Examples:
         >>> sight = ak.scouts.Sight(video, question, "find it", ak.Cache(None))
@@ -123,7 +123,7 @@ class Sight:
         return tuple(sorted(lines, key=lambda line: (line.start_s, line.end_s, line.text)))
 
     def once(self, name: str, make: Callable[[], T]) -> T:
-        """Return what `make` returns, made once in a run: what a scout needs for every grid."""
+        """Return the value of `make`, which is computed once in a run and serves every grid."""
         if name not in self._once:
             self._once[name] = make()
         return self._once[name]  # type: ignore[no-any-return]
@@ -144,7 +144,7 @@ class Scout(Protocol):
 
 
 def words(sight: Sight, grid: Grid) -> Hints:
-    """Name the cells in which what is said shares words with question, choices and search task.
+    """Name cells whose subtitles share words with the question, the choices and the search task.
 
     A line counts for the cell in which its middle lies. Words that many lines share weigh little
     (BM25), and a line counts by how far it stands out above what is usual in the video: above the
@@ -234,19 +234,19 @@ SCOUTS: dict[str, Scout] = {"words": words}
 
 @dataclass(frozen=True)
 class Survey:
-    """What the scouts of one run say. Of each grid it is computed once, when it is first needed."""
+    """The hints of all scouts in one run, computed once for each grid, when first needed."""
 
     scouts: Mapping[str, Scout] = field(default_factory=dict)
     """The scouts by name; none by default."""
     are_told: bool = True
-    """Whether prompts tell their hints. If not, they only rank the frontier."""
+    """Whether hints go into prompts. If not, they only rank the frontier."""
     sight_of: Callable[[str], Sight] | None = None
-    """Returns what they may look at, for a search task."""
+    """Returns the inputs of the scouts for a search task."""
     _sights: dict[str, Sight] = field(default_factory=dict, init=False)
     _hints: dict[tuple[str, Grid], dict[str, Hints]] = field(default_factory=dict, init=False)
 
     def look(self, search_task: str, grid: Grid) -> dict[str, Hints]:
-        """Return what each scout says of a grid, by its name.
+        """Return the hints of each scout about a grid, by the scout's name.
 
         Raises:
             InputError: If a scout does not return hints about cells of the grid.
@@ -264,14 +264,14 @@ class Survey:
         return self._hints[search_task, grid]
 
     def record(self, search_task: str, grid: Grid) -> Iterator[events.Scout]:
-        """Yield the event that records what each scout says of a grid."""
+        """Yield the event that records the hints of each scout about a grid."""
         for name, hints in self.look(search_task, grid).items():
             yield events.Scout(
                 scout=name, path=grid.path, hints=tuple(_records(hints)), note=hints.note
             )
 
     def told(self, search_task: str, grid: Grid, cells: Collection[int]) -> tuple[HintRecord, ...]:
-        """Return the hints that a prompt tells of some cells of a grid: MOST_TOLD, best first."""
+        """Return the hints about some cells for a prompt: at most MOST_TOLD, best first."""
         hints = self.look(search_task, grid).values() if self.are_told else ()
         about = [
             each
@@ -295,7 +295,7 @@ class Survey:
         return max((hint.score for hint in hints if hint and hint.score >= LEAST), default=0.0)
 
     def recorded(self) -> dict[str, Any]:
-        """Return what a run records of its scouts: nothing without any."""
+        """Return the scouts as a run's settings record them; nothing if there are none."""
         return {"scouts": list(self.scouts), "hints_told": self.are_told} if self.scouts else {}
 
 
@@ -305,7 +305,7 @@ def _records(hints: Hints) -> Iterator[HintRecord]:
 
 
 def checked(name: str, hints: object, grid: Grid) -> Hints:
-    """Return what a scout said, its reasons printable and short.
+    """Return a scout's hints with printable, short reasons.
 
     Raises:
         InputError: If a scout did not return `Hints` about cells of the grid.

@@ -1,4 +1,4 @@
-"""`ask`: sets a run of a question about a video up, and returns its result."""
+"""`ask`: answers a question about a video by one run, and returns its result."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def ask(
 
 
 def _settings_of(search: Search, atlas: Atlas, workers: int, survey: Survey) -> dict[str, Any]:
-    """Return the settings of a search as its trace and its result hold them."""
+    """Return the settings of a search as they are recorded in its trace and result."""
     strategy = resolve_strategy(search.traversal)
     return {
         "k": atlas.k,

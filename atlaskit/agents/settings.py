@@ -199,7 +199,7 @@ class Search:
 
 
 VOTES = 5
-"""Decisions that are asked for where a search leaves it open and the replies of the model vary."""
+"""Votes on the decision if the search does not set them and the model's replies vary."""
 PAPER = Search()
 BEST = Search(
     sampling="shots",
@@ -253,7 +253,7 @@ def named_search(search: Search | str) -> Search:
 
 
 def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
-    """Return how frames fill their cells, and the patch that native cells are rounded to.
+    """Return how frames fill their cells, and the patch size to which native cells are rounded.
 
     Args:
         vlm: The model that looks at the cells.
@@ -263,19 +263,19 @@ def fit_for(vlm: Model, fit: Fit | None) -> tuple[Fit, int]:
 
 
 def recorded_fit(look: Look) -> dict[str, Any]:
-    """Return the settings that a run records of a look: the patch only where it counts."""
+    """Return the settings of a look as a run records them: the patch only if cells depend on it."""
     patch = {"patch": look.patch} if look.fit == "native" else {}
     return {"fit": look.fit, **patch, **({"ruled": True} if look.ruled else {})}
 
 
 def can_vote(vlm: object) -> bool:
-    """Return whether a model's replies to the same request vary: at temperature 0 all are equal."""
+    """Return whether a model's replies to one request vary; at temperature 0 they are equal."""
     parameters = getattr(vlm, "parameters", None)  # a function that makes models has none
     return not isinstance(parameters, Mapping) or parameters.get("temperature") != 0
 
 
 def check_votes(vlm: Any, votes: int) -> None:
-    """Raise InputError if several votes of a model are one vote."""
+    """Raise InputError if a model would give the same vote several times."""
     if votes > 1 and not can_vote(vlm):
         raise InputError(
             f"votes={votes} asks {vlm.name} the same several times, and at temperature 0 each "
@@ -285,7 +285,7 @@ def check_votes(vlm: Any, votes: int) -> None:
 
 
 def caution(model: Model, video: Video, question: Question) -> str:
-    """Return why an answer means little, as the model was not taught what it is asked; mostly "".
+    """Return a warning if the model was not trained for this kind of question, else "".
 
     It is warned of once in a process; each result says it.
     """
@@ -299,7 +299,7 @@ def caution(model: Model, video: Video, question: Question) -> str:
 
 
 def check_writes_freely(model: Model, method: str) -> None:
-    """Raise InputError if a method needs free words of a model that was taught fixed forms only."""
+    """Raise InputError if a method needs free text of a model that only fills fixed forms."""
     if preset_of(model).words is not None:
         raise InputError(
             f"{method} needs a model that writes free text, and {printable(model.name, 60)} was "

@@ -1,7 +1,7 @@
-"""`transcribe`: the subtitles of a video without any, from its sound, by a speech model.
+"""`transcribe`: makes the subtitles of a video from its sound, by a speech model.
 
-The sound is cut at pauses into chunks of at most half a minute, and many are sent at once. What was
-heard in a chunk is cached under its samples, so a second run pays for missing chunks only.
+The sound is cut at pauses into chunks of at most half a minute, and many are sent at once. The
+text of a chunk is cached by a hash of its samples, so a second run pays for missing chunks only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARALLEL = 8
 MOST_FAILURES = 3
 """After so many chunks in a row have failed, no more are sent."""
 SHORTEST_S = 0.01
-"""A line that is shorter has no usable times: it gets those of its chunk."""
+"""The shortest line, in seconds, with usable times; a shorter one gets the times of its chunk."""
 BAR = "{desc}: {percentage:3.0f}%|{bar}| {n:.0f}/{total:.0f} s [{elapsed}<{remaining}{postfix}]"
 
 
@@ -57,7 +57,7 @@ def transcribe(
     progress: bool = True,
     replay: bool = False,
 ) -> Subtitles:
-    """Return what is said in a video as subtitles, heard by a speech model.
+    """Return the speech in a video as subtitles, transcribed by a speech model.
 
     The sound is decoded once, and cut at pauses into chunks of at most 30 s. A chunk in which
     nothing can be heard is not sent. If some chunks fail, the others are cached: the same call
@@ -175,7 +175,7 @@ class _Place:
 
 @dataclass
 class _Progress:
-    """What has been heard of one file."""
+    """The progress of the transcription of one file."""
 
     heard: dict[_Place, tuple[Segment, ...]] = field(default_factory=dict)
     failed: dict[_Place, ModelError | Unrecorded] = field(default_factory=dict)
@@ -216,7 +216,7 @@ class _Listener:
         return Subtitles(placement.lines)
 
     def warn(self) -> None:
-        """Warn of what was left out."""
+        """Warn about text that was left out."""
         if self._left_out:
             reasons = ", ".join(f"{count} {why}" for why, count in self._left_out.items())
             warnings.warn(
@@ -231,7 +231,7 @@ class _Listener:
         return self._left_out.total() - self._left_out["outside the picture"]
 
     def _hear_all(self, sound: Sound) -> _Progress:
-        """Send all chunks of a file, a few at a time, and return what came of each."""
+        """Send all chunks of a file, a few at a time, and return the outcome of each."""
         done, cancel = _Progress(), threading.Event()
         pending: dict[Future[tuple[Segment, ...]], _Place] = {}
         with ThreadPoolExecutor(self._parallel, thread_name_prefix="atlaskit-speech") as pool:
@@ -261,7 +261,7 @@ class _Listener:
         )
 
     def _collect(self, pending: dict[Future[tuple[Segment, ...]], _Place], done: _Progress) -> None:
-        """Wait for a chunk in flight, and move all finished ones to what is done."""
+        """Wait until a chunk in flight is finished, and move all finished ones to the results."""
         for future in wait(pending, return_when=FIRST_COMPLETED).done:
             place = pending.pop(future)
             try:

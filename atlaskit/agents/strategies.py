@@ -29,14 +29,14 @@ from atlaskit.errors import InputError, check_whole
 __all__ = ["Assignment", "Strategy", "beam", "bfs", "dfs"]
 
 PRIOR_WEIGHT = 0.7
-"""Score that a prior of 1 amounts to, so that what the master is sure of comes first."""
+"""Score to which a prior of 1 corresponds; a region of which the master is surer comes first."""
 Source = Literal["root", "marked", "suggested"]
 """Why a region is queued: a root cell, a cell a worker marked, or a time that a review named."""
 
 VIRTUAL_LOSS = 1.0
-"""What a region loses while a region that overlaps it is explored."""
+"""Penalty of a region while a region that overlaps it is explored."""
 NEIGHBOUR_LOSS = 0.25
-"""What a region loses while an adjacent one is explored.
+"""Penalty of a region while an adjacent one is explored.
 
 It halves with each length of that region that lies between the two.
 """
@@ -52,7 +52,7 @@ class Region:
     """The master's score, in [0, 1]; a region without one (None) and without a prior is not handed
     out."""
     prior: float = 0.0
-    """What scouts say for it, in [0, 1]; 0 if they say nothing."""
+    """The scouts' score of it, in [0, 1]; 0 without a hint."""
     order: int = 0
     """Position in order of arrival; of two regions with one priority, the lower goes first."""
 
@@ -67,7 +67,7 @@ class Region:
 
 
 class Frontier:
-    """The regions of a run: those open, those being explored, and those visited."""
+    """The regions of a run: open, being explored, or visited."""
 
     def __init__(self, cells: Iterable[Grid]) -> None:
         """Queue the grids of the root's cells, without scores."""
@@ -83,15 +83,15 @@ class Frontier:
 
     @property
     def open(self) -> tuple[Region, ...]:
-        """The regions that can be handed out, in order of arrival."""
+        """The regions that can be assigned, in order of arrival."""
         return tuple(sorted(self._open.values(), key=lambda region: region.order))
 
     @property
     def scored(self) -> tuple[Region, ...]:
         """The open regions that can be chosen, in order of arrival: those that have a score.
 
-        One that only scouts name waits until no score is higher than its prior. A hint so costs no
-        call where the master itself knows where to look.
+        A region that only scouts name waits until no score is higher than its prior. So a hint
+        costs no call if the master already knows where to look.
         """
         highest = max(
             (region.score for region in self._open.values() if region.score is not None),
@@ -101,7 +101,7 @@ class Frontier:
 
     @property
     def visited(self) -> tuple[Grid, ...]:
-        """The regions that were handed out so far, in that order."""
+        """The regions that were assigned so far, in that order."""
         return tuple(self._visits)
 
     @property
@@ -110,7 +110,7 @@ class Frontier:
         return tuple(sorted({grid.path[0] for grid in self._open}))
 
     def consult(self, prior: Callable[[Grid], float]) -> None:
-        """Give each region, those to come included, the prior that scouts have for it.
+        """Set the prior of each region, also of later ones, from the scouts' hints.
 
         Args:
             prior: Returns the prior of a region, in [0, 1]: 0 leaves it as it is.
@@ -152,7 +152,7 @@ class Frontier:
             self._put(Region(grid, "suggested", score))
 
     def is_seen(self, grid: Grid) -> bool:
-        """Return whether a grid was shown to an agent, or handed out, and does not wait to be."""
+        """Return whether a grid was shown to an agent or assigned, and is not open."""
         return grid not in self._open and (grid in self._visits or grid in self._shown)
 
     def mark(self, grids: Iterable[Grid], found_in: Grid) -> None:
@@ -225,7 +225,7 @@ def priority(region: Region, exploring: Iterable[Grid]) -> float:
 
 
 def virtual_loss(grid: Grid, other: Grid) -> float:
-    """Return what a region loses while another one is explored, in [0, 1]."""
+    """Return the penalty of a region while another one is explored, in [0, 1]."""
     gap_s = max(grid.start_s - other.end_s, other.start_s - grid.end_s)
     return VIRTUAL_LOSS if gap_s < 0 else NEIGHBOUR_LOSS * 0.5 ** (gap_s / other.span_s)
 
@@ -342,9 +342,9 @@ def beam(width: int = BEAM_WIDTH) -> Strategy:
 
 STRATEGIES: dict[str, Strategy] = {"dfs": dfs, "bfs": bfs, "beam": beam()}
 LOOKS = "looks"
-"""The traversal that is no strategy for a frontier of cells: see `agents.looking`."""
+"""The traversal that does not use a frontier of cells: see `agents.looking`."""
 NAMES = ("auto", *STRATEGIES, LOOKS)
-"""The names that `traversal` can have."""
+"""The names that `traversal` accepts."""
 
 
 def resolve_strategy(traversal: str | Strategy) -> Strategy | None:

@@ -39,14 +39,14 @@ from atlaskit.video.subtitles import Line
 MOST_SUBTITLES = 24_000
 """Characters of subtitles in one prompt, if all are listed."""
 MOST_MATCHING = 1_500
-"""Characters of them if they have more: those lines are listed that match the question best."""
+"""Characters of subtitles if there are more than that: the lines that match the question best."""
 LEAST_QUOTED = len('"" [0.0–0.0 s]')
 """Characters that `quote_line` adds to a line's text, at least."""
 FIRST_CELL = "its first cell"
-"""Where a line stands that several cells of a view share."""
+"""The cell at which a line is listed that several cells of a view share."""
 NO_SUBTITLES = "Nothing is said, or there are no subtitles."
 MOST_CUTS = 128
-"""Times of hidden cuts that a prompt lists, but for one of each cell."""
+"""Times of hidden cuts that a prompt lists, beside one for each cell."""
 CUTS = (
     "A cell shows the shot of its stretch that is least like the film around it. A number like +3 "
     "above it means that its stretch holds so many more abrupt changes of the picture, which the "
@@ -56,6 +56,10 @@ MOST_FILMS = 16
 """Films of a collection that are named for a sheet over a stretch of it."""
 MOST_NAME = 60
 """Characters of the name of a film in a prompt."""
+HIDDEN = (
+    "In seconds, after the number of a cell, the shots between two such changes that it does not "
+    "show, and changes that stand alone:"
+)
 MOST_SHORT = 32
 """Short shots that a prompt lists, the shortest."""
 SHORT = (
@@ -208,7 +212,7 @@ def span_text(start_s: float, end_s: float) -> str:
 
 
 def grid_intro(view: View) -> str:
-    """Return what a view shows: its size, its interval, when its cells begin, and its numbers."""
+    """Return what a view is: its size, its interval, when its cells begin, and their numbers."""
     grid, where = view.grid, "stands in its corner"
     if view.look.ruled:
         where = "and the time of its frame stand above the frame"
@@ -268,12 +272,12 @@ def _film_name(film: Film) -> str:
 
 
 def sheet_parts(observation: Observation, question: Question) -> tuple[str | View, ...]:
-    """Return the parts of a prompt that show a view: what it is, it, and what it does not show."""
+    """Return the parts of a prompt that show a view: description, image and further facts."""
     return grid_intro(observation.view), observation.view, cells_text(observation, question)
 
 
 def cells_text(observation: Observation, question: Question) -> str:
-    """Return what a view does not show: which cells are dead, and the subtitles.
+    """Return the facts that a view does not show: which cells are dead, and the subtitles.
 
     If `observation.cells` is "full", it describes every cell, one by one.
 
@@ -293,7 +297,7 @@ def cells_text(observation: Observation, question: Question) -> str:
 
 
 def cuts_text(view: View) -> str:
-    """Return what the counts above cells mean, when the cuts are, and where short shots lie.
+    """Return the meaning of the counts above cells, the times of cuts, and the short shots.
 
     It is "" if there are none. Of cells with many cuts, the first are listed, as many for each as
     fit.
@@ -303,9 +307,13 @@ def cuts_text(view: View) -> str:
     if hidden:
         most, rows = max(1, MOST_CUTS // len(hidden)), list[str]()
         for cell, cuts_s in sorted(hidden.items()):
-            times = ", ".join(seconds(cut_s) for cut_s in cuts_s[:most])
-            rows.append(f"{cell}: {times}{', …' if len(cuts_s) > most else ''}")
-        texts.append(f"{CUTS} In seconds, after the number of the cell: {'; '.join(rows)}.")
+            spans_s = view.hidden_shots.get(cell, ())
+            joined = {edge_s for span_s in spans_s for edge_s in span_s}
+            alone = [(cut_s, seconds(cut_s)) for cut_s in cuts_s if cut_s not in joined]
+            between = [(a, f"{seconds(a)}–{seconds(b)}") for a, b in spans_s]
+            told = [words for _, words in sorted([*alone, *between])]
+            rows.append(f"{cell}: {', '.join(told[:most])}{', …' if len(told) > most else ''}")
+        texts.append(f"{CUTS} {HIDDEN} {'; '.join(rows)}.")
     if short:
         shortest = sorted(short, key=lambda cell: short[cell][1] - short[cell][0])[:MOST_SHORT]
         rows = [
@@ -431,7 +439,7 @@ def searched_text(cells: Sequence[int]) -> str:
 
 
 def hints_text(hints: Sequence[HintRecord]) -> str:
-    """Return what scouts say, one row for each hint: the cell, then why."""
+    """Return the scouts' hints, one row for each: the cell, then the reason."""
     heading = (
         "Hints where to look, made without seeing a frame; they may be wrong, and prove nothing:"
     )

@@ -44,7 +44,7 @@ WorkerStop = Literal["finished", "plateau", "steps", "budget", "failed"]
 
 @dataclass(frozen=True)
 class Task:
-    """One region handed to one worker: all that the worker may know, fixed before it starts."""
+    """One region for one worker: all facts that the worker may use, fixed before it starts."""
 
     search_task: str
     region: Grid
@@ -63,7 +63,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Visit:
-    """What a worker returns from its region."""
+    """The result of a worker in its region."""
 
     region: Grid
     stop: WorkerStop
@@ -74,7 +74,7 @@ class Visit:
     shown: tuple[Grid, ...]
     """The grids that the worker saw and replied to, its region included, in order of paths."""
     finest: frozenset[Grid]
-    """Those of them whose cells cannot be opened: nothing in them can be seen more finely."""
+    """The shown grids whose cells cannot be opened: they were seen as finely as possible."""
     events: tuple[Event, ...]
     is_silent: bool
     """Whether no call of the visit reached the model; a call that the server refused did."""
@@ -91,7 +91,7 @@ class Visit:
 
     @property
     def explored_s(self) -> Span:
-        """What the visit explored, [start, end) in seconds.
+        """The interval that the visit explored, [start, end) in seconds.
 
         It is the region; of a shifted one, it is the region together with what it was shifted from.
         """
@@ -100,10 +100,10 @@ class Visit:
 
     @property
     def searched_s(self) -> tuple[Span, ...]:
-        """What was opened, or seen as finely as can be, without marked cells; in seconds.
+        """Intervals in seconds that were opened or seen as finely as possible, without marks.
 
-        Without evidence in the region, these intervals are dead. A cell of the region that was seen
-        but not opened is not: what matters may lie between the frames.
+        Without evidence in the region, these intervals are dead. A cell that was seen but not
+        opened is not dead, since the evidence may lie between the frames.
         """
         opened = [grid for grid in self.shown if grid != self.region or grid in self.finest]
         zones = DeadZones().add_all((grid.start_s, grid.end_s) for grid in opened)
@@ -129,7 +129,7 @@ class Worker:
     steps_without_gain: int = 0
     """Steps since the last new evidence, marked cell or newly opened sheet."""
     used: Usage = Usage()
-    """What the visit has cost so far."""
+    """The usage of the visit so far."""
     failures_in_a_row: int = 0
     is_silent: bool = True
     refusal: str = ""
@@ -208,7 +208,7 @@ class Worker:
         return Failure.of("step", outcome, view=ViewRecord.of(self.observation), **self.place)
 
     def next_call(self, steps_left: int) -> StepCall:
-        """Return the next call: the turns so far, and what the worker sees now."""
+        """Return the next call: the turns so far, and the current observation."""
         task, seen = self.task.search_task, self.observation
         open_cells = [cell.index for cell in seen.view.cells if cell.index not in seen.view.dead]
         hints = self.survey.told(task, self.state.grid, open_cells)
@@ -218,13 +218,13 @@ class Worker:
 
     @property
     def idle_left(self) -> int:
-        """Steps in a row that bring nothing new and so end the visit; 0 if none do."""
+        """Steps in a row without anything new that end the visit; 0 if no number does."""
         return max(0, self.task.plateau - self.steps_without_gain)
 
     def act(self, reply: Reply, call: StepCall) -> Event:
         """Take the action that the model chose; return the event of this step.
 
-        An illegal action changes nothing: it costs the step, and the model is told why.
+        An illegal action changes no state: it costs the step, and the next prompt says why.
         """
         before = self.observation
         step = read(StepReply, reply.answer)

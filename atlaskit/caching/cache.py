@@ -29,7 +29,7 @@ from atlaskit.caching.locks import KeyLocks, locks_in
 from atlaskit.errors import CacheWarning
 
 DIGEST_BYTES = 16
-"""Bytes of the hash that precedes the content of an entry."""
+"""Length in bytes of the hash that precedes the content of an entry."""
 
 
 _counts_lock = threading.Lock()
@@ -45,7 +45,7 @@ if hasattr(os, "register_at_fork"):  # Windows does not fork
 
 
 class Transient(bytes):
-    """Bytes that `remember` returns but does not store: the next call may make others."""
+    """Bytes that `remember` returns but does not store, since the next call may make others."""
 
 
 class Cache:
@@ -103,16 +103,17 @@ class Cache:
         self.touched: dict[str, str] | None = None
         """Digest (hexadecimal) of each key that was used; None except in a cache from `watched`."""
         self.is_refreshing = False
-        """Whether runs ask a model anew and replace its replies: in a cache from `refreshing`."""
+        """Whether runs ask the model again and replace its replies, as in a cache from
+        `refreshing`."""
 
     def watched(self) -> Cache:
-        """Return the same cache in an object that records in `touched` what it reads and stores."""
+        """Return the same cache as an object that records in `touched` the keys that it uses."""
         watched = copy.copy(self)
         watched.touched = {}
         return watched
 
     def refreshing(self) -> Cache:
-        """Return the same cache in an object with which runs ask a model anew, once a request.
+        """Return the same cache as an object with which runs ask the model again, once a request.
 
         The new replies replace those that the cache holds.
         """

@@ -6,7 +6,7 @@ before they are loaded (CVE-2025-69872), evicts nothing, and reads and deletes o
 diskcache itself names.
 
 It turns every failure of SQLite and the file system into one sentence, and detects a database that
-was deleted while in use. This module knows nothing of what the bytes mean.
+was deleted while in use. This module does not interpret the bytes.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ SCHEMA = {
     ),
     *(("index", f"sqlite_autoindex_{name}_1") for name in ("Settings", "Lost", "Cache")),
 }
-"""(type, name) of everything that a database of atlaskit may contain; earlier versions counted in
-the table Lost."""
+"""(type, name) of everything that a database of atlaskit may contain. The table Lost is from
+earlier versions."""
 
 
 class Tampered(Exception):
@@ -296,7 +296,7 @@ class Store:
 
     @contextmanager
     def _cache_errors(self, done: str) -> Iterator[None]:
-        """Turn errors into a CacheError; `done` is "opened", "read" or "written"."""
+        """Raise errors as CacheError; `done` is "opened", "read" or "written"."""
         check_not_forked(self.folder)
         try:
             yield

@@ -1,11 +1,12 @@
-"""Where a cache lies: `default_place` if nobody says where, and the private folder of its entries.
+"""The location of a cache: `default_place`, and the private folder of its entries.
 
-A notebook in notebooks/ and a command in the folder above it must use one cache, since a reply is
-paid once. So the cache belongs to a project, not to the folder that a process happens to start in.
+A notebook in notebooks/ and a command in the folder above it must use one cache, so that a reply
+is paid for once. Therefore a cache belongs to a project, not to the folder in which a process
+happens to start.
 
 A folder of entries (mode 0700) is refused if it belongs to another user or another program, or if
 the process was forked while it was open. Hosts that share a network file system get a folder each.
-This module knows nothing of what a database holds.
+This module does not read the database.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def is_cache(directory: Path) -> bool:
 def _searched(here: Path) -> list[Path]:
     """Return the folders to look in: this one, and those above it as far as they are the user's.
 
-    The home folder is not among them: what is in it would hold for everything below it.
+    The home folder is not among them, since its cache would then serve everything below it.
     """
     parents = takewhile(lambda folder: folder != _home() and _is_own(folder), here.parents)
     return [here, *(parents if here != _home() else ())]
@@ -100,9 +101,10 @@ def _is_own(folder: Path) -> bool:
 
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|wekafs|panfs|ocfs2|gfs2|vboxsf"
-    r"|fuse\.(sshfs|s3fs|gcsfuse|juicefs|rclone|glusterfs|ceph.*)"
+    r"|virtiofs|fuse\..*"
 )
-"""Types of file systems that hosts share, where SQLite cannot keep a database consistent."""
+"""Types of file systems that hosts or machines share, or that lie over others as mergerfs does:
+SQLite's write-ahead log, which needs shared memory, does not keep a database consistent there."""
 
 _opened: set[Path] = set()
 _forked: set[Path] = set()
@@ -150,7 +152,7 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
             _make_private(each, directory)
     if network and is_new:
         warnings.warn(
-            f"{directory} is on a network file system ({network}), where hosts cannot share a "
+            f"{directory} is on a file system ({network}) where hosts cannot share a "
             f"database: this host stores its entries in {folder.name}/. `python -m atlaskit cache "
             "export` and `import` transfer them.",
             CacheWarning,

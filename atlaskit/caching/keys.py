@@ -1,11 +1,11 @@
-"""`Kind`: a kind of entry, and the keys of its entries: hashes of what they are made of (recipes).
+"""`Kind`: a kind of entry, and the keys of its entries, which are hashes of their recipes.
 
 A key is the kind, the version of the code that makes the entry, and the hash of the recipe:
 `view:2:…`. The module that makes the entries declares their kind, lists the recipe where it asks
-for a key, and says what it leaves out. All leave out where files lie and how they are called, since
-the content decides; and which reader and which versions of PyAV, FFmpeg and Pillow made the pixels,
-since the tests hold all of them to the same frame at the same time. So a cache, or a recording of a
-run, serves other machines.
+for a key, and says what it leaves out. All recipes leave out the paths of files, since their
+content decides, as well as the reader and the versions of PyAV, FFmpeg and Pillow that made the
+pixels, since the tests require the same frame at the same time of all of them. So a cache, or a
+recording of a run, serves other machines.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from atlaskit.guests import ENTRIES, load, registered
 
 KEY = re.compile(r"([a-z]+):([1-9][0-9]{0,8}):([0-9a-f]{64})")
 KINDS: dict[str, Kind] = {}
-"""The kinds that are declared so far, by name. `kinds` returns every one."""
+"""The kinds that are declared so far, by name; `kinds` returns all of them."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of entry. It is declared once, and joins KINDS by that."""
+    """A kind of entry. Declaring one adds it to KINDS."""
 
     name: str
     version: int
     """Raise it when the code makes other entries: old ones are then unused."""
     check: Callable[[str, bytes], bool] | None = None
-    """Whether bytes from elsewhere can be the entry of a key; it may raise ValueError if not. None:
-    no recording holds this kind, which is made again, or tells of this machine."""
+    """Returns whether bytes from elsewhere can be the entry of a key, or raises ValueError. None:
+    recordings leave this kind out, since it is made again or describes this machine."""
     is_image: bool = False
-    """Whether an entry can be drawn again from the video. Others cost calls, or describe it."""
+    """Whether an entry can be drawn again from the video; others cost calls or describe it."""
 
     def __post_init__(self) -> None:
         assert KINDS.setdefault(self.name, self) is self, f"{self.name} is declared twice"
@@ -59,7 +59,7 @@ def canonical_json(value: Any) -> str:
 
 
 def read_json(text: str | bytes) -> Any:
-    """Return the value of JSON from elsewhere, whose author may want it to take memory.
+    """Return the value of untrusted JSON, which may be made to exhaust the memory.
 
     Raises:
         ValueError: It is not JSON in UTF-8, is nested too deeply, or holds too many values.
@@ -102,7 +102,7 @@ def kind_of(key: str) -> str:
 def kinds() -> Mapping[str, Kind]:
     """Return every kind by its name, once the modules that declare kinds are imported.
 
-    A module of the kit is imported when it is used, so that a kind may not be declared yet.
+    Modules of the kit are imported when they are used, so a kind may not be declared yet.
     """
     for name in registered(ENTRIES):
         load(ENTRIES, name)
@@ -143,5 +143,5 @@ def is_valid(key: str, value: bytes) -> bool:
 
 
 def is_json(form: type | tuple[type, ...]) -> Callable[[str, bytes], bool]:
-    """Return a check for entries that are JSON of some type; whoever reads one checks more."""
+    """Return a check for entries that are JSON of some type; their readers check more."""
     return lambda _, value: isinstance(read_json(value), form)

@@ -2,7 +2,7 @@
 
 A lock holds a key against the threads of this process, and a byte of a lock file, at an offset that
 the key's hash gives, against the other processes of the host. The kernel releases that byte when
-the process dies. This module knows nothing of what the callers compute.
+the process dies. This module knows nothing about the values that callers compute.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ except ModuleNotFoundError:  # Windows: locks hold between threads only
     fcntl = None  # type: ignore[assignment]
 
 POLL_S = 0.2
-"""Seconds between two checks of whether a thread must go on without the key."""
+"""Seconds between two checks whether a thread must go on without the key."""
 MIN_SLEEP_S, MAX_SLEEP_S = 0.001, 0.05
 """Seconds to sleep between two attempts to lock a key that another process holds."""
 

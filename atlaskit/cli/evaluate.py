@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from atlaskit import guests
+from atlaskit.agents.budget import Budget
 from atlaskit.benchmarks.case import Benchmark, MakesModel
 from atlaskit.benchmarks.datasets import table as own
 from atlaskit.benchmarks.datasets.layout import find_inside
@@ -22,6 +23,7 @@ from atlaskit.benchmarks.datasets.registry import DATASETS
 from atlaskit.benchmarks.datasets.rows import skip_bad
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import canonical_json
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import (
     add_budget_options,
@@ -41,6 +43,7 @@ from atlaskit.environment.question import ABSENT
 from atlaskit.errors import InputError, printable
 from atlaskit.evaluation import metrics, statistics, tables
 from atlaskit.evaluation.baselines import METHODS, settings_of
+from atlaskit.evaluation.card import questions_card
 from atlaskit.evaluation.costs import Spending
 from atlaskit.evaluation.executors import ENGINES
 from atlaskit.evaluation.runner import EvaluationStopped, evaluate
@@ -258,7 +261,8 @@ def _evaluate(options: argparse.Namespace) -> int:
     }
     if options.estimate is not None and not goes_on(options, ask, cases, total):
         return 0
-    spending = None if total is None else Spending(total)
+    line = canonical_json([command_of(options, spec), part, questions_card(cases)])
+    spending = Spending(total or Budget(), cache, line)
     earlier = tables.load(options.out) if options.rerun else None
     found: dict[str, pd.DataFrame] = {}
     try:

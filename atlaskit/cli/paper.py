@@ -10,12 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from atlaskit.agents.budget import Budget
 from atlaskit.agents.settings import PAPER
 from atlaskit.benchmarks.case import Benchmark
 from atlaskit.benchmarks.datasets.registry import DATASETS, dataset_in
 from atlaskit.benchmarks.published import Split, published
 from atlaskit.benchmarks.tenhour import ten_hour
 from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import canonical_json
 from atlaskit.cli.cache import add_cache_option
 from atlaskit.cli.model import (
     add_budget_options,
@@ -294,7 +296,8 @@ def _paper(options: argparse.Namespace) -> int:
         )
         own = {key: value for key, value in command.items() if not (is_long and key == "hours")}
         made.append(_Table(options, table, f"{name}-{suffix}", cases, own, ask, part))
-    spending = None if total is None else Spending(total)
+    line = canonical_json([str(options.data.absolute()), command_of(options, spec), part])
+    spending = Spending(total or Budget(), cache, line)
     try:
         if options.estimate is not None:
             for each in made:

@@ -1,8 +1,8 @@
-"""The actions of the MDP (paper §3.1), and `ACTIONS`, the table of all that is known of each.
+"""The actions of the MDP (paper §3.1), and `ACTIONS`, the table of their properties.
 
-An action names cells by index, never times, so an agent cannot select what it cannot see. Whoever
-lists, parses, describes or offers actions reads the table; `mdp.EFFECTS` has what each does. A new
-action is a class and a row here, and an effect there.
+An action names cells by index, never times, so an agent cannot select what it cannot see. All code
+that lists, parses, describes or offers actions reads this table; their effects are in
+`mdp.EFFECTS`. A new action is a class and a row here, and an effect there.
 """
 
 from __future__ import annotations
@@ -138,19 +138,20 @@ class ActionKind:
     legal: Callable[[Any], Iterable[int] | bool]
     """The cells that it may name in a `State`; whether it is legal, if it names none."""
     help: str
-    """What it is for, as a model is told."""
+    """Its purpose, as prompts say it."""
     past: str
-    """That it was taken, as a model is told once it sees another view."""
+    """Past-tense summary of the action, shown to the model in later views."""
     phrase: str
-    """What an agent does, as a person reads it, with the cells it names."""
+    """Present-tense summary with the cells it names, for displays."""
     verb: str
-    """The same for any cells."""
+    """The same without cells."""
     result: str = "Done."
-    """What it did, as a model is told beside the view or the picture that it asked for."""
+    """The result, as the next prompt says it beside the view or the picture that the model asked
+    for."""
     traversal: str = ""
-    """The traversal that has it; empty for both."""
+    """The traversal in which it is offered; empty for both."""
     given: Mapping[str, Any] = field(default_factory=dict)
-    """Its other arguments."""
+    """Its fixed arguments."""
 
     @property
     def title(self) -> str:
@@ -265,7 +266,7 @@ def name_of(action: Action) -> str:
 
 
 def word_of(name: str) -> str:
-    """Return the word by which a model chooses a kind: its name, without what is given."""
+    """Return the word by which a model chooses a kind: its name without fixed arguments."""
     return name.removesuffix("".join(f"_{each}" for each in ACTIONS[name].given.values()))
 
 

@@ -32,24 +32,25 @@ from atlaskit.video.subtitles import Line
 from atlaskit.video.video import Sampling, Video
 
 Cells = Literal["compact", "full"]
-"""How the text beside a view describes cells: what the view lacks, or each cell as in the paper."""
+"""How the text beside a view describes cells: only facts that the view lacks, or each cell as in
+the paper."""
 
 EVEN_S = 5.0
-"""Step in seconds up to which the sheet of a stretch shows frames at even steps: so fine a sheet is
-there to tell that nothing lasts longer than its step, or when something begins."""
+"""Step in seconds up to which the sheet of a stretch shows frames at even steps. So fine a sheet
+must show that no event lasts longer than the step, or when an event begins."""
 SHEET_PX = 2560
 """Width of a ruled sheet of few items, whose frames are larger than those of a grid."""
 
 
 @dataclass(frozen=True)
 class Observation:
-    """What an agent receives for a state. A notebook displays its image."""
+    """The observation of a state, which an agent receives. A notebook displays its image."""
 
     state: State
     view: View
     """The view of the current grid, dead cells black."""
     subtitles: tuple[Line, ...]
-    """The subtitle lines during the grid; none if the environment hides them."""
+    """The subtitle lines during the grid; empty if the environment hides them."""
     legal: LegalSet
     looking_at: LazyImage | None = None
     """The frame or the context scan that the last action asked for."""
@@ -274,7 +275,8 @@ class Atlas:
             start_s: Start of the stretch in seconds.
             end_s: End of the stretch in seconds, exclusive. The stretch is clipped to the root
                 grid, and widened where it holds fewer frames than its sheet.
-            step_s: The longest step that is wanted; the sheet has no more cells than that takes.
+            step_s: The longest step that is allowed; the sheet has no more cells than this step
+            requires.
         """
         finest_s, root = self.finest_s, self.root
         start_s, end_s = max(start_s, root.start_s), min(end_s, root.end_s)

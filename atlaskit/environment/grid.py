@@ -180,7 +180,7 @@ class Grid:
         return replace(self, path=(*self.path, index))
 
     def over(self, start_s: float, end_s: float) -> Grid:
-        """Return this grid moved so that an interval lies in its middle, as far as it can be.
+        """Return this grid, moved so that an interval lies as close to its middle as possible.
 
         It is moved by an odd number of half cells, so its midpoints lie between those of the grids
         of its depth. It is a grid below the root that is not moved.
@@ -352,7 +352,8 @@ def regions_over(
 ) -> tuple[Grid, ...]:
     """Return the regions that cover an interval: the deepest grids that span no less.
 
-    These are one or two grids, or all cells of the root grid that a longer interval overlaps.
+    There are one or two such grids; a longer interval gets all cells of the root grid that it
+    overlaps.
 
     Args:
         root: The root grid.
@@ -402,7 +403,7 @@ def unseen_over(
     can_open: Callable[[Grid], bool],
     is_seen: Callable[[Grid], bool],
 ) -> tuple[Grid, ...]:
-    """Return the regions over an interval that nobody has seen yet.
+    """Return the regions over an interval that were not yet seen.
 
     They are those of `regions_over`; in place of one that was seen, the grids of the next depth
     that overlap the interval; and where all were seen, down to the deepest, the deepest once more,

@@ -1,7 +1,7 @@
 """`LazyImage`: an image with a key that is rendered when first read, and then cached as JPEG.
 
-The key is the hash of what an image is made of, never of its pixels, so it is known before anything
-is decoded. Below: what is drawn into them, letters and letterboxes. This module knows nothing of
+The key is the hash of an image's recipe, never of its pixels, so it is known before anything is
+decoded. The functions below draw text and letterboxes into images. This module knows nothing of
 grids and frames: see `render` for the kinds of images.
 """
 
@@ -37,7 +37,7 @@ class LazyImage(ABC):
     @property
     @abstractmethod
     def key(self) -> str:
-        """Hash of everything that the image is made of; reading it decodes nothing."""
+        """Hash of the image's recipe; reading it decodes nothing."""
 
     @property
     @abstractmethod

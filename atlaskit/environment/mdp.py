@@ -111,18 +111,18 @@ class State:
 
     @cached_property
     def expandable(self) -> tuple[int, ...]:
-        """The cells to expand or mark. One may be dead in part."""
+        """The cells that can be expanded or marked. A cell may be partly dead."""
         return tuple(cell.index for cell in self.alive) if self.rules.can_open(self.grid) else ()
 
     @property
     def markable(self) -> tuple[int, ...]:
-        """The cells to mark that are not marked yet."""
+        """The cells that can be marked and are not marked yet."""
         marked = {grid.path for grid in self.marked}
         return tuple(cell for cell in self.expandable if (*self.grid.path, cell) not in marked)
 
     @property
     def scan(self) -> Grid | None:
-        """The frames of the context scan that is looked at."""
+        """The frames of the current context scan."""
         if not isinstance(self.looking_at, Investigate):
             return None
         cell, direction = self.grid.cells[self.looking_at.cell], self.looking_at.direction
@@ -244,7 +244,8 @@ EFFECTS: dict[type[Action], Callable[[State, Any], State]] = {
     actions.AddToScratchpad: _add,
     actions.Finished: lambda state, action: replace(state, finished=True),
 }
-"""What a legal action changes in a state. But for a zoom and a scan, nothing is looked at then."""
+"""The effect of each legal action on a state. Except for a zoom and a scan, nothing is looked at
+afterwards."""
 
 
 def _evidence(cell: Cell, claim: Claim) -> Evidence:

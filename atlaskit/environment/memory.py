@@ -151,8 +151,8 @@ class Gap:
 def gaps(scratchpad: Scratchpad, zones: DeadZones, within: Span) -> tuple[Gap, ...]:
     """Return the gaps between evidence anchors, without dead zones, in order of time (paper §3.2).
 
-    The next frames to find often lie in a gap: between two events, before the first or after the
-    last. A dead zone inside a gap splits it.
+    Missing evidence often lies in a gap: between two events, before the first or after the last. A
+    dead zone inside a gap splits it.
 
     Args:
         scratchpad: The evidence.
@@ -266,13 +266,13 @@ class DeadZones:
 
 
 FINE_ENOUGH = 1.25
-"""What was seen at up to so many times a step counts as seen at that step: to look again would show
-hardly anything new."""
+"""A part that was seen at up to this multiple of a step counts as seen at the step, since another
+look would show hardly anything new."""
 
 
 @dataclass(frozen=True)
 class Seen:
-    """What was shown of the video, and how finely: the other half of M−.
+    """The parts of the video that were shown, and how finely: the other half of M−.
 
     Each moment has the finest step in seconds at which frames around it were shown.
     """
@@ -281,7 +281,7 @@ class Seen:
     """(start_s, end_s, step_s), in order of time; they do not overlap."""
 
     def add(self, start_s: float, end_s: float, step_s: float) -> Seen:
-        """Return the record with `[start_s, end_s)` shown at a step; what was seen finer stays."""
+        """Return the record with `[start_s, end_s)` shown at a step; finer parts are unchanged."""
         parts = list[tuple[float, float, float]]()
         for a, b, step in self.parts:
             if step <= step_s or b <= start_s or end_s <= a:

@@ -1,7 +1,7 @@
-"""Where a second of a video is, in words: a time, and in a collection the film that it is in.
+"""The place of a second of a video in words: a time and, in a collection, the film.
 
-The seconds of a collection count through all its films; a person wants the film, the time in it,
-and the time of day if it is known.
+The seconds of a collection count through all its films, while people want the film, the time in
+it, and the time of day if it is known.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from atlaskit.video.collection import Collection
 from atlaskit.video.video import Video
 
 LONGEST_FILM = 80
-"""Characters of the name of a film where a time is told; the end of a longer one is cut off."""
+"""Characters of a film's name beside a time; the end of a longer name is cut off."""
 
 
 class Place(NamedTuple):
@@ -38,7 +38,7 @@ class Place(NamedTuple):
 
 
 def places_of(video: Video, start_s: float, end_s: float) -> tuple[Place, ...]:
-    """Return the stretches of films that an interval of a collection is; () for another video.
+    """Return an interval of a collection as stretches of its films; () for another video.
 
     Args:
         video: The video.

@@ -121,7 +121,7 @@ class Question:
 
     @property
     def evidence_s(self) -> Spans:
-        """Where the evidence is known to lie: `positions_s`, or the true intervals themselves."""
+        """The known intervals of the evidence: `positions_s`, or the true intervals themselves."""
         return self.positions_s or spans_of(self.answer)
 
     def _settle_several(self) -> None:
@@ -323,14 +323,14 @@ def _is_interval(span: Any) -> bool:
 
 
 def as_answered(answer: Any) -> Any:
-    """Return intervals that came as lists as tuples; return any other value unchanged."""
+    """Return lists of intervals as tuples, and any other value unchanged."""
     if not isinstance(answer, list | tuple):
         return answer
     return tuple(tuple(span) if isinstance(span, list) else span for span in answer)
 
 
 def _tuples_as_lists(answer: Any) -> Any:
-    """Return intervals as JSON holds them; return any other value unchanged."""
+    """Return tuples of intervals as lists, for JSON, and any other value unchanged."""
     if not isinstance(answer, tuple):
         return answer
     return [list(span) if isinstance(span, tuple) else span for span in answer]

@@ -1,7 +1,7 @@
 """`view`, `View`, `Sheet`, `Still` and `Frame`: compose the images that agents see from tiles.
 
-Each knows its key before anything is decoded. This module knows nothing of models: to them these
-are images with a key, a size and JPEG bytes.
+The key of each is known before anything is decoded. This module knows nothing of models, for which
+these are images with a key, a size and JPEG bytes.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class View(LazyImage):
 
     @property
     def _unequal(self) -> dict[str, Any]:
-        """What keys say of cells of unequal lengths, which the video and the interval determine."""
+        """The part of a key for unequal cells, which the video and the interval determine."""
         return {"edges": True} if self.grid.edges and not self.grid.path else {}
 
     @property
@@ -174,8 +174,8 @@ class View(LazyImage):
     def hidden_cuts(self) -> dict[int, tuple[float, ...]]:
         """Times in seconds of the cuts that each cell hides beside the shot that it shows.
 
-        Cells without any are left out, and dead ones. With another sampling than "shots" it is
-        empty: nothing is known of cuts then.
+        Dead cells and cells without hidden cuts are left out. With another sampling than "shots"
+        it is empty, since cuts are not known then.
         """
         shots = self._shots
         if shots is None:
@@ -185,6 +185,23 @@ class View(LazyImage):
             cuts_s = shots.hidden(cell.start_s, cell.end_s, moment_s)
             if cuts_s and cell.index not in self.dead:
                 hidden[cell.index] = cuts_s
+        return hidden
+
+    @cached_property
+    def hidden_shots(self) -> dict[int, tuple[tuple[float, float], ...]]:
+        """The shots, (start_s, end_s), between two cuts in a cell that it does not show.
+
+        Cells without any are left out, and dead ones. With another sampling than "shots" it is
+        empty.
+        """
+        shots = self._shots
+        if shots is None:
+            return {}
+        hidden = dict[int, tuple[tuple[float, float], ...]]()
+        for cell, moment_s in zip(self.cells, self.moments, strict=True):
+            spans_s = shots.unshown(cell.start_s, cell.end_s, moment_s)
+            if spans_s and cell.index not in self.dead:
+                hidden[cell.index] = spans_s
         return hidden
 
     @cached_property
@@ -263,7 +280,7 @@ class Sheet(LazyImage):
 
     @property
     def key(self) -> str:
-        """Hash of everything that the image is made of: of each item, only what it shows."""
+        """Hash of the image's recipe; of each item, it has only the parts that are drawn."""
         items = [(item.label, item.timestamp_s, item.subtitle) for item in self.scratchpad]
         video, look = self.video.fingerprint, self.look.key(self.cell_size)
         labels = {"labels": "seconds"} if self.look.labels == "seconds" else {}
@@ -271,9 +288,9 @@ class Sheet(LazyImage):
 
     @cached_property
     def strips(self) -> int:
-        """Lines of text beside each frame: its label, and what was said; 0 if they cover it.
+        """Lines of text beside each frame, for its label and subtitle; 0 if text covers the frame.
 
-        They follow from the length of what was said, not from a font, which differs by version.
+        The number depends on the subtitle's length, not on the font, which differs by version.
         """
         letters = max((len(item.subtitle) for item in self.scratchpad), default=0)
         return (
@@ -326,8 +343,8 @@ class Sheet(LazyImage):
     def _annotate(self, tile: Image.Image, item: Evidence) -> None:
         """Burn the label and time into the top of a tile, the subtitle into its bottom.
 
-        Of a long subtitle there are three lines at most, and fewer on a tile that is wider than
-        high, whose frame they would hide. Prompts hold the whole subtitle.
+        A long subtitle gets three lines at most, and fewer on a tile that is wider than high,
+        since they would hide the frame. Prompts hold the whole subtitle.
         """
         burn(
             tile,
@@ -490,7 +507,7 @@ def time_text(time_s: float, look: Look) -> str:
 
 
 def squared(count: int) -> tuple[int, int]:
-    """Return how many columns and rows of frames a sheet has that is about as high as wide."""
+    """Return the columns and rows of a sheet of frames that is about as high as wide."""
     columns = max(1, math.ceil(math.sqrt(count)))
     return columns, max(1, math.ceil(count / columns))
 

@@ -27,8 +27,8 @@ square, and the frame keeps its aspect ratio on a grey ground. "stretch": the fr
 over the square."""
 
 Labels = Literal["none", "index", "time", "seconds"]
-"""What stands in the corner of a cell or above it: nothing, its index, or the time of its frame, as
-a clock shows it or in seconds. In ruled images the index stands beside the time."""
+"""The label in the corner of a cell or above it: none, its index, or the time of its frame, as a
+clock time or in seconds. In ruled images the index stands beside the time."""
 PATCH_PX = 32
 """Side of the square of pixels that most models read as one image token."""
 FLATTEST = 4
@@ -89,7 +89,7 @@ class Look:
             )
 
     def key(self, size: tuple[int, int]) -> dict[str, Any]:
-        """Return what keys of images hold of it: of native cells, only their size."""
+        """Return the part of an image's key for this look; of native cells, only their size."""
         key = {"cell": size if self.fit == "native" else self.cell, "fit": self.fit}
         return {**key, "ruled": True} if self.ruled else key
 

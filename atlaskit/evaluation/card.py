@@ -133,12 +133,15 @@ def common_settings(settings: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def run_card(failures: Sequence[str], servers: Sequence[Mapping[str, str]]) -> dict[str, Any]:
-    """Return when and with what the run was made, and what failed.
+def run_card(
+    failures: Sequence[str], servers: Sequence[Mapping[str, str]], paid: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return when and with what the run was made, what all runs of it paid, and what failed.
 
     Args:
         failures: The failure of each question, "" for none.
         servers: What answered, where calls were paid for.
+        paid: What all runs of the same line have paid.
     """
     reasons = {reason: failures.count(reason) for reason in dict.fromkeys(failures) if reason}
     return {
@@ -150,6 +153,7 @@ def run_card(failures: Sequence[str], servers: Sequence[Mapping[str, str]]) -> d
         "prompts": _digest(PROMPTS),
         "commit": _commit(),
         "servers": list(servers),
+        "paid in all runs": {name: round(amount, 6) for name, amount in paid.items() if amount},
         "failed": reasons,
         "a failed question": "counts as wrong",
     }

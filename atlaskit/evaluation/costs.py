@@ -13,10 +13,11 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from atlaskit.agents.budget import Budget
+from atlaskit.caching.cache import Cache
+from atlaskit.caching.keys import Kind
 from atlaskit.evaluation.intervals import groups, interval
 from atlaskit.models.protocol import Usage, now_s
 
@@ -80,27 +81,59 @@ class TotalReached(KeyboardInterrupt):
     """
 
 
-@dataclass
+PAID = Kind("paid", 1)
+"""What all runs of one line have paid. It tells of this machine, so no recording holds it."""
+
+
 class Spending:
     """The total limits of one evaluation, or of several that share them.
 
     A finished question counts with what its replies cost when they were generated, so that the same
     command, which finds them in the cache, ends where it ended; a question in flight, with the
-    calls that it pays for now. What is prepared once a video counts once. A total is exceeded by at
-    most the calls in flight, and each repetition may finish the questions that were.
+    calls that it pays for now. What is prepared once a video counts once. What is paid is counted
+    in the cache too, for the line that was typed, so a total holds over all runs of it: it is
+    exceeded by at most the calls in flight when it was reached.
     """
 
-    limits: Budget
-    _started_s: float = field(default_factory=now_s)
-    _done: Counter[str] = field(default_factory=Counter)
-    _running: dict[int, Counter[str]] = field(default_factory=dict)
-    _videos: set[str] = field(default_factory=set)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    def __init__(self, limits: Budget, cache: Cache | None = None, line: str = "") -> None:
+        """Begin to count.
+
+        Args:
+            limits: The limits; a `Budget()` has none.
+            cache: Where what is paid is counted over runs; None counts this run alone.
+            line: What these runs have in common.
+        """
+        self.limits = limits
+        self._cache, self._key = cache, PAID.key(line=line)
+        self._started_s = now_s()
+        self._done = Counter[str]()
+        self._running: dict[int, Counter[str]] = {}
+        self._videos: set[str] = set()
+        self._lock = threading.Lock()
+        self._earlier_s = self.paid.get("seconds", 0.0)
+        self.was_reached = bool(self.reached)
+        """Whether earlier runs have reached a limit, so that only cached questions are finished."""
+
+    @property
+    def paid(self) -> Counter[str]:
+        """What all runs of the line have paid: calls, tokens, seconds, and USD with prices."""
+        stored = None if self._cache is None else self._cache.get_json(self._key)
+        paid = Counter[str]()
+        for name, amount in (stored if isinstance(stored, dict) else {}).items():
+            if isinstance(amount, int | float):
+                paid[name] = amount  # type: ignore[assignment]
+        return paid
 
     def add(self, question: int, usage: Usage) -> None:
         """Count a call of a question in flight."""
+        amounts = self._amounts(usage)
         with self._lock:
-            self._running.setdefault(question, Counter()).update(self._amounts(usage))
+            self._running.setdefault(question, Counter()).update(amounts)
+            if self._cache is not None:
+                paid = self.paid
+                paid.update(amounts)
+                paid["seconds"] = self._earlier_s + now_s() - self._started_s  # type: ignore[assignment]
+                self._cache.put_json(self._key, dict(paid))
 
     def settle(self, question: int, total: Usage, per_video: Usage, video: str) -> None:
         """Count a finished question in place of its calls.
@@ -120,10 +153,18 @@ class Spending:
 
     @property
     def reached(self) -> str:
-        """The limit that is reached, in words; "" if none is."""
+        """The limit that is reached, in words, by this run or by all; "" if none is."""
+        return self.reached_now or self._limit_in(self.paid)
+
+    @property
+    def reached_now(self) -> str:
+        """The limit that the questions of this run have reached, in words; "" if none is."""
         with self._lock:
             spent = sum(self._running.values(), Counter(self._done))
         spent["seconds"] = now_s() - self._started_s  # type: ignore[assignment]
+        return self._limit_in(spent)
+
+    def _limit_in(self, spent: Counter[str]) -> str:
         for name, limit in vars(self.limits).items():
             if name != "prices" and limit is not None and spent[name] >= limit:
                 return f"{limit:,} {name.replace('_', ' ').replace('usd', 'USD')}"
@@ -143,7 +184,7 @@ COUNTED = ("calls", "tokens")
 """What is counted for each question, and for each video: columns `tokens`, `video_tokens`."""
 SHARED = ("image_tokens", "text_tokens", "cached_tokens", "completion_tokens")
 """What is counted so too, where the rows have it."""
-OF_THIS_RUN = ("model_seconds", "queue_seconds", "frames_decoded")
+OF_THIS_RUN = ("model_seconds", "queue_seconds", "frames_decoded", "decoding_seconds")
 """What this execution took; little where replies and frames came from the cache."""
 NEEDED = [
     "method",
@@ -174,7 +215,8 @@ def costs(rows: pd.DataFrame, by: str | Sequence[str] | None = None) -> pd.DataF
         with its share of its video, tokens of images, of other text in prompts, from the prefix
         cache (of both), and of replies. Last, what this execution took a question: `model_seconds`
         in which a server answered, `queue_seconds` in which calls waited for their turn,
-        `frames_decoded`, and `seconds` in all; little where replies came from the cache.
+        `frames_decoded`, `decoding_seconds` of all threads, and `seconds` in all; little where
+        replies and frames came from the cache.
 
     Raises:
         InputError: If the table lacks a column.

@@ -54,7 +54,15 @@ OF_RESULTS = frozenset(
         *("id", "video", "question", "choices", "truth", "method", "kind", "category"),
         *("misleading_subtitle", "prediction", "answer", "score", "right", "trace"),
         *("estimated", "rounds", "checks", "evidence", "coverage", "depth", "k", "fingerprint"),
-        *("model_seconds", "queue_seconds", "frames_decoded", "calls_paid", "stop", "failure"),
+        *(
+            "model_seconds",
+            "queue_seconds",
+            "frames_decoded",
+            "decoding_seconds",
+            "calls_paid",
+            "stop",
+            "failure",
+        ),
         *("seconds", "question_tokens", "text_tokens", "usd", "video_usd"),
         *COUNTS,
         *(f"video_{name}" for name in OF_VIDEO),
@@ -133,7 +141,8 @@ def case_row(
         for role, usage in result.usage.items()
         for key, n in _counts(usage).items()
     }
-    score = case.question.score(result.prediction)
+    is_known = case.question.answer is not None
+    score = case.question.score(result.prediction) if is_known else math.nan
     lost = next((call.failure for call in reversed(result.calls) if call.failure), "")
     return {
         **_question_columns(case, name),
@@ -154,6 +163,7 @@ def case_row(
         "model_seconds": sum(call.wall_s - call.queue_s for call in result.calls),
         "queue_seconds": sum(call.queue_s for call in result.calls),
         "frames_decoded": result.spent.frames_decoded,
+        "decoding_seconds": result.spent.decoding_s,
         "calls_paid": result.spent.calls,
         "stop": result.stop,
         "failure": result.failure or lost,  # of any call: what was lost may have changed the answer

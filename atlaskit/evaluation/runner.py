@@ -20,6 +20,7 @@ from atlaskit.agents.settings import Search, named_search
 from atlaskit.benchmarks.case import Case, MakesModel, model_for
 from atlaskit.benchmarks.datasets.table import Rows, cases_of
 from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.caching.keys import canonical_json
 from atlaskit.errors import AtlasError, InputError, check_whole, printable, reason
 from atlaskit.evaluation.baselines import METHODS, settings_of
 from atlaskit.evaluation.card import OF_THE_RUN, common_settings, questions_card, run_card
@@ -78,6 +79,7 @@ def evaluate(
     prices: Prices | None = None,
     total: Budget | Spending | None = None,
     on_rows: Callable[[pd.DataFrame], None] | None = None,
+    scored: bool = True,
     **settings: Any,
 ) -> pd.DataFrame:
     """Ask every question with one method and return a table with one row each, in order.
@@ -114,6 +116,8 @@ def evaluate(
             a cluster, it is compared after each question, not after each call.
         on_rows: Called with the rows so far after the first question, and then at most every two
             seconds, in this thread.
+        scored: Whether all true answers must be known. If not, a question whose answer is unknown
+            is asked too; its score is NaN, and it is not right.
         **settings: Keyword arguments of the method, such as `search` of Video-RLM.
 
     Returns:
@@ -135,14 +139,13 @@ def evaluate(
 
     in_order = cases_of(cases, video)
     check_whole("parallel", parallel)
-    check_cases(in_order)
+    check_cases(in_order, scored=scored)
     if engine not in ENGINES:
         raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
     if prices is not None and not isinstance(prices, Prices):
         raise InputError(f"prices must be ak.Prices(prompt=…, completion=…); got {prices!r:.80}.")
     if total is not None and not isinstance(total, Budget | Spending):
         raise InputError(f"total must be ak.Budget(tokens=…), or another limit; got {total!r:.80}.")
-    spending = Spending(total) if isinstance(total, Budget) else total
     answer, name = _method(method)
     check_settings(name, answer, settings, RESERVED)
     if answer is METHODS["video-rlm"]:
@@ -155,6 +158,14 @@ def evaluate(
     )
     models = [model_for(vlm, case) for case in {id(case.world): case for case in in_order}.values()]
     folder = None if traces is None else _trace_folder(Path(traces))
+    attributes = _attributes(name, models, settings)
+    asked = questions_card(in_order)
+    if isinstance(total, Spending):
+        spending = total
+    elif engine == "local":
+        spending = Spending(total or Budget(), cache, canonical_json([attributes, asked]))
+    else:  # each node pays, and this process does not see it
+        spending = Spending(total or Budget())
     job = partial(
         case_row, name=name, answer=answer, vlm=vlm, settings=settings, traces=folder, prices=prices
     )
@@ -180,11 +191,11 @@ def evaluate(
     }
     servers = [client.server() for client in clients.values()] if is_live else []
     table.attrs = {
-        **_attributes(name, models, settings),
+        **attributes,
         **({} if prices is None else {"prices": prices.recorded()}),
         "settings in full": common_settings(found.settings),
-        "asked": questions_card(in_order),
-        OF_THE_RUN: run_card(failures, servers),
+        "asked": asked,
+        OF_THE_RUN: run_card(failures, servers, {} if spending is None else spending.paid),
     }
     if len(table) < len(in_order):
         why = (
@@ -263,6 +274,8 @@ class _Collected:
         right, tokens, refused, next_s = 0, 0, list[str](), 0.0
         for index, row in finished:
             aside: Aside = row.pop(ASIDE, Aside())
+            if aside.is_stopped and self.spending is not None and self.spending.was_reached:
+                continue  # of the others, those that the cache answers are finished
             if aside.is_stopped:
                 return
             self.rows[index] = row
@@ -286,7 +299,7 @@ class _Collected:
                 self.spending.settle(
                     id(self.cases[index]), aside.total, aside.per_video, aside.video
                 )
-                if self.spending.reached:
+                if self.spending.reached_now:
                     return
 
     def table(self) -> pd.DataFrame:
@@ -315,12 +328,12 @@ def _attributes(name: str, models: list[Model], settings: Mapping[str, Any]) -> 
 JSON_SCALARS = (str, int, float, bool, type(None))
 
 
-def check_cases(cases: Sequence[Case]) -> None:
-    """Raise InputError if there are no cases, or the answer to a question is unknown."""
+def check_cases(cases: Sequence[Case], *, scored: bool = True) -> None:
+    """Raise InputError if there are no cases, or an answer that is needed is unknown."""
     if not cases:
         raise InputError("There are no questions to ask: the list of cases is empty.")
     unknown = next((case.question.id for case in cases if case.question.answer is None), None)
-    if unknown is not None:
+    if scored and unknown is not None:
         raise InputError(
             f"The true answer to {unknown!r} is not known, so it cannot be scored; leave it out."
         )

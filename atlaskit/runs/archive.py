@@ -120,7 +120,7 @@ def read_recording(path: str | Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _most_bytes(packed_bytes: int) -> int:
-    """Return the most bytes that a file of some size may unpack to."""
+    """Return the most bytes to which a file of this size may unpack."""
     return max(limits.ENTRY, limits.COMPRESSION * packed_bytes)
 
 
@@ -235,7 +235,7 @@ def import_(path: str | Path, *, cache: Cache | None = None) -> Counter[str]:
 
 
 def _all_keys(cache: Cache) -> set[str]:
-    """Return the keys of all current entries that a recording can hold."""
+    """Return the keys of all entries of this version that a recording can hold."""
     keys = (
         entry.key for entry in cache.entries() if is_key(entry.key) and not is_outdated(entry.key)
     )
@@ -243,10 +243,10 @@ def _all_keys(cache: Cache) -> set[str]:
 
 
 def _keys_since(moment_s: float, cache: Cache) -> set[str]:
-    """Return the keys that the runs made since a moment need, in seconds since the epoch.
+    """Return the keys that runs since a moment need, in seconds since the epoch.
 
-    Their manifests are left out: a replay makes them again. Raise InputError if there is no such
-    run, and CacheError if an entry is missing or has changed.
+    Their manifests are left out, since a replay makes them again. Raise InputError if there is no
+    such run, and CacheError if an entry is missing or has changed.
     """
     made, asked = list[str](), list[str]()
     for entry in cache.entries():
@@ -299,7 +299,7 @@ def _held(needed: Iterable[tuple[str, str]], cache: Cache) -> set[str]:
 
 
 def _asked_entry(trace: Trace, keys: set[str], cache: Cache) -> dict[str, bytes]:
-    """Return the entry with this run's subtitles of the video; a later run may have used others."""
+    """Return the entry that names the subtitles of this run; a later run may have used others."""
     video = trace.of(Start)[0].settings.get("video")
     tracks = [parse_lines(cache.get(key) or b"") for key in keys if kind_of(key) == "lines"]
     return {

@@ -1,6 +1,6 @@
 """`Coverage`: how finely each part of a video was seen in a run, as the proof of a "no".
 
-It rests on frames that were shown to a model, never on marks of cuts: those that a file has are the
+It counts frames that were shown to a model, never the marks of cuts, since keyframes are the
 encoder's choice.
 """
 
@@ -37,7 +37,7 @@ class Coverage:
     seen: Seen = Seen()
     """The parts that were shown, each with its finest step."""
     goal_s: float | None = None
-    """The step at which the search meant to go through all; None if it had no such aim."""
+    """The step at which the search was to see the whole; None if it had no such aim."""
     is_even: bool = True
     """Whether frames stand in the middle of their cells at every step, and not only at steps of up
     to EVEN_S. Two other frames may be two steps apart."""
@@ -52,7 +52,7 @@ class Coverage:
 
     @property
     def step_s(self) -> float | None:
-        """The step in seconds at which all was seen, or finer; None if not all was seen."""
+        """The coarsest step, in seconds, at which a part was seen; None if a part was not seen."""
         if not self.seen.parts or DeadZones().add_all(part[:2] for part in self.seen.parts).outside(
             *self.within
         ):
@@ -61,7 +61,7 @@ class Coverage:
 
     @property
     def shortest_event_s(self) -> float | None:
-        """Seconds from which on an event must have been in a frame that was shown; None if none."""
+        """The least duration, in seconds, of an event that must be in a shown frame, if any."""
         if self.step_s is None:
             return None
         return max(
@@ -71,7 +71,7 @@ class Coverage:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all was seen at the step that the search meant to reach."""
+        """Whether the whole was seen at the step that the search aimed at."""
         return self.goal_s is not None and not self.unseen(self.goal_s)
 
     @property

@@ -30,9 +30,9 @@ Paid = Annotated[Usage, BeforeValidator(Usage.from_json)]
 
 @dataclass_transform(frozen_default=True, kw_only_default=True)
 class Record:
-    """Base of events and of what they hold: each class is a frozen dataclass of keywords.
+    """Base class of events and their parts, which are frozen dataclasses.
 
-    As JSON, a field that has its default is left out.
+    Their JSON leaves out fields that have their defaults.
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
@@ -153,7 +153,7 @@ class ActionRecord(Record):
 
 
 class HintRecord(Record):
-    """What a scout says of one cell."""
+    """A scout's hint about one cell."""
 
     cell: Cell
     score: float
@@ -184,7 +184,7 @@ class SortieRecord(Record):
 
     @property
     def spans_s(self) -> tuple[Span, ...]:
-        """What the worker is sent to, as intervals."""
+        """The intervals to which the worker is sent."""
         return self.stretches_s or (self.interval_s,)
 
 
@@ -244,9 +244,9 @@ class Scout(Event):
     scout: str
     path: Path
     hints: tuple[HintRecord, ...]
-    """Its hints, in the order of the cells."""
+    """The scout's hints, in the order of the cells."""
     note: str
-    """Why there are none, if the scout could not look."""
+    """Why there are no hints, if the scout failed."""
 
 
 class Probe(Call):
@@ -296,9 +296,9 @@ class Plan(Call):
     reasoning: str
     search_task: str
     settled_by: Literal["one", "first", "last", "all"]
-    """Which of the moments that are looked for settle the answer."""
+    """Which of the moments that are searched for determine the answer."""
     lasts_s: float
-    """For how many seconds at least what is looked for can be seen."""
+    """The least duration, in seconds, of the event that is searched for."""
     found: tuple[Evidence, ...]
     """The cells of the sheet that became evidence."""
     wanted_s: tuple[Span, ...]
@@ -313,7 +313,7 @@ class Look(Call):
     """The stretches, in the order of their sheets."""
     note: str
     found: tuple[Evidence, ...]
-    """The evidence that it kept, not yet labelled."""
+    """The evidence of the look, not yet labelled."""
     wanted_s: tuple[Span, ...]
     """The stretches that it asked to be seen next."""
 
@@ -337,7 +337,7 @@ class Report(Event):
     dead_s: tuple[Span, ...]
     """Intervals that became dead zones."""
     alive_s: tuple[Span, ...] = ()
-    """Intervals that are no dead zones any more, as evidence was found there after all."""
+    """Intervals that are no longer dead zones, since evidence was found there."""
     is_open: bool
     """Whether the region was not explored to the end."""
 
@@ -357,11 +357,11 @@ class Review(Call):
     erased: tuple[str, ...]
     """Labels of the evidence removed from M+."""
     dead_s: tuple[Span, ...]
-    """Intervals that thereby became dead zones."""
+    """Intervals that became dead zones because of this."""
     queued: tuple[Path, ...]
     """Paths of the regions added to the frontier."""
     alive_s: tuple[Span, ...] = ()
-    """Intervals of these that thereby are no dead zones any more."""
+    """Intervals of these regions that are no longer dead zones."""
     unfollowed: tuple[UnfollowedRecord, ...] = ()
     """The intervals that it named and that cannot be searched."""
     wanted_s: tuple[Span, ...] = ()
@@ -397,9 +397,9 @@ class Turn(Call):
     step: str
     """What the call is for, such as clip, search or inspect."""
     intervals_s: tuple[Span, ...]
-    """The parts of the video that the model was shown or told of."""
+    """The parts of the video that the prompt showed or described."""
     told: str
-    """What the model was told beyond the turns before."""
+    """The text of the prompt that was not in the turns before."""
     answer: dict[str, Any]
 
 

@@ -1,7 +1,7 @@
 """`export` (`ak.export`): results, rows of an evaluation and passages, many of them, in one file.
 
-A row tells its answer; where the evaluation saved the runs (`traces=`), also the evidence. What a
-result is as passages, `Result.passages` says.
+A row gives an answer and, if the evaluation saved the runs (`traces=`), its evidence.
+`Result.passages` turns a result into passages.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Exported: TypeAlias = "Result | Passage | pd.DataFrame | Iterable[Result | Passage | pd.DataFrame]"
-"""What can be exported: results, passages, tables of `evaluate`, or several of them."""
+"""The values that can be exported: results, passages, tables of `evaluate`, or several of these."""
 
 
 def export(

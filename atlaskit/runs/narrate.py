@@ -1,8 +1,8 @@
 """The narrator: an event in words, for walkthrough, log, terminal and reprs.
 
-`title` says what happens, `agent` who does it, `summary` tells it in a line, `request` what the
-model was asked for, `details` what the event records, field by field. The text quotes videos,
-subtitles and models: it is of unknown origin, and not escaped.
+`title` names the event, `agent` who acts, `summary` describes it in one line, `request` says what
+the model was asked for, and `details` lists the recorded fields. The text quotes videos, subtitles
+and models: it is of unknown origin, and not escaped.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from atlaskit.runs.events import (
 )
 
 MAX_LISTED = 12
-"""Most items of an enumeration in a sentence."""
+"""The most items of an enumeration in a sentence."""
 MAX_HINTS = 6
-"""Most hints of a scout in a line, the highest scores first."""
+"""The most hints of a scout in a line, highest scores first."""
 MAX_ROWS = 64
-"""Most rows of one kind, and most frames, regions or hints in one row."""
+"""The most rows of one kind, and the most frames, regions or hints in one row."""
 
 TITLES: dict[str, str] = {
     "start": "the run starts",
@@ -64,7 +64,7 @@ TITLES: dict[str, str] = {
     "failure": "a call fails",
     "stop": "the run ends",
 }
-"""What happens in an event, by its kind."""
+"""The title of an event, by its kind."""
 
 SETTLED = {
     "one": "one such moment",
@@ -72,7 +72,7 @@ SETTLED = {
     "last": "the last such moment",
     "all": "all such moments",
 }
-"""Which moments settle an answer, by the word of a plan."""
+"""The moments that determine the answer, by the word of a plan."""
 
 STOPS = {
     "finished": "it was done",
@@ -85,7 +85,7 @@ STOPS = {
 
 
 def agent(event: Event) -> str:
-    """Return who does what an event records."""
+    """Return who acts in an event: the run, a scout, the master or a worker."""
     if event.worker is not None:
         return f"Worker {event.worker}"
     if isinstance(event, Scout):
@@ -94,7 +94,7 @@ def agent(event: Event) -> str:
 
 
 def action_text(action: ActionRecord) -> str:
-    """Return what an agent does with an action on its cells: "opens cell 5"."""
+    """Return an action in words, with its cells: "opens cell 5"."""
     cells = action.all_cells
     more = f" and {len(cells) - MAX_LISTED} more" if len(cells) > MAX_LISTED else ""
     named = f"cell{'' if len(cells) == 1 else 's'} {', '.join(map(str, cells[:MAX_LISTED]))}{more}"
@@ -106,7 +106,7 @@ def action_text(action: ActionRecord) -> str:
 
 
 def action_verb(name: str) -> str:
-    """Return what an agent does with an action, as a filter names it; the action's name follows."""
+    """Return an action in words, without cells, for filters; the action's name follows."""
     return next(kind.verb for kind in ACTIONS.values() if kind.type.__name__ == name)
 
 
@@ -171,7 +171,7 @@ def summary(event: Event) -> str:
 
 
 def request(event: Event, task: str) -> str:
-    """Return what a call asks the model for, in a sentence: a trace does not hold the prompt.
+    """Return in a sentence what a call asks the model for, since a trace has no prompts.
 
     Args:
         event: The event that the call led to.

@@ -1,5 +1,4 @@
-"""`pictures` and `memory` (`ak.replay`): draw a run's images again from its trace, rebuild its
-memory.
+"""`pictures` and `memory` (`ak.replay`): redraw a run's images from its trace, rebuild its memory.
 
 A trace may come from an untrusted source. The worst that an invalid one causes is an InputError,
 and an image is accepted only if its key equals the one that the run recorded.
@@ -163,7 +162,7 @@ def _named(index: int, event: Event) -> Iterator[None]:
 
 
 class _DrawingSettings(BaseModel):
-    """The settings of a run that its images depend on; others are ignored."""
+    """The settings of a run on which its images depend; others are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 

@@ -45,7 +45,7 @@ UNSUPPORTED = "none: the answer names no frame that supports it"
 
 
 def rests_on(method: object) -> str:
-    """Return what an answer without evidence rests on, by the name of its method."""
+    """Return on what an answer without evidence is based, by the name of its method."""
     if method in (None, "video-rlm", "composite"):
         return UNSUPPORTED
     return f"none: {printable(str(method), 60)} answers without naming a frame that supports it"
@@ -86,7 +86,7 @@ def choices_in_words(question: Question) -> str:
 
 
 def verdict(is_right: bool | None, truth: str = "", *, has_evidence: bool = True) -> str:
-    """Return what follows an answer in a text: whether it is right, the truth, a missing evidence.
+    """Return the remark after an answer in a text: right or wrong, the truth, missing evidence.
 
     Args:
         is_right: Whether the answer is right; None if the truth is not known.
@@ -100,17 +100,19 @@ def verdict(is_right: bool | None, truth: str = "", *, has_evidence: bool = True
 
 @dataclass(frozen=True)
 class Spent:
-    """What this execution cost. A replay from a full cache makes no calls and decodes no frames."""
+    """The cost of this execution. A replay from a full cache makes no calls, decodes no frames."""
 
     calls: int = 0
     tokens: int = 0
     frames_decoded: int = 0
     seconds: float = 0.0
+    decoding_s: float = 0.0
+    """Seconds of decoding; of several threads at once, those of each."""
 
 
 @dataclass(frozen=True)
 class Stops:
-    """What stopped a run, by the paper's three levels (§3.2)."""
+    """The reasons for which a run stopped, by the paper's three levels (§3.2)."""
 
     worker: dict[str, int]
     """Number of visits by the reason they ended: finished, plateau, steps, budget, failed."""
@@ -124,7 +126,7 @@ class Stops:
 
 @dataclass(frozen=True)
 class Result:
-    """What `ask` or a baseline returns for one question.
+    """The result of `ask` or of another method for one question.
 
     Examples:
         >>> result.answer, result.is_right
@@ -143,14 +145,14 @@ class Result:
     dead_zones: DeadZones
     """M−: the intervals that were explored without findings."""
     stop: str
-    """What stopped the search, by one name; `stops` has the levels."""
+    """The reason for which the search stopped, as one name; `stops` has the levels."""
     failure: str
     """The last failure of a call of the master, or of a round in which every worker's call failed;
     empty if there was none. `calls` has every failed call, including those that a worker recovered
     from."""
     rounds: int
     usage: dict[Role, Usage]
-    """What the replies cost when they were made, by role."""
+    """The usage of all replies, when they were generated, by role."""
     settings: dict[str, Any]
     trace: Trace
     sheet: Sheet = field(compare=False, repr=False)
@@ -159,7 +161,7 @@ class Result:
     """Every call of this execution with its times, in the order in which they ended; not part of
     the JSON. As a table: `pd.DataFrame(result.calls)`."""
     spent: Spent = field(compare=False, default=Spent())
-    """What this execution cost; not part of the JSON."""
+    """The cost of this execution; not part of the JSON."""
 
     @property
     def choice(self) -> int | None:
@@ -216,7 +218,7 @@ class Result:
 
     @property
     def stops(self) -> Stops:
-        """What stopped the run at each of the paper's three levels (§3.2)."""
+        """The reasons for which the run stopped, by the paper's three levels (§3.2)."""
         visits = Counter(report.stop for report in self.trace.of(Report))
         is_global = self.stop not in MASTER_STOPS + WORKER_STOPS
         return Stops(
@@ -232,12 +234,12 @@ class Result:
 
     @cached_property
     def coverage(self) -> Coverage:
-        """How finely each part of what was searched was seen: the proof of a "no"."""
+        """How finely each part of the searched interval was seen: the proof of a "no"."""
         return coverage_of(self.trace, self.within, self.settings)
 
     @property
     def explored(self) -> float:
-        """The share of what was searched that workers explored, in [0, 1]."""
+        """The share of the searched interval that workers explored, in [0, 1]."""
         visited = DeadZones().add_all(report.interval_s for report in self.trace.of(Report))
         return visited.coverage(*self.within)
 
@@ -248,7 +250,7 @@ class Result:
 
     @property
     def total(self) -> Usage:
-        """What the replies cost when they were made, all roles together."""
+        """The usage of all replies, when they were generated, for all roles together."""
         return sum(self.usage.values(), Usage())
 
     @property
@@ -266,7 +268,7 @@ class Result:
 
     @property
     def without_evidence(self) -> str:
-        """What an answer without evidence rests on; empty with evidence, or without an answer."""
+        """The basis of an answer without evidence; empty with evidence, or without an answer."""
         has_none = self.prediction not in (None, ABSENT) and not len(self.evidence)
         return rests_on(self.settings.get("method")) if has_none else ""
 
@@ -288,7 +290,7 @@ class Result:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what `to_json` holds as plain JSON values: dicts, lists, texts, numbers, None.
+        """Return the content of `to_json` as plain values: dicts, lists, texts, numbers, None.
 
         They are copies: a change of them does not change the result.
         """

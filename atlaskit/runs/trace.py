@@ -204,7 +204,7 @@ def _event(where: str, row: Any) -> Event:
 
 @cache
 def adapter(kind: str) -> TypeAdapter[Any]:
-    """Return what validates events of a kind; it takes milliseconds to make."""
+    """Return the validator of events of a kind; cached, since making it takes milliseconds."""
     return TypeAdapter(KINDS[kind])
 
 
@@ -218,8 +218,8 @@ def manifest_in(value: object) -> dict[str, str] | None:
 
 
 RUN = Kind("run", 1, lambda _, value: manifest_in(read_json(value)) is not None)
-"""The list of entries that a run needs, by the events of its trace: question and settings are not
-enough, since two runs may differ in subtitles or replies alone."""
+"""The list of cache entries that a run needs, keyed by the events of its trace. Question and
+settings are not enough, since two runs may differ in subtitles or replies alone."""
 
 
 def save_manifest(trace: Trace, cache: Cache) -> None:
@@ -236,7 +236,7 @@ def save_manifest(trace: Trace, cache: Cache) -> None:
 
 
 def save_timings_manifest(cache: Cache) -> None:
-    """Store a manifest of measurements that a watched cache gave or got; see `save_manifest`."""
+    """Store a manifest of measurements in a watched cache; see `save_manifest`."""
     manifest = _manifest(cache)
     cache.put_json(RUN.key(timings=sorted(manifest)), manifest)
 

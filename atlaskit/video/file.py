@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import atexit
+import math
 import os
 import re
 import tempfile
 import threading
+import time
 import warnings
 from collections.abc import Sequence
 from functools import lru_cache
@@ -81,6 +83,7 @@ class VideoFile(Video):
         self._facts = facts
         self._lock = threading.Lock()
         self._opened: PyAVReader | None = None
+        self._decoding_s = list[float]()
         if facts is None:
             assert path is not None
             # A name that is not text on this machine must not break a record or a page.
@@ -142,11 +145,10 @@ class VideoFile(Video):
             is_hash = CONTENT_HASH.fullmatch(self.fingerprint)
             # A hash of the content is certain, even if the cache holds a length that an earlier
             # version measured.
-            is_same = (
-                file_fingerprint(self.path) == self.fingerprint
-                if is_hash
-                else reader.duration_s == self.duration_s
-            )
+            if is_hash:
+                is_same = file_fingerprint(self.path) == self.fingerprint
+            else:
+                is_same = reader.duration_s == self.duration_s
             if not is_same or reader.size != self.size:
                 raise VideoError(
                     f"{self.path} is another video than the one that the cache knows: give the "
@@ -161,16 +163,30 @@ class VideoFile(Video):
     @property
     def frames_decoded(self) -> int:
         """Number of frames decoded so far, including those decoded only to reach others."""
-        return self._opened.frames_decoded if self._opened else 0
+        if self._opened:
+            return self._opened.frames_decoded
+        return 0
+
+    @property
+    def decoding_s(self) -> float:
+        """Seconds that were spent on decoding so far; of several threads at once, those of each."""
+        return math.fsum(self._decoding_s)
 
     @property
     def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
-        return [] if self.path is None or self._is_missing else subtitle_tracks(self.path)
+        if self.path is None or self._is_missing:
+            return []
+        return subtitle_tracks(self.path)
 
     def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""
-        return self._reader.try_frames(*self.check_request(times_s, size))
+        reader, request = self._reader, self.check_request(times_s, size)
+        began_s = time.monotonic()
+        try:
+            return reader.try_frames(*request)
+        finally:
+            self._decoding_s.append(time.monotonic() - began_s)
 
     def keyframes_around(self, time_s: float, until_s: float) -> tuple[float, float | None]:
         """Return the times of the last keyframe up to `time_s` and of the next before `until_s`."""

@@ -51,6 +51,8 @@ THUMBNAIL = (24, 18)
 BLANK_LEVELS = 8
 """A thumbnail whose pixels differ by no more than this, of 255, is blank: a fade, a black frame.
 It differs from everything and shows nothing."""
+BRIEF_S = 1.5
+"""Seconds below which a shot counts less: a white flash is unlike all, and tells nothing."""
 SAME_LEVELS = 1.0
 """Mean difference of two thumbnails, of 255, up to which they show the same, without a cut. Two
 slides of a lecture differ by 1.5 and more, the grain of one by 0.15."""
@@ -137,6 +139,13 @@ class Shots:
         after = bisect_right(self.cuts_s, shown_s)
         return self.cuts_s[max(0, after - 1) : after + 1]
 
+    def unshown(
+        self, start_s: float, end_s: float, shown_s: float
+    ) -> tuple[tuple[float, float], ...]:
+        """Return the shots inside an interval, from cut to cut, but the one that is shown."""
+        first, last = bisect_right(self.cuts_s, start_s), bisect_left(self.cuts_s, end_s)
+        return tuple((a, b) for a, b in pairwise(self.cuts_s[first:last]) if not a <= shown_s < b)
+
     def hidden(self, start_s: float, end_s: float, shown_s: float) -> tuple[float, ...]:
         """Return the cuts inside an interval but those around the shot that is shown."""
         edges_s = self.around(shown_s)
@@ -169,9 +178,9 @@ def parse_shots(entry: bytes) -> Shots | None:
     is_sorted = all(
         sorted(times_s) == times_s and not {np.inf, -np.inf} & {*times_s} for times_s in lists[:2]
     )
-    return (
-        shots if is_sorted and all(value == value for values in lists for value in values) else None
-    )
+    if is_sorted and all(value == value for values in lists for value in values):
+        return shots
+    return None
 
 
 def shots_of(video: Film, cache: Cache) -> Shots:
@@ -186,7 +195,9 @@ def shots_of(video: Film, cache: Cache) -> Shots:
         entry = {"cuts_s": shots.cuts_s, "places_s": shots.places_s, "ranks": shots.ranks}
         found = canonical_json(entry).encode()
         is_other = any(video.locate(place_s)[0].is_stand_in for place_s in shots.places_s)
-        return Transient(found) if is_other else found
+        if is_other:
+            return Transient(found)
+        return found
 
     entry = cache.remember(
         SHOTS.key(video=video.fingerprint), find, fits=lambda entry: _are_shots("", entry)
@@ -326,14 +337,20 @@ def find_shots(video: Film) -> Shots:
 
     pixels = np.array([seen[piece.look_s].ravel() for piece in pieces], np.float32)
     ranks = _ranks(pieces, pixels, video.duration_s)
-    places = {
-        piece.shown_s: round(float(rank), 2)
-        for piece, rank in zip(pieces, ranks, strict=True)
-        if rank > SAME_LEVELS and not _is_blank(seen[piece.look_s])
-    }
-    in_order = sorted(places)
     cuts_s = _cuts(cuts_s, pieces, pixels, marks.is_telling)
+    bounds_s = [0.0, *cuts_s, video.duration_s]
+    places = dict[float, float]()
+    for piece, rank in zip(pieces, ranks, strict=True):
+        if rank > SAME_LEVELS and not _is_blank(seen[piece.look_s]):
+            places[piece.shown_s] = round(rank * _weight(piece.look_s, bounds_s), 2)
+    in_order = sorted(places)
     return Shots(tuple(cuts_s), tuple(in_order), tuple(places[place_s] for place_s in in_order))
+
+
+def _weight(time_s: float, bounds_s: Sequence[float]) -> float:
+    """Return by how much the rank of a frame counts: less if its shot is too brief to be seen."""
+    after = min(max(1, bisect_right(bounds_s, time_s)), len(bounds_s) - 1)
+    return min(1.0, (bounds_s[after] - bounds_s[after - 1]) / BRIEF_S) ** 2
 
 
 def _apart(times_s: Sequence[float], duration_s: float) -> list[float]:

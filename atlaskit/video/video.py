@@ -73,6 +73,11 @@ class Video(ABC):
         return 0
 
     @property
+    def decoding_s(self) -> float:
+        """Seconds that were spent on decoding so far; of several threads at once, those of each."""
+        return 0.0
+
+    @property
     def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
         return []
@@ -101,7 +106,9 @@ class Video(ABC):
             if isinstance(frame, FrameError):
                 raise frame
             frames.append(frame)
-        return np.stack(frames) if frames else np.empty((0, height, width, 3), np.uint8)
+        if frames:
+            return np.stack(frames)
+        return np.empty((0, height, width, 3), np.uint8)
 
     def frame(self, time_s: float) -> Image:
         """Return the frame shown at a time, at full size.

@@ -1,4 +1,4 @@
-"""The frontier, the strategies that choose from it, and intervals that become regions."""
+"""The most promising region comes first; an interval becomes the regions that cover it."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""The search by looks, with a double that behaves like a model that sees, and with nonsense."""
+"""Promises 4, 7 and 10 for the search by looks, with a model that sees, and with nonsense."""
 
 import json
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""What refines a search: `votes`, `within`, and probes that look ahead."""
+"""`votes`, `within` and probes refine a search and leave its promises as they are."""
 
 import threading
 from typing import Any, Unpack

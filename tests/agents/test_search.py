@@ -1,4 +1,4 @@
-"""Whole searches by oracles: categories, traversals, strategies, reviews, and why they end."""
+"""A search by an oracle ends with the right answer, and says why it ended."""
 
 from collections import Counter
 from typing import Any, Unpack

@@ -1,4 +1,4 @@
-"""Arguments and settings of a search: named values, what suits a model, and what is refused."""
+"""A search runs with the settings that it names; an unknown or impossible one is one sentence."""
 
 import argparse
 import warnings

@@ -1,4 +1,4 @@
-"""A question of several intervals through prompts, schemas, methods, cache, tables and displays."""
+"""A question of several intervals gets several, in prompts, schemas, methods and displays."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""The record of what was seen how finely."""
+"""The memory of a run knows how finely each second was seen, and forgets nothing."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -107,3 +107,11 @@ def test_every_cost_of_a_question_is_a_column() -> None:
     again = ak.evaluate(world.cases(drawn=True), "captions", vlm=vlm, cache=ak.Cache(None), progress=False)
     compared = ak.statistics.comparison({"video-rlm": rows, "again": again})
     assert ak.plots.pareto(compared, "image_tokens") and ak.plots.pareto(compared, "model_seconds")
+
+
+def test_seconds_of_decoding_are_measured_apart(film: World, cache: Cache) -> None:
+    how = {"vlm": aw.Oracle, "cache": cache, "progress": False, "cell": 64}
+    first, again = (evaluate(film.cases()[:3], **how) for _ in range(2))
+    assert (first["decoding_seconds"] > 0).all() and (first["frames_decoded"] > 0).all()
+    assert (again["decoding_seconds"] == 0).all(), "frames come from the cache"
+    assert statistics.costs(first)["decoding_seconds"][0] == first["decoding_seconds"].mean()

@@ -173,3 +173,35 @@ class TestCard:
             assert rows["calls_paid"].sum() == 2 and rows.attrs["run"]["servers"] == [expected]
             again = ak.evaluate(bench[:2], vlm=ak.VLM(address, "any-vlm"), **given_)  # type: ignore[arg-type]
             assert again.attrs["run"]["servers"] == [], "the cache answered"
+
+
+class TestOverAllRuns:
+    """A total, and what a card says was paid, are of the line, however often it is interrupted."""
+
+    def test_a_total_holds_over_all_runs_of_a_line(self, bench: Benchmark, cache: Cache) -> None:
+        made = list[int]()
+
+        class Counting(aw.Oracle):
+            def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+                reply = super().complete(request, **control)
+                made.append(reply.usage.calls)
+                return reply
+
+        rows = list[int]()
+        for _ in range(5):
+            with pytest.raises(EvaluationStopped, match="The total of 4 calls is reached") as stopped:
+                run(bench, cache, vlm=Counting, parallel=2, total=ak.Budget(calls=4))
+            rows.append(len(stopped.value.table))
+        in_flight = 2  # questions at once
+        assert 4 <= sum(made) <= 4 + in_flight
+        assert rows == [rows[0]] + [rows[1]] * 4 and rows[1] >= rows[0], "no row is lost again"
+        whole = run(bench, cache, vlm=Counting, total=ak.Budget(calls=900))
+        assert len(whole) == len(bench) and whole.attrs["run"]["paid in all runs"]["calls"] == sum(made)
+        assert whole["calls"].sum() == sum(made), "nothing is paid twice"
+
+    def test_another_line_has_a_total_of_its_own(self, bench: Benchmark, cache: Cache) -> None:
+        for seed in (1, 2):
+            model = partial(aw.Oracle, miss=0.2, seed=seed)
+            with pytest.raises(EvaluationStopped) as stopped:
+                run(bench, cache, vlm=model, total=ak.Budget(calls=4))
+            assert stopped.value.table["calls_paid"].sum() > 0

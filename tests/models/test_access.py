@@ -1,4 +1,4 @@
-"""How an endpoint is knocked at: headers, keys that stay hidden, time-outs, requests a minute."""
+"""Promise 17: a key reaches no message, file or other host. Also headers, time-outs and rates."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What errors of endpoints say, and what a client changes after them."""
+"""An endpoint that refuses a field is asked without it from then on; the user is told once."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_a_refused_field_is_dropped_once_told_and_remembered(loop: Loop, cache: 
 
 
 def test_nothing_that_was_learned_outlives_the_client(loop: Loop, cache: Cache) -> None:
-    """Promise 18: a server that was mended gets what the dialect declares again."""
+    """A server that was mended gets what the dialect declares again."""
     loop.faults = [NO_SEED]
     with pytest.warns(ModelWarning, match="omits=seed"):
         Cached(VLM(loop.url, "loop"), cache).complete(request())

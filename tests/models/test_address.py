@@ -1,4 +1,4 @@
-"""Addresses, keys, proxies and settings of an endpoint."""
+"""A wrong address, key or proxy is one sentence; no host but the endpoint gets anything."""
 
 from __future__ import annotations
 

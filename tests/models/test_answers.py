@@ -1,4 +1,4 @@
-"""`find_answer`: the answer is found wherever a model of any family puts it, and never guessed."""
+"""The answer is found wherever a model of any family puts it, and is never guessed."""
 
 from __future__ import annotations
 
@@ -74,15 +74,11 @@ def js(value: object) -> str:
 
 READABLE: dict[str, tuple[str, Schema, Any]] = {
     "a byte-order mark": (f"\ufeff{Z}", STEP, ZOOM),
-    "prose with braces": (f"The set {{a, b}} is \\frac{{1}}{{2}}. {Z}", STEP, ZOOM),
     "twice the same, once with more fields": (f"{Z}\n{js({**ZOOM, 'note': 1})}", STEP, ZOOM),
     "a draft that does not fit": (f"First {Z.replace('3', '9')}, but no: {Z}", STEP, ZOOM),
     "Hunyuan: tags with a suffix": (f"<think:opensource>Hm.</think:opensource>{Z}", STEP, ZOOM),
-    "ERNIE: response tags": (f"Hm.\n</think>\n\n<response>\n{Z}\n</response>\n", STEP, ZOOM),
     "LaTeX: escaped braces": (f"$\\boxed{{{Z.replace('{', chr(92) + '{').replace('}', chr(92) + '}')}}}$", STEP, ZOOM),
     "Mistral: a tool call": (f'[TOOL_CALLS][{{"name": "step", "arguments": {Z}}}]', STEP, ZOOM),
-    "Mistral: a tool call by name": (f"[TOOL_CALLS]step[ARGS]{Z}", STEP, ZOOM),
-    "Llama: a tool call": (f'<|python_tag|>{{"name": "step", "parameters": {Z}}}<|eom_id|>', STEP, ZOOM),
     "Cohere: an action": (
         f'<|START_ACTION|>[{{"tool_call_id": "0", "tool_name": "s", "parameters": {Z}}}]<|END_ACTION|>'.replace(
             "tool_call_id", "id"
@@ -91,13 +87,11 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
         ZOOM,
     ),
     "a string": (js(Z), STEP, ZOOM),
-    "a string in prose": (f"My answer is {js(Z)}.", STEP, ZOOM),
     "escaped quotes": (Z.replace('"', '\\"'), STEP, ZOOM),
     "HTML in prose": (f"<p>Here: {html.escape(Z)}</p>", STEP, ZOOM),
     "curly quotes": ("{“thought”: “Hm”, “action”: {“action”: “backtrack”}}", STEP, None),
     "a comment after the last comma": (Z.replace("3}", "3, // of 15\n}"), STEP, ZOOM),
     "JavaScript": ('{thought: "Hm", action: {action: "zoom", cell: 3}}', STEP, {**ZOOM, "thought": "Hm"}),
-    "two braces, as in a template": (f"{{{Z}}}", STEP, ZOOM),
     "Gemma 4's quotes": (
         '{"search_task":<|"|>A "red" {card}<|"|>}',
         schemas.TaskAnswer,
@@ -107,7 +101,6 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
     "a wrapper with a list of one": (js({"answers": [ZOOM]}), STEP, ZOOM),
     "a wrapper in a wrapper": (js({"data": {"result": ZOOM}}), STEP, ZOOM),
     "the schema, filled in": (js({"type": "object", "properties": ZOOM, "required": ["thought"]}), STEP, ZOOM),
-    "the schema, then the answer": (f"The schema is {js(json_schema(STEP))}, so: {Z}", STEP, ZOOM),
     "fields of its own": (js({**ZOOM, "confidence": 0.9, "action": {**ZOOM["action"], "why": "?"}}), STEP, ZOOM),  # type: ignore[dict-item]
     "an action in capitals": (Z.replace("zoom", " ZOOM "), STEP, ZOOM),
     "an action in a string": (js({**ZOOM, "action": js(ZOOM["action"])}), STEP, ZOOM),
@@ -119,12 +112,6 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
     ),
     "a choice as '1.0'": (js({**CHOSEN, "answer": "1.0"}), CHOICE, CHOSEN),
     "a letter": (js({**CHOSEN, "answer": "B"}), CHOICE, CHOSEN),
-    "a letter with a dot": (js({**CHOSEN, "answer": "B."}), CHOICE, CHOSEN),
-    "letters of weighed choices": (
-        js({**CHOSEN, "weighed": [{**each, "choice": "ABCD"[n]} for n, each in enumerate(WEIGHED)]}),
-        CHOICE,
-        CHOSEN,
-    ),
     "one label for a list": (
         js(
             {
@@ -136,7 +123,6 @@ READABLE: dict[str, tuple[str, Schema, Any]] = {
         CHOSEN,
     ),
     "seconds in strings": (js({**SPAN, "start_s": "12.5", "end_s": " 4e1 "}), WHEN, SPAN),
-    "a count as '12.0'": (js({**COUNTED, "answer": "12.0"}), COUNT, COUNTED),
     "a score in a string": (js({**PROBED, "top": {"cell": "4", "score": "0.8"}}), PROBE, PROBED),
     "truth in a string": (js(REVIEWED).replace("true", '"True"').replace("false", '"false"'), REVIEW, REVIEWED),
 }
@@ -145,7 +131,6 @@ UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "prose": ("I would zoom in on cell 3.", STEP, "no JSON object"),
     "nothing": ("", STEP, "it is empty"),
     "two answers": (f"{Z} or {OTHER}", STEP, "it holds 2 different answers"),
-    "a list of two": (f"[{Z}, {OTHER}]", STEP, "it holds 2 different answers"),
     "two wrapped answers": (f'{{"first": {Z}, "second": {OTHER}}}', STEP, "Field required at thought"),
     "two that do not fit": (
         f"{Z.replace('3', '9')} {Z.replace('3', '8')} {{}}",
@@ -156,17 +141,10 @@ UNREADABLE: dict[str, tuple[str, Schema, str]] = {
     "the schema": (js(json_schema(STEP)), STEP, "should be a valid string at thought"),
     "half an answer": (Z[:-9], STEP, "Invalid JSON"),
     "an object of half an answer": ('{"plan": {"search_task": "a"}, "x": ', schemas.TaskAnswer, "Invalid JSON"),
-    "an object in an answer": ('{"plan": {"search_task": "a"}, "x": 1}', schemas.TaskAnswer, "required at search_task"),
     "a cell that cannot be zoomed": (Z.replace("3", "9"), STEP, "^Input should be 2 or 3 at action.Zoom.cell$"),
-    "a cell out of range": (Z.replace("zoom", "expand").replace("3", "99"), STEP, "at action.Expand.cell$"),
     "an unknown action": (Z.replace("zoom", "jump"), STEP, "'expand' or 'zoom'.* or 'finished' at action.action$"),
-    "a cell by words": (Z.replace("3", '"cell 3"'), STEP, "at action.Zoom.cell$"),
-    "a choice by words": (js({**CHOSEN, "answer": "the second"}), CHOICE, "0, 1, 2 or 3 at answer"),
-    "a letter too far": (js({**CHOSEN, "answer": "E"}), CHOICE, "0, 1, 2 or 3 at answer"),
     "true for a choice": (js({**CHOSEN, "answer": True}), CHOICE, "not a number at answer"),
-    "a letter for a count": (js({**COUNTED, "answer": "B"}), COUNT, "valid integer.* at answer"),
     "a count with a unit": (js({**COUNTED, "answer": "12 cards"}), COUNT, "at answer"),
-    "a percent": (js({**PROBED, "top": [{"cell": 4, "score": "80%"}]}), PROBE, "at top.0.score"),
     "a span without length": (js({**SPAN, "end_s": 12.5}), WHEN, "end_s must differ"),
     "not a number": ('{"reasoning":"","start_s":NaN,"end_s":"NaN"}', WHEN, "NaN is not a number|at start_s"),
     "infinity": ('So {"reasoning":"","start_s":0,"end_s":1e999}', WHEN, "too large a number"),

@@ -1,4 +1,4 @@
-"""What an endpoint sends holds no parser for long: linear time, and a limit on every text."""
+"""No text of an endpoint is parsed for long: parsers are linear, and every text has a limit."""
 
 from __future__ import annotations
 

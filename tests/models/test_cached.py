@@ -1,4 +1,4 @@
-"""Cached replies: keys, samples, refresh, replay, and what is never cached."""
+"""Promise 7 for replies: what a key covers, samples, refresh, and what is never cached."""
 
 from __future__ import annotations
 

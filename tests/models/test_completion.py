@@ -1,4 +1,4 @@
-"""Reading chat completions of any server: content, thoughts, errors, token counts."""
+"""A completion is read from every place in which servers put it, in one piece or as a stream."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.stand_ins import Pick
 
-from atlaskit.models.completion import read_completion
+from atlaskit.models.answers import find_answer
+from atlaskit.models.completion import completion_in, read_completion
 from atlaskit.models.http import HttpFailure
 
 ANSWER = '{"thought":"t","cell":3}'
@@ -170,10 +172,6 @@ def test_an_error_in_place_of_an_answer_is_quoted(name: str) -> None:
     assert str(caught.value).isprintable()
 
 
-def test_an_answer_counts_more_than_an_error_beside_it() -> None:
-    assert read_completion({**body_of(ANSWER), "error": {"message": "late"}}).text == ANSWER
-
-
 @pytest.mark.parametrize("reason", ["length", "max_tokens", "MAX_TOKENS", "model_length", {"type": "length"}])
 def test_each_server_says_in_its_way_that_an_answer_is_cut_off(reason: Any) -> None:
     found = read_completion(body_of(ANSWER, reason))
@@ -186,6 +184,82 @@ def test_each_server_says_in_its_way_that_an_answer_is_withheld(reason: str) -> 
     assert not read_completion(body_of(ANSWER, "stop")).is_withheld
     assert read_completion(body_of(None, refusal="No.")).is_withheld
     assert read_completion(body_of([{"type": "refusal", "refusal": "No."}])).is_withheld
+
+
+def delta(finish: str | None = None, **message: Any) -> dict[str, Any]:
+    return {"model": "loop", "choices": [{"index": 0, "delta": message, "finish_reason": finish}]}
+
+
+def streamed(*lines: str) -> bytes:
+    return "".join(f"{line}\n\n" for line in lines).encode()
+
+
+HALVES = (ANSWER[:9], ANSWER[9:])
+PARTS = [f"data: {json.dumps(delta(content=half))}" for half in HALVES]
+STOP = f"data: {json.dumps(delta('stop'))}"
+END = "data: [DONE]"
+
+
+def test_a_stream_is_joined() -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 100, "completion_tokens": 10}}
+    parts = [delta(role="assistant", content=""), delta(reasoning="Hm, "), *(delta(content=half) for half in HALVES)]
+    lines = [f"data: {json.dumps(part)}" for part in (*parts, delta("stop", content=None), usage)]
+    found = completion_in(streamed(*lines, END))
+    assert (found.text, found.reasoning, found.model) == (ANSWER, "Hm, ", "loop")
+    assert (found.usage.tokens, found.has_usage, found.broken) == (110, True, None)
+
+
+@pytest.mark.parametrize("between", ["\n\n", "\r", "\n", "\n\n: ping\n\n", "\nid: 1\n\n"])
+def test_events_are_told_apart_as_the_standard_does_and_as_gateways_do(between: str) -> None:
+    events = [json.dumps(delta(content=half)) for half in HALVES]
+    page = between.join(f"data: {event}" for event in [*events, "[DONE]"]) + "\n\n"
+    assert completion_in(page.encode()).text == ANSWER
+
+
+def test_an_event_may_take_several_lines() -> None:
+    events = ["\ndata: ".join(json.dumps(delta(content=half), indent=1).split("\n")) for half in HALVES]
+    assert completion_in(streamed(*(f"data: {event}" for event in events), END)).text == ANSWER
+
+
+WHOLE = {"model": "loop", **body_of(ANSWER)}
+(CHOICE,) = WHOLE["choices"]
+TOOL = {"function": {"name": "pick", "arguments": ANSWER}}
+PAGES: dict[str, bytes] = {
+    "DONE without brackets": streamed(*PARTS, STOP, "data: DONE"),
+    "pings": streamed("data: ping", PARTS[0], "data: ping", PARTS[1], STOP, "event: ping", END),
+    "a broken event": streamed(PARTS[0], "data: {broken", PARTS[1], STOP, END),
+    "events in lists": streamed(*(f"data: [{part.removeprefix('data: ')}]" for part in PARTS), END),
+    "an error after the answer": streamed(*PARTS, STOP, 'data: {"error": {"message": "late"}}'),
+    "a body and the end of a stream": streamed(json.dumps(WHOLE), END),
+    "a byte order mark": b"\xef\xbb\xbf" + json.dumps(WHOLE).encode(),
+    "an envelope": json.dumps({"code": 0, "data": WHOLE}).encode(),
+    "a tool beside prose": json.dumps(body_of("I shall open it.", tool_calls=[TOOL])).encode(),
+    "the second choice": json.dumps({"choices": [{"message": {"content": ""}}, CHOICE]}).encode(),
+    "choices as an object": json.dumps({"choices": CHOICE}).encode(),
+    "choices by number": json.dumps({"choices": {"0": CHOICE}}).encode(),
+    "an answer that the server parsed": json.dumps(body_of("", parsed=json.loads(ANSWER))).encode(),
+    "an error beside the answer": json.dumps({**WHOLE, "error": {"message": "logging failed"}}).encode(),
+}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_what_was_read_stays_read(name: str) -> None:
+    assert json.loads(find_answer(completion_in(PAGES[name]), Pick).text) == json.loads(ANSWER)
+
+
+BROKEN_OFF: dict[str, tuple[bytes, str]] = {
+    "an abort": (json.dumps(body_of(ANSWER[:12], "abort")).encode(), "broke off its answer"),
+    "half a stream": (streamed(PARTS[0]), "broke off its answer"),
+    "an error in a stream": (streamed(PARTS[0], 'data: {"error": {"message": "Too many.", "code": 529}}'), "Too many"),
+    "an empty choice": (b'{"choices": [{}]}', "returned no answer"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_OFF)
+def test_a_failure_of_the_endpoint_may_pass(name: str) -> None:
+    page, words = BROKEN_OFF[name]
+    broken = completion_in(page).broken
+    assert broken is not None and words in str(broken) and broken.is_passing
 
 
 def counted(prompt: int | None, completion: int | None, thought: int | None = None, **more: int) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""When an endpoint wants to be asked again, in the spellings of services."""
+"""A client waits as long as an endpoint asks it to, in whichever words and units it does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which dialect an endpoint has, and what a request looks like in each."""
+"""A request holds only fields that the endpoint's dialect declares, and each image once."""
 
 from __future__ import annotations
 

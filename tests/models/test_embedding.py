@@ -1,4 +1,4 @@
-"""`ak.Embedder`: what is sent, what is retried, replies that are no vectors, and the cache."""
+"""`ak.Embedder` returns one vector an input, retries what may pass, and is paid for once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single faults of a server: time-outs, floods, resets, retries, proxies, forks, Ctrl-C."""
+"""A server that stalls, floods or resets ends in one error, and never after its time-out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of a server's models is taken if none is named, and whether it is the one that answered."""
+"""Promise 15: the model that was asked is the one that answered, also if none was named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models as people name them in Python."""
+"""A model may be given by its name alone: its server starts when it is first asked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Prices: what tokens cost in USD, and prices that break a rule."""
+"""Costs in USD are exact for known prices; a price that breaks a rule is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whole searches against a server that fails at random, in every way of `support.faults`."""
+"""Promises 4, 7, 9 and 10 in whole searches against a server that fails at random."""
 
 from __future__ import annotations
 

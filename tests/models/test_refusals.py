@@ -1,4 +1,4 @@
-"""Promise 20: a refusal is read by its code, type and words, and what helps is said.
+"""Promise 18: a refusal is read by its code, type and words, and what helps is said.
 
 Each row of `REFUSALS` holds a word, a code or a status that no other row holds.
 """

@@ -1,4 +1,4 @@
-"""The words that name a model."""
+"""The words that name a model are read back as written; errors are one sentence, no secrets."""
 
 from __future__ import annotations
 

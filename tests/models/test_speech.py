@@ -1,4 +1,4 @@
-"""`ak.ASR`: what is sent, what is retried, and replies that are not what was asked for."""
+"""`ak.ASR` returns lines at their times, retries what may pass, and refuses any other reply."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that think before they answer, and the schemas of their answers."""
+"""A model that thinks has room for its thoughts, which are counted apart and are no answer."""
 
 from __future__ import annotations
 

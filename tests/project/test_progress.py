@@ -2,11 +2,14 @@
 
 import io
 import sys
+import warnings
 from types import ModuleType, SimpleNamespace
 
 import pytest
 
 from atlaskit import progress
+from atlaskit.errors import AtlasError, DamagedVideo, InputError
+from atlaskit.video.opening import open_video
 
 
 class Terminal(io.StringIO):
@@ -42,3 +45,18 @@ def test_in_a_notebook_it_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
     with progress.bar(total=3) as bar:
         bar.update(3)
     assert "3/3" in out.getvalue() and err.getvalue() == ""
+
+
+def test_names_of_strangers_do_nothing_to_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    """Bars, errors and warnings show the letters of a name, and none of its escape sequences."""
+    hostile = "a\x1b[2J\x07\u202eb.mp4"
+    with progress.bar(total=2, desc=hostile) as bar:
+        bar.update(2)
+    with pytest.raises(AtlasError) as error:
+        open_video(hostile)
+    with pytest.warns(DamagedVideo) as warned:
+        warnings.warn(f"{hostile} is cut off.", DamagedVideo, stacklevel=1)
+    shown = [capsys.readouterr().err, str(error.value), str(warned[0].message)]
+    for text in shown:
+        assert "b.mp4" in text and not {"\x1b", "\x07", "\u202e"} & {*text}
+    assert str(InputError("two\nrows")) == "two\nrows"

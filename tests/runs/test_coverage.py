@@ -1,4 +1,4 @@
-"""How finely a run saw its video, in the tree and by looks."""
+"""The coverage of a run is how finely each second was seen, in the tree and by looks."""
 
 import pytest
 from support.asking import ask

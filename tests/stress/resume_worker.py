@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from support.asking import ask, evaluate
-from support.model_doubles import Babbler
+from support.model_doubles import Around, Babbler
 
 import atlasworld as aw
 from atlaskit.agents.budget import Budget
@@ -36,11 +36,11 @@ RENDERED_SHARE = 0.05
 """Share of requests whose images are rendered, as a client that sends them would do."""
 
 
-class LoggedModel:
+class LoggedModel(Around):
     """A slow model that logs the key of each request just before it returns the reply."""
 
     def __init__(self, model: Model, log: Path) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
+        super().__init__(model)
         self._log = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -48,7 +48,7 @@ class LoggedModel:
         if random.Random(key).random() < RENDERED_SHARE:
             for image in request.images:
                 image.jpeg()
-        reply = self.model.complete(request, **control)
+        reply = super().complete(request, **control)
         time.sleep(SLOWEST_S * random.random())
         os.write(self._log, f"{key}\n".encode())  # one write, so that lines do not mix
         return reply

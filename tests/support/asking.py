@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 SETTINGS = tuple(each.name for each in fields(ak.Search))
 
-OF_THE_RUN = ["calls_paid", "frames_decoded", "model_seconds", "queue_seconds", "seconds"]
+OF_THE_RUN = ["calls_paid", "frames_decoded", "decoding_seconds", "model_seconds", "queue_seconds", "seconds"]
 """Columns that describe one execution; a repetition gives the same value in all others."""
 
 

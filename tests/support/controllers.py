@@ -5,23 +5,21 @@ from typing import Any, Unpack
 
 from atlaskit.methods.controller import ControllerCall
 from atlaskit.models.protocol import CallControl, Model, Refused, Reply, Request, Usage
+from support.model_doubles import Around
 
 FINISH = {"action": "finish"}
 CLIPS = 12
 """Clips of 10 s in the world of two minutes."""
 
 
-class Scripted:
-    """A model whose controller takes the actions of a script, then finishes.
-
-    Attributes:
-        requests: What it was asked, in order.
-    """
+class Scripted(Around):
+    """A model whose controller takes the actions of a script, then finishes."""
 
     def __init__(self, model: Model, actions: Sequence[Mapping[str, Any]], fails: Sequence[str] = ()) -> None:
         """Take other calls' answers from `model`; calls of the steps in `fails` fail."""
-        self.model, self.actions, self.fails = model, actions, fails
-        self.name, self.parameters = f"scripted {model.name}", model.parameters
+        super().__init__(model)
+        self.name = f"scripted {model.name}"
+        self.actions, self.fails = actions, fails
         self.requests: list[Request] = []
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
@@ -29,7 +27,7 @@ class Scripted:
         if request.step in self.fails:
             raise Refused("the call failed", usage=Usage(calls=1))
         if not isinstance(request.facts, ControllerCall):
-            return self.model.complete(request, **control)
+            return super().complete(request, **control)
         number = len(request.facts.turns)
         action = self.actions[number] if number < len(self.actions) else FINISH
         answer = request.schema.model_validate({"thought": f"Turn {number}.", "action": dict(action)})

@@ -111,22 +111,32 @@ class Spiteful(Babbler):
     words = (ATTACK,)
 
 
-class Slow:
+class Around:
+    """A double around a model, with its name, parameters and preset."""
+
+    def __init__(self, model: Model) -> None:
+        self.model, self.name, self.parameters = model, model.name, model.parameters
+        self.preset = preset_of(model)
+
+    def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
+        return self.model.complete(request, **control)
+
+
+class Slow(Around):
     """A model that delays each call by a random time."""
 
     def __init__(self, model: Model, seed: int) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.preset = preset_of(model)
+        super().__init__(model)
         self._rng, self._lock = random.Random(seed), threading.Lock()
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         with self._lock:
             wait_s = self._rng.random() * 0.004
         time.sleep(wait_s)
-        return self.model.complete(request, **control)
+        return super().complete(request, **control)
 
 
-class Flaky:
+class Flaky(Around):
     """A model that fails on a random share of its calls, the same for the same request.
 
     Attributes:
@@ -134,8 +144,7 @@ class Flaky:
     """
 
     def __init__(self, model: Model, rate: float, seed: int = 0, steps: tuple[str, ...] = ("step",)) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.preset = preset_of(model)
+        super().__init__(model)
         self.rate, self.seed, self.steps = rate, seed, steps
         self.failed = 0
         self._lock = threading.Lock()
@@ -146,15 +155,14 @@ class Flaky:
             with self._lock:
                 self.failed += 1
             raise ModelError("the network is down", Usage(calls=control.get("max_attempts", MAX_ATTEMPTS)))
-        return self.model.complete(request, **control)
+        return super().complete(request, **control)
 
 
-class Counting:
+class Counting(Around):
     """A model that records the requests that reach it, and the step of each."""
 
     def __init__(self, model: Model) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.preset = preset_of(model)
+        super().__init__(model)
         self.calls, self.requests = list[str](), list[Request]()
         self._lock = threading.Lock()
 
@@ -162,7 +170,7 @@ class Counting:
         with self._lock:
             self.calls.append(request.step)
             self.requests.append(request)
-        return self.model.complete(request, **control)
+        return super().complete(request, **control)
 
     def of(self, kind: type) -> list[Any]:
         """Return the facts of one class, in order."""
@@ -193,17 +201,13 @@ class Failing(Counting):
         raise error
 
 
-class Looking:
+class Looking(Around):
     """A model that encodes every image of a request, as a client does."""
-
-    def __init__(self, model: Model) -> None:
-        self.model, self.name, self.parameters = model, model.name, model.parameters
-        self.preset = preset_of(model)
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
         for image in request.images:
             image.jpeg()
-        return self.model.complete(request, **control)
+        return super().complete(request, **control)
 
 
 def names_nothing(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
@@ -211,7 +215,7 @@ def names_nothing(request: Request, answer: dict[str, Any]) -> dict[str, Any]:
     return {**answer, "conclusion": {"action": "continue", "explore": [], "intervals": []}}
 
 
-class Overruled:
+class Overruled(Around):
     """A model whose answers are changed.
 
     `by` maps a step to a function of the request and the model's answer, which returns the answer
@@ -219,11 +223,11 @@ class Overruled:
     """
 
     def __init__(self, model: Model, **by: Callable[[Request, dict[str, Any]], dict[str, Any]]) -> None:
-        self.model, self.name, self.parameters, self.by = model, f"overruled {model.name}", model.parameters, by
-        self.preset = preset_of(model)
+        super().__init__(model)
+        self.name, self.by = f"overruled {model.name}", by
 
     def complete(self, request: Request, **control: Unpack[CallControl]) -> Reply:
-        reply = self.model.complete(request, **control)
+        reply = super().complete(request, **control)
         if request.step not in self.by:
             return reply
         answer = request.schema.model_validate(self.by[request.step](request, reply.answer.model_dump()))

@@ -2,7 +2,7 @@
 
 A call is a frozen dataclass of facts. Its `request()` returns the messages, made of those facts,
 and the schema of the answer. Oracles and teachers read the facts instead of the messages.
-A model that was taught other words for the same facts gets those: see `run.request_for`.
+A model that was trained on other prompts for the same facts gets those: see `run.request_for`.
 
 Each prompt is ordered for the server's prefix cache: fixed text, the image, fixed text, then what
 varies between calls.

@@ -105,13 +105,13 @@ SETTLED = {
     "all": "The answer depends on all such moments.",
 }
 MOST_NOTES = 48
-"""Notes that a prompt holds, the newest; those of looks that kept something go before others."""
+"""The most notes in a prompt: the newest ones, and first those of looks that kept evidence."""
 MOST_SEEN = 24
 """Stretches that a prompt lists as seen or unseen."""
 
 
 class Note(NamedTuple):
-    """What a look said for those who search on."""
+    """The note of a look for later looks."""
 
     spans_s: tuple[Span, ...]
     """The stretches that it saw."""
@@ -124,7 +124,7 @@ class Note(NamedTuple):
 
 @dataclass(frozen=True)
 class Known:
-    """What is known at one moment of the search, as every call is told."""
+    """The facts at one moment of the search, which every call is given."""
 
     search_task: str
     duration_s: float
@@ -135,11 +135,11 @@ class Known:
     root: Span
     """The interval that is searched."""
     grain_s: float
-    """The step at which all is gone through."""
+    """The step at which the whole is searched."""
     settled_by: str = "all"
     """Which of the moments settle the answer, as the plan says."""
     coming_s: tuple[Span, ...] = ()
-    """What others look at now, and what waits to be shown."""
+    """The stretches that other looks show now, and those that wait to be shown."""
     earlier: str = ""
     """What was learned when something else was asked about the video."""
 
@@ -232,7 +232,7 @@ def notes_text(notes: Sequence[Note]) -> str:
 
 
 def _sheet_text(view: View) -> str:
-    """Return what a sheet shows: its cells, its stretch and its step."""
+    """Return a description of a sheet: its cells, its stretch and its step."""
     grid, first = view.grid, view.first
     picked = (
         ", the one that is least like the film around it" if view.look.sampling == "shots" else ""
@@ -247,9 +247,9 @@ def _sheet_text(view: View) -> str:
 
 
 def _shown(sheets: Sequence[Observation], question: Question) -> list[str | View]:
-    """Return the images of sheets, each with what it shows, and what they do not show.
+    """Return the images of sheets, each with its description, and the facts that they do not show.
 
-    That there are no subtitles is not said, and what marks of cuts mean is said once.
+    A lack of subtitles is not mentioned, and the marks of cuts are explained once.
     """
     parts = list[str | View]()
     for sheet in sheets:
@@ -334,7 +334,7 @@ def _after(view: View) -> int:
 
 @dataclass(frozen=True)
 class VerdictCall:
-    """Judge what was found: the answer, or where to look next (paper §3.2)."""
+    """Judge the evidence: the answer, or the stretches to look at next (paper §3.2)."""
 
     question: Question
     known: Known
@@ -355,7 +355,7 @@ class VerdictCall:
 
     @property
     def frames(self) -> tuple[int, ...] | tuple[str, ...]:
-        """What an answer can cite: labels of evidence; cells of the root sheet if there is none."""
+        """The frames that an answer can cite: labels of evidence, or else root cells."""
         return self.sheet.scratchpad.labels or self.root.legal["add_to_scratchpad"]
 
     def request(self) -> Request:
@@ -394,7 +394,7 @@ class VerdictCall:
 
     @property
     def progress(self) -> str:
-        """Return what is left: calls, and what could not be shown."""
+        """Return the remaining calls, and the stretches that could not be shown."""
         used = (
             f"{self.calls} calls are used"
             if self.most_calls is None

@@ -110,7 +110,7 @@ class ProbeCall:
     """The most cells the model may name."""
     scratchpad: Scratchpad
     hints: tuple[HintRecord, ...] = ()
-    """What scouts say of these cells, best first."""
+    """The scouts' hints about these cells, best first."""
 
     @property
     def closed(self) -> tuple[int, ...]:
@@ -163,7 +163,7 @@ class ReviewCall:
     most_calls: int | None = None
     """The most that it may make; None without a limit."""
     unfollowed: tuple[UnfollowedRecord, ...] = ()
-    """What the last review named and cannot be searched."""
+    """Intervals that the last review named and that cannot be searched."""
 
     @property
     def narrow_gaps(self) -> list[Gap]:

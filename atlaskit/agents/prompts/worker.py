@@ -45,10 +45,10 @@ MAX_NOTE_LENGTH = 200
 
 @dataclass(frozen=True)
 class Turn:
-    """A reply of a worker, and what came of it."""
+    """A reply of a worker, and its effect."""
 
     observation: Observation
-    """What the worker saw when it chose the action."""
+    """The observation for which the worker chose the action."""
     steps_left: int
     """Steps that remained then."""
     reply: str
@@ -74,9 +74,9 @@ class StepCall:
     begin: int = 0
     """How many turns came before the conversation that goes on with this call."""
     hints: tuple[HintRecord, ...] = ()
-    """What scouts say of the cells of this view, best first."""
+    """The scouts' hints about the cells of this view, best first."""
     idle_left: int = 0
-    """Steps in a row that bring nothing new and so end the visit; 0 if none do."""
+    """Steps in a row without anything new that end the visit; 0 if no number does."""
 
     @property
     def actions(self) -> tuple[Action, ...]:
@@ -198,7 +198,7 @@ def _opening(call: StepCall) -> tuple[Message, ...]:
 
 
 def _result(call: StepCall) -> tuple[str | Image, ...]:
-    """Return what the last turn did, for the conversation about the same view."""
+    """Return the effect of the last turn, for the conversation about the same view."""
     turn, image, move = call.turns[-1], call.observation.looking_at, _next_move(call)
     if turn.problem:
         return f"That was not possible: {turn.problem}", move
@@ -231,7 +231,7 @@ def _moves(call: StepCall) -> str:
 
 
 def _next_move(call: StepCall) -> str:
-    """Return what is possible now, with its cells, and what is left before the visit ends."""
+    """Return the legal actions with their cells, and the steps that are left in the visit."""
     legal, left = call.observation.legal, call.steps_left
     names = defaultdict[tuple[int, ...], list[str]](list)
     for name, cells in legal.cells.items():

@@ -1,4 +1,4 @@
-"""What leaves the kit, and what comes back: passages of videos in the files of other programs.
+"""Export and import: passages of videos in the file formats of other programs.
 
 passages  `Passage`, the row of the one table that every format writes and reads
 timecode  seconds as frames of a file, by the file's own frame times; drop-frame timecode

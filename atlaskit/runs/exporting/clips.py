@@ -31,13 +31,13 @@ from atlaskit.video.readers import Pixels
 from atlaskit.video.video import Video
 
 SHORTEST_S = 2.0
-"""Least length of a clip: a shorter one is over before one sees it."""
+"""The least length of a clip, in seconds; a shorter one would end before it is seen."""
 BATCH = 40
-"""Frames that are decoded at once, so that a long clip does not fill the memory."""
+"""Frames that are decoded at once; this bounds the memory that a long clip takes."""
 RATE = 48_000
 """Samples of its sound per second."""
 GAP = RATE // 10
-"""Sound that is off by fewer samples goes on without a break: times in files are rounded."""
+"""Gaps of fewer samples are ignored, since the times in files are rounded."""
 CLIP = Kind("clip", 2, is_image=True)
 """A part of a video as a film. Left out: the encoders and their versions."""
 Samples = NDArray[np.int16]
@@ -51,7 +51,7 @@ class Form(NamedTuple):
     longest_side_px: int
     max_fps: int
     encoders: tuple[str, ...]
-    """Those of pictures, the best one first."""
+    """The video encoders, the best one first."""
     options: dict[str, object]
     sound: str
     """The encoder of sound."""
@@ -135,7 +135,7 @@ class Clip:
 def make_clip(
     video: Video, span_s: Span, around_s: float, cache: Cache, form: str = "webm"
 ) -> tuple[Clip, str]:
-    """Return the clip of an interval, and words that say what it shows of it.
+    """Return the clip of an interval, and a caption that says which part of it is shown.
 
     Args:
         video: The video.
@@ -241,7 +241,7 @@ def _film(frames: Iterable[Pixels], clip: Clip, sound: Samples | None) -> bytes:
         assert voice is None or isinstance(voice, AudioStream)
 
         def speak(first: int, last: int | None) -> None:
-            """Write the seconds of sound that belong to the next pictures."""
+            """Write the sound that belongs to the next pictures."""
             if voice is not None and sound is not None and len(sound[first:last]):
                 heard = av.AudioFrame.from_ndarray(
                     sound[first:last].reshape(1, -1), format="s16", layout="stereo"

@@ -1,4 +1,4 @@
-"""What coders of behaviour and annotators open: ELAN, BORIS and Label Studio.
+"""Formats of annotation programs: ELAN, BORIS and Label Studio.
 
 ELAN's annotations lie on tiers on which they do not overlap, so overlapping passages of one kind
 take several. BORIS's states start and stop. Label Studio counts frames from 1. The forms are
@@ -28,7 +28,7 @@ from atlaskit.video.video import Video
 Videos = Mapping[str, Video]
 """The videos that are known, by name."""
 ASIDE = ("label", "confidence", "question")
-"""What ELAN's tiers below a tier of passages hold."""
+"""The contents of ELAN's tiers below a tier of passages."""
 XSI = "{http://www.w3.org/2001/XMLSchema-instance}"
 
 
@@ -412,9 +412,10 @@ def _medium(observation: dict[str, Any]) -> str:
 
 
 def write_label_studio(passages: Sequence[Passage], videos: Videos) -> bytes:
-    """Return passages as tasks that Label Studio imports, one a video, for `TimelineLabels`.
+    """Return passages as tasks for Label Studio's import, one a video, for `TimelineLabels`.
 
-    What a model found is a prediction; notes and truths are an annotation. Frames count from 1.
+    Answers and evidence of a model are predictions; notes and truths are annotations. Frames count
+    from 1.
     """
     tasks = list[dict[str, Any]]()
     for name in videos_of(passages):
@@ -463,7 +464,7 @@ def _region(number: int, passage: Passage, clock: Any) -> dict[str, Any]:
 def read_label_studio(
     tasks: Sequence[Any], video: Video | None, fps: float | None
 ) -> list[Passage]:
-    """Return the regions of a timeline in what Label Studio exported, or what it imports.
+    """Return the regions of a timeline in an export of Label Studio, or in tasks for its import.
 
     Args:
         tasks: The value of the JSON.

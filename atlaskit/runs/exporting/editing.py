@@ -1,4 +1,4 @@
-"""What players and editors open: WebVTT, EDL (CMX 3600), OpenTimelineIO, LosslessCut's projects.
+"""Formats of players and editors: WebVTT, EDL (CMX 3600), OpenTimelineIO, LosslessCut's projects.
 
 In WebVTT each passage is a cue, whose identifier tells kind and label; a player shows label and
 text. What a cue cannot hold as it is (an empty line, `<`, `&`) is a character reference, so that
@@ -28,7 +28,7 @@ from atlaskit.runs.exporting.timecode import FrameClock, clock_of, rate_of
 from atlaskit.video.video import Video
 
 EMPTY = "-"
-"""What a cue without words shows: some players drop an empty one."""
+"""The text of a cue without words, since some players drop empty cues."""
 _CUE_TIMES = re.compile(
     r"\s*(?:(\d{1,4}):)?(\d\d):(\d\d)\.(\d{3})\s+-->\s+(?:(\d{1,4}):)?(\d\d):(\d\d)\.(\d{3})(?:\s.*)?"
 )
@@ -106,14 +106,14 @@ def _cue_seconds(groups: Sequence[str | None]) -> float:
 
 
 EDL_START_S = 3_600
-"""When the edit of an EDL begins: tapes do at an hour."""
+"""The second at which the edit of an EDL begins: one hour, as on tapes."""
 COLOURS = {"answer": "GREEN", "evidence": "YELLOW", "truth": "MAGENTA", "note": "CYAN"}
 """The colour of a passage's marker, by its kind."""
 KIND_OF = {colour: kind for kind, colour in COLOURS.items()}
 SHORTEST_S = 1 / 48_000
-"""Least length of a piece, so that rounding makes none of nothing."""
+"""The least length of a piece, in seconds, so that rounding makes no piece empty."""
 MOST = 1e6
-"""Most frames per second in a file of another program."""
+"""The most frames per second that a file of another program may state."""
 Videos = Mapping[str, Video]
 """The videos that are known, by name."""
 
@@ -252,7 +252,7 @@ def _event(
 
 
 def _clock(told: str, is_dropping: bool, video: Video | None, fps: float | None) -> FrameClock:
-    """Return the clock of an event: of the video, or by what is told, or by the drop-frame mode."""
+    """Return the clock of an event: of the video, of a given rate, or of the drop-frame mode."""
     match = re.fullmatch(r"(\d{1,7})(?:/(\d{1,5}))?|(\d{1,4}\.\d{1,6})", told.strip())
     rate = None
     if match is not None:

@@ -26,7 +26,7 @@ RecordedAt = datetime | str | Mapping[str, "datetime | str"]
 
 @dataclass(frozen=True)
 class Context:
-    """What a format may need beside the passages, or beside the file.
+    """Facts that a format may need beside the passages or the file.
 
     Attributes:
         videos: The videos that are known, by name.
@@ -79,7 +79,7 @@ class Format:
     """One format of files."""
 
     name: str
-    """The name that `form=` takes."""
+    """The name of the format, for `form=`."""
     endings: tuple[str, ...]
     """What the names of its files end in, in small letters; the longest one that fits decides."""
     type: str
@@ -87,7 +87,7 @@ class Format:
     write: Callable[[Sequence[Passage], Context], bytes]
     read: Callable[[str, Context], list[Passage]]
     lost: str
-    """What it does not keep of a passage."""
+    """The fields of a passage that it does not keep."""
     is_of_one_video: bool = False
 
 
@@ -205,9 +205,9 @@ FORMATS = (
         "for other programs: less than a second",
     ),
 )
-"""The formats; what each does not keep is in the documentation too."""
+"""The formats. The documentation lists, like `lost`, which fields each one does not keep."""
 ENDINGS = tuple(ending for each in FORMATS for ending in each.endings)
-"""What the names of files end in that can be written and read."""
+"""The file name endings that can be written and read."""
 
 
 def format_of(path: str | Path, form: str | None = None) -> Format:
@@ -233,7 +233,7 @@ def format_of(path: str | Path, form: str | None = None) -> Format:
 
 
 def check(path: str | Path, recorded_at: RecordedAt | None) -> None:
-    """Raise InputError for what is wrong with an export before there is anything to export."""
+    """Raise InputError if an export cannot succeed, before there is anything to export."""
     if format_of(path).name == "camtrap-dp":
         Context({}, None, recorded_at).began("")
 

@@ -1,4 +1,4 @@
-"""`Passage`: a stretch of a video and what is said of it: the row of every export.
+"""`Passage`: a stretch of a video with its text: the row of every export.
 
 A result, the rows of an evaluation and the explorer's notes become passages, each format writes
 passages, and each reader returns them. This module knows nothing of runs and of formats.
@@ -23,11 +23,11 @@ KINDS: tuple[PassageKind, ...] = get_args(PassageKind)
 LAST_S = 1e7
 """The last second of all: 115 days."""
 MOST = 100_000
-"""Most passages of a file."""
+"""The most passages in a file."""
 LABEL_CHARS = 200
-"""Most characters of a label, and of a video's name."""
+"""The most characters of a label, and of a video's name."""
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2028\u2029]")
-"""What no XML holds, or what ends a line in some programs and not in others."""
+"""Characters that XML cannot hold, or that end a line in some programs and not in others."""
 _LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
 
 
@@ -43,7 +43,7 @@ def one_line(text: str, most: int = LABEL_CHARS) -> str:
 
 @dataclass(frozen=True)
 class Passage:
-    """A stretch `[start_s, end_s)` of a video, and what is said of it.
+    """A stretch `[start_s, end_s)` of a video, with its text.
 
     A passage that ends where it starts is a moment. Line ends of the text become `\\n`, and control
     characters U+FFFD; a label and a name are one line.
@@ -64,7 +64,7 @@ class Passage:
     label: str = ""
     """A word or two: the letter of an evidence frame, the tag of a note, the code of a coder."""
     confidence: float | None = None
-    """How sure the model was, in [0, 1]; None if nobody said."""
+    """The model's confidence, in [0, 1]; None if unknown."""
     question: str = ""
     """The question that was asked; empty for a note."""
     video: str = ""

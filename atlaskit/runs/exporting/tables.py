@@ -39,7 +39,7 @@ COLUMNS = (
 )
 """The columns of a CSV of passages; `from` and `to` are clock times for people."""
 HEADER_ROWS = 60
-"""Rows in which the names of the columns are searched: BORIS writes facts above them."""
+"""Rows in which the names of the columns are searched; BORIS writes other facts above them."""
 
 
 def as_cell(text: str) -> str:
@@ -48,12 +48,12 @@ def as_cell(text: str) -> str:
 
 
 def from_cell(text: str) -> str:
-    """Return the text that `as_cell` returned a cell for."""
+    """Return the text of a cell; this is the inverse of `as_cell`."""
     return text[1:] if text.startswith("'") and _is_risky(text[1:]) else text
 
 
 def _is_risky(text: str) -> bool:
-    """Tell whether a text could be a formula, or the cell of one."""
+    """Return whether a text could be a formula, or the cell of one."""
     return text.lstrip(" '").startswith(FORMULA_SIGNS)
 
 
@@ -193,7 +193,7 @@ NAMES: dict[str, tuple[str, ...]] = {
     "about": ("about",),
     "subject": ("subject",),
 }
-"""The names that columns have, in the order in which they are looked for, in small letters."""
+"""The names of columns, in lower case, in the order in which they are searched."""
 
 
 def read_csv(text: str) -> list[Passage]:
@@ -253,7 +253,7 @@ def _cell(row: Sequence[str], column: int | None) -> str:
 
 
 def _time(text: str, unit_s: float = 1.0) -> float | None:
-    """Return the seconds that a cell tells, None for an empty one."""
+    """Return the seconds in a cell, None for an empty one."""
     text = text.strip()
     if text.lower() in ("", "na", "nan", "none"):
         return None
@@ -307,7 +307,7 @@ def _passage(row: Sequence[str], columns: Columns, unit_s: float) -> Passage:
 
 
 def _joined(rows: Iterable[Sequence[str]], columns: Columns) -> list[Passage]:
-    """Return the passages of rows that each tell a moment: BORIS's START, STOP and POINT."""
+    """Return the passages of rows that each hold a moment: BORIS's START, STOP and POINT."""
     events = []
     for row in rows:
         time_s = _time(_cell(row, columns.time))
@@ -528,7 +528,7 @@ def _seconds_of(
 
 
 def _escaped(text: str) -> str:
-    """Return a text without what parts tags, as a JSON text escapes it."""
+    """Return a text in which the characters that separate tags are escaped as in JSON."""
     quoted = json.dumps(text, ensure_ascii=False)[1:-1]
     return re.sub(r"[|:]|^ | $", lambda match: f"\\u{ord(match[0]):04x}", quoted)
 

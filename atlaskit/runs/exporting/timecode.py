@@ -36,9 +36,9 @@ RATES = tuple(
         *((60_000, 1001), (60, 1), (100, 1), (120_000, 1001), (120, 1)),
     )
 )
-"""The rates of films and television, which editors know."""
+"""The frame rates of film and television, which editors support."""
 NEAR = 2e-4
-"""Share by which a rate may differ from one of RATES and still be it: files tell rounded ones."""
+"""Relative difference up to which a rate counts as one of RATES: files state rounded rates."""
 DROPPING = {Fraction(30_000, 1001): 2, Fraction(60_000, 1001): 4}
 """Numbers that drop-frame timecode leaves out in each minute but every tenth, by its rate."""
 JITTER = 0.98
@@ -157,7 +157,7 @@ def clock_of(video: Video | None, fps: float | None) -> FrameClock:
 
     Args:
         video: The video; None if only its rate is known.
-        fps: The rate that was told; None: that of the video.
+        fps: A given rate; None means that of the video.
 
     Raises:
         InputError: Neither is known.
@@ -173,7 +173,7 @@ def clock_of(video: Video | None, fps: float | None) -> FrameClock:
 
 @lru_cache(maxsize=64)
 def _clock_of(video: Video) -> FrameClock:
-    """Return the clock of a video; it is kept, since reading the frame times reads the file."""
+    """Return the clock of a video; it is cached, since reading the frame times reads the file."""
     try:
         times_s = video.frame_times()
     except VideoError:  # the file is gone: what is known of it has to do

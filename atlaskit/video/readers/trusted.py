@@ -49,6 +49,8 @@ LIVE = {"mpegts", "flv"}
 HEAD = 48
 PROVED = 24
 """Packets at the start of a file that are looked at, and that are decoded if these are odd."""
+NEXT_S = 0.5e-3
+"""Pictures nearer in time have one: FFmpeg writes a tick apart those that would go back."""
 SHORT_S = 2
 """A pass that takes less shows no bar."""
 MPEG_WRAP = 1 << 33
@@ -97,7 +99,8 @@ def _check_head(head: Sequence[VideoPacket], stream: VideoStream) -> None:
         raise Distrust("begins between keyframes, or marks none")
     if len(times) < len(shown):
         raise Distrust("does not give the time of each picture")
-    if len(set(times)) < len(times) and codec.name not in ("vp8", "vp9", "av1"):
+    gaps_s = np.diff(sorted(times)) * float(tick_length(stream))
+    if gaps_s.min(initial=NEXT_S) < NEXT_S and codec.name not in ("vp8", "vp9", "av1"):
         raise Distrust("gives one time to several pictures")
     # Pictures that refer to later ones are stored in another order; and few are keyframes.
     are_in_order = all(before < after for before, after in pairwise(times))
@@ -237,9 +240,11 @@ class TrustedSource(PacketSource):
                 f"{path} cannot be read ({reason(error)}): copy or download it again."
             ) from error
         self.end = self.readable_end = end - self.origin * self.tick
-        self._index_delay = (
-            delay if self.kind == "mov" else 0
-        )  # the index of an MP4 holds decoding times
+        # the index of an MP4 holds decoding times
+        if self.kind == "mov":
+            self._index_delay = delay
+        else:
+            self._index_delay = 0
 
     def _opened(self) -> InputContainer:
         self._container, self._stream = open_container(self.path, is_known=True)
@@ -249,11 +254,10 @@ class TrustedSource(PacketSource):
         """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown."""
         entries = self._stream.index_entries
         at = ticks - self._index_delay
-        nearest = (
-            entries.search_timestamp(at, any_frame=True)
-            if len(entries) and self.kind != "mpegts"
-            else -1
-        )
+        if len(entries) and self.kind != "mpegts":
+            nearest = entries.search_timestamp(at, any_frame=True)
+        else:
+            nearest = -1
         if nearest < 0 or at - entries[nearest].timestamp > INDEX_REACH_S / self.tick:
             return None
         return entries.search_timestamp(at)

@@ -317,3 +317,24 @@ def test_a_time_that_is_no_number_is_one_sentence(tmp_path: Path) -> None:
         video.frame("1:05")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"A size is \(width, height\) in pixels; got 5"):
         video.frames([0.1], 5)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("is_moved", [True, False], ids=["a tick apart", "before"])
+def test_pictures_that_need_ones_cut_away_are_not_shown(tmp_path: Path, is_moved: bool) -> None:
+    """A cut in an open GOP: FFmpeg moves times that go back, or leaves them."""
+    whole = make_video(tmp_path / "whole.ts", "mpeg2video", frames=48, gop=12, bf="2", flags="-cgop")
+    path = tmp_path / "cut.ts"
+    with av.open(str(whole)) as source, av.open(str(path), "w") as target:
+        stream = source.streams.video[0]
+        copy = target.add_stream_from_template(stream)
+        packets = [packet for packet in source.demux(stream) if packet.size]
+        (_, first, *_) = [number for number, packet in enumerate(packets) if packet.is_keyframe]
+        start = packets[first].pts
+        for number, packet in enumerate(packets[first:]):
+            if packet.pts < start and is_moved:
+                packet.pts = start + number
+            packet.stream = copy
+            target.mux(packet)
+    video = check_played(path, tmp_path / "cache")
+    times_s = video.frame_times()
+    assert times_s is not None and times_s[0] == 0.0 and len(times_s) == len(played_frames(path))

@@ -1,4 +1,4 @@
-"""The order of messages in calls, by which a server reuses its prefix cache, and what they say."""
+"""A worker's messages only grow, so that a server can reuse its prefix cache, and lose no line."""
 
 from __future__ import annotations
 
