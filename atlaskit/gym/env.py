@@ -185,7 +185,9 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
 
     def render(self) -> Any:
         """Return the last observation, uint8 (height, width, 3); None without a render mode."""
-        return None if self.render_mode is None else self._pixels()
+        if self.render_mode is None:
+            return None
+        return self._pixels()
 
     @property
     def question(self) -> Question:

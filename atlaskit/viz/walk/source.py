@@ -92,7 +92,9 @@ class RunSource:
     @property
     def answer_line(self) -> str:
         """The answer in words, whether it is right, and what stopped the run."""
-        stop = f"; stopped by: {self.stop}" if self.stop else ""
+        stop = ""
+        if self.stop:
+            stop = f"; stopped by: {self.stop}"
         if self.answer is None and self.truth:
             return f"No answer (truth: {self.truth}){stop}."
         if self.answer is None:
@@ -123,7 +125,9 @@ class RunSource:
     def k(self) -> int | None:
         """Cells per side of a grid; None for a run without grids."""
         k = self.settings.get("k")
-        return k if type(k) is int and 1 < k <= MAX_K else None
+        if type(k) is int and 1 < k <= MAX_K:
+            return k
+        return None
 
     @cached_property
     def within(self) -> Span | None:
@@ -131,7 +135,9 @@ class RunSource:
         if self.video is not None:
             return searched(self.settings, self.video.duration_s)
         span_s = _root_span_s(self.trace, self.k)
-        return None if span_s is None else searched(self.settings, span_s)
+        if span_s is None:
+            return None
+        return searched(self.settings, span_s)
 
     @cached_property
     def coverage(self) -> Coverage | None:
@@ -148,7 +154,9 @@ class RunSource:
     @property
     def scope(self) -> str:
         """What the root grid spans, in words."""
-        return "searched part" if "within" in self.settings else "video"
+        if "within" in self.settings:
+            return "searched part"
+        return "video"
 
 
 def open_run(run: object, video: AnyVideo | None = None, cache: Cache | None = None) -> RunSource:

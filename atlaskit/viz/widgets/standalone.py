@@ -91,7 +91,8 @@ async def _serve(
             f"Port {port} cannot be used: {reason(error)}. Without --port, a free one is."
         ) from error
     used = sockets[0].getsockname()[1]
-    token, root = secrets.token_urlsafe(24), f"/{secrets.token_urlsafe(12)}/"
+    token = secrets.token_urlsafe(24)
+    root = f"/{secrets.token_urlsafe(12)}/"
     application = _application(make, name, title, token, root)
     # Who connects and says nothing, or half of a request, must not keep others out.
     server = HTTPServer(
