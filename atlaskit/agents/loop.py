@@ -110,7 +110,7 @@ class Loop:
         """Explore, decide, and return the result."""
         stop = self.explore()
         votes, sample = self.search.votes or 1, self.search.sample
-        # Samples of several votes, in all runs with as many votes, are different ones.
+        # The samples of all votes differ, also between runs with the same number of votes.
         root = None if len(self.scratchpad) else self.root()
         decision = self.master.decide(
             self.atlas, self.scratchpad, root, votes, sample * (votes - 1)
@@ -133,7 +133,7 @@ class Loop:
             return limit
         strategy = self.plan()
         while True:
-            # May there be another round?
+            # Stop if another round is not allowed.
             if not frontier.open:
                 return "explored"
             if self.rounds == search.max_rounds:
@@ -161,10 +161,8 @@ class Loop:
                 return stop
             # Review new evidence: does it suffice, where to look next, what to erase?
             if self.atlas.sheet(self.scratchpad).scratchpad.labels != self.judged:
-                if (limit := meter.exhausted()) not in (
-                    None,
-                    "calls",
-                ):  # a call is kept for this review
+                # One call is reserved for this review.
+                if (limit := meter.exhausted()) not in (None, "calls"):
                     return limit
                 self.review()
             if self.is_sufficient and self.rounds >= search.min_rounds:
@@ -290,7 +288,7 @@ class Loop:
         ahead = ahead and bool(self.frontier.cells)
         threads = (
             1 if self.run.is_replay else (search.threads or self.workers) + ahead
-        )  # a replay waits for nobody
+        )  # a replay does not wait
         with ThreadPoolExecutor(threads) as pool:
             try:
                 probe = pool.submit(self.probe, ahead=True) if ahead else None

@@ -100,7 +100,7 @@ class Run:
             self._draw(lambda: setattr(self, "_display", open_display(self.video, store)))
         self.meter = Meter(
             budget or Budget()
-        )  # its clock starts here: opening the video is no part of the run
+        )  # the clock starts here, since opening the video is not part of the run
         self.frames_before = self.video.frames_decoded
         self.decoding_before_s = self.video.decoding_s
 

@@ -87,7 +87,7 @@ def _searched(here: Path) -> list[Path]:
 def _home() -> Path | None:
     try:
         return Path.home()
-    except RuntimeError:  # a user without one
+    except RuntimeError:  # a user without a home folder
         return None
 
 
@@ -214,7 +214,7 @@ def network_file_system(directory: Path, mounts: Path = Path("/proc/self/mounts"
     ]
     type_ = (
         max(holding)[2] if holding else ""
-    )  # of several mounts at one path, the last hides the others
+    )  # the last of several mounts at one path hides the others
     return type_ if NETWORK.fullmatch(type_) else None
 
 

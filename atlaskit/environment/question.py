@@ -243,7 +243,7 @@ class Question:
             "category": self.category,
             "positions_s": [list(span) for span in self.positions_s],
             "misleading_subtitle": self.misleading_subtitle,
-            **({"several": True} if self.several else {}),  # earlier records have no such field
+            **({"several": True} if self.several else {}),  # earlier records lack this field
             **({} if self.may_be_absent is None else {"may_be_absent": self.may_be_absent}),
         }
 

@@ -359,7 +359,7 @@ class Sheet(LazyImage):
         lines = wrap(item.subtitle, font(points), tile.width - points)
         if (
             len(lines) > most and self.look.fit == "native"
-        ):  # square sheets of earlier runs have no such mark
+        ):  # square sheets of earlier runs lack this mark
             lines[most - 1] += " …"
         lines = lines[:most]
         for i, line in enumerate(reversed(lines)):
