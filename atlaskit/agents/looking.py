@@ -323,9 +323,8 @@ class Looking:
                 round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals
             )
         )
-        threads = (
-            1 if self.run.is_replay else self.search.threads or self.workers
-        )  # a replay does not wait
+        # A replay does not wait for replies, so one thread suffices.
+        threads = 1 if self.run.is_replay else self.search.threads or self.workers
         with ThreadPoolExecutor(threads) as pool:
             try:
                 made = [
@@ -446,9 +445,8 @@ class Looking:
         dead_s = self.dead_zones.outside(start_s, end_s) if is_searched else ()
         zones = self.dead_zones.add_all(dead_s)
         near = [item for item in self.scratchpad if item.start_s < end_s and start_s < item.end_s]
-        cells = [
-            (item.start_s, item.end_s) for item in near
-        ]  # other dead zones were removed before
+        # Other dead zones were removed before.
+        cells = [(item.start_s, item.end_s) for item in near]
         alive_s = tuple(cell for cell in cells if zones.within(*cell).intervals)
         self.dead_zones = zones.without_all(alive_s)
         report = events.Report(

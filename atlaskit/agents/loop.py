@@ -219,9 +219,8 @@ class Loop:
             answer = read(ProbeReply, outcome.answer)
             reasoning = answer.reasoning
             for ranked in answer.top:
-                scores.setdefault(
-                    ranked.cell, ranked.score
-                )  # the first score of a cell named twice counts
+                # The first score of a cell named twice counts.
+                scores.setdefault(ranked.cell, ranked.score)
             frontier.rank(scores, probe.offered)
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(probe.offered, 0.0))
@@ -286,9 +285,8 @@ class Loop:
             )
         )
         ahead = ahead and bool(self.frontier.cells)
-        threads = (
-            1 if self.run.is_replay else (search.threads or self.workers) + ahead
-        )  # a replay does not wait
+        # A replay does not wait for replies, so one thread suffices.
+        threads = 1 if self.run.is_replay else (search.threads or self.workers) + ahead
         with ThreadPoolExecutor(threads) as pool:
             try:
                 probe = pool.submit(self.probe, ahead=True) if ahead else None

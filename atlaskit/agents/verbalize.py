@@ -344,9 +344,8 @@ def listed_lines(
     """
     if not lines:
         return lines, NO_SUBTITLES
-    is_short = (
-        sum(len(line.text) + LEAST_QUOTED for line in lines) <= most
-    )  # a cheap check for very many lines
+    # This check is cheap also for very many lines.
+    is_short = sum(len(line.text) + LEAST_QUOTED for line in lines) <= most
     if is_short and sum(len(quote_line(line)) for line in lines) <= most:
         return lines, ""
     scores, chosen = (

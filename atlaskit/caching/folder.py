@@ -212,9 +212,8 @@ def network_file_system(directory: Path, mounts: Path = Path("/proc/self/mounts"
         for number, (at, type_) in enumerate(mounted)
         if path.is_relative_to(at)
     ]
-    type_ = (
-        max(holding)[2] if holding else ""
-    )  # the last of several mounts at one path hides the others
+    # The last of several mounts at one path hides the others.
+    type_ = max(holding)[2] if holding else ""
     return type_ if NETWORK.fullmatch(type_) else None
 
 

@@ -112,10 +112,8 @@ class LazyImage(ABC):
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         try:
             return self.jpeg(), {"width": min(self.size[0], SHOWN_PX)}
-        except (
-            AtlasError,
-            OSError,
-        ):  # the HTML representation (`viz.html`) states the error instead
+        except (AtlasError, OSError):
+            # The HTML representation (`viz.html`) states the error instead.
             return None
 
 

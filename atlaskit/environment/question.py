@@ -340,9 +340,8 @@ def _is_text(text: str) -> bool:
     """Return whether a string can be encoded as UTF-8."""
     try:
         text.encode("utf-8")
-    except (
-        UnicodeEncodeError
-    ):  # Python decodes invalid bytes on the command line to lone surrogates
+    except UnicodeEncodeError:
+        # Python decodes invalid bytes on the command line to lone surrogates.
         return False
     return True
 

@@ -92,9 +92,8 @@ def export(
 
 def _each(what: Any) -> Iterator[Any]:
     """Yield the results, the passages and the tables of rows in what a person exports."""
-    is_table = hasattr(what, "to_dict") and hasattr(
-        what, "columns"
-    )  # this check does not import pandas
+    # This check does not import pandas.
+    is_table = hasattr(what, "to_dict") and hasattr(what, "columns")
     if is_table or isinstance(what, Result | Passage):
         yield what
         return
