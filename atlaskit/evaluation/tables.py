@@ -351,9 +351,8 @@ def _alike(card: Mapping[str, Any], asked: Any = None) -> dict[str, Any]:
     if "methods" in card:
         return {name: _alike(each, asked) for name, each in card["methods"].items()}
     apart = (SHARD, OF_THE_RUN, "settings in full", "command", "asked again", "methods")
-    models = {
-        "oracle" if model.startswith("oracle:") else model for model in card["models"]
-    }  # one a world
+    # There is one oracle for each world.
+    models = {"oracle" if model.startswith("oracle:") else model for model in card["models"]}
     same = {name: value for name, value in card.items() if name not in apart}
     return {
         **same,

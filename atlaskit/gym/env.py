@@ -143,9 +143,8 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         self._worlds = worlds
         self.rewarded = reward or self._drawing.reward
         self._task = given_task(video, question, subtitles, self.n_answers, self.rewarded)
-        self._begin(
-            np.random.default_rng(0)
-        )  # reports invalid settings now, and not at the first reset
+        # Invalid settings raise here, and not at the first reset.
+        self._begin(np.random.default_rng(0))
         self._has_begun = False
         width, height = self.observation.view.size
         self.observation_space = spaces.Box(0, 255, (height, width, 3), np.uint8)

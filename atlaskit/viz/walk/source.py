@@ -195,9 +195,8 @@ def _prediction(question: Question | None, trace: Trace) -> Answered | None:
             prediction = (
                 answer["answer"].strip() if isinstance(answer["answer"], str) else answer["answer"]
             )
-        Question(
-            question.text, question.choices, question.kind, prediction
-        )  # raises for an answer of another kind
+        # This raises for an answer of another kind.
+        Question(question.text, question.choices, question.kind, prediction)
     except (KeyError, TypeError, IndexError, InputError):
         return None
     return prediction  # type: ignore[no-any-return]
