@@ -226,7 +226,7 @@ class Looking:
 
     def next_sheets(self) -> list[Grid]:
         """Remove the stretches of this round from the requested ones, and return them."""
-        most = self.room * len(self.run.meter.allot([LOOK_CALLS] * self.workers))
+        most = self.room * len(self.run.meter.allot([LOOK_CALLS] * self.looks_at_once))
         grids = list[Grid]()
         waiting = list[Wish]()
         for wish in self.wishes:
@@ -241,6 +241,17 @@ class Looking:
                 self.unfollowed += (UnfollowedRecord(interval_s=wish[:2], reason="seen"),)
         self.wishes = tuple(waiting)
         return grids or self.sweep(most)
+
+    @property
+    def looks_at_once(self) -> int:
+        """The most looks of the next round.
+
+        Where one moment settles the answer, a round has twice as many as the one before it: what a
+        first look finds makes those beside it pointless.
+        """
+        if self.settled_by == "all":
+            return self.workers
+        return min(self.workers, 2**self.rounds)
 
     def sheets_for(self, wish: Wish, planned: Iterable[Grid] = ()) -> list[Grid]:
         """Return the sheets of those parts of a stretch that were not yet seen so finely.

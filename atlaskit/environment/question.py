@@ -300,12 +300,14 @@ def check_distinct(choices: Sequence[str]) -> None:
 
     Published benchmarks have such questions, and `Question` takes them: their answer is an index.
     """
-    for number, choice in enumerate(choices):
-        if choice in choices[:number]:
+    seen = list[str]()
+    for choice in choices:
+        if choice in seen:
             raise InputError(
                 f"The choice {choice!r:.80} is there twice, and nobody could tell which is meant: "
                 "leave one out."
             )
+        seen.append(choice)
 
 
 def spans_of(answered: Any) -> Spans:

@@ -19,7 +19,7 @@ from atlaskit.environment.question import Question, as_answered, spans_of
 from atlaskit.errors import InputError, reason
 from atlaskit.runs.exporting import formats
 from atlaskit.runs.exporting.clips import write_clips
-from atlaskit.runs.exporting.passages import Passage, as_kind, one_line
+from atlaskit.runs.exporting.passages import Passage, as_kind, of_films, one_line
 from atlaskit.runs.replay import memory
 from atlaskit.runs.result import Result, evidence_passages, trace_of
 from atlaskit.video.video import Video
@@ -85,6 +85,7 @@ def export(
     if len(known) == 1:  # a passage without a name belongs to the only video
         (only,) = known
         passages = [each if each.video else replace(each, video=only) for each in passages]
+    passages, known = of_films(passages, known)
     formats.write(passages, path, videos=known, form=form, recorded_at=recorded_at)
     if clips is not None:
         write_clips(passages, clips, known, cache)

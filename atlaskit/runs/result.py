@@ -30,7 +30,7 @@ from atlaskit.runs.coverage import Coverage, coverage_of
 from atlaskit.runs.events import Report
 from atlaskit.runs.exporting.clips import write_clips
 from atlaskit.runs.exporting.formats import RecordedAt, write
-from atlaskit.runs.exporting.passages import Passage, one_line
+from atlaskit.runs.exporting.passages import Passage, of_films, one_line
 from atlaskit.runs.trace import Trace, parse_line
 from atlaskit.video.video import Video
 
@@ -385,10 +385,11 @@ class Result:
         Examples:
             >>> result.export("found.vtt")
         """
-        videos = {one_line(self.sheet.video.name): self.sheet.video}
-        write(self.passages, path, videos=videos, form=form, recorded_at=recorded_at)
+        named = {one_line(self.sheet.video.name): self.sheet.video}
+        passages, videos = of_films(self.passages, named)
+        write(passages, path, videos=videos, form=form, recorded_at=recorded_at)
         if clips is not None:
-            write_clips(self.passages, clips, videos, cache)
+            write_clips(passages, clips, videos, cache)
 
     def save(self, path: str | Path) -> None:
         """Write the result's JSON to a file.

@@ -91,3 +91,15 @@ def test_not_there_is_said_with_what_was_seen(world: World) -> None:
     result = ak.ask(films_of(world, ENDS), question, vlm=eye, search=LOOKS, cache=Cache(None))
     assert result.prediction == ABSENT and result.answer_in_words == "not there"
     assert json.loads(result.to_json())["coverage"]["goal_s"] == 4.0
+
+
+def test_an_export_names_the_film_and_its_own_seconds(world: World, cache: Cache, tmp_path: Path) -> None:
+    films = films_of(world, [300.0, 335.0, 600.0])
+    result = ak.ask(films, WHEN, vlm=Eye([(330.0, 340.0)]), search=LOOKS, cache=cache)
+    result.export(tmp_path / "found.csv")
+    read = ak.read_passages(tmp_path / "found.csv")
+    answers = {each.video: (each.start_s, each.end_s) for each in read if each.kind == "answer"}
+    assert answers[films.films[1].name] == pytest.approx((30.0, 35.0), abs=0.2)
+    assert answers[films.films[2].name] == pytest.approx((0.0, 5.0), abs=0.2) and len(answers) == 2
+    ak.export(result, tmp_path / "found.edl", videos=films)
+    assert films.films[2].name in (tmp_path / "found.edl").read_text("utf-8")

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypeGuard, get_args
 
 from atlaskit import limits
 from atlaskit.environment.grid import interval
 from atlaskit.environment.question import Question
 from atlaskit.errors import InputError, printable
+from atlaskit.video.collection import Collection
+from atlaskit.video.video import Video
 
 PassageKind = Literal["answer", "evidence", "truth", "note"]
 """A run's answer, a frame that supports it, what is known to be true, or a person's note."""
@@ -29,6 +31,50 @@ LABEL_CHARS = 200
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff\u2028\u2029]")
 """Characters that XML cannot hold, or that end a line in some programs and not in others."""
 _LINE_END = re.compile("\r\n|[\r\x85\u2028\u2029]")
+
+
+def of_films(
+    passages: Sequence[Passage], videos: Mapping[str, Video]
+) -> tuple[list[Passage], dict[str, Video]]:
+    """Return the passages of collections as passages of their films, in the seconds of each.
+
+    Other programs know files, not collections. A passage over two films becomes two; one about all
+    that was searched stays one, about the collection.
+
+    Args:
+        passages: The passages.
+        videos: The videos that they name, by their names.
+
+    Returns:
+        The passages, and the videos with the films of collections by their names.
+    """
+    known = dict(videos)
+    found = list[Passage]()
+    for passage in passages:
+        video = videos.get(passage.video)
+        if not isinstance(video, Collection) or passage.is_whole:
+            found.append(passage)
+            continue
+        parts = dict(zip(video.films, video.parts, strict=True))
+        for film in video.films_in(passage.start_s, passage.end_s):
+            name = one_line(film.name)
+            known[name] = parts[film]
+            start_s = max(passage.start_s, film.start_s) - film.start_s
+            end_s = min(passage.end_s, film.end_s) - film.start_s
+            at_s = None if passage.at_s is None else passage.at_s - film.start_s
+            if at_s is not None and not start_s <= at_s <= end_s:
+                at_s = None
+            found.append(
+                replace(
+                    passage,
+                    start_s=start_s,
+                    end_s=max(start_s, end_s),
+                    at_s=at_s,
+                    video=name,
+                    fps=parts[film].fps,
+                )
+            )
+    return found, known
 
 
 def clean(text: str) -> str:
