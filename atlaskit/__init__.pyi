@@ -22,8 +22,10 @@ from atlaskit.environment.question import Question
 from atlaskit.environment.render import view
 from atlaskit.errors import AtlasError
 from atlaskit.evaluation import baselines, diagnosis, metrics, scaling, statistics
+from atlaskit.evaluation.each import ask_each
 from atlaskit.evaluation.runner import evaluate
 from atlaskit.evaluation.tables import load as read_rows
+from atlaskit.experiments import parameters
 from atlaskit.models.client import VLM
 from atlaskit.models.dialect import Dialect
 from atlaskit.models.embedding import Embedder
@@ -65,6 +67,7 @@ __all__ = [
     "Trace",
     "Zoom",
     "ask",
+    "ask_each",
     "baselines",
     "benchmarks",
     "cache",
@@ -74,6 +77,7 @@ __all__ = [
     "metrics",
     "open_video",
     "open_videos",
+    "parameters",
     "plots",
     "question_of",
     "read_passages",

@@ -55,9 +55,9 @@ def films_of(world: World, ends_s: Sequence[float]) -> Collection:
         InputError: The seconds are not in order, or do not end with the world.
 
     Examples:
-        >>> films = aw.films_of(world, [100.0, 250.0, 600.0])
+        >>> films = aw.films_of(aw.world(3, 120), [20.0, 65.0, 120.0])
         >>> len(films.films), films.duration_s
-        (3, 600.0)
+        (3, 120.0)
     """
     starts_s = [0.0, *ends_s[:-1]]
     are_sorted = all(a < b for a, b in zip(starts_s, ends_s, strict=False))

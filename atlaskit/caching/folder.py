@@ -101,9 +101,10 @@ def _is_own(folder: Path) -> bool:
 
 NETWORK = re.compile(
     r"nfs\d?|cifs|smb\d?|smbfs|afs|9p|ceph|lustre|gpfs|beegfs|glusterfs|wekafs|panfs|ocfs2|gfs2|vboxsf"
-    r"|fuse\.(sshfs|s3fs|gcsfuse|juicefs|rclone|glusterfs|ceph.*)"
+    r"|virtiofs|fuse\..*"
 )
-"""Types of file systems that hosts share, where SQLite cannot keep a database consistent."""
+"""Types of file systems that hosts or machines share, or that lie over others as mergerfs does:
+SQLite's write-ahead log, which needs shared memory, does not keep a database consistent there."""
 
 _opened: set[Path] = set()
 _forked: set[Path] = set()
@@ -151,7 +152,7 @@ def open_folder(directory: Path, database: str) -> tuple[Path, bool]:
             _make_private(each, directory)
     if network and is_new:
         warnings.warn(
-            f"{directory} is on a network file system ({network}), where hosts cannot share a "
+            f"{directory} is on a file system ({network}) where hosts cannot share a "
             f"database: this host stores its entries in {folder.name}/. `python -m atlaskit cache "
             "export` and `import` transfer them.",
             CacheWarning,

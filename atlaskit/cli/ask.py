@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from typing import Any
 
 from atlaskit.agents.budget import Budget
 from atlaskit.agents.search import ask
@@ -22,13 +23,17 @@ from atlaskit.cli.model import (
     search_of,
     told_of_kept,
 )
-from atlaskit.cli.outputs import IMAGES, add_output, count, seconds_of
+from atlaskit.cli.outputs import IMAGES, TABLES, add_output, count, seconds_of
 from atlaskit.cli.transcribe import add_transcribe_option, with_transcript
 from atlaskit.cli.view import SUBTITLES_HELP, VIDEO_HELP, open_beside, write_image
 from atlaskit.environment.places import moment_in_words
 from atlaskit.environment.question import Kind, Question, check_distinct
 from atlaskit.errors import InputError, printable
+from atlaskit.evaluation.each import ask_each
+from atlaskit.evaluation.runner import EvaluationStopped
+from atlaskit.evaluation.saving import save
 from atlaskit.models.prices import read_prices
+from atlaskit.models.protocol import Model
 from atlaskit.models.serving.server import LOCAL_SERVER, as_model
 from atlaskit.models.spec import ModelSpec
 from atlaskit.runs.result import Result
@@ -41,6 +46,7 @@ EXAMPLES = """examples:
   atlaskit ask match.mp4 "When does it rain?" --when --subtitles match.srt --seconds 1m30s
   atlaskit ask match.mp4 "Who wins?" --model http://127.0.0.1:8000/v1 Qwen/Qwen3-VL-8B-Instruct \\
     --save result.json --html run.html
+  atlaskit ask footage/ "How many cars pass?" --count --each cars.csv
   atlaskit ask nights.mp4 "When is a fox in the picture?" --when --several \\
     --export foxes.eaf --clips foxes
 
@@ -106,6 +112,25 @@ def add_ask_command(commands: argparse._SubParsersAction[argparse.ArgumentParser
             "results of earlier questions about this video, saved by --save: what they learned is "
             "known to this one"
         ),
+    )
+    add_output(
+        parser,
+        "--each",
+        TABLES,
+        metavar="FILE",
+        help=(
+            "ask each film of a folder, a pattern or a table on its own, and write a row for each "
+            "to this table, .csv or .parquet"
+        ),
+    )
+    parser.add_argument(
+        "--parallel", type=count, default=4, help="with --each: films asked at once (default 4)"
+    )
+    parser.add_argument(
+        "--total-calls",
+        type=count,
+        metavar="N",
+        help="with --each: calls of all films together (default: no limit but that of each)",
     )
     add_output(parser, "--save", (".json",), metavar="FILE", help="write the result as .json")
     add_output(
@@ -192,6 +217,8 @@ def _ask(options: argparse.Namespace) -> int:
     video = _opened(options, cache)
     vlm = asking(as_model(spec, cache, is_replay=options.replay, keep=True), options)
     with told_of_kept(vlm):
+        if options.each is not None:
+            return _ask_each(options, video, question, vlm, changes, budget, cache)
         result = ask(
             video,
             question,
@@ -206,6 +233,50 @@ def _ask(options: argparse.Namespace) -> int:
             after=options.after,
         )
         return _report(options, result)
+
+
+def _ask_each(
+    options: argparse.Namespace,
+    films: Video,
+    question: Question,
+    vlm: Model,
+    changes: dict[str, Any],
+    budget: Budget,
+    cache: Cache,
+) -> int:
+    """Ask the question of each film, and write a row for each; return the exit status."""
+    if not isinstance(films, Collection):
+        raise InputError(
+            f"--each asks each film of several: name a folder, a pattern or a table; {films.name} "
+            "is one video."
+        )
+    total = None if options.total_calls is None else Budget(calls=options.total_calls)
+    try:
+        rows = ask_each(
+            films,
+            question,
+            vlm=vlm,
+            cache=cache,
+            traces=options.each.with_name(f"{options.each.stem}-runs"),
+            parallel=options.parallel,
+            total=total,
+            budget=budget,
+            search=search_of(options, vlm, changes),
+            workers=options.workers,
+            replay=options.replay,
+        )
+    except EvaluationStopped as stopped:
+        save(stopped.table, options.each)
+        raise
+    save(rows, options.each)
+    for film, answer in zip(rows["video"], rows["answer"], strict=True):
+        print(f"{printable(film, 80)}: {printable(answer) or 'no answer'}")
+    failed = int((rows["stop"] == "failed").sum())
+    print(
+        f"{printable(str(options.each))}: {len(rows)} films, {int(rows['calls'].sum())} calls, "
+        f"{failed} failed; atlaskit browse opens it."
+    )
+    return 1 if failed else 0
 
 
 def _report(options: argparse.Namespace, result: Result) -> int:

@@ -6,6 +6,7 @@ Knows nothing of methods, models and the columns of rows.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -139,6 +140,8 @@ def _row(ray: Any, task_id: Any, lost: Callable[[str], Row]) -> Row:
 @contextmanager
 def _cluster(address: str | None) -> Iterator[Any]:
     """Yield Ray, connected to a cluster; afterwards, leave a cluster that was joined here."""
+    # Below `uv run`, Ray would send the folder to each worker, and refuse one below the project's.
+    os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
     try:
         import ray
         import ray.util.scheduling_strategies
@@ -152,7 +155,7 @@ def _cluster(address: str | None) -> Iterator[Any]:
             )
         except (ConnectionError, ValueError, RuntimeError) as error:
             raise InputError(
-                f"The Ray cluster at {address!r:.200} cannot be joined: "
+                f"The Ray cluster{f' at {address:.200}' if address else ''} cannot be joined: "
                 f"{str(error).splitlines()[0]}."
             ) from error
     try:

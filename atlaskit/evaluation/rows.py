@@ -141,7 +141,8 @@ def case_row(
         for role, usage in result.usage.items()
         for key, n in _counts(usage).items()
     }
-    score = case.question.score(result.prediction)
+    is_known = case.question.answer is not None
+    score = case.question.score(result.prediction) if is_known else math.nan
     lost = next((call.failure for call in reversed(result.calls) if call.failure), "")
     return {
         **_question_columns(case, name),

@@ -79,6 +79,7 @@ def evaluate(
     prices: Prices | None = None,
     total: Budget | Spending | None = None,
     on_rows: Callable[[pd.DataFrame], None] | None = None,
+    scored: bool = True,
     **settings: Any,
 ) -> pd.DataFrame:
     """Ask every question with one method and return a table with one row each, in order.
@@ -115,6 +116,8 @@ def evaluate(
             a cluster, it is compared after each question, not after each call.
         on_rows: Called with the rows so far after the first question, and then at most every two
             seconds, in this thread.
+        scored: Whether all true answers must be known. If not, a question whose answer is unknown
+            is asked too; its score is NaN, and it is not right.
         **settings: Keyword arguments of the method, such as `search` of Video-RLM.
 
     Returns:
@@ -136,7 +139,7 @@ def evaluate(
 
     in_order = cases_of(cases, video)
     check_whole("parallel", parallel)
-    check_cases(in_order)
+    check_cases(in_order, scored=scored)
     if engine not in ENGINES:
         raise InputError(f"engine must be {' or '.join(ENGINES)}; got {engine!r:.80}.")
     if prices is not None and not isinstance(prices, Prices):
@@ -325,12 +328,12 @@ def _attributes(name: str, models: list[Model], settings: Mapping[str, Any]) -> 
 JSON_SCALARS = (str, int, float, bool, type(None))
 
 
-def check_cases(cases: Sequence[Case]) -> None:
-    """Raise InputError if there are no cases, or the answer to a question is unknown."""
+def check_cases(cases: Sequence[Case], *, scored: bool = True) -> None:
+    """Raise InputError if there are no cases, or an answer that is needed is unknown."""
     if not cases:
         raise InputError("There are no questions to ask: the list of cases is empty.")
     unknown = next((case.question.id for case in cases if case.question.answer is None), None)
-    if unknown is not None:
+    if scored and unknown is not None:
         raise InputError(
             f"The true answer to {unknown!r} is not known, so it cannot be scored; leave it out."
         )

@@ -8,16 +8,18 @@ wants it, and neither samples nor scales them.
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from atlaskit.agents.verbalize import DECIDE, listed_lines
 from atlaskit.caching.cache import Cache
 from atlaskit.caching.keys import Kind, microseconds
 from atlaskit.environment.image import to_jpeg, unreadable_tile
 from atlaskit.environment.tiles import TILE, Look, read_tiles
-from atlaskit.errors import InputError, ModelWarning, check_positive, check_whole
+from atlaskit.errors import InputError, ModelWarning, check_positive, check_whole, printable
 from atlaskit.methods.run import DecisionCall, MethodRun, method, speech
 from atlaskit.models.names import Family, family_of, preset_of
 from atlaskit.models.protocol import Request
@@ -35,6 +37,10 @@ FOOTAGE = Kind("footage", 1)
 TOGETHER = 2
 """Frames that share their tokens, in models that get videos (Qwen's temporal patch)."""
 QUALITY = 90
+UNREADABLE = re.compile(
+    r"allowed.local.media|no such file|local files|not a directory", re.IGNORECASE
+)
+"""What a server says of a file that it may not read, or does not have."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +52,17 @@ class Footage:
     look: Look
     cache: Cache
     family: Family
+    url: str = ""
+    """Address of the file that the server reads itself; "" if it is sent the frames."""
 
     @property
     def key(self) -> str:
         """Hash of the files' fingerprints, the times in them, and the size."""
         located = [self.video.locate(time_s) for time_s in self.times_s]
         frames = [[video.fingerprint, microseconds(time_s)] for video, time_s in located]
+        read = {"read": True} if self.url else {}  # by the server, at times near these
         return FOOTAGE.key(
-            tiles=TILE.version, frames=frames, size=list(self.size), fit=self.look.fit
+            tiles=TILE.version, frames=frames, size=list(self.size), fit=self.look.fit, **read
         )
 
     @property
@@ -111,6 +120,7 @@ def native(
     frames: int = 2048,
     tokens: int = 224_000,
     context: int | None = None,
+    file: bool = False,
 ) -> Result:
     """Answer from the video as a video, in one call.
 
@@ -126,9 +136,13 @@ def native(
         tokens: Most tokens of all frames together.
         context: Tokens of subtitles that the model may get, at four characters each; of more, those
             lines that match the question best. None: what suits the model.
+        file: Whether vLLM reads the video's file itself, as many frames of it at equal steps, which
+            sends nothing and needs the same path there: start it with `--allowed-local-media-path
+            FOLDER` too. Other endpoints get the frames.
 
     Raises:
-        InputError: If the smallest frames need more tokens.
+        InputError: If the smallest frames need more tokens; or with `file`, if the video is not one
+            file, or the server may not read it.
 
     Examples:
         >>> ak.baselines.native(video, question, vlm=vlm, frames=16).total.calls
@@ -143,7 +157,8 @@ def native(
     times_s = tuple(duration_s * (number + 0.5) / count for number in range(count))
     look = replace(run.look, patch=family.patch, labels="none", ruled=False)
     cell = max(family.patch, look.cell // family.patch * family.patch)
-    clip = Footage(run.video, times_s, replace(look, cell=cell), run.cache, family)
+    url = _file_of(run.video).as_uri() if file else ""
+    clip = Footage(run.video, times_s, replace(look, cell=cell), run.cache, family, url)
     while clip.tokens > tokens and cell > family.patch:
         cell -= family.patch
         clip = replace(clip, look=replace(look, cell=cell))
@@ -155,8 +170,31 @@ def native(
     most = 4 * (context or preset_of(run.vlm).context)
     listed, remark = listed_lines(run.lines((0.0, duration_s)), run.question, most, most)
     result = run.decide(NativeCall(run.question, duration_s, clip, listed, remark))
+    if url:
+        _check_read(result, url)
     _check_tokens(result, clip)
     return result
+
+
+def _file_of(video: Video) -> Path:
+    """Return the file of a video; raise InputError if it is not one file."""
+    path = getattr(video, "path", None)
+    if path is None:
+        raise InputError(
+            f"file needs a video that is one file, and {video.name} is none: leave it out."
+        )
+    return Path(path).resolve()
+
+
+def _check_read(result: Result, url: str) -> None:
+    """Raise InputError if the server could not read the file: it can read no other one either."""
+    failure = result.calls[-1].failure if result.calls else ""
+    if UNREADABLE.search(failure):
+        raise InputError(
+            f"The server cannot read {url} (it says: {printable(failure, 200)}): start it with "
+            "--allowed-local-media-path FOLDER where the file lies under the same path, or leave "
+            "file out."
+        )
 
 
 def _check_tokens(result: Result, clip: Footage) -> None:

@@ -504,14 +504,12 @@ def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> lis
         return [{"type": "text", "text": part}]
     if not isinstance(part, Clip):
         return [_image(part, dialect, named)]
+    if dialect.counters and part.url:
+        return [{"type": "video_url", "video_url": {"url": part.url}}]
     frames = [base64.b64encode(frame).decode() for frame in part.jpegs()]
     if dialect.counters:
-        return [
-            {
-                "type": "video_url",
-                "video_url": {"url": f"data:video/jpeg;base64,{','.join(frames)}"},
-            }
-        ]
+        url = f"data:video/jpeg;base64,{','.join(frames)}"
+        return [{"type": "video_url", "video_url": {"url": url}}]
     shown = list[dict[str, Any]]()
     for time_s, frame in zip(part.times_s, frames, strict=True):
         shown.append({"type": "text", "text": f"{time_s:.1f} s:"})
@@ -520,7 +518,12 @@ def _content(part: str | Image, dialect: Dialect, named: Collection[str]) -> lis
 
 
 def _video_facts(clip: Clip) -> dict[str, Any]:
-    """Return the times of a clip's frames as vLLM takes them: as frames of a millisecond each."""
+    """Return the times of a clip's frames as vLLM takes them: as frames of a millisecond each.
+
+    Of a file that it reads itself, it is told how many frames to take, at equal steps.
+    """
+    if clip.url:
+        return {"num_frames": len(clip.times_s), "fps": -1}
     return {
         "fps": 1000.0,
         "frames_indices": [round(1000 * time_s) for time_s in clip.times_s],

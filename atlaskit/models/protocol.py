@@ -273,6 +273,10 @@ class Clip(Image, Protocol):
         """Seconds that the video lasts."""
 
     @property
+    def url(self) -> str:
+        """Address of the file that the server reads itself; "" if it is sent the frames."""
+
+    @property
     def pixels(self) -> int:
         """Pixels of all frames together, which the server's processor must not make fewer."""
 

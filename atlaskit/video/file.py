@@ -145,11 +145,10 @@ class VideoFile(Video):
             is_hash = CONTENT_HASH.fullmatch(self.fingerprint)
             # A hash of the content is certain, even if the cache holds a length that an earlier
             # version measured.
-            is_same = (
-                file_fingerprint(self.path) == self.fingerprint
-                if is_hash
-                else reader.duration_s == self.duration_s
-            )
+            if is_hash:
+                is_same = file_fingerprint(self.path) == self.fingerprint
+            else:
+                is_same = reader.duration_s == self.duration_s
             if not is_same or reader.size != self.size:
                 raise VideoError(
                     f"{self.path} is another video than the one that the cache knows: give the "
@@ -164,7 +163,9 @@ class VideoFile(Video):
     @property
     def frames_decoded(self) -> int:
         """Number of frames decoded so far, including those decoded only to reach others."""
-        return self._opened.frames_decoded if self._opened else 0
+        if self._opened:
+            return self._opened.frames_decoded
+        return 0
 
     @property
     def decoding_s(self) -> float:
@@ -174,7 +175,9 @@ class VideoFile(Video):
     @property
     def subtitle_tracks(self) -> list[Track]:
         """The subtitle tracks inside the video's file, with number, language and title."""
-        return [] if self.path is None or self._is_missing else subtitle_tracks(self.path)
+        if self.path is None or self._is_missing:
+            return []
+        return subtitle_tracks(self.path)
 
     def try_frames(self, times_s: Sequence[float], size: Size | None = None) -> list[FrameOrError]:
         """Return the frame shown at each time, scaled to `size` (w, h), or its error."""

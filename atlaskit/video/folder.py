@@ -31,7 +31,7 @@ from atlaskit.errors import DamagedVideo, InputError, SubtitleError, VideoError,
 from atlaskit.progress import bar as progress_bar
 from atlaskit.video.collection import Collection
 from atlaskit.video.file import VideoFile
-from atlaskit.video.names import local_path
+from atlaskit.video.names import exists, local_path
 from atlaskit.video.readers import CORES
 from atlaskit.video.records import cached_facts, facts_of, put_facts
 from atlaskit.video.subtitles.beside import subtitle_files, subtitles_beside
@@ -262,7 +262,7 @@ def _found(source: str | os.PathLike[str]) -> list[Source]:
         return [Source(each, str(each.relative_to(path))) for each in paths]
     if path.suffix.lower() in TABLES and path.is_file():
         return read_listing(path)
-    if not path.exists() and glob.has_magic(str(path)):
+    if not exists(path) and glob.has_magic(str(path)):
         # Not Path.glob, which takes no absolute pattern.
         named = glob.iglob(str(path), recursive=True)  # noqa: PTH207
         paths = sorted(map(Path, named), key=lambda each: _natural(str(each)))
@@ -276,7 +276,7 @@ def _found(source: str | os.PathLike[str]) -> list[Source]:
 def is_several(source: str | os.PathLike[str]) -> bool:
     """Return whether a name is that of a folder, a pattern or a table, and so of several videos."""
     path = local_path(source)
-    if path.exists():
+    if exists(path):
         return path.is_dir() or path.suffix.lower() in TABLES
     return glob.has_magic(str(path))
 

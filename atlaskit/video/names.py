@@ -46,7 +46,7 @@ def local_path(name: str | os.PathLike[str]) -> Path:
         raise InputError(f"A file is named by a path; got {name!r:.80}.")
     text = os.fsdecode(name)
     path = _checked(text)
-    if _exists(path):
+    if exists(path):
         return path
     address = ADDRESS.match(text)
     if address and address[1].lower() == "file":
@@ -90,7 +90,8 @@ def _checked(text: str) -> Path:
     return Path(text)
 
 
-def _exists(path: Path) -> bool:
+def exists(path: Path) -> bool:
+    """Return whether a file or a folder is there; False for one that cannot be looked at."""
     try:
         return path.exists()
     except OSError:  # not to be looked at: opening it says why
@@ -99,14 +100,16 @@ def _exists(path: Path) -> bool:
 
 def _respelled(path: Path) -> Path:
     """Return a path, or that of the one file beside it whose name reads the same in Unicode."""
-    if path.name.isascii() or _exists(path):
+    if path.name.isascii() or exists(path):
         return path
     same = [
         name
         for name in _names_beside(path)
         if normalize("NFC", name) == normalize("NFC", path.name)
     ]
-    return path.parent / same[0] if len(same) == 1 else path
+    if len(same) == 1:
+        return path.parent / same[0]
+    return path
 
 
 def _path_of_url(rest: str) -> Path:
@@ -120,7 +123,9 @@ def _path_of_url(rest: str) -> Path:
         )
     literal = Path(slash + path)
     decoded = _checked(slash + unquote(path, errors="surrogateescape"))
-    return literal if _exists(literal) and not _exists(decoded) else decoded
+    if exists(literal) and not exists(decoded):
+        return literal
+    return decoded
 
 
 def media_url(path: str | os.PathLike[str]) -> str:
@@ -163,7 +168,9 @@ def _close_name(path: Path) -> str | None:
     close = difflib.get_close_matches(wanted, spelled, n=1, cutoff=0.8)
     stem = Path(wanted).stem
     close = close or sorted(name for name in spelled if name != wanted and Path(name).stem == stem)
-    return spelled[close[0]] if close else None
+    if close:
+        return spelled[close[0]]
+    return None
 
 
 def _names_beside(path: Path) -> list[str]:

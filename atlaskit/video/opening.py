@@ -129,7 +129,9 @@ def as_video(source: AnyVideo, cache: Cache | None = None) -> Video:
         VideoError: The video cannot be opened.
         InputError: `source` is none of these.
     """
-    return source if isinstance(source, Video) else open_video(source, cache=cache)
+    if isinstance(source, Video):
+        return source
+    return open_video(source, cache=cache)
 
 
 class _Opening:
@@ -170,11 +172,9 @@ class _Opening:
         return recalled or self._file(source, subtitles, fingerprint if facts else None)
 
     def _facts(self, fingerprint: str | None) -> VideoFacts | None:
-        return (
-            None
-            if fingerprint is None
-            else cached_facts(fingerprint, self._cache or default_cache())
-        )
+        if fingerprint is None:
+            return None
+        return cached_facts(fingerprint, self._cache or default_cache())
 
     def _file(self, path: Path | None, lines: SubtitleSource, fingerprint: str | None) -> VideoFile:
         facts = self._facts(fingerprint)
@@ -220,11 +220,9 @@ class _Opening:
             opened[key] = opened.get(key) or self._file(source, lines, fingerprint)
             parts.append(opened[key])
         playlist = Playlist(parts)
-        return (
-            playlist
-            if of_whole is None
-            else Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
-        )
+        if of_whole is None:
+            return playlist
+        return Playlist(parts, load_subtitles(of_whole, playlist.duration_s))
 
     def _playlist(self, whole: VideoFacts, lines: Subtitles) -> Playlist | None:
         """Return a playlist, each part once; None if the cache does not know each as a file."""
@@ -260,7 +258,9 @@ def _beside(source: Path | list[Video | Path] | None) -> Any:
     """Return the subtitle files that lie beside videos, None where there is none."""
     if isinstance(source, list):
         return [None if isinstance(part, Video) else subtitles_beside(part) for part in source]
-    return None if source is None else subtitles_beside(source)
+    if source is None:
+        return None
+    return subtitles_beside(source)
 
 
 def _named(source: Any, subtitles: object) -> Path | list[Video | Path] | None:

@@ -49,11 +49,10 @@ class Playlist(Video):
         self.duration_s = float(end)
         self.fps = max(part.fps for part in parts)
         self.size = (max(part.size[0] for part in parts), max(part.size[1] for part in parts))
-        names = (
-            f"{self.parts[0].name} … {self.parts[-1].name}"
-            if len(parts) > 1
-            else self.parts[0].name
-        )
+        if len(parts) > 1:
+            names = f"{self.parts[0].name} … {self.parts[-1].name}"
+        else:
+            names = self.parts[0].name
         self.name = f"playlist of {len(parts)} ({names})"
         self.fingerprint = playlist_fingerprint([part.fingerprint for part in parts])
         if subtitles is None:
@@ -108,9 +107,10 @@ class Playlist(Video):
         before_s, after_s = part.keyframes_around(within_s, float(Fraction(until_s) - start))
         if after_s is not None:
             return float(start + Fraction(before_s)), float(start + Fraction(after_s))
-        next_start_s = (
-            float(self._part_starts[index + 1]) if index + 1 < len(self.parts) else self.duration_s
-        )
+        if index + 1 < len(self.parts):
+            next_start_s = float(self._part_starts[index + 1])
+        else:
+            next_start_s = self.duration_s
         return float(start + Fraction(before_s)), next_start_s if next_start_s < until_s else None
 
     def marks(self) -> Marks:
@@ -126,14 +126,10 @@ class Playlist(Video):
             start_s = float(start)
             cuts_s += [start_s, *(start_s + cut_s for cut_s in marks.cuts_s)]
             changes += [(start_s + change_s, strength) for change_s, strength in marks.changes]
-            inner_s = (
-                np.arange(0.0, part.duration_s, 1.0)
-                if marks.keyframes_s is None
-                else marks.keyframes_s
-            )
-            keyframes_s += [
-                start_s + float(time_s) for time_s in inner_s if time_s < part.duration_s
-            ]
+            inner_s = marks.keyframes_s
+            if inner_s is None:
+                inner_s = np.arange(0.0, part.duration_s, 1.0).tolist()
+            keyframes_s += [start_s + time_s for time_s in inner_s if time_s < part.duration_s]
         is_free = all(marks.keyframes_s is None for marks in of_part.values())
         is_telling = all(marks.is_telling for marks in of_part.values())
         return Marks(cuts_s[1:], None if is_free else keyframes_s, is_telling, changes)

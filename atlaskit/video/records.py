@@ -39,7 +39,9 @@ class FilmFacts(BaseModel):
     def moment(self) -> datetime | None:
         """When its recording began."""
         try:
-            return None if self.began is None else datetime.fromisoformat(self.began)
+            if self.began is None:
+                return None
+            return datetime.fromisoformat(self.began)
         except ValueError:
             return None
 
@@ -69,11 +71,10 @@ _LINES = TypeAdapter(Annotated[list[tuple[_Second, _Second, str]], FailFast()])
 
 def remember_video(video: Video, cache: Cache) -> None:
     """Cache what a video is recalled by: its facts and those of its parts, and its lines."""
-    parts = (
-        list({part.fingerprint: part for part in video.parts}.values())
-        if isinstance(video, Playlist)
-        else []
-    )
+    if isinstance(video, Playlist):
+        parts = list({part.fingerprint: part for part in video.parts}.values())
+    else:
+        parts = []
     for part in parts:
         put_facts(part, cache)
     put_facts(video, cache)
@@ -90,7 +91,9 @@ def remember_video(video: Video, cache: Cache) -> None:
 def cached_facts(fingerprint: str, cache: Cache) -> VideoFacts | None:
     """Return the cached facts of a video, or None if there are none."""
     entry = cache.get(VIDEO.key(video=fingerprint))
-    return None if entry is None else parse_facts(entry)
+    if entry is None:
+        return None
+    return parse_facts(entry)
 
 
 def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
@@ -100,13 +103,17 @@ def cached_lines(fingerprint: str, cache: Cache) -> Subtitles | None:
     if track is None:
         return None
     original = _track(cache.get_json(ORIGINAL.key(lines=track.fingerprint)), cache)
-    return track if original is None else Subtitles(track.lines, original.lines)
+    if original is None:
+        return track
+    return Subtitles(track.lines, original.lines)
 
 
 def _track(lines: object, cache: Cache) -> Subtitles | None:
     """Return the track of a fingerprint, or None if the cache has none."""
     entry = cache.get(LINES.key(lines=lines)) if isinstance(lines, str) else None
-    return None if entry is None else parse_lines(entry)
+    if entry is None:
+        return None
+    return parse_lines(entry)
 
 
 def parse_facts(entry: bytes) -> VideoFacts | None:

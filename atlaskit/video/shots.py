@@ -178,9 +178,9 @@ def parse_shots(entry: bytes) -> Shots | None:
     is_sorted = all(
         sorted(times_s) == times_s and not {np.inf, -np.inf} & {*times_s} for times_s in lists[:2]
     )
-    return (
-        shots if is_sorted and all(value == value for values in lists for value in values) else None
-    )
+    if is_sorted and all(value == value for values in lists for value in values):
+        return shots
+    return None
 
 
 def shots_of(video: Film, cache: Cache) -> Shots:
@@ -195,7 +195,9 @@ def shots_of(video: Film, cache: Cache) -> Shots:
         entry = {"cuts_s": shots.cuts_s, "places_s": shots.places_s, "ranks": shots.ranks}
         found = canonical_json(entry).encode()
         is_other = any(video.locate(place_s)[0].is_stand_in for place_s in shots.places_s)
-        return Transient(found) if is_other else found
+        if is_other:
+            return Transient(found)
+        return found
 
     entry = cache.remember(
         SHOTS.key(video=video.fingerprint), find, fits=lambda entry: _are_shots("", entry)

@@ -218,7 +218,9 @@ class SoundTimer:
         if off_s < -OVERLAP_S or (off_s > 0 and start_s > self._limit_s):
             self._lag_s -= off_s
             return expected_s
-        return start_s if off_s > 0 else None
+        if off_s > 0:
+            return start_s
+        return None
 
     def _passes_joint(self, at_s: float, expected_s: float, byte: int | None) -> bool:
         """Move on to the next part of the file if the time of a frame fits that part better."""
@@ -329,11 +331,10 @@ class Sound:
             writer = _BlockWriter(self.start_s)
             damage: list[str] = []
             for frame, byte in _frames(container, stream, damage):
-                at_s = (
-                    float(frame.pts * frame.time_base)
-                    if frame.pts is not None and frame.time_base
-                    else None
-                )
+                if frame.pts is not None and frame.time_base:
+                    at_s = float(frame.pts * frame.time_base)
+                else:
+                    at_s = None
                 start_s = timer.place(at_s, frame.samples / frame.sample_rate, byte)
                 if start_s is not None:
                     yield from writer.write(frame, start_s)

@@ -106,7 +106,9 @@ class Video(ABC):
             if isinstance(frame, FrameError):
                 raise frame
             frames.append(frame)
-        return np.stack(frames) if frames else np.empty((0, height, width, 3), np.uint8)
+        if frames:
+            return np.stack(frames)
+        return np.empty((0, height, width, 3), np.uint8)
 
     def frame(self, time_s: float) -> Image:
         """Return the frame shown at a time, at full size.

@@ -57,6 +57,10 @@ def test_a_folder_of_another_program_is_refused_and_unchanged(tmp_path: Path) ->
         ("host:/ / nfs rw 0 0\ndisk HERE xfs rw 0 0", None),
         ("disk HERE xfs rw 0 0\nshare HERE/my\\040cache cifs rw 0 0", "cifs"),
         ("disk / ext4 rw 0 0\nme@host:/ HERE/my\\040cache fuse.sshfs rw 0 0", "fuse.sshfs"),
+        ("disk / ext4 rw 0 0\na:b HERE fuse.mergerfs rw 0 0", "fuse.mergerfs"),
+        ("disk / ext4 rw 0 0\nshfs HERE fuse.shfs rw 0 0", "fuse.shfs"),
+        ("disk / ext4 rw 0 0\nwork HERE virtiofs rw 0 0", "virtiofs"),
+        ("disk / ext4 rw 0 0\ndisk HERE fuseblk rw 0 0", None),
         ("nonsense", None),
     ],
 )

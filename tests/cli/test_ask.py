@@ -10,12 +10,13 @@ import pytest
 from support.answering import answering
 from support.faults import sending
 from support.loopback import loopback
-from support.media import make_sound_file
+from support.media import make_sound_file, make_video
 from support.speaking import speaking_video
 
 from atlaskit.__main__ import main
 from atlaskit.caching.cache import Cache
 from atlaskit.evaluation import tables
+from atlaskit.viz.widgets.runtable import RunTable
 
 NO_SERVER = ["--model", "http://127.0.0.1:9/v1", "absent"]
 EVALUATE = ["evaluate", "--out", "rows.csv"]
@@ -45,6 +46,27 @@ def test_ask_a_served_model(film_file: Path, in_tmp: Path) -> None:
     assert second.returncode == 0
     assert (in_tmp / "again.json").read_bytes() == (in_tmp / "result.json").read_bytes()
     assert json.loads((in_tmp / "result.json").read_text())["settings"]["model"] == "loop"
+
+
+def test_each_film_of_a_folder_has_a_row_and_the_same_line_asks_nothing_again(in_tmp: Path) -> None:
+    folder = in_tmp / "night"
+    folder.mkdir()
+    for number in range(3):
+        make_video(folder / f"{number}.mp4", frames=50, first=60 * number)
+    with loopback() as server:
+        line = ["ask", "night", "What is it?", *CHOICES, "--cell", "32", "--each", "rows.csv"]
+        line += ["--model", server.url, "loop"]
+        first = atlaskit(*line, cwd=in_tmp)
+        asked = len(server.bodies)
+        second = atlaskit(*line, cwd=in_tmp)
+        assert len(server.bodies) == asked > 0, "the second run makes no call"
+        alone = atlaskit(*["ask", "night/0.mp4", *line[2:]], cwd=in_tmp)
+    assert first.returncode == second.returncode == 0, first.stderr
+    assert [text.split(":")[0] for text in first.stdout.splitlines()[:3]] == ["0.mp4", "1.mp4", "2.mp4"]
+    rows = tables.load(in_tmp / "rows.csv")
+    assert rows["video"].tolist() == ["0.mp4", "1.mp4", "2.mp4"] and rows["score"].isna().all()
+    assert RunTable(in_tmp / "rows.csv").rows["outcome"].tolist() == ["answered"] * 3
+    assert alone.returncode == 2 and "is one video" in alone.stderr
 
 
 @pytest.mark.parametrize(

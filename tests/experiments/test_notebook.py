@@ -1,15 +1,19 @@
 """The form of the shipped notebooks, and the input checks of `run_notebook`."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import nbformat
+import papermill
 import pytest
 from support.notebooks import write_notebook
 from support.paths import ROOT
 
 from atlaskit.errors import InputError
 from atlaskit.experiments.notebook import NotebookError, run_notebook
+from atlaskit.experiments.parameters import literal
 
 NOTEBOOKS = [path for folder in ("notebooks", "nano") for path in sorted((ROOT / folder).glob("*.ipynb"))]
 MAX_CELL_LINES, MAX_PARAMETER_LINES = 6, 20
@@ -24,8 +28,10 @@ def test_a_notebook_has_prose_and_only_imports_literals_and_calls(path: Path) ->
     tagged = [cell for cell in cells if "parameters" in cell.metadata.get("tags", [])]
     assert len(tagged) == 1
     for statement in ast.parse(tagged[0].source).body:
-        assert isinstance(statement, ast.Assign)
+        assert isinstance(statement, ast.AnnAssign) and statement.value is not None
         ast.literal_eval(statement.value)
+    for parameter in papermill.inspect_notebook(str(path)).values():
+        assert parameter["inferred_type_name"] != "None" and parameter["help"], parameter["name"]
     for cell in cells:
         tree = ast.parse(cell.source)
         assert not [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.ClassDef | ast.Lambda)]
@@ -58,3 +64,29 @@ def test_the_error_of_a_failing_cell_is_one_line(tmp_path: Path) -> None:
     with pytest.raises(NotebookError, match="a.ipynb failed in cell 2: ZeroDivisionError: division by zero") as error:
         run_notebook(notebook, tmp_path / "out")
     assert "\n" not in str(error.value)
+
+
+def test_papermill_runs_a_notebook_from_the_root_of_its_project(tmp_path: Path, in_tmp: Path) -> None:
+    """Its folders are the project's, and a list that `-p` gives as text is a list."""
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "books" / "deep").mkdir(parents=True)
+    notebook = write_notebook(
+        tmp_path / "books" / "a.ipynb",
+        'minutes: list[int] = [1]  # lengths\nwhere: dict = {}  # columns\nfigures_dir: str = ""  # folder',
+        "import atlaskit as ak\n"
+        "minutes, where = map(ak.parameters.literal, [minutes, where])\n"
+        'print(minutes[1], where["a"], ak.parameters.folder(figures_dir, "figures"))',
+    )
+    command = [sys.executable, "-m", "papermill", str(notebook), "out.ipynb", "-k", "python3"]
+    command += ["-p", "minutes", "[20, 60]", "-p", "where", "{'a': 'b'}"]
+    for here in (tmp_path, tmp_path / "books", tmp_path / "books" / "deep"):
+        subprocess.run(command, cwd=here, check=True, capture_output=True)
+        assert f"60 b {tmp_path / 'figures'}" in (here / "out.ipynb").read_text()
+    told = subprocess.run([*command[:4], "--help-notebook"], cwd=tmp_path, check=True, capture_output=True, text=True)
+    assert "minutes: list[int] (default [1])" in " ".join(told.stdout.split())
+
+
+def test_a_text_that_is_no_list_is_told() -> None:
+    with pytest.raises(InputError, match=r"as Python writes it, such as \[20, 60\]; got \[20, 60"):
+        literal("[20, 60")
+    assert [literal(value) for value in ("test", 3, [1], "(1, 2)")] == ["test", 3, [1], (1, 2)]

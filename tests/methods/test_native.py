@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import io
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from support.model_doubles import Counting
 from atlaskit.caching.cache import Cache
 from atlaskit.environment.render import Frame
 from atlaskit.environment.tiles import Look
-from atlaskit.errors import ModelWarning
+from atlaskit.errors import InputError, ModelWarning
 from atlaskit.methods.native import native
 from atlaskit.models.client import VLM
 from atlasworld import Oracle, World
@@ -103,3 +104,35 @@ def test_an_endpoint_that_counts_nothing_is_charged_for_all_frames(loop: Loop, t
     vlm = VLM(loop.url, "qwen3-vl", dialect="vllm")
     result = native(tiny.drawn, tiny.questions[0], vlm=vlm, cache=cache, frames=16, size=320)
     assert result.calls[-1].estimated and result.calls[-1].image_tokens == 8 * 10 * 6
+
+
+def test_vllm_may_read_the_file_itself(loop: Loop, film: World, film_file: Path, cache: Cache) -> None:
+    def asked(video: Any, dialect: str) -> dict[str, Any]:
+        vlm = VLM(loop.url, "qwen3-vl", dialect=dialect)
+        native(video, film.questions[0], vlm=vlm, cache=Cache(None), frames=12, size=64, file=True)
+        return loop.bodies[-1]
+
+    body = asked(film.video, "vllm")
+    (video,) = [part for part in body["messages"][1]["content"] if part["type"] == "video_url"]
+    assert video["video_url"]["url"] == film_file.resolve().as_uri()
+    assert body["media_io_kwargs"]["video"] == {"num_frames": 12, "fps": -1}
+    kinds = [part["type"] for part in asked(film.video, "hosted")["messages"][1]["content"]]
+    assert kinds.count("image_url") == 12, "others get the frames"
+    with pytest.raises(InputError, match="needs a video that is one file"):
+        asked(film.drawn, "vllm")
+
+
+REFUSALS = [
+    "Cannot load local files without `--allowed-local-media-path`.",
+    "The file path /a/b.mp4 must be a subpath of `--allowed-local-media-path` /data.",
+]
+
+
+@pytest.mark.parametrize("words", REFUSALS)
+def test_a_server_that_may_not_read_it_is_told_what_to_be_started_with(
+    words: str, loop: Loop, film: World, cache: Cache
+) -> None:
+    loop.answer = lambda body: sending({"error": {"message": words, "code": 400}}, 400)
+    vlm = VLM(loop.url, "qwen3-vl", dialect="vllm")
+    with pytest.raises(InputError, match=r"cannot read file:///.*: start it with --allowed-local-media-path FOLDER"):
+        native(film.video, film.questions[0], vlm=vlm, cache=cache, frames=4, size=64, file=True)

@@ -138,7 +138,9 @@ def _end_of_part(
         if first <= run.middle < after + is_last and (is_last or run.last <= after + INTERLEAVING)
     ]
     longest = max([video_end, *ends])
-    return longest if is_last or longest - video_end > UNEVEN_S else video_end
+    if is_last or longest - video_end > UNEVEN_S:
+        return longest
+    return video_end
 
 
 def _starts(

@@ -108,4 +108,6 @@ def packet_of(data: bytes, codec: Codec) -> VideoPacket:
 def parameters_of(packet: VideoPacket, codec: Codec) -> bytes:
     """Return what the packet of a keyframe tells of the shape of pictures; empty if nothing."""
     pattern = PARAMETERS.get(codec.name)
-    return b"".join(pattern.findall(bytes(memoryview(packet)[:SEARCHED_BYTES]))) if pattern else b""
+    if pattern:
+        return b"".join(pattern.findall(bytes(memoryview(packet)[:SEARCHED_BYTES])))
+    return b""

@@ -83,7 +83,9 @@ def matrix_of(frame: VideoFrame) -> int:
         return known
     if PRIMARIES.get(frame.color_primaries) is FROM_BT2020 or frame.color_trc in (PQ, HLG):
         return BT2020
-    return BT709 if frame.width >= SD_WIDTH or frame.height > SD_HEIGHT else BT470BG
+    if frame.width >= SD_WIDTH or frame.height > SD_HEIGHT:
+        return BT709
+    return BT470BG
 
 
 def note_colours(frame: VideoFrame, told: Mapping[str, int | str]) -> None:
@@ -157,7 +159,9 @@ def to_sdr(frame: VideoFrame) -> ToSDR | None:
         return ToSDR(
             transfer, PRIMARIES.get(primaries, FROM_BT2020 if primaries in (0, 2) else None)
         )
-    return ToSDR(0, PRIMARIES[primaries]) if primaries in PRIMARIES else None
+    if primaries in PRIMARIES:
+        return ToSDR(0, PRIMARIES[primaries])
+    return None
 
 
 def _mixed(red: Light, green: Light, blue: Light, mixing: Mixing) -> tuple[Light, Light, Light]:

@@ -128,14 +128,18 @@ def _picture(file: BinaryIO, head: bytes) -> str | None:
             f"is {name} with a video behind it, from byte {behind} on (a motion photo): "
             "write the bytes from there on to an .mp4 file, and name that"
         )
-    return f"is {name}: name a video file" if name else None
+    if name:
+        return f"is {name}: name a video file"
+    return None
 
 
 def _video_behind(file: BinaryIO) -> int | None:
     """Return the byte at which an MP4 begins behind a picture."""
     file.seek(0)
     found = re.search(rb"....ftyp(?:mp4|isom|mp42|iso|avc1|qt)", file.read(64 << 20), re.DOTALL)
-    return found.start() if found else None
+    if found:
+        return found.start()
+    return None
 
 
 def _cut_off(file: BinaryIO, head: bytes, size: int) -> str | None:
@@ -283,13 +287,12 @@ def _video_stream(container: InputContainer, path: Path) -> VideoStream:
     ]
     streams = [stream for stream in container.streams.video if stream not in pictures]
     if not streams:
-        content = (
-            "only sound"
-            if container.streams.audio
-            else "only subtitles"
-            if container.streams.subtitles
-            else "no video"
-        )
+        if container.streams.audio:
+            content = "only sound"
+        elif container.streams.subtitles:
+            content = "only subtitles"
+        else:
+            content = "no video"
         cover = " and a cover picture" if pictures else ""
         known = what_it_is(path)
         raise VideoError(
@@ -343,7 +346,9 @@ def codec_of(stream: VideoStream) -> Codec:
 def container_kind(container: InputContainer) -> str:
     """Return the family of a container's format: "mov", "matroska", "avi", "mpegts", …"""
     names = container.format.name.split(",")
-    return "mov" if "mov" in names else names[0]
+    if "mov" in names:
+        return "mov"
+    return names[0]
 
 
 def tick_length(stream: VideoStream) -> Fraction:
@@ -357,13 +362,17 @@ def frame_length(stream: VideoStream, *, is_raw: bool = False) -> Fraction:
     FFmpeg gives 25 frames per second as the average of a raw stream, whatever that says.
     """
     rate = (stream.guessed_rate if is_raw else None) or stream.average_rate or stream.guessed_rate
-    return 1 / as_fraction(rate) if rate else Fraction(1, 25)
+    if rate:
+        return 1 / as_fraction(rate)
+    return Fraction(1, 25)
 
 
 def aspect_of(source: Any) -> Fraction | None:
     """Return the width over the height of the pixels of a stream or a decoder; None if unknown."""
     ratio = source.sample_aspect_ratio
-    return as_fraction(ratio) if ratio and ratio.denominator else None
+    if ratio and ratio.denominator:
+        return as_fraction(ratio)
+    return None
 
 
 def as_fraction(ratio: Any) -> Fraction:

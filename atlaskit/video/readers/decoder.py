@@ -175,4 +175,6 @@ class Decoder:
         size = (frame.width, frame.height)
         context = self._context
         is_other = self._codec is not self._first or size != self._coded
-        return aspect_of(context) if is_other and (context.width, context.height) == size else None
+        if is_other and (context.width, context.height) == size:
+            return aspect_of(context)
+        return None

@@ -81,7 +81,9 @@ def checked_rate(kind: str, stream: VideoStream, head: Sequence[VideoPacket]) ->
     times = [packet.pts for packet in head if packet.pts is not None]
     length = (max(times) - min(times)) * tick_length(stream) if times else Fraction(0)
     measured = (len(times) - 1) / length if length else rate
-    return measured if abs(measured - rate) > rate / 3 else rate
+    if abs(measured - rate) > rate / 3:
+        return measured
+    return rate
 
 
 def declared_end(container: InputContainer, stream: Stream) -> Fraction | None:
@@ -194,20 +196,15 @@ def _last_ends(
             count += is_video
             if not is_video and packet.stream.type not in ("audio", "subtitle"):
                 continue  # a cover, or data
-            length = (
-                packet.duration * packet.time_base
-                if packet.duration
-                else frame_length(stream)
-                if is_video
-                else 0
-            )
+            length = (packet.duration or 0) * packet.time_base
+            if is_video and not packet.duration:
+                length = frame_length(stream)
             begin = packet.pts * packet.time_base
             begins[packet.stream] = max(begin, begins.get(packet.stream, begin))
             ends[packet.stream] = max(begin + length, ends.get(packet.stream, begin))
     for each, begin in begins.items():
         declared = declared_end(container, each)
         # Of pictures at uneven times, FFmpeg declares too early an end; players show the last ones.
-        ends[each] = (
-            ends[each] if declared is None or begin >= declared else min(ends[each], declared)
-        )
+        if declared is not None and begin < declared:
+            ends[each] = min(ends[each], declared)
     return ends, count

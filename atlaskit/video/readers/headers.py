@@ -186,11 +186,10 @@ def fault_of_elements(path: Path) -> str | None:
                 return "is cut off"
             for child in _within(file, segment.start, segment.end):
                 file.seek(child.start)
-                head = (
-                    file.read(min(SEEK_HEAD_BYTES, child.end - child.start))
-                    if child.kind == SEEK_HEAD
-                    else b""
-                )
+                if child.kind == SEEK_HEAD:
+                    head = file.read(min(SEEK_HEAD_BYTES, child.end - child.start))
+                else:
+                    head = b""
                 if child.kind == CUES or CUES.to_bytes(4) in head:
                     return None
                 if child.kind == CLUSTER:
@@ -331,7 +330,9 @@ def _is_read(file: BinaryIO, entry: _Element) -> bool:
 
 
 def _value(file: BinaryIO, fields: dict[int, _Element], kind: int) -> int:
-    return _unsigned(file, fields[kind]) if kind in fields else 0
+    if kind in fields:
+        return _unsigned(file, fields[kind])
+    return 0
 
 
 def _inside(file: BinaryIO, around: Iterable[_Element], kind: int) -> Iterator[_Element]:

@@ -135,7 +135,9 @@ def read_index(path: Path) -> MadeIndex | None:
         index = MadeIndex(path, np.frombuffer(rows, PACKET), Description.model_validate_json(text))
     except (OSError, EOFError, ValueError, KeyError, BadZipFile, RuntimeError, zlib.error):
         return None
-    return index if _is_sound(index.table, index.description, parts[0].header_offset) else None
+    if _is_sound(index.table, index.description, parts[0].header_offset):
+        return index
+    return None
 
 
 def _is_sound(table: Table, description: Description, packets_end: int) -> bool:

@@ -204,9 +204,9 @@ class _Packets:
             self.sizes.append(packet.size)
             self._positions.append(at)
             # AVI and ASF tell when pictures are decoded: in order, that is when they are shown.
-            pts = (
-                packet.dts if self.kind in ("avi", "asf") and packet.dts is not None else packet.pts
-            )
+            pts = packet.pts
+            if self.kind in ("avi", "asf") and packet.dts is not None:
+                pts = packet.dts
             self._times.append(NO_TIME if pts is None or self._is_raw else pts)
             self._durations.append(packet.duration or 0)
         self._put_in_order()
@@ -303,9 +303,10 @@ class _Packets:
         order = order[np.argsort(np.cumsum(begins)[order], kind="stable")]
         length = table["duration"][order]
         is_sparse = self.kind == "mpeg" or bool((given[order] == NO_TIME).any())
-        times = (
-            paced(given[order], length, self.tick) if is_sparse else ordered(given[order], reach)
-        )
+        if is_sparse:
+            times = paced(given[order], length, self.tick)
+        else:
+            times = ordered(given[order], reach)
         may_jump = bool(self._container.format.flags & MAY_JUMP)
         timeline = continuous(times, length, list(self._sounds.values()), self.tick, may_jump)
         # A part may begin with pictures that need ones that are not there.

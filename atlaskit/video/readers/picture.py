@@ -116,9 +116,9 @@ def orientation_of(
         elif kind == "matroska":
             crop = crop_of(file, stream.index)
     width, height = found._replace(crop=crop).cropped(coded)
-    return (
-        found._replace(crop=crop) if min(width, height, *(side + 1 for side in crop)) > 0 else found
-    )
+    if min(width, height, *(side + 1 for side in crop)) > 0:
+        return found._replace(crop=crop)
+    return found
 
 
 def _turn_of(frame: VideoFrame, file: BinaryIO | None, number: int) -> Orientation:
@@ -136,7 +136,9 @@ def _turn_of(frame: VideoFrame, file: BinaryIO | None, number: int) -> Orientati
         if file and header:  # it ends with the matrix, the width and the height
             file.seek(header.end - 44)
             matrix = struct.unpack(">9i", file.read(36))
-    return turned_by(matrix[0], matrix[1], matrix[3], matrix[4]) if matrix else UPRIGHT
+    if matrix:
+        return turned_by(matrix[0], matrix[1], matrix[3], matrix[4])
+    return UPRIGHT
 
 
 def _aperture(file: BinaryIO, number: int, coded: Size) -> tuple[int, int, int, int]:
@@ -169,7 +171,9 @@ def shown_size(coded: Size, aspect: Fraction | None, orientation: Orientation) -
         width = round(width * aspect)
     else:
         height = round(height / aspect)
-    return (height, width) if orientation.is_sideways else (width, height)
+    if orientation.is_sideways:
+        return (height, width)
+    return (width, height)
 
 
 class PictureScaler:
@@ -260,7 +264,9 @@ class PictureScaler:
         )
         pixels = np.asarray(scaled.to_ndarray())
         is_grey = frame.format.name.startswith("gray")
-        return from_limited(pixels) if is_grey and frame.color_range == LIMITED else pixels
+        if is_grey and frame.color_range == LIMITED:
+            return from_limited(pixels)
+        return pixels
 
     def _opaque(self, frame: VideoFrame) -> VideoFrame:
         """Return a frame without transparency: what is not opaque shows LETTERBOX behind it."""

@@ -49,9 +49,10 @@ def open_source(path: Path, indexes: Path) -> PacketSource:
     """
     container, stream = open_container(path)
     try:
-        verdict = (
-            indexes / f"{file_fingerprint(path)}.orderly" if is_live(container, path) else None
-        )
+        if is_live(container, path):
+            verdict = indexes / f"{file_fingerprint(path)}.orderly"
+        else:
+            verdict = None
         if verdict and not verdict.exists():
             check_clock(container, stream)
             with suppress(VideoError, OSError):  # without it, the file is read again the next time
@@ -350,7 +351,9 @@ class PyAVReader:
         """Take the decoder that is paused shortly before a tick; None if there is none."""
         paused = self._paused
         self._paused = None
-        return paused if paused and self._are_near(paused.last_tick, tick) else None
+        if paused and self._are_near(paused.last_tick, tick):
+            return paused
+        return None
 
     def _frame_error(self, failure: DecodeError | None, time_s: float) -> FrameError:
         failure = failure or DecodeError(f"the file ends after {self.readable_s:.3f} s")

@@ -120,9 +120,10 @@ class StepPlan:
         while self._held:
             step = self._held[0]
             pts = self._held[0].packet.pts
-            index = (
-                bisect_left(self.best, pts) if step.is_shown and pts is not None else len(self.best)
-            )
+            if step.is_shown and pts is not None:
+                index = bisect_left(self.best, pts)
+            else:
+                index = len(self.best)
             is_target = index < len(self.best) and self.best[index] == pts
             if is_target and index >= self._settled:
                 return False

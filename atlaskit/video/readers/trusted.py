@@ -240,9 +240,11 @@ class TrustedSource(PacketSource):
                 f"{path} cannot be read ({reason(error)}): copy or download it again."
             ) from error
         self.end = self.readable_end = end - self.origin * self.tick
-        self._index_delay = (
-            delay if self.kind == "mov" else 0
-        )  # the index of an MP4 holds decoding times
+        # the index of an MP4 holds decoding times
+        if self.kind == "mov":
+            self._index_delay = delay
+        else:
+            self._index_delay = 0
 
     def _opened(self) -> InputContainer:
         self._container, self._stream = open_container(self.path, is_known=True)
@@ -252,11 +254,10 @@ class TrustedSource(PacketSource):
         """Return a number that is equal for all ticks of one GOP, or None if the GOP is unknown."""
         entries = self._stream.index_entries
         at = ticks - self._index_delay
-        nearest = (
-            entries.search_timestamp(at, any_frame=True)
-            if len(entries) and self.kind != "mpegts"
-            else -1
-        )
+        if len(entries) and self.kind != "mpegts":
+            nearest = entries.search_timestamp(at, any_frame=True)
+        else:
+            nearest = -1
         if nearest < 0 or at - entries[nearest].timestamp > INDEX_REACH_S / self.tick:
             return None
         return entries.search_timestamp(at)

@@ -32,4 +32,6 @@ def subtitles_beside(video: Path, files: Sequence[Path] | None = None) -> Path |
     if own:
         return min(own, key=lambda path: SUFFIXES.index(path.suffix.lower()))
     in_languages = [path for path in files if Path(path.stem).stem == video.stem]
-    return in_languages[0] if len(in_languages) == 1 else None
+    if len(in_languages) == 1:
+        return in_languages[0]
+    return None

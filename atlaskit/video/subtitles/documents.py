@@ -162,7 +162,9 @@ def _number(value: object, per_second: int = 1) -> float | None:
         seconds = float(value) / per_second
     except (ValueError, OverflowError):
         return None
-    return seconds if math.isfinite(seconds) else None
+    if math.isfinite(seconds):
+        return seconds
+    return None
 
 
 _CLOCK = re.compile(r"(\d{1,6}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,9})|:(\d{1,4})(?:\.\d+)?)?", re.ASCII)
@@ -268,7 +270,9 @@ def _positive(text: str | None, otherwise: float) -> float:
         value = float(text or "")
     except ValueError:
         return otherwise
-    return value if 0 < value < math.inf else otherwise
+    if 0 < value < math.inf:
+        return value
+    return otherwise
 
 
 def _paragraphs(
@@ -315,7 +319,9 @@ def _paragraphs(
                 child, rates, last_s if is_sequence else starts, ends, depth + 1, lines
             )
             last_s = child_end_s if math.isfinite(child_end_s) else last_s
-        return min(ends, last_s) if is_sequence else ends
+        if is_sequence:
+            return min(ends, last_s)
+        return ends
     return ends
 
 
@@ -351,4 +357,6 @@ def _text(element: ElementTree.Element) -> str:
 
 def _local(name: object) -> str:
     """Return a name without its namespace."""
-    return name.rpartition("}")[2] if isinstance(name, str) else ""
+    if isinstance(name, str):
+        return name.rpartition("}")[2]
+    return ""

@@ -202,4 +202,6 @@ def _decoded(rows: Sequence[tuple[float, float | None, bytes]], is_ass: bool) ->
         # The fields of ASS are number, layer, style, name, three margins, effect, text.
         text = plain_ass_text(text.split(",", 8)[-1]) if is_ass else plain_text(text)
         lines.append(SourceLine(start_s, end_s, text))
-    return list(dict.fromkeys(lines)) if is_ass else lines
+    if is_ass:
+        return list(dict.fromkeys(lines))
+    return lines

@@ -58,7 +58,9 @@ def parse_srt(text: str) -> list[SourceLine]:
         is_last = end == len(rows)
         body = _vtt_body(body, is_last) if is_vtt else _srt_body(body, is_last)
         lines.append(SourceLine(cue.start_s, cue.end_s, plain_text(" ".join([cue.words, *body]))))
-    return _of_segments(lines, cues, rows) if is_vtt else lines
+    if is_vtt:
+        return _of_segments(lines, cues, rows)
+    return lines
 
 
 def _of_segments(lines: list[SourceLine], cues: list[_Cue], rows: list[str]) -> list[SourceLine]:
@@ -95,7 +97,9 @@ def _shift_s(header: list[str]) -> float:
     text = "\n".join(header)
     ticks = re.search(r"MPEGTS:(\d{1,12})", text)
     local = re.search(r"LOCAL:([\d:.]+)", text)
-    return int(ticks[1]) / 90_000 - (parse_clock(local[1]) or 0.0) if ticks and local else 0.0
+    if ticks and local:
+        return int(ticks[1]) / 90_000 - (parse_clock(local[1]) or 0.0)
+    return 0.0
 
 
 class _Cue(NamedTuple):
@@ -147,7 +151,9 @@ def _srt_body(body: list[str], is_last: bool) -> list[str]:
     is_beside = count == len(body) or (
         count > 1 and not body[count - 2].strip() and any(map(str.strip, body[: count - 1]))
     )
-    return body[: count - 1] if is_number and is_beside else body
+    if is_number and is_beside:
+        return body[: count - 1]
+    return body
 
 
 def _vtt_body(body: list[str], is_last: bool) -> list[str]:

@@ -27,7 +27,9 @@ OTHER = re.compile(rb"[\0\x1b]")
 def decode_text(data: bytes) -> str | None:
     """Return the text in a file's bytes, or None if they are not text in a known encoding."""
     encoding = encoding_of(data)
-    return None if encoding is None else data.decode(encoding, "replace")
+    if encoding is None:
+        return None
+    return data.decode(encoding, "replace")
 
 
 def encoding_of(data: bytes) -> str | None:
@@ -46,7 +48,9 @@ def encoding_of(data: bytes) -> str | None:
     # Read as UTF-8, text in another encoding is invalid nearly everywhere, damaged UTF-8 in few
     # places. Rows in ASCII tell nothing but the first, which may declare the encoding.
     rows = (row for number, row in enumerate(data.splitlines()) if number == 0 or not row.isascii())
-    return "utf-8" if invalid * 10 <= valid else _guessed(b"\n".join(rows))
+    if invalid * 10 <= valid:
+        return "utf-8"
+    return _guessed(b"\n".join(rows))
 
 
 def _guessed(sample: bytes) -> str | None:
@@ -83,13 +87,17 @@ def clock_seconds(
     """Return a clock time in seconds, from the groups of `CLOCK`."""
     whole = (int(hours or 0) * 60 + int(minutes)) * 60 + int(seconds)
     value = float(f"{whole}.{decimals or 0}")
-    return -value if sign else value
+    if sign:
+        return -value
+    return value
 
 
 def parse_clock(text: str) -> float | None:
     """Return a clock time in seconds, or None for any other text."""
     match = _TIME.fullmatch(text)
-    return clock_seconds(*match.groups()) if match else None
+    if match:
+        return clock_seconds(*match.groups())
+    return None
 
 
 def parse_time(text: str) -> float | None:

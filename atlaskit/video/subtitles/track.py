@@ -72,7 +72,9 @@ def _clock(time_ms: int) -> str:
 def _escaped(text: str) -> str:
     """Return a text as a row that is read back as the same text; most texts as they are."""
     text = " ".join(text.split())
-    return text if plain_text(text) == text and ">" not in text else text.translate(_ESCAPES)
+    if plain_text(text) == text and ">" not in text:
+        return text
+    return text.translate(_ESCAPES)
 
 
 LAST_LINE_S = 5.0

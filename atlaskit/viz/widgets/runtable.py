@@ -305,11 +305,20 @@ def _keys(rows: pd.DataFrame) -> list[tuple[object, ...]]:
 
 
 def _outcomes(rows: pd.DataFrame) -> list[str]:
-    """Return for each row whether its answer is right or wrong, or its run failed."""
-    pairs = zip(rows["right"], rows["stop"], strict=True)
-    return [
-        "failed" if stop == "failed" else "right" if right else "wrong" for right, stop in pairs
-    ]
+    """Return for each row whether its answer is right or wrong, or its run failed.
+
+    Where the true answer is not known, a row without a score is answered.
+    """
+    scores = rows["score"] if "score" in rows.columns else [0.0] * len(rows)
+    outcomes = list[str]()
+    for right, stop, score in zip(rows["right"], rows["stop"], scores, strict=True):
+        if stop == "failed":
+            outcomes.append("failed")
+        elif score != score:  # NaN is not itself
+            outcomes.append("answered")
+        else:
+            outcomes.append("right" if right else "wrong")
+    return outcomes
 
 
 def _with_marks(rows: pd.DataFrame) -> pd.DataFrame:
@@ -346,6 +355,8 @@ def means_text(rows: pd.DataFrame) -> str:
     if not len(rows):
         return "no rows, so no accuracy"
     column = "score" if "score" in rows.columns else "right"
+    if rows[column].isna().all():
+        return f"{counted(len(rows), 'question')}, whose true answers are not known"
     name = "accuracy" if set(rows[column].astype(float)) <= {0.0, 1.0} else "mean score"
     if "method" not in rows.columns or rows["method"].nunique() < 2:
         return _mean_text(rows, column, name)

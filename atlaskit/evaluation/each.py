@@ -1,0 +1,114 @@
+"""`ask_each`: one question of each of many films, as a table with one row a film."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from atlaskit.benchmarks.case import Case, MakesModel
+from atlaskit.caching.cache import Cache, default_cache
+from atlaskit.environment.question import Kind, Question, as_question, spans_of
+from atlaskit.errors import InputError
+from atlaskit.evaluation.runner import evaluate
+from atlaskit.models.protocol import Model
+from atlaskit.video.collection import Collection
+from atlaskit.video.folder import Videos, open_videos
+from atlaskit.video.video import Video
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def ask_each(
+    films: Collection | Videos,
+    question: str | Question,
+    choices: Sequence[str] | None = None,
+    *,
+    vlm: Model | str | MakesModel,
+    kind: Kind | None = None,
+    cache: Cache | None = None,
+    traces: str | Path | None = None,
+    parallel: int = 4,
+    progress: bool = True,
+    **settings: Any,
+) -> pd.DataFrame:
+    """Ask one question of each film of a collection, and return a table with one row a film.
+
+    It is `evaluate` with questions whose true answers are not known: it continues where it was
+    stopped, and the same call again makes no model call.
+
+    Args:
+        films: The collection, or what `open_videos` takes.
+        question: The question, as text or as a `Question`.
+        choices: The possible answers; None for an answer in words.
+        vlm: The model, as for `ask`.
+        kind: The form of the answer, as for `ask`.
+        cache: Where frames and replies are stored; None for the default one.
+        traces: A folder to save each run in, so that `ak.widgets.RunTable` and `atlaskit browse`
+            open it.
+        parallel: How many films are asked at once.
+        progress: Whether a bar is shown.
+        **settings: Further arguments of `evaluate` (such as `total`, the budget of all films
+            together, and `on_rows`) and of `ask` (such as `search`, and `budget`, that of each).
+
+    Returns:
+        The columns of `evaluate`, with the film in `video`; and before them `began`, when its
+        recording began, and for a when-question `start_s` and `end_s`, the first interval in
+        seconds of the film.
+
+    Raises:
+        InputError: As for `evaluate` and `open_videos`.
+        EvaluationStopped: The model refuses all films alike, or the total is reached.
+
+    Examples:
+        >>> asked = ak.Question(question.text, question.choices)
+        >>> rows = ak.ask_each("*.mp4", asked, vlm=vlm, progress=False)
+        >>> rows[["video", "stop"]].values.tolist()
+        [['match.mp4', 'sufficient']]
+    """
+    store = cache or default_cache()
+    collection = films if isinstance(films, Collection) else open_videos(films, cache=store)
+    asked = as_question(question, choices, kind)
+    if asked.answer is not None:
+        raise InputError("A question that is asked of each film has no one true answer.")
+    cases = [
+        Case(
+            question=replace(asked, id=f"{number:05d} {film.name}"[:200]),
+            video=film.name,
+            opened=partial(_itself, part),
+        )
+        for number, (film, part) in enumerate(zip(collection.films, collection.parts, strict=True))
+    ]
+    rows = evaluate(
+        cases,
+        vlm=vlm,
+        cache=store,
+        traces=traces,
+        parallel=parallel,
+        progress=progress,
+        scored=False,
+        **settings,
+    )
+    began = {film.name: film.began for film in collection.films}
+    if any(began.values()):
+        rows.insert(0, "began", [str(began[name] or "") for name in rows["video"]])
+    if asked.kind == "when":
+        rows.insert(0, "end_s", _edges(rows["prediction"], 1))
+        rows.insert(0, "start_s", _edges(rows["prediction"], 0))
+    return rows
+
+
+def _itself(video: Video) -> Video:
+    return video
+
+
+def _edges(predictions: Iterable[Any], side: int) -> list[float | None]:
+    """Return the start (0) or the end (1) of the first interval of each prediction."""
+    edges = list[float | None]()
+    for prediction in predictions:
+        spans_s = spans_of(prediction)
+        edges.append(spans_s[0][side] if spans_s else None)
+    return edges
