@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import commands
+from cli.commands import commands
 
 from atlaskit.__main__ import main
 from atlaskit.caching import files
