@@ -36,9 +36,8 @@ DISPLAYS = "atlaskit.displays"
 @cache
 def registered(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by their names, sorted. Nothing of theirs is imported."""
-    from importlib.metadata import (
-        entry_points,
-    )  # which most commands and most questions do not need
+    # Imported here, since most commands and questions do not need it.
+    from importlib.metadata import entry_points
 
     found = {each.name: each for each in entry_points(group=group)}
     return {name: found[name] for name in sorted(found)}

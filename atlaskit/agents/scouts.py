@@ -287,9 +287,8 @@ class Survey:
         """Return the prior of a region, in [0, 1]: the best hint about it in the grid above."""
         if not self.scouts:
             return 0.0
-        region = replace(
-            region, shift=()
-        )  # a region that is looked at again, between its frames, is as likely
+        # A region that is looked at again, between its frames, is as likely.
+        region = replace(region, shift=())
         hints = [
             each.by_cell.get(region.path[-1])
             for each in self.look(search_task, region.parent()).values()

@@ -215,7 +215,7 @@ class Cache:
         missing = find_missing()
         if missing:
             with self._locks.hold(missing, go_on):
-                missing = find_missing()  # another caller may have made some
+                missing = find_missing()  # another caller may have made some of them
                 for key in missing:
                     self._count("misses", key)
                 made = make([keys.index(key) for key in missing]) if missing else []

@@ -90,7 +90,7 @@ class KeyLocks:
             if holds:
                 lock.release()
             with self._guard:
-                lock, users = self._held.pop(key, (lock, 1))  # a fork has cleared it
+                lock, users = self._held.pop(key, (lock, 1))  # a fork cleared the holders
                 if users > 1:
                     self._held[key] = (lock, users - 1)
 

@@ -145,7 +145,7 @@ class AtlasEnv(gymnasium.Env[Pixels, Any]):
         self._worlds = worlds
         self.rewarded = reward or self._drawing.reward
         self._task = given_task(video, question, subtitles, self.n_answers, self.rewarded)
-        # Reports invalid settings now, and not at the first reset.
+        # Invalid settings raise here, and not at the first reset.
         self._begin(np.random.default_rng(0))
         self._has_begun = False
         width, height = self.observation.view.size

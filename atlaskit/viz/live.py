@@ -289,9 +289,8 @@ class NotebookOutput:
         # Before the first call there is nothing to mark, and a run from the cache may end at once.
         if not is_drawing and zones != self._drawn and usage_of(run).calls:
             self._drawn = zones
-            drawing = partial(
-                copy_context().run, self._draw_root, run
-            )  # the context knows the cell
+            # The context knows the cell.
+            drawing = partial(copy_context().run, self._draw_root, run)
             self._aside = threading.Thread(target=drawing, daemon=True, name="drawing-root")
             self._aside.start()
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browser.axe import SIZES, overflowing, violations
 from playwright.sync_api import Locator, Page, expect
-from support.axe import SIZES, overflowing, violations
 from support.jupyter import SIZE, TIMEOUT_S, Book, Notebooks, Tab
 
 from atlasworld import World

@@ -253,9 +253,8 @@ def pareto(
         raise InputError(
             "The table must have one row a method: choose one duration, or compare without by=."
         )
-    compared = compared.sort_values(
-        column, ascending=False, kind="stable"
-    )  # as the legend lists them
+    # The order is that of the legend.
+    compared = compared.sort_values(column, ascending=False, kind="stable")
     looks = {each: method_look(each, compared["method"].tolist(), 0) for each in compared["method"]}
     colours, markers = (
         {name: getattr(look, of) for name, look in looks.items()} for of in ("colour", "marker")

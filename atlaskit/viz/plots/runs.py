@@ -217,9 +217,8 @@ def _title(result: Result) -> str:
     named = (
         str(result.settings[name]) for name in ("method", "model") if result.settings.get(name)
     )
-    who = " · ".join(
-        re.sub(r"[:@][0-9a-f]{12,}", "", each) for each in named
-    )  # without a fingerprint
+    # Fingerprints are left out of the names.
+    who = " · ".join(re.sub(r"[:@][0-9a-f]{12,}", "", each) for each in named)
     answer = (
         f"{result.answer_in_words or 'no answer'}{verdict(result.is_right, result.truth_in_words)}"
     )

@@ -83,9 +83,8 @@ def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
     """Return the look of a method and a model; a method looks the same in every figure."""
     everything = [*METHOD_ORDER, *(each for each in methods if each not in METHOD_ORDER)]
     turn, place = divmod(everything.index(method), len(MARKERS))
-    marker = MARKERS[
-        (place + turn) % len(MARKERS)
-    ]  # the ninth method has the first one's colour, not its marker
+    # The ninth method has the first one's colour, not its marker.
+    marker = MARKERS[(place + turn) % len(MARKERS)]
     return Look(categorical(place), marker, STROKES[model_index % len(STROKES)], model_index == 0)
 
 

@@ -187,9 +187,8 @@ def label_ends(ax: Axes, labels: Sequence[str]) -> None:
         if line.get_marker() not in ("None", "", None) and np.size(line.get_xydata())
     ]
     points = [np.asarray(line.get_xydata(), float) for line in lines[: len(labels)]]
-    ends = [
-        tuple(each[np.isfinite(each).all(axis=1)][-1]) for each in points
-    ]  # a line need not reach the last x
+    # A line need not reach the last x.
+    ends = [tuple(each[np.isfinite(each).all(axis=1)][-1]) for each in points]
     line_height = 1.4 * NOTE_PT * figure.dpi / 72 / ax.bbox.height  # as a share of the axes
     heights = [line_height * (label.count("\n") + 1) for label in labels]
     wanted = [ax.transAxes.inverted().transform(ax.transData.transform(end))[1] for end in ends]

@@ -222,9 +222,8 @@ class AskedRun:
         self._end(result, error)
 
     def _end(self, result: Result | None, error: BaseException | None) -> None:
-        with suppress(
-            Exception
-        ):  # a drawing that failed does not hide the result, or the run's own error
+        # A drawing that failed does not hide the result, or the run's own error.
+        with suppress(Exception):
             self._display.on_end(result)  # draws the last events, while the run counts as going on
         self.result = result
         self.error = error

@@ -202,9 +202,8 @@ def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[flo
     first = np.clip(spans[:, 0].astype(int), 0, MARKS - 1)
     last = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
     steps = np.bincount(first, minlength=MARKS + 1) - np.bincount(last, minlength=MARKS + 1)
-    edges = np.flatnonzero(
-        np.diff(np.concatenate([[0], np.cumsum(steps) > 0]))
-    )  # the last step ends all intervals
+    # The last step ends all intervals.
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], np.cumsum(steps) > 0])))
     return [[int(start) / MARKS, int(end) / MARKS] for start, end in edges.reshape(-1, 2)]
 
 

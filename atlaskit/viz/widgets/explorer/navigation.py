@@ -331,9 +331,8 @@ def _picture_of(observation: Observation, width_px: int) -> LazyImage:
         return with_look(picture, cell=SCAN_CELL_PX)
     width, height = picture.cell_size
     side = width_px / picture.grid.k * max(1.0, height / width)
-    most = min(
-        max(picture.video.size), WIDEST_PX // picture.grid.k
-    )  # a larger one would show no more
+    # A larger one would show no more.
+    most = min(max(picture.video.size), WIDEST_PX // picture.grid.k)
     return with_look(
         picture,
         cell=max(STEP_PX, min(math.ceil(side / STEP_PX) * STEP_PX, most)),

@@ -105,9 +105,8 @@ def _letters(character: str) -> str:
     """Return the letters of a character without case and accents; "" for an accent alone."""
     letters = unicodedata.normalize("NFKD", character.casefold())
     kept = "".join(letter for letter in letters if unicodedata.combining(letter) <= _MAX_KEPT_CLASS)
-    return unicodedata.normalize(
-        "NFC", kept
-    )  # so that a sign that was kept stays part of its letter
+    # Composed form, so that a diacritic that was kept stays part of its letter.
+    return unicodedata.normalize("NFC", kept)
 
 
 def _merged(spans: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
