@@ -10,7 +10,8 @@
 | `atlaskit.displays` | what draws `ask(show=True)`: the kit's own, `viz.live` |
 
 The oracle of a benchmark is registered by the benchmark's name; each that it makes is called
-"oracle:" and its world. "Add to the kit" in the documentation has an example.
+"oracle:" and its world. If it has `of_video(video)`, which returns one or None, the explorer offers
+it for the films that it knows. "Add to the kit" in the documentation has an example.
 """
 
 from __future__ import annotations
@@ -35,9 +36,8 @@ DISPLAYS = "atlaskit.displays"
 @cache
 def registered(group: str) -> Mapping[str, EntryPoint]:
     """Return the entry points of a group by their names, sorted. Nothing of theirs is imported."""
-    from importlib.metadata import (
-        entry_points,
-    )  # which most commands and most questions do not need
+    # Imported here, since most commands and questions do not need it.
+    from importlib.metadata import entry_points
 
     found = {each.name: each for each in entry_points(group=group)}
     return {name: found[name] for name in sorted(found)}

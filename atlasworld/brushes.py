@@ -46,9 +46,8 @@ class Canvas:
             :, None
         ]
         self.paint: Array = np.zeros((4, height, width), np.float32)
-        self.random = np.random.RandomState(
-            seed
-        )  # NumPy guarantees its stream, unlike default_rng's
+        # NumPy guarantees its stream, unlike default_rng's.
+        self.random = np.random.RandomState(seed)
 
     def fill(self, mask: Array, colour: RGB | Array, top: int = 0, left: int = 0) -> None:
         """Paint a colour where the mask is above 0.

@@ -73,9 +73,8 @@ def encode_script(
         _encode(script, drafts.video, progress, on_frame)
         drafts.subtitles.write_text(to_srt(script), encoding="utf-8")
         drafts.manifest.write_text(manifest, encoding="utf-8")
-        files.manifest.unlink(
-            missing_ok=True
-        )  # an older manifest must not describe files that are being replaced
+        # An older manifest must not describe files that are being replaced.
+        files.manifest.unlink(missing_ok=True)
         drafts.video.replace(files.video)
         drafts.subtitles.replace(files.subtitles)
         drafts.manifest.replace(files.manifest)
@@ -139,9 +138,8 @@ def _encode(
         stream.width, stream.height = script.size
         stream.pix_fmt = "yuv420p"
         stream.gop_size = KEYFRAME_S * script.fps
-        if (
-            script.size[0] >= 1280 or script.size[1] > 576
-        ):  # players take a large video without a tag for BT.709
+        # Players take a large video without a tag for BT.709.
+        if script.size[0] >= 1280 or script.size[1] > 576:
             stream.codec_context.colorspace = Colorspace.ITU601
         bar = progress_bar(
             _draw_ahead(script),

@@ -126,9 +126,8 @@ def _separate_places(settings: list[tuple[str, str]]) -> list[tuple[str, str]]:
     while settings:
         previous = order[-1][0] if order else None
         [(commonest, count)] = Counter(place for place, _ in settings).most_common(1)
-        forced = (
-            commonest if 2 * count > len(settings) else None
-        )  # or its scenes would end up side by side
+        # Otherwise its scenes would end up side by side.
+        forced = commonest if 2 * count > len(settings) else None
         order.append(
             next(pair for pair in settings if pair[0] != previous and forced in (None, pair[0]))
         )
@@ -276,9 +275,8 @@ def _draw_event_lines(
     """Draw lines about 40 % of the events; a third of them name a wrong colour."""
     spoken = sorted(rng.sample(range(len(events)), max(1, round(0.4 * len(events)))))
     misleading = set(rng.sample(spoken, round(len(spoken) / 3)))
-    templates = rng.sample(
-        cast.event_lines, len(spoken)
-    )  # no template twice, so that a question can quote a line
+    # No template is used twice, so that a question can quote a line.
+    templates = rng.sample(cast.event_lines, len(spoken))
     lines: list[_LineFrames] = []
     for number, template in zip(spoken, templates, strict=True):
         event = events[number]

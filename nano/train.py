@@ -45,11 +45,8 @@ def make(folder: Path, minutes: float = FULL_MINUTES) -> Path:
     Raises:
         InputError: `minutes` is not positive, or is more than the full recipe takes.
     """
-    from nano.data.shards import (
-        WORLDS,
-        WORLDS_PER_SHARD,
-        write_training_data,
-    )  # imports multiprocessing
+    # Imported here, since it imports multiprocessing.
+    from nano.data.shards import WORLDS, WORLDS_PER_SHARD, write_training_data
 
     if not 0 < minutes <= FULL_MINUTES:
         raise InputError(

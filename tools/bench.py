@@ -109,9 +109,8 @@ def bench_calls(folder: str) -> None:
             ak.ask(world.drawn, question, **options).total.calls for question in world.questions
         )
 
-    calls = ask_all(
-        ak.Cache(Path(folder) / "oracle")
-    )  # the oracle replies; from here on the model repeats it
+    # The oracle replies here; later the model repeats its replies.
+    calls = ask_all(ak.Cache(Path(folder) / "oracle"))
     model.requests.clear()
     cache = ak.Cache(Path(folder) / "calls")
     per_call = seconds(lambda: ask_all(cache)) / calls

@@ -184,9 +184,8 @@ def behind(runs: list[Run]) -> Iterator[str]:
             for strategy in STRATEGIES
         }
         better = max(("dfs", "bfs"), key=lambda name: sum(run.right for run in by_strategy[name]))
-        pairs = list(
-            zip(by_strategy[better], by_strategy["auto"], strict=True)
-        )  # in the same order of questions
+        # Both are in the same order of questions.
+        pairs = list(zip(by_strategy[better], by_strategy["auto"], strict=True))
         points = [100.0 * (one.right - other.right) for one, other in pairs]
         yield f"| {oracle} | {better} | {amount(points, [one.seed for one, _ in pairs])} points |"
 

@@ -417,9 +417,8 @@ def add(
 
 def scenes(path: Path) -> list[float]:
     """Return the seconds at which PySceneDetect's content detector finds that a scene begins."""
-    scenedetect = importlib.import_module(
-        "scenedetect"
-    )  # not among the dependencies: it brings OpenCV of its own
+    # It is not among the dependencies, since it brings its own OpenCV.
+    scenedetect = importlib.import_module("scenedetect")
     return [
         start.get_seconds()
         for start, _ in scenedetect.detect(str(path), scenedetect.ContentDetector())

@@ -45,9 +45,8 @@ class Finding:
 def page_scripts() -> dict[str, str]:
     """Return the script of each page, by the name of the page."""
     scripts = {name: bridge.page(name)[0] for name in ("explorer", "viewer", "runtable")}
-    alone = (ROOT / "atlaskit/viz/widgets/standalone.js").read_text(
-        encoding="utf-8"
-    )  # imports the explorer's page
+    # This script imports the explorer's page.
+    alone = (ROOT / "atlaskit/viz/widgets/standalone.js").read_text(encoding="utf-8")
     return {"walk": script(*PAGE), "standalone": alone, **scripts}
 
 

@@ -164,10 +164,10 @@ class Looking:
         while True:
             if stop := self.master.silence() or meter.exhausted():
                 return stop
-            # Judge what was found, once nothing that was asked for is left to see.
+            # Review the evidence once no requested stretch is left.
             if self.is_due():
                 self.review()
-            # Choose what to show: what was asked for, then the rest in order.
+            # Choose the next sheets: requested stretches first, then the rest in order of time.
             elif grids := self.next_sheets():
                 if self.rounds == self.search.max_rounds:
                     return "rounds"
@@ -176,7 +176,7 @@ class Looking:
                 self.merge(looks)
                 if stop := self.master.silence(looks):
                     return stop
-            # All is seen: judge once more, unless nothing is new.
+            # Everything was seen: review once more, unless nothing is new.
             elif self.judged != self.matter:
                 self.review()
             else:
@@ -251,7 +251,7 @@ class Looking:
         """
         if self.settled_by == "all":
             return self.workers
-        return min(self.workers, 2**self.rounds)
+        return min(self.workers, 1 << min(self.rounds, 16))
 
     def sheets_for(self, wish: Wish, planned: Iterable[Grid] = ()) -> list[Grid]:
         """Return the sheets of those parts of a stretch that were not yet seen so finely.
@@ -334,9 +334,8 @@ class Looking:
                 round=self.rounds, sorties=sorties, dead_zones_s=self.dead_zones.intervals
             )
         )
-        threads = (
-            1 if self.run.is_replay else self.search.threads or self.workers
-        )  # a replay waits for nobody
+        # A replay does not wait for replies, so one thread suffices.
+        threads = 1 if self.run.is_replay else self.search.threads or self.workers
         with ThreadPoolExecutor(threads) as pool:
             try:
                 made = [
@@ -457,9 +456,8 @@ class Looking:
         dead_s = self.dead_zones.outside(start_s, end_s) if is_searched else ()
         zones = self.dead_zones.add_all(dead_s)
         near = [item for item in self.scratchpad if item.start_s < end_s and start_s < item.end_s]
-        cells = [
-            (item.start_s, item.end_s) for item in near
-        ]  # those elsewhere were taken out before
+        # Other dead zones were removed before.
+        cells = [(item.start_s, item.end_s) for item in near]
         alive_s = tuple(cell for cell in cells if zones.within(*cell).intervals)
         self.dead_zones = zones.without_all(alive_s)
         report = events.Report(
@@ -488,7 +486,7 @@ class Looking:
         """
         labels = self.scratchpad.labels
         is_new = bool(labels) and (self.judged is None or labels != self.judged[0])
-        may_suffice = self.rounds + 1 >= self.search.min_rounds  # the plan is a look, too
+        may_suffice = self.rounds + 1 >= self.search.min_rounds  # the plan counts as a look
         return is_new and may_suffice and not self.wishes and self.settled_by != "all"
 
     def review(self, over: str = "") -> None:
@@ -525,9 +523,9 @@ class Looking:
         self.judged, self.unfollowed = self.matter, ()
         is_answer = conclusion.action != "look"
         if conclusion.action == "not_there" and not over and self.unseen(self.grain_s):
-            is_answer = False  # what is left to see is gone through first
+            is_answer = False  # the unseen rest is searched first
         if not is_answer:
-            self.wishes = ()  # a find makes pointless what was asked for before it
+            self.wishes = ()  # new evidence supersedes earlier requests
         if conclusion.action == "look":
             self.ask_for(conclusion.look, "review")
             if not self.wishes and not self.unseen(self.grain_s):
@@ -573,7 +571,7 @@ class Looking:
         answer = schema.model_validate({"reasoning": said.reasoning, **fields})
         decision = replace(review, answer=answer, usage=Usage())
         if (self.search.votes or 1) > 1:
-            return decision  # the votes are the decision
+            return decision  # the votes decide
         self.master.record(events.Decision, decision, shown, answer=answer.model_dump())
         if not len(self.scratchpad):
             state = self.atlas.start(dead_zones=self.dead_zones, scratchpad=self.scratchpad)

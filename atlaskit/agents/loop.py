@@ -110,7 +110,7 @@ class Loop:
         """Explore, decide, and return the result."""
         stop = self.explore()
         votes, sample = self.search.votes or 1, self.search.sample
-        # Samples of several votes, in all runs with as many votes, are different ones.
+        # The samples of all votes differ, also between runs with the same number of votes.
         root = None if len(self.scratchpad) else self.root()
         decision = self.master.decide(
             self.atlas, self.scratchpad, root, votes, sample * (votes - 1)
@@ -133,7 +133,7 @@ class Loop:
             return limit
         strategy = self.plan()
         while True:
-            # May there be another round?
+            # Stop if another round is not allowed.
             if not frontier.open:
                 return "explored"
             if self.rounds == search.max_rounds:
@@ -161,10 +161,8 @@ class Loop:
                 return stop
             # Review new evidence: does it suffice, where to look next, what to erase?
             if self.atlas.sheet(self.scratchpad).scratchpad.labels != self.judged:
-                if (limit := meter.exhausted()) not in (
-                    None,
-                    "calls",
-                ):  # a call is kept for this review
+                # One call is reserved for this review.
+                if (limit := meter.exhausted()) not in (None, "calls"):
                     return limit
                 self.review()
             if self.is_sufficient and self.rounds >= search.min_rounds:
@@ -221,9 +219,8 @@ class Loop:
             answer = read(ProbeReply, outcome.answer)
             reasoning = answer.reasoning
             for ranked in answer.top:
-                scores.setdefault(
-                    ranked.cell, ranked.score
-                )  # the first score of a cell named twice counts
+                # The first score of a cell named twice counts.
+                scores.setdefault(ranked.cell, ranked.score)
             frontier.rank(scores, probe.offered)
         if not frontier.scored:  # the probe failed or named no cell: all cells are equally good
             frontier.rank(dict.fromkeys(probe.offered, 0.0))
@@ -288,9 +285,8 @@ class Loop:
             )
         )
         ahead = ahead and bool(self.frontier.cells)
-        threads = (
-            1 if self.run.is_replay else (search.threads or self.workers) + ahead
-        )  # a replay waits for nobody
+        # A replay does not wait for replies, so one thread suffices.
+        threads = 1 if self.run.is_replay else (search.threads or self.workers) + ahead
         with ThreadPoolExecutor(threads) as pool:
             try:
                 probe = pool.submit(self.probe, ahead=True) if ahead else None

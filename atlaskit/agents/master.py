@@ -234,7 +234,7 @@ def follow(
             )
         cells += [grid.path[0] for grid in grids if grid.depth == 1 and grid in waiting]
         regions = [grid for grid in grids if grid.depth > 1 or grid not in waiting]
-        # Many regions share what one interval is worth: a whole cell can be k² of them.
+        # Many regions share the score of one interval: a whole cell can consist of k² of them.
         frontier.suggest(regions, min(1.0, 2 * workers / max(1, len(regions))))
         queued += regions
     frontier.rank(dict.fromkeys(cells, 1.0))

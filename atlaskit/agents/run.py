@@ -98,9 +98,8 @@ class Run:
         self._on_event, self._has_warned = on_event, False
         if show:
             self._draw(lambda: setattr(self, "_display", open_display(self.video, store)))
-        self.meter = Meter(
-            budget or Budget()
-        )  # its clock starts here: opening the video is no part of the run
+        # The clock starts here, since opening the video is not part of the run.
+        self.meter = Meter(budget or Budget())
         self.frames_before = self.video.frames_decoded
         self.decoding_before_s = self.video.decoding_s
 

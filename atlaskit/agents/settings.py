@@ -270,7 +270,7 @@ def recorded_fit(look: Look) -> dict[str, Any]:
 
 def can_vote(vlm: object) -> bool:
     """Return whether a model's replies to one request vary; at temperature 0 they are equal."""
-    parameters = getattr(vlm, "parameters", None)  # a function that makes models has none
+    parameters = getattr(vlm, "parameters", None)  # a function that makes models has no parameters
     return not isinstance(parameters, Mapping) or parameters.get("temperature") != 0
 
 

@@ -139,7 +139,7 @@ def action_forms(schema: ParametricSchema) -> dict[str, str]:
     for variant in action.get("anyOf", [action]):
         fields = kinds[variant["$ref"].rpartition("/")[2]]["properties"]
         known = forms.setdefault(fields["action"]["const"], {})
-        for name, field in fields.items():  # of one action in two directions, the values of both
+        for name, field in fields.items():  # if an action has two directions, the values of both
             values = [*known.get(name, {}).get("enum", []), field.get("const")]
             known[name] = {"enum": list(dict.fromkeys(values))} if "const" in field else field
     return {
@@ -344,9 +344,8 @@ def listed_lines(
     """
     if not lines:
         return lines, NO_SUBTITLES
-    is_short = (
-        sum(len(line.text) + LEAST_QUOTED for line in lines) <= most
-    )  # cheap to tell of very many
+    # This check is cheap also for very many lines.
+    is_short = sum(len(line.text) + LEAST_QUOTED for line in lines) <= most
     if is_short and sum(len(quote_line(line)) for line in lines) <= most:
         return lines, ""
     scores, chosen = (

@@ -88,9 +88,8 @@ def ten_hour(
             f"duration_s must be a positive number of seconds; got {duration_s!r:.40}."
         )
     known = {case.video: case.opened for case in [*own, *(among or ())]}
-    openers = {
-        name: known[name] for name in sorted(known)
-    }  # an order that no subset of them changes
+    # The order is the same for every subset of them.
+    openers = {name: known[name] for name in sorted(known)}
     videos = _open_all(openers, progress)
     lengths = {name: Fraction(video.duration_s) for name, video in videos.items()}
     moved = []

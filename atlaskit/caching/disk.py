@@ -283,9 +283,8 @@ class Store:
     def _remove_orphans(self, named: set[str]) -> int:
         """Remove old files that no row names; return their number."""
         count = 0
-        for parent, _, names in os.walk(
-            self.folder
-        ):  # `walk` tolerates folders that vanish meanwhile
+        # `walk` tolerates folders that vanish meanwhile.
+        for parent, _, names in os.walk(self.folder):
             for path in (Path(parent) / name for name in names if name.endswith(".val")):
                 with suppress(FileNotFoundError):
                     is_old = time.time() - path.stat().st_mtime > ORPHAN_AGE_S

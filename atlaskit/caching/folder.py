@@ -89,7 +89,7 @@ def _searched(here: Path) -> list[Path]:
 def _home() -> Path | None:
     try:
         return Path.home()
-    except RuntimeError:  # a user without one
+    except RuntimeError:  # a user without a home folder
         return None
 
 
@@ -213,9 +213,8 @@ def network_file_system(directory: Path, mounts: Path = Path("/proc/self/mounts"
         for number, (at, type_) in enumerate(mounted)
         if path.is_relative_to(at)
     ]
-    type_ = (
-        max(holding)[2] if holding else ""
-    )  # of several mounts at one path, the last hides the others
+    # The last of several mounts at one path hides the others.
+    type_ = max(holding)[2] if holding else ""
     return type_ if NETWORK.fullmatch(type_) else None
 
 

@@ -64,9 +64,8 @@ def add_cache_commands(commands: argparse._SubParsersAction[argparse.ArgumentPar
         _add_export(actions),
         import_parser,
     ):
-        add_cache_option(
-            parser, default=argparse.SUPPRESS
-        )  # --cache may stand before the action too
+        # --cache may stand before the action too.
+        add_cache_option(parser, default=argparse.SUPPRESS)
 
 
 def _add_prune(

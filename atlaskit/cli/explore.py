@@ -179,8 +179,7 @@ def _announce(is_quiet: bool, until_stopped: ExitStack, address: str) -> None:
         return
     from atlaskit.viz.widgets.standalone import private_page
 
-    page = until_stopped.enter_context(
-        private_page(address)
-    )  # other users can read a browser's arguments
+    # Other users can read a browser's arguments.
+    page = until_stopped.enter_context(private_page(address))
     # In a thread: a browser in the terminal would keep the server from answering it.
     Thread(target=webbrowser.open, args=[page], daemon=True).start()

@@ -94,9 +94,8 @@ def lines_by_cell(
     by_cell, starts_s = dict[int, list[Line]](), [cell.start_s for cell in view.cells]
     for line in lines:
         first = max(0, bisect_right(starts_s, line.start_s) - 1)
-        if (
-            not are_repeated and first not in view.dead
-        ):  # as nearly always; ten hours have 2,000 lines
+        # This is the usual case; a video of ten hours has 2,000 lines.
+        if not are_repeated and first not in view.dead:
             by_cell.setdefault(first, []).append(line)
             continue
         last = max(first, bisect_left(starts_s, line.end_s) - 1)
@@ -178,14 +177,14 @@ class Atlas:
     sub_second_depth = staticmethod(geometry.sub_second_depth)
 
     def __post_init__(self) -> None:
-        self.video = as_video(self.video, self.cache)  # a file's name is as good as an open video
+        self.video = as_video(self.video, self.cache)  # it may be the name of a file
         if self.traversal not in get_args(Traversal):
             raise InputError(f'traversal is "dfs" or "bfs"; got {self.traversal!r}.')
         if self.cells not in get_args(Cells):
             raise InputError(f'cells is "compact" or "full"; got {self.cells!r}.')
         self.root = root_grid(self.video, *self._interval(), self.k)
         self.look = Look(self.cell, self.fit, self.patch, self.sampling, self.labels, self.ruled)
-        self.look.check(self.k)  # here, before anybody pays for a call
+        self.look.check(self.k)  # raises here, before any call is paid for
         depth = self._depth_limit()
         self.rules = Rules(
             self.video.duration_s, depth, self.traversal, self.ruled, self.min_span_s
@@ -253,9 +252,8 @@ class Atlas:
         is_stretch = grid != self.root and not grid.path
         if is_stretch and grid.resolution_s <= EVEN_S:
             look = replace(look, sampling="midpoint")
-        if (
-            is_stretch and grid.resolution_s < SUB_SECOND
-        ):  # as wide as the others, if the video has the pixels
+        # The sheet is as wide as the others, if the video has the pixels.
+        if is_stretch and grid.resolution_s < SUB_SECOND:
             most = max(self.cell, max(self.video.size))
             look = replace(look, cell=min(most, self.cell * self.k // grid.k))
         return View(self.video, grid, look, state.dead_cells, self.cache)

@@ -75,7 +75,7 @@ class LazyImage(ABC):
         except (
             OSError,
             ValueError,
-        ) as error:  # an intact entry that is no image: somebody stored it
+        ) as error:  # the entry is intact but not an image, so it was stored by other code
             raise CacheError(
                 f"{self.cache} holds a broken image ({reason(error)}): prune its images."
             ) from error
@@ -84,7 +84,7 @@ class LazyImage(ABC):
     def small(self, size: tuple[int, int]) -> Image.Image:
         """Return the image scaled down to fit (width, height) in pixels, with its aspect ratio."""
         image = Image.open(io.BytesIO(self.jpeg()), formats=["JPEG"])
-        image.draft("RGB", size)  # the decoder scales down by itself, which is many times faster
+        image.draft("RGB", size)  # the decoder itself can scale down, which is many times faster
         shrunk = image.convert("RGB")
         shrunk.thumbnail(size, Image.Resampling.LANCZOS)
         return shrunk
@@ -112,10 +112,8 @@ class LazyImage(ABC):
     def _repr_jpeg_(self) -> tuple[bytes, dict[str, int]] | None:
         try:
             return self.jpeg(), {"width": min(self.size[0], SHOWN_PX)}
-        except (
-            AtlasError,
-            OSError,
-        ):  # the HTML representation (`viz.html`) states the error instead
+        except (AtlasError, OSError):
+            # The HTML representation (`viz.html`) states the error instead.
             return None
 
 

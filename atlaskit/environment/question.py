@@ -243,7 +243,7 @@ class Question:
             "category": self.category,
             "positions_s": [list(span) for span in self.positions_s],
             "misleading_subtitle": self.misleading_subtitle,
-            **({"several": True} if self.several else {}),  # earlier records have no such field
+            **({"several": True} if self.several else {}),  # earlier records lack this field
             **({} if self.may_be_absent is None else {"may_be_absent": self.may_be_absent}),
         }
 
@@ -342,9 +342,8 @@ def _is_text(text: str) -> bool:
     """Return whether a string can be encoded as UTF-8."""
     try:
         text.encode("utf-8")
-    except (
-        UnicodeEncodeError
-    ):  # Python decodes invalid bytes on the command line to lone surrogates
+    except UnicodeEncodeError:
+        # Python decodes invalid bytes on the command line to lone surrogates.
         return False
     return True
 

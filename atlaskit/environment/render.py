@@ -357,9 +357,8 @@ class Sheet(LazyImage):
             max(1, min(3, 3 * tile.height // tile.width)),
         )
         lines = wrap(item.subtitle, font(points), tile.width - points)
-        if (
-            len(lines) > most and self.look.fit == "native"
-        ):  # square sheets of earlier runs have no such mark
+        # Square sheets of earlier runs lack this mark.
+        if len(lines) > most and self.look.fit == "native":
             lines[most - 1] += " …"
         lines = lines[:most]
         for i, line in enumerate(reversed(lines)):

@@ -25,9 +25,8 @@ def save(rows: pd.DataFrame, path: str | Path) -> None:
         InputError: If the file has another suffix or cannot be written.
     """
     target = check_path(path)
-    plain = rows.assign(
-        prediction=rows["prediction"].map(canonical_json)
-    )  # an index, a pair, pairs or text
+    # A prediction is an index, an interval, several intervals or text.
+    plain = rows.assign(prediction=rows["prediction"].map(canonical_json))
     texts = [name for name in plain if plain[name].map(lambda value: isinstance(value, str)).any()]
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -13,6 +13,8 @@ from typing import Any
 from atlaskit.caching.folder import ROOT_MARKS
 from atlaskit.errors import InputError
 
+__all__ = ["folder", "literal"]
+
 
 def literal(value: Any) -> Any:
     """Return a parameter; of the text of a list or a dictionary, what it says.
@@ -55,3 +57,8 @@ def folder(given: str, name: str) -> str:
     here = Path.cwd()
     roots = (at for at in (here, *here.parents) if any((at / mark).exists() for mark in ROOT_MARKS))
     return str(next(roots, here) / name)
+
+
+def __dir__() -> list[str]:
+    """List the public names only."""
+    return __all__

@@ -281,9 +281,8 @@ class MethodRun(Run):
         with ThreadPoolExecutor(self.threads) as pool:
             while start < len(items) and not self.is_over:
                 left = self.meter.calls_left()
-                room = (
-                    group if left is None else min(group, left - RESERVED_CALLS)
-                )  # positive: it is not over
+                # This is positive, since the budget is not over.
+                room = group if left is None else min(group, left - RESERVED_CALLS)
                 requests = [call(item).request() for item in items[start : start + room]]
                 spread = map if self.is_replay else pool.map  # a replay waits for nobody
                 outcomes = spread(lambda each: self.refusal or self.complete(each), requests)

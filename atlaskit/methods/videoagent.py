@@ -182,9 +182,8 @@ def _judge(run: MethodRun, notes: Sequence[Note], most: int) -> dict[Span, str]:
     answer: Any = run.call(call, [note.span for note in notes])
     if answer is None or answer.judgement.sure == CERTAIN:
         return {}
-    wanted = {
-        each.segment: each.look_for for each in reversed(answer.judgement.look)
-    }  # the first one counts
+    # If a segment is named twice, the first one counts.
+    wanted = {each.segment: each.look_for for each in reversed(answer.judgement.look)}
     return {segments[number]: look_for for number, look_for in sorted(wanted.items())}
 
 

@@ -217,9 +217,8 @@ def embed(
         InputError: If the cache holds vectors of another length under the same name.
     """
     found: list[bytes] = []
-    for start in range(
-        0, len(texts), MOST_TEXTS
-    ):  # what was paid for is stored, should a later call fail
+    # Vectors are stored batch by batch, so that a failed call loses none.
+    for start in range(0, len(texts), MOST_TEXTS):
         some = [storable(text) for text in texts[start : start + MOST_TEXTS]]
         keys = [EMBEDDING.key(text=text, model=embedder.name) for text in some]
 

@@ -198,9 +198,8 @@ class Endpoint:
         self._pool = self._new_pool()
 
     def _new_pool(self) -> httpcore.ConnectionPool:
-        from atlaskit.models.transport import (
-            connection_pool,
-        )  # here: `import atlaskit` loads no HTTP client
+        # Imported here, so that `import atlaskit` loads no HTTP client.
+        from atlaskit.models.transport import connection_pool
 
         return connection_pool(_proxy_for(self._parts, self.is_local))
 

@@ -138,7 +138,8 @@ RULES = (
         exceed\w*( \w+){0,4} (request|payload|body) size
         \b(request|payload|body|entity|upload|content length)\w*( \w+){0,3} too (large|big)
         \b(request|payload|body|entity|upload|content length)\b.{0,30}size.{0,30}exceed
-        \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}(bytes|[km]i?b\b)""",
+        \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}bytes
+        \b(request|payload|body|entity|upload|content length)\b.{0,30}exceed.{0,40}[km]i?b\b""",
         SMALLER,
     ),
     Rule(
@@ -179,7 +180,8 @@ RULES = (
         "model",
         CONTENT,
         r"""
-        \b(models?|deployment)\b.{0,100}?(not found|does(n t| not) exist|not exist|no such|not available)
+        \b(models?|deployment)\b.{0,100}?(not found|does(n t| not) exist|not exist)
+        \b(models?|deployment)\b.{0,100}?(no such|not available)
         \b(models?|deployment)\b.{0,100}?(not a valid|not loaded)|no endpoints found
         (unknown|invalid|no such|not a valid|unsupported) model|pull(ing)? it first
         no models? loaded""",

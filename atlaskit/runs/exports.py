@@ -82,7 +82,7 @@ def export(
             passages.append(each)
         else:
             passages += passages_of_rows(each, known)
-    if len(known) == 1:  # a passage that names no video is about the only one
+    if len(known) == 1:  # a passage without a name belongs to the only video
         (only,) = known
         passages = [each if each.video else replace(each, video=only) for each in passages]
     passages, known = of_films(passages, known)
@@ -93,9 +93,8 @@ def export(
 
 def _each(what: Any) -> Iterator[Any]:
     """Yield the results, the passages and the tables of rows in what a person exports."""
-    is_table = hasattr(what, "to_dict") and hasattr(
-        what, "columns"
-    )  # pandas is not imported for this
+    # This check does not import pandas.
+    is_table = hasattr(what, "to_dict") and hasattr(what, "columns")
     if is_table or isinstance(what, Result | Passage):
         yield what
         return

@@ -140,7 +140,7 @@ def _shown_images(trace: Trace, atlas: Atlas) -> Iterator[ShownImage]:
     current = Memory()
     for index, event in enumerate(trace):
         with _named(index, event):
-            # Before the event changes the memory: a review saw the evidence that it then erased.
+            # Draw before the event changes the memory: a review saw the evidence that it erased.
             shown = [
                 ShownImage(index, event, what, image)
                 for what, image in _images(event, current, atlas)

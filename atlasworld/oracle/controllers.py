@@ -198,9 +198,8 @@ def _to_hear(call: ControllerCall) -> Range | None:
         return 0, call.clips - 1
     if not (too_much := TOO_MUCH.search(told[0])):
         return None
-    parts = min(
-        call.clips, math.ceil(110 / max(1, int(too_much[1])))
-    )  # a tenth to spare: speech is uneven
+    # A tenth is spared, since speech is uneven.
+    parts = min(call.clips, math.ceil(110 / max(1, int(too_much[1]))))
     return list(_split((0, call.clips - 1), parts))[len(told) - 1] if len(told) <= parts else None
 
 

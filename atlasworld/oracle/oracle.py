@@ -63,9 +63,8 @@ def probe_reply(perception: Perception, call: ProbeCall) -> dict[str, Any]:
     scores = {index: 0.5 + 0.5 * promise for index, promise in promises.items() if promise}
     if not scores:  # it has no clue but what scouts say
         hinted = [hint for hint in call.hints if hint.cell in call.open_cells]
-        scores = {
-            hint.cell: HINTED * hint.score for hint in reversed(hinted)
-        }  # the best hint of a cell comes first
+        # The best hint of a cell comes first.
+        scores = {hint.cell: HINTED * hint.score for hint in reversed(hinted)}
     if not scores:  # like a model without a clue, it searches on in random cells
         drawn = {
             i: perception.chances.draw(call.question, "blind", view.grid.end_s, i)
@@ -151,9 +150,8 @@ def step_reply(perception: Perception, call: StepCall) -> dict[str, Any]:
     state, legal = call.observation.state, call.observation.legal
     missing = perception.missing(call.question, state.scratchpad)
     view = call.observation.view
-    new = [
-        cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size
-    ]  # it keeps no frame of a scan
+    # It keeps no frame of a scan.
+    new = [cell for cell in legal["add_to_scratchpad"] if cell < view.grid.size]
     recognised = perception.recognised(call.question, view, new, missing, state.scratchpad)
     hidden = [event for event in missing if event.id not in recognised]
     to_mark = _cells_to_mark(state, legal["mark_promising"], hidden)

@@ -142,10 +142,8 @@ def initialize_attention(
     half, quarter = size // 2, size // 4
     generator = torch.Generator().manual_seed(seed)
     frequencies = decoder.rotary_emb.inv_freq
-    slow = [
-        *range(quarter, half),
-        *range(half + quarter, size),
-    ]  # RoPE hardly turns these, so they compare content
+    # RoPE hardly turns these, so they compare content.
+    slow = [*range(quarter, half), *range(half + quarter, size)]
 
     def orthogonal(rows: int, *to: torch.Tensor) -> torch.Tensor:
         drawn = torch.stack([*to, *torch.randn(width - len(to), width, generator=generator)])

@@ -40,9 +40,8 @@ class Eyes:
         drawn = torch.randn(
             WIDTH, WIDTH, generator=torch.Generator().manual_seed(0), dtype=torch.float64
         )
-        self._directions = torch.linalg.qr(drawn)[0].float()[
-            : sum(SIZES)
-        ]  # the basis of `learn/codebook`
+        # This is the basis of `learn/codebook`.
+        self._directions = torch.linalg.qr(drawn)[0].float()[: sum(SIZES)]
 
     @torch.inference_mode()
     def read(self, cells: Sequence[Image.Image]) -> NDArray[np.float32]:

@@ -161,9 +161,8 @@ def _cell_rows(memory: Memory, observation: Observation, shown: Floats) -> Float
         away = (at_s - found_s) / grid.resolution_s
         rows[:, 20], rows[:, 21] = np.clip(away / 4, -1, 1), np.exp(-np.abs(away))
     edges = np.searchsorted(memory.times_s, [*starts_s, grid.end_s])
-    rows[:, 22] = np.maximum.reduceat(
-        memory.target, edges[:-1]
-    )  # each cell holds a frame that was seen: its own
+    # Each cell holds a frame that was seen: its own.
+    rows[:, 22] = np.maximum.reduceat(memory.target, edges[:-1])
     rows[:, 23] = np.minimum(1, np.log1p(np.diff(edges)) / math.log(18))
     rows[:, 24] = np.maximum.reduceat(memory.support.max(axis=1, initial=0.0), edges[:-1])
     rows[list(legal["expand"]), 25] = 1

@@ -68,9 +68,8 @@ class GridReader:
 
     def _read(self, view: View) -> NDArray[np.float16]:
         tiles, _ = read_tiles(view.video, view.moments, (CELL_PX, CELL_PX), "contain", view.cache)
-        shown = self._reader.read(
-            [tile for tile in tiles if tile is not None]
-        )  # a drawn frame can always be read
+        # A drawn frame can always be read.
+        shown = self._reader.read([tile for tile in tiles if tile is not None])
         return shown.astype(np.float16)
 
 

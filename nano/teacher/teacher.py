@@ -72,9 +72,8 @@ class Expert:
         written = self.answer(request.facts)
         try:
             answer = request.schema.model_validate(written)
-        except (
-            ValidationError
-        ):  # nano weighs the choice that it makes, other models are told to weigh each
+        except ValidationError:
+            # The student nano weighs the choice that it makes, other models are told to weigh each.
             rest = set(range(len(request.facts.question.choices))) - {written["answer"]}  # type: ignore[attr-defined]
             others = [
                 {"choice": choice, "supporting": [], "contradicting": []} for choice in sorted(rest)

@@ -7,9 +7,9 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
+from agents.eye import Eye
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.eye import Eye
 
 import atlaskit as ak
 from atlaskit.agents.prompts import PlanCall

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from agents.eye import Eye
 from hypothesis import given
 from hypothesis import strategies as st
-from support.eye import Eye
 from support.invariants import check_all
 from support.model_doubles import Babbler
 

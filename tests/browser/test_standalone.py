@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import av
 import pytest
+from browser.axe import violations
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 from support.answering import answering
-from support.axe import violations
 from support.speaking import speaking_video
 
 from atlaskit.evaluation import tables

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from browser.axe import SIZES, overflowing, violations
 from playwright.sync_api import Browser, Page, expect
 from support.asking import ask
-from support.axe import SIZES, overflowing, violations
 from support.paths import ROOT
 
 from atlaskit.agents.budget import Budget

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from support.commands import commands
+from cli.commands import commands
 from support.loopback import loopback
 
 from atlaskit.__main__ import _parser, main

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import commands
+from cli.commands import commands
 
 from atlaskit.__main__ import main
 from atlaskit.caching import files
@@ -14,6 +14,7 @@ from atlaskit.caching.files import check_writable, write_whole
 from atlaskit.cli.outputs import Output
 
 COMMANDS = {
+    "demo": ["demo"],
     "ask": ["ask", "film.mp4", "What?"],
     "view": ["view", "film.mp4"],
     "frame": ["frame", "film.mp4", "1"],
@@ -46,7 +47,7 @@ def nothing_runs(in_tmp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         raise AssertionError("something was opened before the outputs were checked")
 
     for name in (
-        *("ask.open_video", "ask.Cache", "ask.as_model", "ask.ask"),
+        *("ask.open_beside", "ask.Cache", "ask.as_model", "ask.ask"),
         *("view.open_video", "view.Cache", "transcribe.open_video", "transcribe.Cache", "transcribe.transcribe"),
         *("evaluate.Cache", "evaluate.evaluate", "evaluate.guests.load", "cache.Cache", "cache.export"),
         *("export.open_video", "export.Cache", "export.saved_passages", "export.read"),

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from experiments.pages import RenderedPage
 from PIL import Image
 from playwright.sync_api import Browser
 from support.model_doubles import ATTACK
 from support.notebooks import write_notebook
-from support.pages import RenderedPage
 
 from atlaskit.experiments.page import RECORD, NotebookRun, digest, read_record
 from atlaskit.experiments.report import write_index

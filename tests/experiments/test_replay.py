@@ -14,9 +14,9 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from experiments.pages import TEMPLATE_HOSTS, RenderedPage, check_pictures, count_images, plain_html
 from playwright.sync_api import Browser
 from support.asking import ask
-from support.pages import TEMPLATE_HOSTS, RenderedPage, check_pictures, count_images, plain_html
 from support.paths import ROOT
 
 import atlasworld as aw

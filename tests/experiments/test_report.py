@@ -12,10 +12,10 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from experiments.pages import TEMPLATE_HOSTS, WRITERS, RenderedPage, count_images
 from playwright.sync_api import Browser
 from support.model_doubles import ATTACK
 from support.notebooks import write_notebook
-from support.pages import TEMPLATE_HOSTS, WRITERS, RenderedPage, count_images
 from support.paths import TESTS
 
 import atlasworld as aw

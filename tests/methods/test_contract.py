@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from methods.every import SMALL, ask_by
 from support.invariants import check_books
-from support.methods import SMALL, ask_by
 from support.model_doubles import Babbler, Counting, Failing, Flaky, Slow, Spiteful
 from support.stand_ins import checked_html
 

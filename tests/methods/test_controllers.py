@@ -3,9 +3,9 @@
 from typing import Any
 
 import pytest
+from methods.controllers import CLIPS, Scripted, ranges
+from methods.every import ask_by
 from pydantic import ValidationError
-from support.controllers import CLIPS, Scripted, ranges
-from support.methods import ask_by
 from support.searches import text_of
 
 from atlaskit.caching.cache import Cache

@@ -1,8 +1,8 @@
 """`dvd`: what its controller can name, what it is told, and what it costs."""
 
 import pytest
-from support.controllers import CLIPS, Scripted, ranges, told
-from support.methods import ask_by
+from methods.controllers import CLIPS, Scripted, ranges, told
+from methods.every import ask_by
 from support.searches import text_of
 
 from atlaskit.caching.cache import Cache

@@ -3,8 +3,8 @@
 from typing import Any
 
 import pytest
+from methods.every import ask_by
 from pydantic import ValidationError
-from support.methods import ask_by
 from support.model_doubles import Babbler, Counting, Overruled
 from support.searches import taken_steps
 from support.stand_ins import Flat

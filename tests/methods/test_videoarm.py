@@ -1,7 +1,7 @@
 """`videoarm`: what its controller can name, sees and is told, and what it costs."""
 
-from support.controllers import CLIPS, Scripted, ranges, told
-from support.methods import ask_by
+from methods.controllers import CLIPS, Scripted, ranges, told
+from methods.every import ask_by
 from support.model_doubles import Babbler
 from support.stand_ins import Flat
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import av
 import pandas as pd
 import pytest
-from support.exporting import of_rate
+from runs.made_passages import of_rate
 from support.media import make_video
 from support.stand_ins import Flat
 

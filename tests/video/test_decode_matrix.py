@@ -12,8 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from support.decode_matrix import FPS, FRAMES, Row, encode_row, rotation_of, rows_to_test, shown_size, sound_s
 from support.media import frame_number, frame_shown_at, played_frames
+from video.decode_matrix import FPS, FRAMES, Row, encode_row, rotation_of, rows_to_test, shown_size, sound_s
 
 from atlaskit.errors import FrameError, VideoError
 from atlaskit.video.file import ReaderName

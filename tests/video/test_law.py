@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from support.decode_matrix import FPS, FRAMES, Row, encoded, rows
+from video.decode_matrix import FPS, FRAMES, Row, encoded, rows
 
 from atlaskit.errors import FrameError
 from atlaskit.video.readers import Pixels

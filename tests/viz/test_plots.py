@@ -21,9 +21,9 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_hex
 from matplotlib.lines import Line2D
 from support.asking import ask
-from support.figures import assert_apart, assert_legible, evaluation
 from support.model_doubles import ATTACK, Spiteful
 from support.stand_ins import FORTY_CALLS, ScriptedAttackVideo, run
+from viz.figures import assert_apart, assert_legible, evaluation
 
 import atlaskit as ak
 from atlaskit.benchmarks.published import RESULTS, TEN_HOURS, VIDEOATLAS, Published

@@ -536,7 +536,7 @@ class _Table:
         except (InputError, VideoError) as error:
             raise row.fault(column, str(error)) from error
         forms = [str(named), *(f"{named}{suffix}" for suffix in suffixes)]
-        # as Windows writes paths
+        # Windows writes paths with backslashes.
         forms += [form.replace("\\", "/") for form in forms if "\\" in form]
         for form in forms:
             path = local_path(self._root / form)

@@ -158,9 +158,8 @@ def bounded_jpeg(image: LazyImage) -> bytes:
         jpeg = to_jpeg(small, quality)
         if len(jpeg) <= MAX_IMAGE_BYTES:
             return jpeg
-    small.thumbnail(
-        (MAX_SIDE_PX // 2, MAX_SIDE_PX // 2), Image.Resampling.LANCZOS
-    )  # noise: half of it fits
+    # An image of noise compresses badly; half of its size fits.
+    small.thumbnail((MAX_SIDE_PX // 2, MAX_SIDE_PX // 2), Image.Resampling.LANCZOS)
     return to_jpeg(small, QUALITIES[-1])
 
 

@@ -315,9 +315,8 @@ def _hear(part: Video, start_s: float, sound: Samples) -> None:
             av.AudioResampler("s16", "stereo", RATE),
         )
         discard_others(container, stream)
-        container.seek(
-            round(max(0.0, origin_s - 1) * av.time_base)
-        )  # decoders need some sound before it
+        # Decoders need some sound before it.
+        container.seek(round(max(0.0, origin_s - 1) * av.time_base))
         for frame in container.decode(stream):
             at = round(((frame.time or 0.0) - origin_s) * RATE)
             if at >= len(sound):

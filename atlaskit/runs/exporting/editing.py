@@ -181,7 +181,7 @@ def write_edl(passages: Sequence[Passage], videos: Videos) -> bytes:
         lines.append(f"{number:03}  AX       AA/V  C        {' '.join(times)}")
         lines.append(f"* FROM CLIP NAME: {piece.name}")
         lines.append(f"* FRAME RATE: {clock.rate}")
-        place = times[2].replace(";", ":")  # readers of markers know no other sign
+        place = times[2].replace(";", ":")  # readers of markers support no other sign
         lines.append(f"* LOC: {place} {COLOURS[passage.kind]:7} {passage.label}".rstrip())
         if passage.text:
             lines += [f"* COMMENT: {line}" for line in passage.text.split("\n")]

@@ -176,7 +176,7 @@ def _clock_of(video: Video) -> FrameClock:
     """Return the clock of a video; it is cached, since reading the frame times reads the file."""
     try:
         times_s = video.frame_times()
-    except VideoError:  # the file is gone: what is known of it has to do
+    except VideoError:  # the file is gone, so its recorded facts are used
         times_s = None
     rate = rate_of(video.fps)
     if times_s is None or len(times_s) < 2:
@@ -185,7 +185,7 @@ def _clock_of(video: Video) -> FrameClock:
     if np.abs(times_s * float(rate) - ticks).max() < 0.5:
         return FrameClock(rate, times_s, ticks)
     fast = _fast_enough(times_s)
-    # At the second of its tick, the file shows the frame, whoever counts.
+    # At the second of its tick, the file shows the frame, whichever program counts.
     ticks = np.ceil(times_s * float(fast) - TICK_TOLERANCE).astype(np.int64)
     return FrameClock(fast, times_s, np.maximum.accumulate(ticks))
 

@@ -60,7 +60,9 @@ def check_rows(rows: pd.DataFrame, columns: Sequence[str]) -> None:
 
 def models_in(rows: pd.DataFrame) -> list[str]:
     """Return the models of a table in their order; [""] if it does not tell them apart."""
-    return list(dict.fromkeys(map(str, rows["model"]))) if "model" in rows.columns else [""]
+    if "model" in rows.columns:
+        return list(dict.fromkeys(map(str, rows["model"])))
+    return [""]
 
 
 def who_answered(rows: pd.DataFrame) -> str:
@@ -81,9 +83,8 @@ def method_look(method: str, methods: Sequence[str], model_index: int) -> Look:
     """Return the look of a method and a model; a method looks the same in every figure."""
     everything = [*METHOD_ORDER, *(each for each in methods if each not in METHOD_ORDER)]
     turn, place = divmod(everything.index(method), len(MARKERS))
-    marker = MARKERS[
-        (place + turn) % len(MARKERS)
-    ]  # the ninth method has the first one's colour, not its marker
+    # The ninth method has the first one's colour, not its marker.
+    marker = MARKERS[(place + turn) % len(MARKERS)]
     return Look(categorical(place), marker, STROKES[model_index % len(STROKES)], model_index == 0)
 
 
@@ -101,7 +102,8 @@ def with_series(rows: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, Any]]:
         each for each in ("method", "model") if each in rows.columns and rows[each].nunique() > 1
     ]:
         rows["series"] = rows[parts].astype(str).agg(", ".join, axis=1)
-    models, looks = models_in(rows), dict[str, Look]()
+    models = models_in(rows)
+    looks = dict[str, Look]()
     for _, row in rows.drop_duplicates("series").iterrows():
         index = models.index(str(row.get("model", "")))
         looks[row["series"]] = (
@@ -175,7 +177,9 @@ def cluster_of(rows: pd.DataFrame) -> str:
         InputError: The table has no column `video`.
     """
     check_columns(rows, ["video"])
-    return "seed" if "seed" in rows.columns and rows["seed"].notna().all() else "video"
+    if "seed" in rows.columns and rows["seed"].notna().all():
+        return "seed"
+    return "video"
 
 
 def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean") -> str:
@@ -186,14 +190,18 @@ def interval_note(rows: pd.DataFrame, means: pd.DataFrame, column: str = "mean")
         means: A table of `statistics.accuracy`.
         column: The column of means.
     """
-    clusters = "worlds" if cluster_of(rows) == "seed" else "videos"
+    clusters = "videos"
+    if cluster_of(rows) == "seed":
+        clusters = "worlds"
     known = means[means["low"].notna()]
     if not len(known):
         return f"a single {clusters[:-1]}, so no intervals"
     is_exact = ((known[column] == known["low"]) & (known[column] == 0)) | (
         (known[column] == known["high"]) & (known[column] == 1)
     )
-    exact = "; exact binomial where all scores are the same" if is_exact.any() else ""
+    exact = ""
+    if is_exact.any():
+        exact = "; exact binomial where all scores are the same"
     return f"95 % intervals (clustered by {clusters}{exact})"
 
 

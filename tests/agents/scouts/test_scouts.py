@@ -5,9 +5,9 @@ import random
 from typing import Any
 
 import pytest
+from agents.spoken import sight
 from hypothesis import given
 from hypothesis import strategies as st
-from support.spoken import sight
 from support.stand_ins import HOSTILE
 
 from atlaskit.agents import scouts

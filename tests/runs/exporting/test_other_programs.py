@@ -7,8 +7,8 @@ import warnings
 from pathlib import Path
 
 import pytest
+from runs.made_passages import LONG_WORDS, RATES, VARIABLE, of_rate
 from support.bounded import check_takes, repeated
-from support.exporting import LONG_WORDS, RATES, VARIABLE, of_rate
 
 from atlaskit.errors import InputError
 from atlaskit.runs.exporting.formats import FORMATS, format_of, parse, read, write

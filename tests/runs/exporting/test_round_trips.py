@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.exporting import DURATION_S, RATES, VARIABLE, Paced, of_rate, passages
+from runs.made_passages import DURATION_S, RATES, VARIABLE, Paced, of_rate, passages
 from support.media import make_video
 
 from atlaskit.runs.exporting.formats import FORMATS, Context, as_bytes, format_of, parse

@@ -7,7 +7,7 @@ from pathlib import Path
 import av
 import numpy as np
 import pytest
-from support.pictures import COLOURS, LYING, QUICK, bars, coded, colours_in, encode, numbers, palette, write_palette_avi
+from video.pictures import COLOURS, LYING, QUICK, bars, coded, colours_in, encode, numbers, palette, write_palette_avi
 
 import atlaskit as ak
 from atlaskit.video.readers.colour import FROM_BT2020, HLG, PQ, PQ_PEAK, REFERENCE_WHITE, ToSDR

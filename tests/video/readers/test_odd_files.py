@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.media import frame_number
-from support.odd_files import OddFile, files_to_test, make_odd_file, numbers_shown
+from video.odd_files import OddFile, files_to_test, make_odd_file, numbers_shown
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import FrameError

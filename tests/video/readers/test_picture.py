@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from av import VideoFrame
 from PIL import Image
-from support.pictures import LYING, QUICK, coded, corners, encode, joined, with_matrix, with_two_descriptions
+from video.pictures import LYING, QUICK, coded, corners, encode, joined, with_matrix, with_two_descriptions
 
 import atlaskit as ak
 from atlaskit.video.readers import LETTERBOX

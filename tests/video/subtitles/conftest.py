@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.subtitle_files import Write
+from video.subtitle_files import Write
 
 
 @pytest.fixture

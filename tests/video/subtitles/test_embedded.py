@@ -13,7 +13,7 @@ from av.packet import Packet
 from av.stream import Disposition
 from av.subtitles.subtitle import SubtitleSet
 from support.media import make_video, numbered_frame
-from support.subtitle_files import ASS_HEADER, damage, is_valid, texts_of
+from video.subtitle_files import ASS_HEADER, damage, is_valid, texts_of
 
 from atlaskit.errors import InputError, SubtitleError
 from atlaskit.video.opening import open_video

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.subtitle_files import (
+from video.subtitle_files import (
     CHINESE,
     CZECH,
     FRENCH,

@@ -9,7 +9,7 @@ import random
 from pathlib import Path
 
 import pytest
-from support.subtitle_files import ASS_HEADER, RUSSIAN, Write, ass_text, damage, is_valid, rows_of, srt_text, texts_of
+from video.subtitle_files import ASS_HEADER, RUSSIAN, Write, ass_text, damage, is_valid, rows_of, srt_text, texts_of
 
 from atlaskit import limits
 from atlaskit.errors import InputError, SubtitleError

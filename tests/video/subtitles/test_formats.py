@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.subtitle_files import ASS_HEADER, Write, texts_of
+from video.subtitle_files import ASS_HEADER, Write, texts_of
 
 from atlaskit.errors import SubtitleError, SubtitleWarning
 from atlaskit.video.subtitles import Line, read_subtitles

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.subtitle_files import Write
+from video.subtitle_files import Write
 
 from atlaskit.errors import InputError, SubtitleError, SubtitleWarning
 from atlaskit.video.subtitles import Line, Subtitles, read_subtitles

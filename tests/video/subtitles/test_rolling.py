@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.subtitle_files import Write
+from video.subtitle_files import Write
 
 from atlaskit.video.subtitles import Line, read_subtitles
 from atlaskit.video.subtitles.rolling import unrolled

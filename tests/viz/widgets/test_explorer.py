@@ -21,7 +21,7 @@ from support.asking import ask
 from support.media import SIZE, frame_number, make_video
 from support.speaking import RATE, heard, speaking_video
 from support.stand_ins import HOSTILE, Flat, HostileVideo, MissingVideo, Page, strings
-from support.widget_pages import FakePage
+from viz.widget_pages import FakePage
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache

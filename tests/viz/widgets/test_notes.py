@@ -17,7 +17,7 @@ import pandas as pd
 import pytest
 from platformdirs import user_data_path
 from support.stand_ins import HOSTILE, Flat, strings
-from support.widget_pages import FakePage
+from viz.widget_pages import FakePage
 
 from atlaskit.caching.cache import Cache
 from atlaskit.errors import InputError

@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 from support.model_doubles import ATTACK, Counting, Spiteful
 from support.stand_ins import Flat, strings
-from support.widget_pages import FakePage
+from viz.widget_pages import FakePage
 
 import atlaskit as ak
 from atlaskit.caching.cache import Cache

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from support.asking import ask, evaluate
 from support.stand_ins import ALL_HOSTILE, checked_html, strings
-from support.widget_pages import FakePage
+from viz.widget_pages import FakePage
 
 from atlaskit.agents.budget import Budget
 from atlaskit.caching.cache import Cache

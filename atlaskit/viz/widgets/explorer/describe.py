@@ -63,7 +63,9 @@ class Marks:
 
 def describe(atlas: Atlas, shown: Shown, marks: Marks) -> dict[str, Any]:
     """Return what a page shows beside the image of a location."""
-    location, observation, picture = shown.location, shown.observation, shown.picture
+    location = shown.location
+    observation = shown.observation
+    picture = shown.picture
     grid = picture.grid if isinstance(picture, View) else observation.state.grid
     about = None if shown.cell is None else _cell(atlas, shown.cell, marks)
     if about is not None and shown.time_s is not None:
@@ -134,7 +136,8 @@ def _cell(atlas: Atlas, cell: Cell, marks: Marks) -> dict[str, Any]:
 
 def _caption(video: Video, shown: Shown) -> str:
     """Return a sentence that describes the image."""
-    location, picture = shown.location, shown.picture
+    location = shown.location
+    picture = shown.picture
     if isinstance(picture, View):
         before = (
             "" if location.cell is None else f"The time just {location.look} cell {location.cell}. "
@@ -199,9 +202,8 @@ def lane(spans_s: Iterable[Sequence[float]], duration_s: float) -> list[list[flo
     first = np.clip(spans[:, 0].astype(int), 0, MARKS - 1)
     last = np.clip(np.ceil(spans[:, 1]).astype(int), first + 1, MARKS)
     steps = np.bincount(first, minlength=MARKS + 1) - np.bincount(last, minlength=MARKS + 1)
-    edges = np.flatnonzero(
-        np.diff(np.concatenate([[0], np.cumsum(steps) > 0]))
-    )  # the last step ends all intervals
+    # The last step ends all intervals.
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], np.cumsum(steps) > 0])))
     return [[int(start) / MARKS, int(end) / MARKS] for start, end in edges.reshape(-1, 2)]
 
 
@@ -244,8 +246,6 @@ def file_name(video: Video, about: str | Sequence[float], suffix: str) -> str:
 def unreadable_note(jpeg: bytes) -> str:
     """Return a sentence that names the cells that could not be decoded; empty if all could."""
     cells = note_in(Image.open(io.BytesIO(jpeg))).get("unreadable")
-    return (
-        f"Cells that cannot be decoded are hatched: {listed(cells)}."
-        if isinstance(cells, list) and cells
-        else ""
-    )
+    if isinstance(cells, list) and cells:
+        return f"Cells that cannot be decoded are hatched: {listed(cells)}."
+    return ""

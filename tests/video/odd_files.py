@@ -15,9 +15,8 @@ from typing import NamedTuple
 
 import av
 import numpy as np
-
-from support.decode_matrix import covering
 from support.media import frame_number, make_video
+from video.decode_matrix import covering
 
 SIZE, FRAMES, FPS, GOP = (160, 90), 90, 25, 30
 CODECS: dict[str, tuple[str, dict[str, str]]] = {

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import TypeVar
 
 from av.video.reformatter import ColorRange
-
 from support.media import cut_video, make_video
 
 T = TypeVar("T")

@@ -3,9 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
+from support.model_doubles import Around
+
 from atlaskit.methods.controller import ControllerCall
 from atlaskit.models.protocol import CallControl, Model, Refused, Reply, Request, Usage
-from support.model_doubles import Around
 
 FINISH = {"action": "finish"}
 CLIPS = 12

@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from support.stand_ins import Flat
 
 from atlaskit.runs.exporting.passages import KINDS, Passage
-from support.stand_ins import Flat
 
 RATES = {
     "24": Fraction(24),
