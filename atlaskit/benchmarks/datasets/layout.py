@@ -50,7 +50,8 @@ def packed_in(home: Path) -> dict[str, str]:
 
     Parts of an archive (`videos.tar.part.aa`) and numbered ones (`chunk_01.zip`) have one line.
     """
-    found, folder = dict[str, str](), shlex.quote(str(home))
+    found = dict[str, str]()
+    folder = shlex.quote(str(home))
     for pattern, line in PACKED.items():
         for path in sorted(home.glob(pattern)):
             name = re.sub(r"(?<=[.]part).*|[0-9]+(?=[.]zip$)", "*", path.name)
@@ -339,7 +340,7 @@ class Loading(Generic[R]):
         Args:
             name: Its name; "" for the dataset's.
         """
-        name, home = name or self.layout.name, self.home
+        name = name or self.layout.name
         for what, absent in (("videos", self.missing), ("subtitle files", self.missing_lines)):
             if absent:
                 named = ", ".join(printable(each, 60) for each in list(absent)[:MOST_NAMED])
@@ -347,16 +348,17 @@ class Loading(Generic[R]):
                 warnings.warn(
                     f"{name}: {len(absent)} {what} are missing: {named}{more}", stacklevel=3
                 )
-        if lacking := parts_missing(self._files):
+        lacking = parts_missing(self._files)
+        if lacking:
             warnings.warn(
                 f"{name}: {lacking}; the others hold the rest of its questions.", stacklevel=3
             )
         lacks_lines = self.wants_lines and not any(case.facts["subtitles"] for case in self.cases)
-        for archive, command in (packed_in(home) if self.missing or lacks_lines else {}).items():
-            if self.missing or "subtitle" in archive:
+        for archive, command in packed_in(self.home).items():
+            if self.missing or (lacks_lines and "subtitle" in archive):
+                path = self.home / archive
                 warnings.warn(
-                    f"{name}: {home / archive} is still packed; this unpacks it: {command}",
-                    stacklevel=3,
+                    f"{name}: {path} is still packed; this unpacks it: {command}", stacklevel=3
                 )
         return Benchmark(name, tuple(self.cases), tuple(self.missing), name)
 
@@ -369,7 +371,8 @@ def parts_missing(paths: Sequence[Path]) -> str:
     """Return in words which of several files of rows is not there; "" if none."""
     found: dict[tuple[str, str, str], set[int]] = {}
     for path in paths:
-        if part := PART.fullmatch(path.name):
+        part = PART.fullmatch(path.name)
+        if part is not None:
             found.setdefault((part[1], part[3], part[4]), set()).add(int(part[2]))
     for (begin, count, end), numbers in found.items():
         if len(numbers) < int(count) <= MOST_PARTS:
