@@ -275,12 +275,11 @@ def _is_latched(question: Question, result: Result) -> bool:
     if question.kind != "choice" or result.prediction is None or result.is_right:
         return False
     assert question.answer is not None
-    lines = (
-        line
-        for position in question.positions_s
-        for line in result.sheet.video.subtitles.between(*position)
-    )
-    spoken = " ".join(line.text for line in lines).casefold()
+    lines = list[str]()
+    for position in question.positions_s:
+        said = result.sheet.video.subtitles.between(*position)
+        lines += [line.text for line in said]
+    spoken = " ".join(lines).casefold()
     answers = (question.in_words(answer) for answer in (result.prediction, question.answer))
     given, true = (without_article(answer).casefold() for answer in answers)
     return given in spoken and true not in spoken

@@ -124,13 +124,12 @@ class MediaFiles:
     @cached_property
     def _places(self) -> list[tuple[Path, str, dict[str, str]]]:
         """Each folder that holds files: the dataset's folder, the one below it, and the names."""
-        bases = [self.home / folder for folder in self.folders]
-        places = [
-            (base, below, self._names(base / below))
-            for base in bases
-            for below in ("", *_folders_in(base))
-        ]
-        return [place for place in (*places, (self.home, "", self._names(self.home))) if place[2]]
+        places = []
+        for base in (self.home / folder for folder in self.folders):
+            places += [(base, below) for below in ("", *_folders_in(base))]
+        named = [(base, below, self._names(base / below)) for base, below in places]
+        named.append((self.home, "", self._names(self.home)))
+        return [place for place in named if place[2]]
 
     def _names(self, folder: Path) -> dict[str, str]:
         """Return the names of a folder's files, by name and by stem."""
@@ -224,7 +223,9 @@ class Layout(Generic[R]):
 
     def is_in(self, home: Path) -> bool:
         """Return whether a folder holds rows of the dataset, of any split."""
-        paths = [path for split in self.splits or ("",) for path in self.files_in(home, split)]
+        paths = list[Path]()
+        for split in self.splits or ("",):
+            paths += self.files_in(home, split)
         return any(map(self.is_own, paths)) or holds_rows(paths, self.row)
 
 

@@ -333,11 +333,11 @@ def row_files(home: Path, *folders: str) -> list[Path]:
         home: Folder of the dataset.
         *folders: Folders inside it that may hold JSON, in order; `home` itself comes last.
     """
-    texts = [path for folder in (*folders, "") for path in sorted((home / folder).glob("*.json*"))]
-    return [
-        *sorted(home.rglob("*.parquet")),
-        *(path for path in texts if path.suffix in (".json", ".jsonl")),
-    ]
+    paths = sorted(home.rglob("*.parquet"))
+    for folder in (*folders, ""):
+        texts = sorted((home / folder).glob("*.json*"))
+        paths += [path for path in texts if path.suffix in (".json", ".jsonl")]
+    return paths
 
 
 def read_placed(path: Path) -> list[tuple[str, Mapping[str, Any]]]:
