@@ -79,6 +79,11 @@ def test_the_page_explores_a_video(
     caption = page.locator(".explorer .caption")
     page.get_by_role("gridcell").nth(12).click()
     expect(caption).to_contain_text("0:22.5–", timeout=WAIT_MS)
+    page.wait_for_timeout(1000)  # the same place may be drawn again, with its shots
+    page.get_by_role("button", name="note", exact=True).click()
+    for end, time in (("from", "0:22.500"), ("to", "0:24.375")):
+        expect(page.locator(".notes").get_by_label(end, exact=True)).to_have_value(time)  # what was clicked
+    page.keyboard.press("Escape")
     page.keyboard.press("f")
     expect(caption).to_contain_text("at full resolution", timeout=WAIT_MS)
     with page.expect_download() as saved:

@@ -26,7 +26,7 @@ COMES_WITH = {
     "ipython": "ipykernel", "nbclient": "papermill", "nbconvert": "jupyterlab", "nbformat": "papermill",
     "threadpoolctl": "scikit-learn", "cycler": "matplotlib", "pydantic-core": "pydantic", "anyio": "mcp",
     "mcp-types": "mcp", "packaging": "pytest", "datasets": "trl", "stable-baselines3": "sb3-contrib",
-    "traitlets": "ipywidgets", "jupyter-client": "ipykernel", "jupyter-client": "ipykernel",
+    "traitlets": "ipywidgets", "jupyter-client": "ipykernel",
 }  # fmt: skip
 """Packages that are imported and not declared, since a declared one cannot work without them."""
 APART = ("nano/learn", "tests/server/families", "tests/server/tiny_", "tests/server/nano_worker", "tools/finetune")
